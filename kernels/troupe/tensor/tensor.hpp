@@ -1,0 +1,89 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/tensor/device.hpp"
+#include "troupe/tensor/dtype.hpp"
+#include "troupe/tensor/shape.hpp"
+
+namespace troupe {
+
+/// A handle to contiguous elements: reference-counted storage, shape, dtype, device. Copying the handle
+/// shares the elements. Handles may pass between threads; concurrent writes to the elements are the
+/// caller's to avoid.
+class tensor {
+ public:
+  /// No storage; `defined()` is false.
+  tensor() = default;
+
+  /// Uninitialised elements, 64-byte aligned.
+  static tensor empty(shape extents, dtype type = dtype::f32, device where = {});
+  static tensor zeros(shape extents, dtype type = dtype::f32, device where = {});
+  static tensor full(shape extents, float value);
+  /// A copy of `values`; throws std::invalid_argument if their number is not that of the shape.
+  template <class T>
+  static tensor from(std::span<const T> values, shape extents) {
+    return copy_of(std::as_bytes(values), std::move(extents), dtype_of<T>::value);
+  }
+  template <class T>
+  static tensor from(const std::vector<T>& values, shape extents) {
+    return from(std::span<const T>(values), std::move(extents));
+  }
+  /// Elements in memory that somebody else owns and `owner` keeps alive (a mapped file, a received buffer).
+  static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type,
+                     device where = {});
+
+  bool defined() const { return elements_ != nullptr; }
+  const shape& extents() const { return extents_; }
+  dtype type() const { return type_; }
+  device where() const { return where_; }
+  std::int64_t num_elements() const { return extents_.num_elements(); }
+  std::size_t size_bytes() const { return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(type_); }
+
+  /// The elements as T. Throws std::invalid_argument if T is not the dtype or the tensor is undefined.
+  template <class T>
+  std::span<T> values() {
+    require(dtype_of<T>::value);
+    return {reinterpret_cast<T*>(elements_), static_cast<std::size_t>(num_elements())};
+  }
+  template <class T>
+  std::span<const T> values() const {
+    require(dtype_of<T>::value);
+    return {reinterpret_cast<const T*>(elements_), static_cast<std::size_t>(num_elements())};
+  }
+  std::span<std::byte> bytes() { return {elements_, defined() ? size_bytes() : 0}; }
+  std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
+
+  /// The same elements under another shape of the same size.
+  tensor reshape(shape extents) const;
+  /// Rows [first, first + count) of axis 0, sharing the elements.
+  tensor rows(std::int64_t first, std::int64_t count) const;
+  /// A deep copy.
+  tensor clone() const;
+  /// Copies the elements of `source`, which must have this shape and dtype.
+  void copy_from(const tensor& source);
+
+ private:
+  static tensor copy_of(std::span<const std::byte> values, shape extents, dtype type);
+  void require(dtype type) const;
+
+  std::shared_ptr<void> owner_;
+  std::byte* elements_ = nullptr;
+  shape extents_;
+  dtype type_ = dtype::f32;
+  device where_;
+};
+
+/// A tensor and the name it is known by in states, snapshots and hashes, for example "2.weight".
+struct named_tensor {
+  std::string name;
+  tensor value;
+};
+
+/// "f32[32, 784]" or "undefined"
+std::string describe(const tensor& value);
+
+}  // namespace troupe

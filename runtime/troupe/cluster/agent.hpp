@@ -1,0 +1,52 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "troupe/cluster/membership.hpp"
+
+namespace troupe {
+
+struct agent_options {
+  std::string address = "127.0.0.1";
+  /// 0: any free port; see agent::port().
+  std::uint16_t port = 0;
+  std::vector<std::byte> secret;
+  int world_size = 1;
+  /// Members that have not joined by then end the job; the error names the missing ranks.
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  /// A member silent for so long is suspected.
+  std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
+  /// False: a lost member ends the job (mpirun, started by hand). True: a launcher respawns it.
+  bool survives_losses = true;
+};
+
+/// What the agent tells its owner (the launcher). Called on the agent's thread; do not block.
+struct agent_callbacks {
+  /// `rank` must die now: it hangs or was reported unreachable. The owner kills it and calls process_lost.
+  std::function<void(int rank, const std::string& cause)> kill;
+  std::function<void(const membership_view&)> on_view;
+  std::function<void(const job_progress&)> on_progress;
+  std::function<void(const recovery_report&)> on_recovered;
+  /// The job has failed; the owner ends every process.
+  std::function<void(const std::string& cause)> on_job_failed;
+};
+
+/// The rendezvous and the authority over generations: one per job, in the launcher, or in rank 0 where there is none.
+/// Has a thread of its own. Listens from construction; throws bad_input naming address and port if it cannot.
+class agent {
+ public:
+  virtual ~agent() = default;
+  virtual std::uint16_t port() const = 0;
+  /// The process of `rank` is gone for certain (waitpid or pidfd saw it). `detected` is when that was known and
+  /// `died`, if known, when it was killed (a drill). Raises the generation.
+  virtual void process_lost(int rank, const std::string& cause, std::chrono::steady_clock::time_point detected,
+                            std::optional<std::chrono::steady_clock::time_point> died) = 0;
+  /// Ends the job for all members.
+  virtual void fail_job(const std::string& cause) = 0;
+};
+
+std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks callbacks);
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Who this process is in its job, as its launcher said in the environment.
+struct launch_environment {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;
+  std::string master_addr = "127.0.0.1";
+  std::uint16_t master_port = 29500;
+  std::string job_id;                  ///< equal in all processes of the job
+  std::string secret_hex;              ///< TROUPE_JOB_SECRET; empty: see cluster/job_secret
+  std::uint32_t incarnation = 0;       ///< TROUPE_INCARNATION: how often the launcher has respawned this rank
+  bool launched_by_troupe = false;     ///< an agent listens at master_addr:master_port; otherwise rank 0 is the agent
+  std::string source;                  ///< "troupe launch", "RANK/WORLD_SIZE", "Open MPI", "Slurm"
+};
+
+using environment_reader = std::function<std::optional<std::string>(const std::string& name)>;
+/// The process environment. The only caller of getenv in the project.
+environment_reader process_environment();
+
+/// None when no launcher variable is set: a job of one process. Understands RANK/WORLD_SIZE/LOCAL_RANK/MASTER_ADDR/
+/// MASTER_PORT, Open MPI (OMPI_COMM_WORLD_*) and Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID).
+/// Throws bad_input for half of a set (RANK without WORLD_SIZE), for text that is no number, for ranks out of range.
+std::optional<launch_environment> read_launch_environment(const environment_reader& read);
+
+}  // namespace troupe

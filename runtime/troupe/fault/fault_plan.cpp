@@ -1,0 +1,78 @@
+#include "troupe/fault/fault_plan.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <csignal>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::array<std::string_view, 8> names = {"joined",     "forward",           "backward",        "apply",
+                                                   "copy_state", "part_half_written", "before_manifest", "recovery"};
+
+[[noreturn]] void refuse(std::string_view text, const std::string& problem) {
+  std::string known;
+  for (auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+  throw bad_input("fault drill '" + std::string(text) + "': " + problem +
+                  ". Expected POINT@rank=R[,step=S][,incarnation=I] with POINT one of " + known);
+}
+
+fault_point point_from(std::string_view name, std::string_view text) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<fault_point>(i);
+  refuse(text, "unknown point '" + std::string(name) + "'");
+}
+
+std::uint64_t number_from(std::string_view digits, std::string_view text) {
+  std::uint64_t value = 0;
+  auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc() || end != digits.data() + digits.size())
+    refuse(text, "'" + std::string(digits) + "' is no number");
+  return value;
+}
+
+/// Cuts the part before `separator` off `rest`.
+std::string_view next(std::string_view& rest, char separator) {
+  auto end = rest.find(separator);
+  auto head = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  return head;
+}
+
+}  // namespace
+
+std::string_view to_string(fault_point point) { return names[static_cast<std::size_t>(point)]; }
+
+fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnation) {
+  for (auto rest = text; !rest.empty();) {
+    auto settings = next(rest, ';');
+    entry made{point_from(next(settings, '@'), text), {}};
+    std::optional<std::uint64_t> wanted_rank;
+    std::uint64_t wanted_incarnation = 0;
+    while (!settings.empty()) {
+      auto value = next(settings, ',');
+      auto key = next(value, '=');
+      if (key == "rank")
+        wanted_rank = number_from(value, text);
+      else if (key == "step")
+        made.step = number_from(value, text);
+      else if (key == "incarnation")
+        wanted_incarnation = number_from(value, text);
+      else
+        refuse(text, "unknown setting '" + std::string(key) + "'");
+    }
+    if (!wanted_rank) refuse(text, "no rank given");
+    if (*wanted_rank == static_cast<std::uint64_t>(rank) && wanted_incarnation == incarnation) mine_.push_back(made);
+  }
+}
+
+void fault_plan::at(fault_point point, std::optional<std::uint64_t> step) const {
+  for (const auto& drill : mine_)
+    if (drill.point == point && (!drill.step || drill.step == step)) ::kill(::getpid(), SIGKILL);
+}
+
+}  // namespace troupe

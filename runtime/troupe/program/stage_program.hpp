@@ -1,0 +1,76 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// One microbatch of one step. `step` counts from 0; `index` lies in [0, count).
+struct microbatch {
+  std::uint64_t step = 0;
+  int index = 0;
+  int count = 1;
+  bool training = true;
+};
+
+/// What the last stage learned from its microbatches. Sums, so that they add up over microbatches.
+struct step_metrics {
+  double loss_sum = 0;  ///< sum of the samples' losses
+  std::int64_t num_samples = 0;
+  std::int64_t num_correct = 0;
+
+  step_metrics& operator+=(const step_metrics& other);
+  double mean_loss() const;
+  double accuracy() const;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(loss_sum, num_samples, num_correct);
+  }
+  bool operator==(const step_metrics&) const = default;
+};
+
+/// What one stage computes. The runtime calls it; api/ implements it with modules, a user with anything.
+///
+/// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
+/// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
+/// later microbatches may come between. An exception from any call fails the step, not the process.
+class stage_program {
+ public:
+  virtual ~stage_program() = default;
+
+  /// `input` is the previous stage's output, or the samples at the first stage. On the last stage
+  /// `targets` is defined, the loss is recorded for `take_metrics`, and an undefined tensor is returned.
+  virtual tensor forward(const microbatch& which, tensor input, tensor targets) = 0;
+
+  /// The gradient with respect to the input, from that of the output (undefined on the last stage, which
+  /// starts from its loss). Undefined is returned on the first stage. Keeps what backward_weight needs.
+  virtual tensor backward_input(const microbatch& which, tensor output_gradient) = 0;
+
+  /// Adds this microbatch's weight gradients and releases everything saved for it.
+  virtual void backward_weight(const microbatch& which) = 0;
+
+  /// The optimizer's step number `step` (from 0) with the accumulated gradients, which are zero afterwards.
+  virtual void apply(std::uint64_t step) = 0;
+
+  /// Forgets saved activations, gradients and metrics of a step that was interrupted.
+  virtual void discard() = 0;
+
+  /// The metrics of all forwards since the last call.
+  virtual step_metrics take_metrics() = 0;
+
+  /// Live handles to all that a snapshot must hold (parameters and optimizer state), by unique name.
+  /// Parameters come first, in name order; names do not depend on how the model was cut.
+  virtual std::vector<named_tensor> state() = 0;
+  /// Live handles to the parameters alone, in name order.
+  virtual std::vector<named_tensor> parameters() = 0;
+  /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another shape.
+  virtual void load_state(const std::vector<named_tensor>& saved) = 0;
+};
+
+/// Makes stage `stage` of the model with its initial weights.
+using program_factory = std::function<std::unique_ptr<stage_program>(int stage)>;
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+#include <vector>
+
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// Durations in any one unit. A backward takes input_gradient + weight_gradient.
+struct action_costs {
+  double forward = 1;
+  double input_gradient = 1;
+  double weight_gradient = 1;
+  double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
+};
+
+struct timed_action {
+  action what;
+  double begin = 0;
+  double end = 0;
+};
+
+struct timeline {
+  std::vector<std::vector<timed_action>> devices;  ///< [num_devices], in plan order
+  double makespan = 0;
+  std::vector<double> idle;              ///< [num_devices]: makespan minus the device's work
+  std::vector<int> peak_activations;     ///< [num_devices]: most saved microbatches at once, in stage units
+};
+
+/// Runs the plan on paper: each action starts when its device is free and its inputs are there.
+/// Throws bad_input with check_plan's findings if the plan is not sound.
+timeline simulate(const plan& simulated, const action_costs& costs);
+
+}  // namespace troupe

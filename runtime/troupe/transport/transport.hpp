@@ -1,0 +1,83 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// What a tensor on the data plane is.
+enum class tensor_role : std::uint8_t { activation = 1, gradient = 2, parameter = 3, snapshot_part = 4 };
+
+/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations and gradients, the
+/// owning stage for parameters and snapshot parts. `call` numbers the job's calls (fit, evaluate, ...).
+struct tensor_tag {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t call = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t microbatch = 0;
+  tensor_role role = tensor_role::activation;
+  bool operator==(const tensor_tag&) const = default;
+};
+
+/// How others reach this node: opaque UCX worker addresses. Empty for a transport inside one process.
+struct node_address {
+  std::vector<std::byte> control;
+  std::vector<std::byte> data;
+  bool operator==(const node_address&) const = default;
+};
+
+/// Receives what arrives. Called on the transport's progress thread, or on the sender's thread for a
+/// message to itself: return soon, do not call back into the transport except to send.
+class transport_events {
+ public:
+  virtual ~transport_events() = default;
+  /// `body` is valid during the call only. Control messages of one sender arrive in order.
+  virtual void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;
+  virtual void on_tensor(int from_rank, const tensor_tag& tag, tensor value) = 0;
+  /// The control connection to `rank` broke, or it sent a bad frame. Once per connection.
+  virtual void on_peer_error(int rank, const std::string& cause) = 0;
+};
+
+/// Counters since construction.
+struct transport_statistics {
+  std::uint64_t control_frames_sent = 0, control_frames_received = 0;
+  std::uint64_t tensors_sent = 0, tensors_received = 0;
+  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
+  std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
+};
+
+/// Moves control messages and tensors between the nodes of one job. Thread-safe.
+///
+/// Two planes (ARCHITECTURE 3): control lives as long as the process and notices broken peers; data lives for
+/// one generation. The life of a generation g > 0:
+///   1. begin_generation(g): stops the data plane of the generation before; sends to it become no-ops,
+///      the tensors in flight stay alive. Returns this node's address, its data part new.
+///   2. connect(g, peers): every member has done 1. Tensors that were in flight are released, sends work.
+/// A tensor may arrive as soon as its sender has done 2; it is delivered with its generation in the tag.
+class transport {
+ public:
+  virtual ~transport() = default;
+  virtual int rank() const = 0;
+  virtual node_address begin_generation(std::uint64_t generation) = 0;
+  /// `peers` are all members by rank, this node among them. A peer whose control address is unchanged keeps its
+  /// control connection.
+  virtual void connect(std::uint64_t generation, const std::map<int, node_address>& peers) = 0;
+  /// Queues a control message and returns. A rank that is not connected: dropped (a lost peer is reported by
+  /// on_peer_error or by the membership, not here).
+  virtual void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;
+  /// Sends without copying where it can: the elements must not change until the receiver has them, which the
+  /// sender arranges by giving the tensor away. Never blocks. A tag of another generation than the
+  /// current one is dropped and counted.
+  virtual void send_tensor(int to_rank, const tensor_tag& tag, tensor value) = 0;
+  virtual transport_statistics statistics() const = 0;
+};
+
+}  // namespace troupe

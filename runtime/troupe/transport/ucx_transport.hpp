@@ -1,0 +1,25 @@
+#pragma once
+#include <chrono>
+
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+struct ucx_transport_options {
+  int rank = 0;
+  /// The job's secret: keys the authentication code of every frame. At least 16 bytes.
+  std::vector<std::byte> secret;
+  /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface otherwise.
+  std::string interface = "lo";
+  /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
+  bool verify_frames = false;
+  /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
+  /// Longer: lower latency, and a core that others cannot use.
+  std::chrono::microseconds spin = std::chrono::microseconds(20);
+};
+
+/// UCX between processes. `events` must outlive it. Throws ucx_error (a std::runtime_error) if UCX
+/// cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
+std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
+
+}  // namespace troupe

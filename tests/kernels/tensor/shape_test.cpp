@@ -1,0 +1,19 @@
+#include "troupe/tensor/shape.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+#include <stdexcept>
+
+TEST_CASE("a shape counts its elements and prints itself") {
+  CHECK(troupe::shape{2, 3, 5}.num_elements() == 30);
+  CHECK(troupe::shape{}.num_elements() == 1);
+  CHECK(troupe::shape{4, 0}.num_elements() == 0);
+  CHECK(troupe::to_string(troupe::shape{32, 784}) == "[32, 784]");
+  CHECK(troupe::shape{2, 3}[-1] == 3);
+}
+
+TEST_CASE("impossible shapes are refused") {
+  CHECK_THROWS_AS((troupe::shape{-1}), std::invalid_argument);
+  CHECK_THROWS_AS((troupe::shape{std::numeric_limits<std::int64_t>::max(), 2}), std::invalid_argument);
+  CHECK_THROWS_AS((troupe::shape{2}[1]), std::invalid_argument);
+}

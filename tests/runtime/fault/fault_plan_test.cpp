@@ -1,0 +1,47 @@
+#include "troupe/fault/fault_plan.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+
+#include "troupe/error/errors.hpp"
+
+namespace {
+
+/// The signal that ended a child which calls `plan.at(point, step)`, or 0.
+int signal_of(const troupe::fault_plan& plan, troupe::fault_point point, std::optional<std::uint64_t> step) {
+  auto child = ::fork();
+  if (child == 0) {
+    plan.at(point, step);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+}  // namespace
+
+TEST_CASE("a drill kills only at its point, step, rank and incarnation") {
+  using enum troupe::fault_point;
+  troupe::fault_plan plan("forward@rank=2,step=7;recovery@rank=2", 2, 0);
+  CHECK(signal_of(plan, forward, 7) == SIGKILL);
+  CHECK(signal_of(plan, recovery, 3) == SIGKILL);
+  CHECK(signal_of(plan, forward, 6) == 0);
+  CHECK(signal_of(plan, backward, 7) == 0);
+  CHECK(signal_of(troupe::fault_plan("forward@rank=2", 1, 0), forward, 7) == 0);
+  CHECK(signal_of(troupe::fault_plan("forward@rank=2", 2, 1), forward, 7) == 0);
+  CHECK(signal_of(troupe::fault_plan("forward@rank=2,incarnation=1", 2, 1), forward, 7) == SIGKILL);
+}
+
+TEST_CASE("a drill that cannot be read names the text and the points") {
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_WITH(troupe::fault_plan("nowhere@rank=1", 1, 0),
+                    ContainsSubstring("nowhere") && ContainsSubstring("before_manifest"));
+  CHECK_THROWS_AS(troupe::fault_plan("forward@step=1", 1, 0), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::fault_plan("forward@rank=x", 1, 0), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::fault_plan("forward@rank=1,colour=red", 1, 0), troupe::bad_input);
+}

@@ -1,0 +1,65 @@
+# One INTERFACE target carries warnings and sanitizers to everything that is ours.
+add_library(troupe_flags INTERFACE)
+target_compile_options(troupe_flags INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wold-style-cast
+  $<$<BOOL:${TROUPE_WERROR}>:-Werror>)
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
+
+# troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ...)
+#
+# One area of one floor: the static library troupe_<area>, alias troupe::<area>. An area sees the include
+# roots of its own floor and of what it DEPENDS on, so a floor cannot include one above it.
+function(troupe_component area)
+  cmake_parse_arguments(arg "" "FLOOR" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(name troupe_${area})
+  set(root ${PROJECT_SOURCE_DIR}/${arg_FLOOR})
+  if(arg_SOURCES)
+    set(scope PUBLIC)
+    set(private PRIVATE)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:troupe_flags>)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  else()
+    set(scope INTERFACE)
+    set(private INTERFACE)
+    add_library(${name} INTERFACE)
+  endif()
+  add_library(troupe::${area} ALIAS ${name})
+  target_include_directories(${name} ${scope} $<BUILD_INTERFACE:${root}>)
+  target_link_libraries(${name} ${scope} ${arg_DEPENDS} ${private} ${arg_PRIVATE_DEPENDS})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${area})
+  foreach(header IN LISTS arg_HEADERS)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${header})
+      message(FATAL_ERROR "${area}: header ${header} does not exist")
+    endif()
+  endforeach()
+  target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS ${root} FILES ${arg_HEADERS})
+  set_property(GLOBAL APPEND PROPERTY TROUPE_COMPONENTS ${name})
+endfunction()
+
+# troupe_program(<name> SOURCES ... DEPENDS ...): an executable of ours in build/<preset>/bin.
+function(troupe_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE troupe_flags ${arg_DEPENDS})
+endfunction()
+
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [TIMEOUT seconds] [SERIAL]): one Catch2 program, each case one ctest entry.
+# TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
+# whole jobs from running beside each other.
+function(troupe_test name)
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE troupe_flags Catch2::Catch2WithMain ${arg_DEPENDS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4 LABELS "${arg_LABELS}")
+  if(arg_SERIAL)
+    list(APPEND properties RUN_SERIAL TRUE)
+  endif()
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+endfunction()

@@ -1,0 +1,18 @@
+# Every library that is not ours, found once, as an imported target.
+# The installed package includes this file too, so that both see the same targets.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(cereal REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(ucx REQUIRED IMPORTED_TARGET ucx)
+if(NOT TROUPE_PLAIN_KERNELS)
+  find_package(dnnl REQUIRED)
+endif()
+if(TROUPE_ACTORS)
+  find_package(CAF REQUIRED)
+endif()
