@@ -1,0 +1,31 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "troupe/actor/failure.hpp"
+
+namespace troupe {
+
+/// An actor that is a state and a table of handlers: `State(self, args...)` and `State::make_behavior()`.
+/// An exception from a handler ends the actor with the error of `failure_from`.
+/// `system.spawn<actor_of<device_state>, caf::detached>(options)`
+template <class State>
+class actor_of : public caf::event_based_actor {
+ public:
+  template <class... Args>
+  explicit actor_of(caf::actor_config& config, Args&&... args) : caf::event_based_actor(config) {
+    set_exception_handler([](std::exception_ptr& thrown) { return failure_from(thrown); });
+    state_.emplace(this, std::forward<Args>(args)...);
+  }
+
+  caf::behavior make_behavior() override { return state_->make_behavior(); }
+  void on_exit() override { state_.reset(); }
+  const char* name() const override { return State::actor_name; }
+
+ private:
+  std::optional<State> state_;
+};
+
+}  // namespace troupe

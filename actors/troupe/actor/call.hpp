@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "troupe/program/stage_program.hpp"
+
+namespace troupe {
+
+/// What all processes of a job do together. Each process makes the same calls in the same order.
+enum class call_kind : std::uint8_t {
+  train = 1,     ///< optimizer steps up to `target_step`
+  evaluate = 2,  ///< forward passes over `num_batches` of source `source`
+  hash = 3,      ///< sha256 of all parameters
+  barrier = 4    ///< nothing: returns when everyone has called it
+};
+
+struct call_request {
+  std::uint32_t index = 0;  ///< the how-manieth call of this job, from 0
+  call_kind kind = call_kind::barrier;
+  std::uint32_t source = 0;       ///< which of the job's batch sources
+  std::uint64_t target_step = 0;  ///< train: steps done when it ends; otherwise: steps done before it starts
+  std::uint64_t num_batches = 0;  ///< evaluate
+  bool operator==(const call_request&) const = default;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(index, kind, source, target_step, num_batches);
+  }
+};
+
+std::string to_string(const call_request& request);
+
+/// How the devices spent a call's steps: medians over its steps, in seconds of the slowest device.
+struct step_timing {
+  double span_s = 0;          ///< from the first action's begin to the last one's end, over all devices
+  double busy_s = 0;          ///< computing, averaged over devices
+  double bubble = 0;          ///< 1 - busy / span
+  std::uint32_t peak_activations = 0;  ///< most saved microbatches of any stage
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(span_s, busy_s, bubble, peak_activations);
+  }
+  bool operator==(const step_timing&) const = default;
+};
+
+/// What a call came to; the same in every process.
+struct call_result {
+  std::uint32_t index = 0;
+  std::uint64_t steps_done = 0;
+  step_metrics metrics;        ///< train: of the last step; evaluate: of all batches
+  std::string weights_sha256;  ///< hash only
+  step_timing timing;          ///< train only
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(index, steps_done, metrics, weights_sha256, timing);
+  }
+  bool operator==(const call_result&) const = default;
+};
+
+}  // namespace troupe

@@ -1,0 +1,15 @@
+#pragma once
+#include <caf/error.hpp>
+#include <exception>
+#include <string>
+
+namespace troupe {
+
+/// The one place where exceptions become errors between actors: caf::sec::runtime_error with the exception's text.
+caf::error failure_from(const std::exception_ptr& thrown);
+caf::error failure(const std::string& what);
+
+/// The text of an error made by the above; CAF's own rendering for others.
+std::string describe(const caf::error& problem);
+
+}  // namespace troupe

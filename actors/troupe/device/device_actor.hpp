@@ -1,0 +1,97 @@
+#pragma once
+#include <atomic>
+#include <caf/actor.hpp>
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "troupe/device/inbox.hpp"
+#include "troupe/device/messages.hpp"
+#include "troupe/device/step_clock.hpp"
+#include "troupe/fault/fault_plan.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/trace/trace.hpp"
+
+namespace troupe {
+
+struct device_options {
+  int device = 0;  ///< number in the job
+  int rank = 0;    ///< of this process
+  /// What outlives the actor and is shared by the process.
+  transport* out = nullptr;
+  const fault_plan* faults = nullptr;
+  event_ring* ring = nullptr;
+  /// The abort word: the newest generation that has been fenced. Looked at between two actions.
+  std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
+};
+
+/// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are there.
+///
+/// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running it waits in
+/// its mailbox for inputs or for a grant; a message makes it go on as far as it can.
+///
+///   message           -> reply                                 errors
+///   begin_generation  ->
+///   grant             -> step_done to the scheduler, per step  other generation: dropped
+///   tensor_arrived    ->                                       the same tensor twice: ends the actor
+///   batch_ready       ->
+///   quiesce           -> stopped
+///
+/// An exception from a stage_program ends the actor; the supervisor sees it and asks for a new generation.
+/// Monitors nobody. Detached: it computes in its handlers, and nobody else computes.
+class device_state {
+ public:
+  static constexpr const char* actor_name = "device";
+  device_state(caf::event_based_actor* self, device_options options);
+  caf::behavior make_behavior();
+
+ private:
+  void on_begin(const begin_generation& order);
+  void on_grant(const grant& given);
+  void on_tensor(const tensor_arrived& arrived);
+  void on_batch(const batch_ready& ready);
+  stopped on_quiesce(const quiesce& order);
+
+  bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
+  const std::vector<action>& actions() const;
+  void run_ready();
+  void begin_step();
+  bool run(const action& what);
+  bool run_forward(const action& what, const microbatch& which);
+  bool run_backward(const action& what, const microbatch& which);
+  void run_weight_gradient(const action& what, const microbatch& which);
+  std::optional<tensor> samples_for(const action& what, bool targets);
+  void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
+  void finish_step();
+  void copy_states(const due_copy& due);
+  void send_parameters();
+  attached_stage& stage(int number);
+
+  // constant
+  caf::event_based_actor* self_;
+  device_options options_;
+  packed_state_pool pool_;
+
+  // current generation
+  std::uint64_t generation_ = 0;
+  bool running_ = false;
+  begin_generation order_;
+  inbox inbox_;
+
+  // current call and step
+  std::optional<call_request> call_;
+  std::uint64_t step_ = 0;
+  std::uint64_t end_step_ = 0;
+  std::size_t position_ = 0;
+  bool step_begun_ = false;
+  std::uint64_t next_wanted_ = 0;
+  std::map<std::uint64_t, batch> batches_;
+  std::vector<due_copy> copies_;
+  std::uint64_t committed_step_ = 0;
+  step_clock clock_;
+};
+
+}  // namespace troupe

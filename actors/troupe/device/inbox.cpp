@@ -1,0 +1,33 @@
+#include "troupe/device/inbox.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace troupe {
+
+void inbox::put(const tensor_tag& tag, tensor value) {
+  if (tag.generation < generation_) {
+    ++num_stale_;
+    return;
+  }
+  if (!held_.emplace(key_of(tag), std::move(value)).second)
+    throw std::logic_error("[inbox] expected each tensor once, got a second one for stage " + std::to_string(tag.stage) +
+                           ", microbatch " + std::to_string(tag.microbatch) + ", step " + std::to_string(tag.step));
+}
+
+std::optional<tensor> inbox::take(const tensor_tag& tag) {
+  auto found = held_.find(key_of(tag));
+  if (found == held_.end()) return {};
+  auto value = std::move(found->second);
+  held_.erase(found);
+  return value;
+}
+
+void inbox::begin_generation(std::uint64_t generation) {
+  generation_ = generation;
+  auto first_kept = held_.lower_bound(key{generation, 0, 0, tensor_role{}, 0, 0});
+  num_stale_ += static_cast<std::uint64_t>(std::distance(held_.begin(), first_kept));
+  held_.erase(held_.begin(), first_kept);
+}
+
+}  // namespace troupe

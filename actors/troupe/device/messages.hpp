@@ -1,0 +1,98 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/program/batch_source.hpp"
+#include "troupe/schedule/plan.hpp"
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+/// A state copy that is due after an optimizer step.
+struct due_copy {
+  std::uint64_t step = 0;  ///< steps applied when the copy is taken
+  std::uint8_t to_disk = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(step, to_disk);
+  }
+};
+
+/// Scheduler -> device: run the steps [.., end_step) of a call. A later grant of the same call extends it.
+struct grant {
+  std::uint64_t generation = 0;
+  call_request call;
+  std::uint64_t first_step = 0;  ///< where the call starts in this generation
+  std::uint64_t end_step = 0;    ///< one past the last granted step (evaluate: batch)
+  std::vector<due_copy> copies;
+  std::uint64_t committed_step = 0;  ///< older state copies may be dropped
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, first_step, end_step, copies, committed_step);
+  }
+};
+
+/// What a device needs to know of the job; constant.
+struct device_job {
+  std::vector<action> training;    ///< this device's plan
+  std::vector<action> evaluation;  ///< the same for forward-only steps
+  std::vector<int> rank_of_stage;  ///< [num_stages]
+  std::vector<int> device_of_stage;
+  int num_microbatches = 1;
+  int num_threads = 1;
+  int prefetch_steps = 2;  ///< batches asked of the loader ahead of the step at hand
+  int num_stages() const { return static_cast<int>(rank_of_stage.size()); }
+};
+
+/// A stage that a device computes for, from `begin_generation` until `quiesce`.
+struct attached_stage {
+  int stage = 0;
+  std::shared_ptr<stage_program> program;
+  caf::actor owner;  ///< the stage's actor
+};
+
+/// Supervisor -> device: the generation begins with these stages. In this process only.
+struct begin_generation {
+  std::uint64_t generation = 0;
+  std::shared_ptr<const device_job> job;
+  std::vector<attached_stage> stages;
+  caf::actor scheduler;
+  caf::actor loader;  ///< invalid if the device needs no samples
+  int scheduler_rank = 0;
+};
+
+/// Supervisor -> device, a request: stop. Answered with `stopped` once nothing of the old generation runs.
+struct quiesce {
+  std::uint64_t generation = 0;
+};
+struct stopped {
+  std::uint64_t generation = 0;
+  /// Optimizer steps done once the step it was in is made up for; 0 if it was not training.
+  std::uint64_t interrupted_step = 0;
+};
+
+/// Transport -> device: a tensor for one of its stages. In this process only.
+struct tensor_arrived {
+  tensor_tag tag;
+  tensor value;
+};
+
+/// Loader -> device: the samples of a step. In this process only.
+struct batch_ready {
+  std::uint32_t call = 0;
+  std::uint64_t step = 0;
+  batch samples;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::begin_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::quiesce)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stopped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)

@@ -1,0 +1,17 @@
+#pragma once
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/message.hpp>
+
+#include "troupe/actor/actor_name.hpp"
+
+namespace troupe {
+
+/// Proxy -> link: take this message to that actor of the remote node.
+struct outbound {
+  actor_name to;
+  caf::message content;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outbound)

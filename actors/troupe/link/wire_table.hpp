@@ -1,0 +1,25 @@
+#pragma once
+#include <caf/message.hpp>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "troupe/actor/actor_name.hpp"
+
+namespace troupe {
+
+/// A message on its way between nodes.
+struct addressed_message {
+  actor_name to;
+  caf::message content;
+};
+
+/// The body of a control frame: type number, receiver's name, Cereal encoding of the one struct in the message.
+/// None if the message is none of those that cross nodes.
+std::optional<std::vector<std::byte>> encode_message(const actor_name& to, const caf::message& content);
+
+/// The reverse. Throws decode_error for anything encode_message did not make.
+addressed_message decode_message(std::span<const std::byte> body);
+
+}  // namespace troupe

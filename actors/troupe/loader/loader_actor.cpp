@@ -1,0 +1,33 @@
+#include "troupe/loader/loader_actor.hpp"
+
+#include <algorithm>
+
+#include "troupe/device/messages.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t kept_batches = 4;
+
+}  // namespace
+
+loader_state::loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources)
+    : self_(self), sources_(std::move(sources)) {}
+
+caf::behavior loader_state::make_behavior() {
+  return {[this](const want_batch& wanted) { on_want_batch(wanted); }};
+}
+
+void loader_state::on_want_batch(const want_batch& wanted) {
+  auto found = std::ranges::find_if(
+      recent_, [&](const made& one) { return one.source == wanted.source && one.step == wanted.step; });
+  if (found == recent_.end()) {
+    if (recent_.size() == kept_batches) recent_.pop_front();
+    recent_.push_back({wanted.source, wanted.step, sources_.at(wanted.source)->at(wanted.step)});
+    found = std::prev(recent_.end());
+  }
+  self_->send(caf::actor_cast<caf::actor>(self_->current_sender()),
+              batch_ready{wanted.call, wanted.step, found->samples});
+}
+
+}  // namespace troupe

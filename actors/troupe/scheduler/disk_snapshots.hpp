@@ -1,0 +1,33 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+/// Which snapshots are on their way to disk, and how far they are.
+class disk_snapshots {
+ public:
+  using clock = std::chrono::steady_clock;
+  explicit disk_snapshots(clock::time_point job_began = clock::now()) : last_(job_began) {}
+
+  void announced(std::uint64_t step, clock::time_point now);
+  /// Returns the parts, by stage, when this was the last one missing. A part that could not be written ends its snapshot.
+  std::optional<std::vector<manifest_part>> add(const part_written& part, std::uint32_t num_stages);
+  /// The manifest of `step` is written, or will not be.
+  void ended(std::uint64_t step);
+
+  bool is_pending(std::uint64_t step) const { return pending_.contains(step); }
+  std::size_t num_pending() const { return pending_.size(); }
+  std::chrono::duration<double> since_last(clock::time_point now) const { return now - last_; }
+
+ private:
+  std::map<std::uint64_t, std::map<std::uint32_t, manifest_part>> pending_;
+  clock::time_point last_;
+};
+
+}  // namespace troupe

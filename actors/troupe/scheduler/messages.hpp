@@ -1,0 +1,111 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/recovery/inventory.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/supervisor/job_definition.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Supervisor -> scheduler: this node is in this call and holds these parts. Once per generation and call.
+struct call_entered {
+  std::uint64_t generation = 0;
+  node_inventory inventory;
+  call_request request;
+  std::vector<call_result> completed;  ///< results of the calls before
+  /// Steps done once the step that the last failure interrupted here is made up for; 0: none was.
+  std::uint64_t interrupted_step = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, inventory, request, completed, interrupted_step);
+  }
+};
+
+/// Supervisor -> scheduler: every stage of this node has its state.
+struct node_restored {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank);
+  }
+};
+
+/// Device -> scheduler: a step (evaluate: a batch) is done.
+struct step_done {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint64_t step = 0;  ///< the step that is done, from 0
+  std::uint32_t device = 0;
+  step_metrics metrics;    ///< of the last stage; zero elsewhere
+  std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
+  std::int64_t last_end_ns = 0;
+  std::int64_t busy_ns = 0;
+  std::int64_t copy_ns = 0;  ///< state copy, if one was due
+  std::uint32_t peak_activations = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns, peak_activations);
+  }
+};
+
+/// Stage or snapshotter -> scheduler: a part is held.
+struct part_held {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;  ///< who holds it
+  held_part part;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, part);
+  }
+};
+
+/// Snapshotter -> scheduler: a part is on disk, or could not be written (`problem` not empty).
+struct part_written {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+  std::string file;
+  std::uint64_t size_bytes = 0;
+  std::string checksum;
+  std::string host;
+  std::string problem;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, step, stage, file, size_bytes, checksum, host, problem);
+  }
+};
+
+/// Supervisor -> scheduler of its node: the job is known. Comes before any call_entered that needs it.
+struct job_known {
+  std::shared_ptr<const job_definition> job;
+  std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
+  caf::actor snapshotter;
+};
+
+/// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
+struct parameters_arrived {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint32_t stage = 0;
+  tensor packed;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

@@ -1,0 +1,123 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <caf/actor.hpp>
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/copy_interval.hpp"
+#include "troupe/scheduler/disk_snapshots.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/step_ledger.hpp"
+#include "troupe/supervisor/client_mailbox.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+
+struct scheduler_options {
+  std::uint64_t generation = 1;
+  int world_size = 1;
+  std::string job_id;
+  std::string numeric_class;
+  std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
+  membership* members = nullptr;
+  std::shared_ptr<client_mailbox> client;  ///< progress goes there
+  std::shared_ptr<spdlog::logger> log;
+  /// Steps that may be granted beyond the last complete one: devices go on without a round trip per step.
+  std::uint64_t window = 8;
+  std::chrono::seconds request_timeout = std::chrono::seconds(60);
+};
+
+/// Runs the job's calls in one generation: decides what to restore, grants steps, gathers results, says when
+/// snapshots are due and when they are committed. A new one is started for each generation, on the lowest rank;
+/// all it knows comes from the options and from the nodes' inventories.
+///
+/// States: gathering (nodes enter the call) -> restoring (once) -> running -> gathering (the next call).
+///
+///   message            -> reply                                            errors
+///   job_known          ->
+///   call_entered       -> restore_order | grant | call_finished            calls differ: ends the job
+///   node_restored      -> grant
+///   step_done          -> grant, when the window moves; call_finished
+///   part_held          ->
+///   part_written       ->
+///   parameters_arrived -> call_finished
+///
+/// Messages of another generation are dropped. Monitors nobody: membership tells of lost nodes. Scheduled.
+class scheduler_state {
+ public:
+  static constexpr const char* actor_name = "scheduler";
+  scheduler_state(caf::event_based_actor* self, scheduler_options options);
+  caf::behavior make_behavior();
+
+ private:
+  enum class phase { gathering, finding, restoring, running };
+
+  void on_entered(const call_entered& entered);
+  void on_restored(const node_restored& restored);
+  void on_step_done(const step_done& done);
+  void on_held(const part_held& held);
+  void on_written(const part_written& written);
+  void on_parameters(const parameters_arrived& arrived);
+
+  // calls
+  void catch_up(const call_entered& behind);
+  bool everyone_entered() const;
+  bool requests_agree() const;
+  void begin_call();
+  void continue_call();
+  void finish_call(call_result result);
+  // restoring
+  void restore(const restore_plan& plan);
+  void restore_from_disk_or_scratch();
+  // running
+  void start(call_kind kind, std::uint64_t first, std::uint64_t end);
+  void extend_grant();
+  std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
+  void on_finished(const finished_step& step);
+  void finish_training_if_safe();
+  void commit(const snapshot_manifest& manifest);
+  void fail(const std::string& cause);
+
+  const job_definition& job() const { return *known_.job; }
+  const call_request& request() const { return entered_.begin()->second.request; }
+  std::uint64_t committed_step() const;
+
+  // constant
+  caf::event_based_actor* self_;
+  scheduler_options options_;
+  job_known known_;
+
+  // the generation
+  phase phase_ = phase::gathering;
+  bool restored_ = false;
+  std::map<int, call_entered> entered_;
+  std::map<int, node_inventory> inventories_;
+  std::vector<bool> node_restored_;
+  std::vector<call_result> completed_;
+  std::uint64_t interrupted_step_ = 0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
+  std::uint64_t position_ = 0;          ///< optimizer steps done by everyone
+
+  // the running activity
+  call_request activity_;
+  std::uint64_t end_ = 0;
+  std::uint64_t granted_end_ = 0;
+  step_ledger ledger_;
+  call_result result_;
+  std::map<std::uint32_t, tensor> parameters_;
+
+  // snapshots
+  copy_interval copies_;
+  std::chrono::steady_clock::time_point last_finished_;
+  std::uint64_t last_copy_due_ = 0;
+  disk_snapshots disk_;
+};
+
+}  // namespace troupe

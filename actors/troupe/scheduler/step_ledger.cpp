@@ -1,0 +1,47 @@
+#include "troupe/scheduler/step_ledger.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+constexpr double seconds_per_ns = 1e-9;
+
+}  // namespace
+
+std::vector<finished_step> step_ledger::add(const step_done& report) {
+  auto& entry = open_[report.step];
+  entry.sums.metrics += report.metrics;
+  if (entry.begin_ns == 0 || (report.first_begin_ns != 0 && report.first_begin_ns < entry.begin_ns))
+    entry.begin_ns = report.first_begin_ns;
+  entry.end_ns = std::max(entry.end_ns, report.last_end_ns);
+  entry.busy_ns += report.busy_ns;
+  entry.copy_ns = std::max(entry.copy_ns, report.copy_ns);
+  peak_ = std::max(peak_, report.peak_activations);
+  done_.at(report.device) = report.step + 1;
+
+  std::vector<finished_step> finished;
+  for (auto all = *std::ranges::min_element(done_); complete_ < all; ++complete_) {
+    auto gathered = open_.extract(complete_).mapped();
+    auto& step = finished.emplace_back(gathered.sums);
+    step.step = complete_;
+    step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
+    step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
+    step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;
+    spans_.push_back(step.span_s);
+    busies_.push_back(step.busy_s);
+    if (step.span_s > 0) bubbles_.push_back(1 - step.busy_s / step.span_s);
+  }
+  return finished;
+}
+
+step_timing step_ledger::timing() const { return {median(spans_), median(busies_), median(bubbles_), peak_}; }
+
+}  // namespace troupe

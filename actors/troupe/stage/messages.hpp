@@ -1,0 +1,64 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "troupe/program/stage_program.hpp"
+#include "troupe/recovery/inventory.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Device -> stage: a copy of the state after `step` optimizer steps.
+struct state_copied {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  tensor packed;
+  bool to_disk = false;
+};
+
+/// Device -> stage and snapshotter: copies older than this step may go.
+struct drop_before {
+  std::uint64_t step = 0;
+};
+
+/// Supervisor -> stage, a request: what state copies do you hold? Answered with `held_parts`.
+struct list_parts {};
+struct held_parts {
+  std::vector<held_part> parts;
+};
+
+/// Supervisor -> stage, a request: take this state and be ready to be attached. Answered with `stage_ready`.
+/// `packed` undefined: the stage's own copy of `step`, or the initial weights if `from_scratch`.
+struct restore_stage {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  bool from_scratch = false;
+  tensor packed;
+  caf::actor scheduler;  ///< of this generation
+};
+struct stage_ready {
+  int stage = 0;
+  std::shared_ptr<stage_program> program;
+};
+
+/// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Answered with `stage_copy`.
+struct get_copy {
+  std::uint64_t step = 0;
+};
+struct stage_copy {
+  tensor packed;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_copied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::drop_before)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_copy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_copy)

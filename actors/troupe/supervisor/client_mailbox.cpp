@@ -1,0 +1,21 @@
+#include "troupe/supervisor/client_mailbox.hpp"
+
+namespace troupe {
+
+void client_mailbox::put(client_event event) {
+  {
+    std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  arrived_.notify_one();
+}
+
+client_event client_mailbox::take() {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [this] { return !events_.empty(); });
+  auto event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/cluster/membership.hpp"
+
+namespace troupe {
+
+/// A training step is done (on the scheduler's node only).
+struct step_progress {
+  std::uint64_t step = 0;  ///< steps done
+  std::uint64_t target_step = 0;
+  step_metrics metrics;
+};
+
+/// The job cannot go on.
+struct job_failure {
+  std::string cause;
+};
+
+/// What the actors tell the user's thread, which waits in a call.
+using client_event = std::variant<step_progress, recovery_report, call_result, job_failure>;
+
+/// A queue from the actors to the user's thread. Thread-safe.
+class client_mailbox {
+ public:
+  void put(client_event event);
+  /// Waits for the next event.
+  client_event take();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<client_event> events_;
+};
+
+}  // namespace troupe

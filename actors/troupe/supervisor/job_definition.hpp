@@ -1,0 +1,41 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/program/batch_source.hpp"
+#include "troupe/program/stage_program.hpp"
+#include "troupe/recovery/snapshot_cadence.hpp"
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// When states are copied, and where copies go.
+struct snapshot_settings {
+  /// memory_every_steps 0 here means: as many as keep copying below 2 % of the time.
+  snapshot_cadence cadence;
+  std::filesystem::path folder;  ///< empty: memory only
+  int keep = 2;                  ///< committed snapshots kept on disk
+};
+
+/// One training job, the same in every process but for the memory behind the handles.
+struct job_definition {
+  program_factory make_program;
+  std::vector<std::shared_ptr<batch_source>> sources;  ///< what call_request::source counts
+  plan training;
+  plan evaluation;  ///< forward only; same stages, devices and microbatches
+  int devices_per_rank = 1;
+  int num_threads = 1;
+  snapshot_settings snapshots;
+  bool resume = false;
+  /// Options the bits depend on; stands in every manifest, and a resumed snapshot's must be equal.
+  std::vector<std::pair<std::string, std::string>> identity;
+
+  int rank_of_device(int device) const { return device / devices_per_rank; }
+  int rank_of_stage(int stage) const { return rank_of_device(training.device_of_stage[static_cast<std::size_t>(stage)]); }
+  std::vector<int> ranks_of_stages() const;
+};
+
+}  // namespace troupe

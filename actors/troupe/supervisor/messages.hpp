@@ -1,0 +1,92 @@
+#pragma once
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/cluster/membership.hpp"
+#include "troupe/recovery/restore_plan.hpp"
+#include "troupe/supervisor/job_definition.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+// From the membership's thread.
+struct fence_raised {
+  std::uint64_t generation = 0;
+  std::vector<member_loss> losses;
+};
+struct view_formed {
+  membership_view view;
+};
+struct recovery_done {
+  recovery_report report;
+};
+struct job_ended {
+  std::string cause;
+};
+
+// From the transport's thread.
+struct peer_broken {
+  int rank = 0;
+  std::string cause;
+};
+/// A stage's state for this node, sent by the node that kept a copy.
+struct state_arrived {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+  tensor packed;
+};
+
+// From the user's thread.
+struct define_job {
+  std::shared_ptr<const job_definition> job;
+};
+struct enter_call {
+  call_request request;
+};
+
+/// Supervisor -> itself, later: an actor failed, the job must roll back.
+struct generation_wanted {
+  std::uint64_t current = 0;
+  std::string cause;
+};
+
+/// Scheduler -> supervisor: give your stages this state, then answer with node_restored.
+struct restore_order {
+  std::uint64_t generation = 0;
+  restore_plan plan;
+  std::vector<call_result> completed;  ///< results of all calls that are over
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, plan, completed);
+  }
+};
+
+/// Scheduler -> supervisor: the call is over everywhere.
+struct call_finished {
+  std::uint64_t generation = 0;
+  call_result result;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, result);
+  }
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fence_raised)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

@@ -1,0 +1,113 @@
+// The part of supervisor_state that knows how each kind of child is made.
+#include <caf/actor_system.hpp>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/device/device_actor.hpp"
+#include "troupe/link/link_actor.hpp"
+#include "troupe/loader/loader_actor.hpp"
+#include "troupe/recovery/replica.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/snapshotter/snapshotter_actor.hpp"
+#include "troupe/stage/stage_actor.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int scheduler_rank = 0;
+
+}  // namespace
+
+void supervisor_state::spawn_device(int device) {
+  auto& ring = rings_[device];
+  if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
+  devices_[device] = self_->spawn<actor_of<device_state>, caf::detached>(
+      device_options{device, options_.rank, options_.out, options_.faults, ring, options_.fenced});
+  adopt(devices_[device], {child::kind::device, device});
+}
+
+void supervisor_state::spawn_stage(int stage) {
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(
+      stage_options{stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
+                    options_.out, snapshotter_});
+  adopt(stages_[stage], {child::kind::stage, stage});
+}
+
+void supervisor_state::spawn_loader() {
+  loader_ = self_->spawn<actor_of<loader_state>, caf::detached>(job_->sources);
+  adopt(loader_, {child::kind::loader, 0});
+}
+
+void supervisor_state::spawn_snapshotter() {
+  snapshotter_options made;
+  made.rank = options_.rank;
+  made.job_id = options_.job_id;
+  made.numeric_class = options_.numeric_class;
+  made.host = options_.host;
+  made.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
+  made.resume = job_->resume;
+  made.log = options_.log;
+  if (!job_->snapshots.folder.empty()) {
+    snapshot_store_options store;
+    store.folder = job_->snapshots.folder;
+    store.keep = job_->snapshots.keep;
+    store.at_point = [faults = options_.faults](std::string_view point) {
+      if (point == "part_half_written") faults->at(fault_point::part_half_written);
+      if (point == "before_manifest") faults->at(fault_point::before_manifest);
+    };
+    made.store = store;
+  }
+  snapshotter_ = self_->spawn<actor_of<snapshotter_state>, caf::detached>(made);
+  adopt(snapshotter_, {child::kind::snapshotter, 0});
+}
+
+/// Links for the new generation: the scheduler's node reaches everyone, the others reach it.
+void supervisor_state::connect_nodes() {
+  for (const auto& [rank, link] : links_) self_->send_exit(link, caf::exit_reason::user_shutdown);
+  links_.clear();
+  auto link_to = [this](int rank) {
+    links_[rank] = self_->spawn<actor_of<link_state>>(link_options{rank, generation_, options_.out});
+  };
+  options_.gate->bind({actor_role::supervisor, 0}, caf::actor_cast<caf::actor>(self_->address()));
+  if (options_.rank != scheduler_rank) {
+    link_to(scheduler_rank);
+    scheduler_ = spawn_proxy(self_->system(), links_[scheduler_rank], {actor_role::scheduler, 0});
+    return;
+  }
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    if (rank != scheduler_rank) link_to(rank);
+  spawn_scheduler();
+}
+
+void supervisor_state::spawn_scheduler() {
+  scheduler_options made;
+  made.generation = generation_;
+  made.world_size = options_.world_size;
+  made.job_id = options_.job_id;
+  made.numeric_class = options_.numeric_class;
+  made.members = options_.members;
+  made.client = options_.client;
+  made.log = options_.log;
+  made.supervisors.resize(static_cast<std::size_t>(options_.world_size), caf::actor_cast<caf::actor>(self_->address()));
+  for (const auto& [rank, link] : links_)
+    made.supervisors[static_cast<std::size_t>(rank)] = spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
+  local_scheduler_ = scheduler_ = self_->spawn<actor_of<scheduler_state>>(made);
+  adopt(local_scheduler_, {child::kind::scheduler, 0});
+  options_.gate->bind({actor_role::scheduler, 0}, local_scheduler_);
+  options_.directory->set_scheduler(local_scheduler_);
+  if (job_) give_job_to_scheduler();
+}
+
+void supervisor_state::give_job_to_scheduler() {
+  job_known known{job_, {}, snapshotter_};
+  for (int device = 0; device < job_->training.num_devices(); ++device) {
+    auto rank = job_->rank_of_device(device);
+    known.devices.push_back(rank == options_.rank
+                                ? devices_.at(device)
+                                : spawn_proxy(self_->system(), links_.at(rank),
+                                              {actor_role::device, static_cast<std::uint32_t>(device)}));
+  }
+  self_->send(local_scheduler_, known);
+}
+
+}  // namespace troupe

@@ -1,0 +1,45 @@
+#include "troupe/supervisor/stage_directory.hpp"
+
+#include <caf/send.hpp>
+
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/snapshotter/messages.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+
+void stage_directory::set(receivers all) {
+  std::lock_guard lock(mutex_);
+  receivers_ = std::move(all);
+}
+
+void stage_directory::set_scheduler(caf::actor scheduler) {
+  std::lock_guard lock(mutex_);
+  receivers_.scheduler = std::move(scheduler);
+}
+
+void stage_directory::deliver(const tensor_tag& tag, tensor value) {
+  std::lock_guard lock(mutex_);
+  auto device = receivers_.devices.find(static_cast<int>(tag.stage));
+  bool hosted = device != receivers_.devices.end();
+  switch (tag.role) {
+    case tensor_role::activation:
+    case tensor_role::gradient:
+      if (hosted) caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
+      return;
+    case tensor_role::parameter:
+      if (receivers_.scheduler)
+        caf::anon_send(receivers_.scheduler, parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
+      return;
+    case tensor_role::snapshot_part:
+      // A part of a stage that lives here comes back to it; any other is a peer's, to be kept.
+      if (hosted)
+        caf::anon_send(receivers_.supervisor, state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+      else if (receivers_.snapshotter)
+        caf::anon_send(receivers_.snapshotter, replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+      return;
+  }
+}
+
+}  // namespace troupe

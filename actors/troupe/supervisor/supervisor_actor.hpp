@@ -1,0 +1,152 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <caf/actor.hpp>
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/device/device_actor.hpp"
+#include "troupe/link/inbound_gate.hpp"
+#include "troupe/recovery/restart_policy.hpp"
+#include "troupe/stage/messages.hpp"
+#include "troupe/supervisor/client_mailbox.hpp"
+#include "troupe/supervisor/messages.hpp"
+#include "troupe/supervisor/stage_directory.hpp"
+
+namespace troupe {
+
+/// What the process shares with its supervisor; all outlive it.
+struct supervisor_options {
+  int rank = 0;
+  int world_size = 1;
+  std::string job_id;
+  std::string host;
+  std::string numeric_class;
+  transport* out = nullptr;
+  membership* members = nullptr;
+  inbound_gate* gate = nullptr;
+  stage_directory* directory = nullptr;
+  const fault_plan* faults = nullptr;
+  trace_recorder* trace = nullptr;
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced;
+  std::shared_ptr<client_mailbox> client;
+  std::shared_ptr<spdlog::logger> log;
+  restart_options restarts;
+  /// A device that does not stop within this time after a fence makes its whole process a suspect.
+  std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
+  std::chrono::seconds restore_timeout = std::chrono::seconds(120);
+};
+
+/// Runs one node: starts its actors, leads it through generations, restarts what fails.
+///
+/// States: outside (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting (all
+/// devices stopped, acknowledged) -> active ... A fence may come in any state.
+///
+///   message       -> reply                                                     errors
+///   define_job    ->                            spawns stages, devices, loader, snapshotter
+///   enter_call    -> call_entered to the scheduler
+///   fence_raised  -> quiesce to devices, then membership::quiesced             a device that hangs: suspect
+///   view_formed   ->                            links, a scheduler on rank 0, call_entered again
+///   restore_order -> restore_stage to stages, then node_restored               no state to be had: ends the job
+///   state_arrived ->                            a lost stage's state from a peer
+///   call_finished ->                            to the user's thread
+///   peer_broken   ->                            reported as a suspect
+///   recovery_done, job_ended ->                 to the user's thread
+///
+/// Monitors the actors it starts: one that fails is started again with the next generation, which it asks for; too many
+/// failures end the job. Detached: it tears the data plane down and builds it up, which takes milliseconds.
+class supervisor_state {
+ public:
+  static constexpr const char* actor_name = "supervisor";
+  supervisor_state(caf::event_based_actor* self, supervisor_options options);
+  ~supervisor_state();
+  caf::behavior make_behavior();
+
+ private:
+  enum class phase { outside, quiescing, waiting, active };
+
+  // the user's thread
+  void on_define(const define_job& order);
+  void on_enter(const enter_call& entered);
+  // membership
+  void on_fence(const fence_raised& fence);
+  void on_view(const view_formed& formed);
+  void on_peer_broken(const peer_broken& broken);
+  void acknowledge_fence();
+  // restoring
+  void on_restore(const restore_order& order);
+  void on_state(const state_arrived& arrived);
+  void restore_stages();
+  void restore_one(const restore_source& source);
+  void hand_to_stage(int stage, restore_stage order);
+  void send_copy(const restore_source& source);
+  void on_stage_ready(const stage_ready& ready);
+  void begin_devices();
+  // calls
+  void announce_call();
+  void send_entered(std::vector<held_part> parts);
+  void on_finished(const call_finished& finished);
+  // children
+  void spawn_children();
+  void spawn_device(int device);
+  void spawn_stage(int stage);
+  void spawn_loader();
+  void spawn_snapshotter();
+  void connect_nodes();
+  void spawn_scheduler();
+  void give_job_to_scheduler();
+  void publish_children();
+  void on_down(const caf::down_msg& down);
+  void respawn_failed();
+  void fail(const std::string& cause);
+
+  struct child {
+    enum class kind { device, stage, loader, snapshotter, scheduler };
+    kind what = kind::device;
+    int number = 0;
+  };
+  static std::string to_string(const child& one);
+  void adopt(const caf::actor& actor, child one);
+
+  bool hosts(int stage) const { return stages_.contains(stage); }
+  std::shared_ptr<const device_job> make_device_job(int device) const;
+
+  // constant
+  caf::event_based_actor* self_;
+  supervisor_options options_;
+  std::shared_ptr<const job_definition> job_;
+
+  // children
+  std::map<int, caf::actor> devices_;  ///< by number in the job
+  std::map<int, caf::actor> stages_;   ///< by number in the job
+  caf::actor loader_;
+  caf::actor snapshotter_;
+  std::map<int, event_ring*> rings_;
+  std::map<caf::actor_addr, child> children_;
+  std::vector<child> to_respawn_;
+  std::vector<std::chrono::steady_clock::time_point> restart_times_;
+
+  // the generation
+  phase phase_ = phase::outside;
+  std::uint64_t generation_ = 0;
+  std::size_t still_running_ = 0;
+  std::map<int, caf::actor> links_;  ///< by remote rank: all on the scheduler's node, the scheduler's elsewhere
+  caf::actor scheduler_;        ///< or its proxy
+  caf::actor local_scheduler_;  ///< only on its rank
+  std::optional<restore_order> restoring_;
+  std::map<int, attached_stage> ready_;
+  std::map<int, tensor> states_arrived_;  ///< from peers, of the newest generation
+  std::uint64_t states_generation_ = 0;
+  std::uint64_t interrupted_step_ = 0;
+
+  // calls
+  std::optional<call_request> call_;
+  std::vector<call_result> completed_;
+};
+
+}  // namespace troupe
