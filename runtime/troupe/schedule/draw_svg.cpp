@@ -117,6 +117,12 @@ class svg_picture {
     return text;
   }
 
+  std::string heading(const std::string& title) const {
+    auto bubble = percent(summarize(drawn_).bubble_fraction);
+    auto summary = "makespan " + with_unit(drawn_.makespan) + ", bubble " + bubble;
+    return text_at(24, 36, "title", title) + text_at(24, 60, "note", summary) + legend();
+  }
+
   /// Ends at the right edge. Texts are as wide as their font makes them, so each gets a generous estimate.
   std::string legend() const {
     std::array<bool, 4> seen = {};

@@ -49,8 +49,8 @@ class text_picture {
     std::string text;
     for (std::size_t device = 0; device < drawn_.devices.size(); ++device) {
       auto name = std::to_string(device);
-      text += "device " + std::string(digits_ - name.size(), ' ') + name + " " + row(drawn_.devices[device]) +
-              "\n";
+      text.append("device ").append(digits_ - name.size(), ' ').append(name).append(" ");
+      text.append(row(drawn_.devices[device])).append("\n");
     }
     std::string indent(margin_, ' ');
     text += indent + axis() + "\n";
