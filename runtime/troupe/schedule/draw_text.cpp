@@ -32,7 +32,7 @@ std::string repeat(std::string_view text, int count) {
 }
 
 std::string painted(const std::string& text, int background) {
-  return "\033[38;5;16;48;5;" + std::to_string(background) + "m" + text + "\033[0m";
+  return std::string("\033[38;5;16;48;5;").append(std::to_string(background)).append("m") + text + "\033[0m";
 }
 
 /// Draws one timeline; methods return lines or pieces of lines.
@@ -92,7 +92,7 @@ class text_picture {
 
   std::string idle(int width) const {
     if (width == 0 || !how_.color) return repeat("·", width);
-    return "\033[2m" + repeat("·", width) + "\033[0m";
+    return std::string("\033[2m").append(repeat("·", width)).append("\033[0m");
   }
 
   /// "0" under the first cell, the makespan right-aligned under the last one.
@@ -101,7 +101,7 @@ class text_picture {
     std::snprintf(number, sizeof number, "%.4g", drawn_.makespan);
     std::string end = number;
     if (!how_.unit.empty()) end.append(" ").append(how_.unit);
-    return "0" + repeat(" ", cells_ - 1 - static_cast<int>(end.size())) + end;
+    return std::string("0").append(repeat(" ", cells_ - 1 - static_cast<int>(end.size()))).append(end);
   }
 
   std::string legend() const {
