@@ -26,7 +26,7 @@ struct print {
   double character;
 };
 constexpr print large = {"box", 14, 8.8};
-constexpr print small = {"small", 10, 6.2};
+constexpr print small = {"small", 10, 6.1};
 
 struct look {
   std::string_view name;
@@ -189,7 +189,7 @@ class svg_picture {
     return "<g><title>" + to_string(done.what) + ": " + short_number(done.begin) + " to " +
            short_number(done.end) + "</title>" +
            rect(x, y, w, row_height, "class=\"" + css + shade + outline) +
-           label(done.what, x + w / 2, y + row_height / 2, w - 3, with_stage) + "</g>\n";
+           label(done.what, x + w / 2, y + row_height / 2, w - 1.5, with_stage) + "</g>\n";
   }
 
   /// Small print, if only that fits.
