@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/snapshot/checksum.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -11,7 +13,7 @@ namespace troupe {
 /// One stage's state after `step` optimizer steps: all that is needed to go on from there.
 struct snapshot_part {
   std::string job_id;
-  std::uint64_t step = 0;        ///< optimizer steps applied
+  std::uint64_t step = 0;  ///< optimizer steps applied
   std::uint32_t stage = 0;
   std::uint32_t num_stages = 1;
   std::uint64_t generation = 0;  ///< that made it
@@ -19,12 +21,30 @@ struct snapshot_part {
   std::vector<named_tensor> tensors;
 };
 
-/// The part as bytes: magic, format version, length, Cereal header, raw elements, checksum. The same bytes
-/// go to disk and to a peer's memory. Returned as a u8 tensor [num_bytes].
+/// The part as bytes. The same bytes go to disk and to a peer's memory. Returned as a u8 tensor [num_bytes].
+/// Throws std::invalid_argument for an undefined tensor or a name that occurs twice.
+///
+/// All numbers are little-endian; padding is zero:
+///
+///     offset  bytes  what
+///          0      8  "TROUPEPT"
+///          8      4  format version, 1
+///         12      4  zero
+///         16      8  header_bytes
+///         24      8  elements_bytes, a multiple of 64
+///         32         Cereal header [header_bytes]: job, step, stage, generation, names, dtypes, shapes;
+///         padded to 64
+///                    elements [elements_bytes] of each tensor in turn, each padded to 64
+///       last     32  BLAKE2b-256 of everything before
 tensor encode_part(const snapshot_part& part);
 
-/// Throws snapshot_error naming what is wrong (not a part, other version, truncated, checksum). No length read from `bytes`
-/// is believed before it is checked against their number. The tensors own their elements.
+/// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
+/// checksum). No length read from `bytes` is believed before it is checked against their number. The tensors
+/// own their elements.
 snapshot_part decode_part(std::span<const std::byte> bytes);
+
+/// The checksum at the end of an encoded part, as it stands there. Looks at magic, version and lengths, not
+/// at the elements; throws snapshot_error if those are not a part's.
+checksum stored_checksum(std::span<const std::byte> encoded);
 
 }  // namespace troupe

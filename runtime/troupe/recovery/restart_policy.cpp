@@ -1,0 +1,53 @@
+#include "troupe/recovery/restart_policy.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+std::vector<int> children_between(int first, int end) {
+  std::vector<int> children(static_cast<std::size_t>(end - first));
+  std::iota(children.begin(), children.end(), first);
+  return children;
+}
+
+std::vector<int> children_to_restart(restart_policy policy, int child, int num_children) {
+  switch (policy) {
+    case restart_policy::one_for_one:
+      return {child};
+    case restart_policy::one_for_all:
+      return children_between(0, num_children);
+    case restart_policy::rest_for_one:
+      return children_between(child, num_children);
+  }
+  throw_invalid("decide_restart", "a restart policy", std::to_string(static_cast<int>(policy)));
+}
+
+clock::duration delay_after(const restart_options& options, std::ptrdiff_t recent_restarts) {
+  if (recent_restarts == 0) return clock::duration::zero();
+  auto delay = std::min(options.backoff, options.backoff_limit);
+  // Halving the limit instead of doubling the delay beyond it cannot overflow.
+  for (; recent_restarts > 1; --recent_restarts)
+    delay = delay > options.backoff_limit / 2 ? options.backoff_limit : delay * 2;
+  return delay;
+}
+
+}  // namespace
+
+restart_decision decide_restart(const restart_options& options, int child, int num_children,
+                                std::span<const clock::time_point> earlier_restarts, clock::time_point now) {
+  if (child < 0 || child >= num_children)
+    throw_invalid("decide_restart", "a child in [0, " + std::to_string(num_children) + ")",
+                  std::to_string(child));
+  auto recent = std::ranges::count_if(earlier_restarts,
+                                      [&](clock::time_point time) { return now - time < options.period; });
+  if (recent >= options.intensity) return {true, {}, {}};
+  return {false, children_to_restart(options.policy, child, num_children), delay_after(options, recent)};
+}
+
+}  // namespace troupe

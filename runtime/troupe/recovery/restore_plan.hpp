@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "troupe/recovery/inventory.hpp"
+
+namespace troupe {
+
+/// From where one stage gets its state back.
+struct restore_source {
+  std::uint32_t stage = 0;
+  std::int32_t rank = 0;  ///< the node that has the part; the stage's own rank where it need not be sent
+  part_place place = part_place::own_memory;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(stage, rank, place);
+  }
+  bool operator==(const restore_source&) const = default;
+};
+
+/// The step that everyone goes back to, and how. from_scratch: step 0 with the initial weights, which the
+/// program factory makes again, the same bits each time; `sources` is empty then.
+struct restore_plan {
+  std::uint64_t step = 0;
+  bool from_scratch = true;
+  std::vector<restore_source> sources;  ///< [num_stages], by stage
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(step, from_scratch, sources);
+  }
+  bool operator==(const restore_plan&) const = default;
+};
+
+/// The newest step above 0 of which every stage's part is in the hands of some node; from scratch if there is
+/// none.
+///
+/// A stage on rank r = rank_of_stage[stage] takes its part from memory before disk, from r before others,
+/// from the maker's memory before a keeper's, and from the lowest rank among equals: a pure function of the
+/// set of inventories, in whatever order they come.
+///
+/// Generations play no part: by the determinism contract the state after step t is the same bits whichever
+/// generation computed it, so parts of one step fit together although a failure came between their making.
+restore_plan choose_restore(const std::vector<node_inventory>& inventories,
+                            const std::vector<int>& rank_of_stage);
+
+}  // namespace troupe

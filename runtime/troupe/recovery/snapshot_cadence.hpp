@@ -1,0 +1,49 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace troupe {
+
+/// How often state is copied and written. A step is named by the number of optimizer steps applied.
+struct snapshot_cadence {
+  /// Copies in host memory, a step in so many. 1: the least to compute again after a failure; more: less
+  /// copying. 0: none.
+  std::uint64_t memory_every_steps = 1;
+  /// Snapshots on disk, a step in so many. 0: by time, see disk_interval.
+  std::uint64_t disk_every_steps = 0;
+  /// Between snapshots on disk, where disk_every_steps is 0. Longer: less writing, more lost if all nodes go
+  /// at once. 0: none.
+  std::chrono::duration<double> disk_interval = std::chrono::seconds(60);
+};
+
+/// What to do with the state right after a step.
+struct due_snapshots {
+  bool memory = false;  ///< copy it; always with `disk`, which writes the copy
+  bool disk = false;
+  bool operator==(const due_snapshots&) const = default;
+};
+
+/// What is due after `step`. Every node asks for itself and all get the same answer: it depends on the step,
+/// the options and what the scheduler has announced, on no clock. `announced_disk_step` is the last value of
+/// next_disk_step that came.
+due_snapshots snapshot_due(std::uint64_t step, const snapshot_cadence& cadence,
+                           std::optional<std::uint64_t> announced_disk_step);
+
+/// What the scheduler knows when it is about to let the stages go on.
+struct disk_clock {
+  std::uint64_t steps_done = 0;     ///< that the whole pipeline has finished
+  std::uint64_t granted_until = 0;  ///< stages may be as far as this already
+  std::uint64_t next_grant = 0;     ///< and as far as this after the grant that would carry the announcement
+  std::chrono::duration<double> step_time{0};  ///< measured mean; 0 while unknown
+  std::chrono::duration<double> since_last_disk{
+      0};  ///< since the last snapshot on disk began, or the job did
+};
+
+/// Where snapshots on disk go by time, one node decides: the step to announce with the next grant, so that
+/// every stage hears of it before it can reach it: in (granted_until, next_grant], the first that ends no
+/// earlier than disk_interval after the last. None if that is later (ask again at the next grant), or if the
+/// cadence is not by time. The scheduler does not ask while an announced step is not written yet.
+std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
+
+}  // namespace troupe

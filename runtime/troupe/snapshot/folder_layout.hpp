@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+constexpr std::string_view manifest_file_name = "manifest.json";
+
+/// "step-000000000120"
+std::string step_folder_name(std::uint64_t step);
+/// The step whose folder is named so; none for any other name.
+std::optional<std::uint64_t> step_from_folder_name(std::string_view name);
+/// "stage-0002.part"
+std::string part_file_name(std::uint32_t stage);
+
+/// The steps that have a folder in `root`, newest first. A `root` that does not exist has none. Throws
+/// snapshot_error if it cannot be read.
+std::vector<std::uint64_t> steps_in(const std::filesystem::path& root);
+
+/// Names of everything in `folder`; none if it does not exist. Throws snapshot_error if it cannot be read.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+}  // namespace troupe

@@ -1,0 +1,125 @@
+#include "troupe/snapshot/manifest.hpp"
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "troupe/snapshot/checksum.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr int version = 1;
+
+std::string dump(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+/// Over the compact form, so that it does not depend on spaces and line ends.
+std::string checksum_text(const json& fields) {
+  auto text = dump(fields, -1);
+  return to_hex(checksum_of(std::as_bytes(std::span(text))));
+}
+
+json to_json(const manifest_part& part) {
+  return {{"stage", part.stage},
+          {"file", part.file},
+          {"size_bytes", part.size_bytes},
+          {"checksum", part.checksum},
+          {"host", part.host}};
+}
+
+manifest_part part_from(const json& fields) {
+  manifest_part part;
+  fields.at("stage").get_to(part.stage);
+  fields.at("file").get_to(part.file);
+  fields.at("size_bytes").get_to(part.size_bytes);
+  fields.at("checksum").get_to(part.checksum);
+  fields.at("host").get_to(part.host);
+  return part;
+}
+
+json to_json(const snapshot_manifest& manifest) {
+  json fields = {{"troupe_snapshot", version},
+                 {"job_id", manifest.job_id},
+                 {"step", manifest.step},
+                 {"generation", manifest.generation},
+                 {"num_stages", manifest.num_stages},
+                 {"numeric_class", manifest.numeric_class},
+                 {"created", manifest.created},
+                 {"identity", json::array()},
+                 {"parts", json::array()}};
+  for (const auto& [name, value] : manifest.identity)
+    fields["identity"].push_back(json::array({name, value}));
+  for (const auto& part : manifest.parts) fields["parts"].push_back(to_json(part));
+  return fields;
+}
+
+snapshot_manifest manifest_from(const json& fields) {
+  snapshot_manifest manifest;
+  fields.at("job_id").get_to(manifest.job_id);
+  fields.at("step").get_to(manifest.step);
+  fields.at("generation").get_to(manifest.generation);
+  fields.at("num_stages").get_to(manifest.num_stages);
+  fields.at("numeric_class").get_to(manifest.numeric_class);
+  fields.at("created").get_to(manifest.created);
+  for (const auto& option : fields.at("identity"))
+    manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
+  for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
+  return manifest;
+}
+
+void check_version(const json& fields) {
+  auto found = fields.at("troupe_snapshot").get<int>();
+  if (found != version)
+    throw snapshot_error("its format version is " + std::to_string(found) +
+                         ", but this program reads version " + std::to_string(version));
+}
+
+void check_sum(json& fields) {
+  auto expected = fields.at("checksum").get<std::string>();
+  fields.erase("checksum");
+  auto found = checksum_text(fields);
+  if (found != expected)
+    throw snapshot_error("it is damaged or was edited: checksum " + found + ", expected " + expected);
+}
+
+}  // namespace
+
+std::string problem_of(const snapshot_manifest& manifest) {
+  if (manifest.parts.size() != manifest.num_stages)
+    return "it lists " + std::to_string(manifest.parts.size()) + " parts for " +
+           std::to_string(manifest.num_stages) + " stages";
+  for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage) {
+    const auto& part = manifest.parts[stage];
+    auto expected = part_file_name(stage);
+    if (part.stage != stage || part.file != expected)
+      return "it lists stage " + std::to_string(part.stage) + " in '" + part.file + "' where " + expected +
+             " is expected";
+  }
+  return {};
+}
+
+std::string manifest_text(const snapshot_manifest& manifest) {
+  auto fields = to_json(manifest);
+  fields["checksum"] = checksum_text(fields);
+  return dump(fields, 2) + "\n";
+}
+
+snapshot_manifest manifest_from_text(std::string_view text) {
+  try {
+    auto fields = json::parse(text);
+    check_version(fields);
+    check_sum(fields);
+    auto manifest = manifest_from(fields);
+    if (auto problem = problem_of(manifest); !problem.empty()) throw snapshot_error(problem);
+    return manifest;
+  } catch (const json::exception& problem) {
+    throw snapshot_error(std::string("it is no manifest: ") + problem.what());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// One part as the manifest lists it.
+struct manifest_part {
+  std::uint32_t stage = 0;
+  std::string file;  ///< relative to the snapshot's folder
+  std::uint64_t size_bytes = 0;
+  std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
+  std::string host;      ///< whose file system holds it
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(stage, file, size_bytes, checksum, host);
+  }
+  bool operator==(const manifest_part&) const = default;
+};
+
+/// Written last, and what makes a snapshot exist.
+struct snapshot_manifest {
+  std::string job_id;
+  std::uint64_t step = 0;
+  std::uint64_t generation = 0;
+  std::uint32_t num_stages = 1;
+  std::string numeric_class;
+  std::string created;  ///< UTC, ISO 8601; snapshot_store::commit fills it in where it is empty
+  /// Options the bits depend on (seed, batch, microbatches, model fingerprint, ...), by name. A job that
+  /// resumes compares.
+  std::vector<std::pair<std::string, std::string>> identity;
+  std::vector<manifest_part> parts;  ///< [num_stages], by stage
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(job_id, step, generation, num_stages, numeric_class, created, identity, parts);
+  }
+  bool operator==(const snapshot_manifest&) const = default;
+};
+
+/// What is wrong with the manifest's own numbers (parts missing, twice, out of order, files elsewhere); empty
+/// if nothing.
+std::string problem_of(const snapshot_manifest& manifest);
+
+/// The manifest as JSON, one field a line, with a checksum over the others. Bytes that are no UTF-8 are
+/// replaced.
+std::string manifest_text(const snapshot_manifest& manifest);
+
+/// The reverse. Throws snapshot_error saying what is wrong with the text.
+snapshot_manifest manifest_from_text(std::string_view text);
+
+}  // namespace troupe

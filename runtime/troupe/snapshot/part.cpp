@@ -1,0 +1,178 @@
+#include "troupe/snapshot/part.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/snapshot/part_header.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers and elements are copied as they lie in memory");
+
+constexpr std::string_view magic = "TROUPEPT";
+constexpr std::uint32_t version = 1;
+constexpr std::size_t prefix_bytes = 32;
+constexpr std::size_t alignment_bytes = 64;
+
+std::size_t padded(std::size_t size_bytes) {
+  return (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+}
+
+/// Where the pieces of an encoded part lie.
+struct part_layout {
+  std::uint64_t header_bytes = 0;
+  std::uint64_t elements_bytes = 0;
+  std::size_t elements_begin() const { return padded(prefix_bytes + header_bytes); }
+  std::size_t checksum_begin() const { return elements_begin() + elements_bytes; }
+  std::size_t total_bytes() const { return checksum_begin() + checksum_bytes; }
+};
+
+template <class Number>
+void put(std::span<std::byte> bytes, std::size_t offset, Number value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+template <class Number>
+Number get(std::span<const std::byte> bytes, std::size_t offset) {
+  Number value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+void check_tensors(const std::vector<named_tensor>& tensors) {
+  std::set<std::string_view> names;
+  for (const auto& [name, value] : tensors) {
+    if (!value.defined()) throw_invalid("encode_part", "a defined tensor '" + name + "'", "an undefined one");
+    if (!names.insert(name).second) throw_invalid("encode_part", "each name once", "'" + name + "' twice");
+  }
+}
+
+part_header header_of(const snapshot_part& part) {
+  part_header header{{part.job_id},        part.step, part.stage, part.num_stages, part.generation,
+                     {part.numeric_class}, {}};
+  for (const auto& [name, value] : part.tensors)
+    header.tensors.values.push_back(
+        {{name}, static_cast<std::uint8_t>(value.type()), {value.extents().extents()}});
+  return header;
+}
+
+part_layout layout_of(const snapshot_part& part, std::size_t header_bytes) {
+  part_layout layout{header_bytes, 0};
+  for (const auto& named : part.tensors) layout.elements_bytes += padded(named.value.size_bytes());
+  return layout;
+}
+
+/// Copies `source` to `offset` and zeroes up to the next multiple of 64; returns the offset after that.
+std::size_t put_padded(std::span<std::byte> bytes, std::size_t offset, std::span<const std::byte> source) {
+  auto end = offset + source.size();
+  auto next = padded(end);
+  std::ranges::copy(source, bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+  std::ranges::fill(bytes.subspan(end, next - end), std::byte{0});
+  return next;
+}
+
+void put_prefix(std::span<std::byte> bytes, const part_layout& layout) {
+  std::memcpy(bytes.data(), magic.data(), magic.size());
+  put(bytes, 8, version);
+  put(bytes, 12, std::uint32_t{0});
+  put(bytes, 16, layout.header_bytes);
+  put(bytes, 24, layout.elements_bytes);
+}
+
+/// Reads the prefix and holds its lengths to the number of bytes that are there.
+part_layout checked_layout(std::span<const std::byte> bytes) {
+  auto size = std::to_string(bytes.size());
+  if (bytes.size() < padded(prefix_bytes) + checksum_bytes)
+    throw snapshot_error("truncated: " + size + " bytes are too few for a snapshot part");
+  if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
+    throw snapshot_error("not a snapshot part: it does not begin with TROUPEPT");
+  if (auto found = get<std::uint32_t>(bytes, 8); found != version)
+    throw snapshot_error("format version " + std::to_string(found) + ", but this program reads version " +
+                         std::to_string(version));
+  part_layout layout{get<std::uint64_t>(bytes, 16), get<std::uint64_t>(bytes, 24)};
+  // Each length by itself first, so that their sum cannot overflow.
+  if (layout.header_bytes > bytes.size() || layout.elements_bytes > bytes.size() ||
+      layout.total_bytes() > bytes.size())
+    throw snapshot_error("truncated or damaged: its lengths ask for more than its " + size + " bytes");
+  if (layout.total_bytes() < bytes.size())
+    throw snapshot_error("damaged: it has " + size + " bytes, its lengths say " +
+                         std::to_string(layout.total_bytes()));
+  if (layout.elements_bytes % alignment_bytes != 0)
+    throw snapshot_error("damaged: its elements are not padded to " + std::to_string(alignment_bytes) +
+                         " bytes");
+  return layout;
+}
+
+void check_sum(std::span<const std::byte> bytes, const part_layout& layout) {
+  auto expected = bytes.subspan(layout.checksum_begin());
+  auto found = checksum_of(bytes.first(layout.checksum_begin()));
+  if (!std::ranges::equal(found, expected))
+    throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected));
+}
+
+/// Takes the tensor of `entry` from the front of `elements`.
+named_tensor take_tensor(const tensor_entry& entry, std::span<const std::byte>& elements) {
+  auto type = dtype_from_number(entry.dtype);
+  shape extents(entry.extents.values);
+  if (static_cast<std::uint64_t>(extents.num_elements()) > elements.size() / size_bytes(type))
+    throw snapshot_error("damaged: tensor '" + entry.name.value + "' of shape " + to_string(extents) +
+                         " does not fit into its elements");
+  auto value = tensor::empty(std::move(extents), type);
+  auto own_bytes = elements.first(value.size_bytes());
+  std::ranges::copy(own_bytes, value.bytes().begin());
+  elements = elements.subspan(padded(own_bytes.size()));
+  return {entry.name.value, std::move(value)};
+}
+
+snapshot_part part_from(const part_header& header, std::span<const std::byte> elements) {
+  snapshot_part part{
+      header.job_id.value,        header.step, header.stage, header.num_stages, header.generation,
+      header.numeric_class.value, {}};
+  for (const auto& entry : header.tensors.values) part.tensors.push_back(take_tensor(entry, elements));
+  if (!elements.empty()) throw snapshot_error("damaged: elements that belong to no tensor");
+  return part;
+}
+
+}  // namespace
+
+tensor encode_part(const snapshot_part& part) {
+  check_tensors(part.tensors);
+  auto header = encode(header_of(part));
+  auto layout = layout_of(part, header.size());
+  auto encoded = tensor::empty({static_cast<std::int64_t>(layout.total_bytes())}, dtype::u8);
+  auto bytes = encoded.bytes();
+  put_prefix(bytes, layout);
+  auto offset = put_padded(bytes, prefix_bytes, header);
+  for (const auto& named : part.tensors) offset = put_padded(bytes, offset, named.value.bytes());
+  std::ranges::copy(checksum_of(bytes.first(offset)), bytes.subspan(offset).begin());
+  return encoded;
+}
+
+snapshot_part decode_part(std::span<const std::byte> bytes) {
+  auto layout = checked_layout(bytes);
+  check_sum(bytes, layout);
+  try {
+    auto header = decode<part_header>(bytes.subspan(prefix_bytes, layout.header_bytes));
+    return part_from(header, bytes.subspan(layout.elements_begin(), layout.elements_bytes));
+  } catch (const decode_error& problem) {
+    throw snapshot_error(std::string("damaged header: ") + problem.what());
+  } catch (const std::invalid_argument& problem) {
+    throw snapshot_error(std::string("damaged header: ") + problem.what());
+  }
+}
+
+checksum stored_checksum(std::span<const std::byte> encoded) {
+  auto layout = checked_layout(encoded);
+  checksum result;
+  std::ranges::copy(encoded.subspan(layout.checksum_begin()), result.begin());
+  return result;
+}
+
+}  // namespace troupe
