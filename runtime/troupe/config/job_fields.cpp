@@ -47,9 +47,11 @@ const job_field fields[] = {
 
 template <class Number>
 void parse_number(std::string_view text, std::string_view expected, Number& value) {
+  Number read{};
   auto* end = text.data() + text.size();
-  auto [stop, status] = std::from_chars(text.data(), end, value);
+  auto [stop, status] = std::from_chars(text.data(), end, read);
   if (status != std::errc() || stop != end) refuse(expected, text);
+  value = read;
 }
 
 void parse(std::string_view text, int& value) { parse_number(text, "a whole number", value); }
