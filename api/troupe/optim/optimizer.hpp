@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "troupe/autograd/parameter.hpp"
+
+namespace troupe::optim {
+
+/// What an optimizer keeps for some parameters, and its step over them. The parameters outlive it.
+class optimizer_state {
+ public:
+  virtual ~optimizer_state() = default;
+  /// Step number `step`, from 0, with the accumulated gradients, which are zero afterwards.
+  virtual void apply(std::uint64_t step) = 0;
+  /// Live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The step number is no part of
+  /// it: `apply` is told.
+  virtual std::vector<named_tensor> state() const = 0;
+};
+
+/// An optimizer as a description: cheap to copy, and each stage makes from it the state for its own,
+/// materialized parameters. SGD, Adam and AdamW are such; so is any function like this.
+using Optimizer = std::function<std::unique_ptr<optimizer_state>(std::vector<named_parameter>)>;
+
+}  // namespace troupe::optim

@@ -1,0 +1,56 @@
+#include "troupe/optim/sgd.hpp"
+
+#include <string>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/sgd_step.hpp"
+
+namespace troupe::optim {
+namespace {
+
+class sgd_state : public optimizer_state {
+ public:
+  sgd_state(const sgd_options& options, std::vector<named_parameter> parameters)
+      : options_{options.lr, options.momentum, options.weight_decay, options.nesterov},
+        parameters_(std::move(parameters)) {
+    for (const auto& each : parameters_)
+      buffers_.push_back(options.momentum == 0 ? tensor() : tensor::zeros(each.target->value.extents()));
+  }
+
+  void apply(std::uint64_t /*step*/) override {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      sgd_step(parameters_[i].target->value, parameters_[i].target->gradient, buffers_[i], options_);
+  }
+
+  std::vector<named_tensor> state() const override {
+    std::vector<named_tensor> result;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (buffers_[i].defined()) result.push_back({parameters_[i].name + "/momentum_buffer", buffers_[i]});
+    return result;
+  }
+
+ private:
+  sgd_step_options options_;
+  std::vector<named_parameter> parameters_;
+  std::vector<tensor> buffers_;
+};
+
+void require_option(bool is_good, const char* expected, double got) {
+  if (!is_good) throw_invalid("SGD", expected, std::to_string(got));
+}
+
+}  // namespace
+
+SGD::SGD(sgd_options options) : options_(options) {
+  require_option(options.lr >= 0, "lr >= 0", options.lr);
+  require_option(options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]", options.momentum);
+  require_option(options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
+  require_option(!options.nesterov || options.momentum > 0, "momentum > 0 with nesterov", options.momentum);
+}
+
+std::unique_ptr<optimizer_state> SGD::operator()(std::vector<named_parameter> parameters) const {
+  return std::make_unique<sgd_state>(options_, std::move(parameters));
+}
+
+}  // namespace troupe::optim

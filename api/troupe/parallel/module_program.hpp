@@ -1,0 +1,66 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/autograd/tape.hpp"
+#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/optim/optimizer.hpp"
+#include "troupe/parallel/cut.hpp"
+#include "troupe/program/stage_program.hpp"
+
+namespace troupe {
+
+/// Some layers of a Sequential as a stage, with the loss after the last layer of the model.
+///
+/// The gradient of each sample is scaled by 1 / global batch, which is microbatch size times number of
+/// microbatches; metrics are sums. How the model was cut, and in which order the microbatches' forwards and
+/// backwards come, does not change a bit as long as weight gradients come in ascending microbatch order;
+/// anything else throws std::logic_error. Evaluation saves nothing.
+class module_program : public stage_program {
+ public:
+  /// Clones the layers, so that programs share nothing with `model` or each other, and materializes them.
+  module_program(const nn::Sequential& model, stage_range layers, nn::CrossEntropy loss,
+                 const optim::Optimizer& optimizer, std::uint64_t seed);
+
+  tensor forward(const microbatch& which, tensor input, tensor targets) override;
+  tensor backward_input(const microbatch& which, tensor output_gradient) override;
+  void backward_weight(const microbatch& which) override;
+  void apply(std::uint64_t step) override;
+  void discard() override;
+  step_metrics take_metrics() override;
+  std::vector<named_tensor> state() override;
+  std::vector<named_tensor> parameters() override;
+  void load_state(const std::vector<named_tensor>& saved) override;
+
+ private:
+  struct pass {
+    std::uint64_t step = 0;
+    tape recorded;
+  };
+
+  variable begin_pass(const microbatch& which, tensor input);
+  void record_loss(const microbatch& which, const variable& output, const tensor& targets);
+  pass& pass_of(const microbatch& which, const char* action);
+
+  // Constant after construction.
+  bool is_first_, is_last_;
+  std::vector<std::shared_ptr<nn::Module>> layers_;
+  nn::CrossEntropy loss_;
+  std::vector<named_parameter> parameters_;  // in name order
+  std::unique_ptr<optim::optimizer_state> optimizer_;
+  // The current step.
+  std::map<int, pass> passes_;  // by microbatch
+  int last_accumulated_ = -1;
+  step_metrics metrics_;
+};
+
+/// The programs of a model's stages, each with initial weights that depend on nothing but the seed and the
+/// parameters' names. Throws bad_input if the model cannot be cut so. The factory may be called by several
+/// threads at once and any number of times for a stage; every program has weights of its own.
+program_factory make_module_programs(nn::Sequential model, int stages, nn::CrossEntropy loss,
+                                     optim::Optimizer optimizer, std::uint64_t seed);
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+struct adam_step_options {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;  ///< AdamW: the weight shrinks by itself, instead of through the gradient
+};
+
+/// Step `step`, from 0, of Adam (Kingma, Ba 2015) or AdamW (Loshchilov, Hutter 2019), PyTorch's formulas,
+/// in place. With t = step + 1, lambda the weight decay:
+///   Adam: g = gradient + lambda w;  AdamW: w -= learning_rate lambda w, g = gradient
+///   m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
+///   w -= learning_rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+/// All tensors f32 of w's shape, else std::invalid_argument. The gradient is zero afterwards.
+void adam_step(tensor weight, tensor gradient, tensor exp_avg, tensor exp_avg_sq, std::uint64_t step,
+               const adam_step_options& options);
+
+}  // namespace troupe

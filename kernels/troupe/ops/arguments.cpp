@@ -1,0 +1,25 @@
+#include "troupe/ops/arguments.hpp"
+
+#include <string>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
+                      const shape& extents) {
+  if (value.defined() && value.type() == type && value.extents() == extents) return;
+  throw_invalid(operation, std::string(argument) + " " + std::string(to_string(type)) + to_string(extents),
+                describe(value));
+}
+
+void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
+                  int rank) {
+  if (value.defined() && value.type() == type && value.extents().rank() == rank) return;
+  throw_invalid(operation,
+                std::string(argument) + " " + std::string(to_string(type)) + " with " + std::to_string(rank) +
+                    " axes",
+                describe(value));
+}
+
+}  // namespace troupe
