@@ -5,14 +5,22 @@
 
 namespace troupe {
 
-/// One line a device, `columns` wide, for a terminal. `color` uses ANSI colours (off for files and pipes).
+/// How a timeline appears on a terminal.
 struct text_drawing {
-  int columns = 100;
-  bool color = false;
+  int columns = 100;      ///< width of every line; 32 to 4096
+  bool color = false;     ///< ANSI colours (off for files and pipes)
+  bool legend = true;     ///< a line that explains the marks
+  std::string unit = {};  ///< written after the makespan, for example "ms"
 };
+
+/// One line a device, then the time axis and the legend. Planned and measured timelines (see measured.hpp)
+/// alike. Kinds differ in their fill also without colour; microbatch numbers stand where they fit, and where
+/// a device has several stages, whole actions (1F0). Throws bad_input if `columns` is out of range.
 std::string draw_text(const timeline& drawn, const text_drawing& how);
 
-/// A standalone SVG picture: forwards, backwards and idle time per device, with microbatch numbers and a legend.
-std::string draw_svg(const timeline& drawn, const std::string& title);
+/// A standalone SVG picture: title, a row per device with microbatch numbers in boxes (whole actions where a
+/// device has several stages), idle time hatched, its share per device, time axis in `unit`, legend. Needs no
+/// other file.
+std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit = {});
 
 }  // namespace troupe

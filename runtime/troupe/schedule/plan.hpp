@@ -32,8 +32,8 @@ struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
   int num_microbatches = 0;
-  std::vector<int> device_of_stage;           ///< [num_stages]
-  std::vector<std::vector<action>> devices;   ///< [num_devices][actions in order]
+  std::vector<int> device_of_stage;          ///< [num_stages]
+  std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
   int num_devices() const { return static_cast<int>(devices.size()); }
   bool operator==(const plan&) const = default;
 };
@@ -47,7 +47,8 @@ struct plan_options {
 };
 
 /// Builds the plan. Throws bad_input for impossible options.
-/// GPipe: Huang et al. 2019 (arXiv:1811.06965). 1F1B: Narayanan et al. 2019, PipeDream-flush (arXiv:2006.09503).
+/// GPipe: Huang et al. 2019 (arXiv:1811.06965). 1F1B: Narayanan et al. 2019, PipeDream-flush
+/// (arXiv:2006.09503).
 plan make_plan(const plan_options& options);
 
 }  // namespace troupe

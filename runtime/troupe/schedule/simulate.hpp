@@ -13,6 +13,9 @@ struct action_costs {
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
 };
 
+/// How long an action takes.
+double duration_of(action_kind kind, const action_costs& costs);
+
 struct timed_action {
   action what;
   double begin = 0;
@@ -22,12 +25,17 @@ struct timed_action {
 struct timeline {
   std::vector<std::vector<timed_action>> devices;  ///< [num_devices], in plan order
   double makespan = 0;
-  std::vector<double> idle;              ///< [num_devices]: makespan minus the device's work
-  std::vector<int> peak_activations;     ///< [num_devices]: most saved microbatches at once, in stage units
+  std::vector<double> idle;           ///< [num_devices]: makespan minus the device's work
+  std::vector<int> peak_activations;  ///< [num_devices]: most saved microbatches at once, in stage units
 };
 
+/// The most microbatches whose activations one device keeps at once, summed over its stages: from F until B,
+/// or until W where the backward is split. 0 where there are only forwards: nothing is kept for a backward.
+int peak_activations(const std::vector<timed_action>& device);
+
 /// Runs the plan on paper: each action starts when its device is free and its inputs are there.
-/// Throws bad_input with check_plan's findings if the plan is not sound.
+/// Throws bad_input with check_plan's findings if the plan is not sound, or if a cost is negative or not
+/// finite.
 timeline simulate(const plan& simulated, const action_costs& costs);
 
 }  // namespace troupe

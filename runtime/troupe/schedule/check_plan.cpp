@@ -1,0 +1,138 @@
+#include "troupe/schedule/check_plan.hpp"
+
+#include "troupe/schedule/action_graph.hpp"
+#include "troupe/schedule/find_circles.hpp"
+
+namespace troupe {
+namespace {
+
+using findings = std::vector<std::string>;
+
+std::string range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
+
+/// What must hold before the rest can be asked at all.
+findings check_form(const plan& checked) {
+  findings found;
+  if (checked.num_stages < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
+  if (checked.num_microbatches < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
+  auto placed = static_cast<int>(checked.device_of_stage.size());
+  if (placed != checked.num_stages)
+    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +
+                    std::to_string(placed) + " on which device they are");
+  for (int stage = 0; stage < placed; ++stage) {
+    int device = checked.device_of_stage[static_cast<std::size_t>(stage)];
+    if (device < 0 || device >= checked.num_devices())
+      found.push_back("stage " + std::to_string(stage) + " is on device " + std::to_string(device) +
+                      ", but the plan has devices " + range(checked.num_devices()));
+  }
+  return found;
+}
+
+bool exists(const plan& checked, const action& what) {
+  return what.stage >= 0 && what.stage < checked.num_stages && what.microbatch >= 0 &&
+         what.microbatch < checked.num_microbatches;
+}
+
+void check_places(const plan& checked, findings& found) {
+  for (int device = 0; device < checked.num_devices(); ++device) {
+    for (const auto& what : checked.devices[static_cast<std::size_t>(device)]) {
+      if (!exists(checked, what)) {
+        found.push_back("device " + std::to_string(device) + " does " + to_string(what) +
+                        ", but there are stages " + range(checked.num_stages) + " and microbatches " +
+                        range(checked.num_microbatches));
+        continue;
+      }
+      int home = checked.device_of_stage[static_cast<std::size_t>(what.stage)];
+      if (home != device)
+        found.push_back("device " + std::to_string(device) + " does " + to_string(what) + ", but stage " +
+                        std::to_string(what.stage) + " is on device " + std::to_string(home));
+    }
+  }
+}
+
+/// How often each kind of action occurs for one stage and microbatch.
+struct occurrences {
+  int stage = 0;
+  int microbatch = 0;
+  std::array<int, 4> of_kind = {};
+  int of(action_kind kind) const { return of_kind[static_cast<std::size_t>(kind)]; }
+  std::string name(action_kind kind) const { return to_string(action{stage, kind, microbatch}); }
+};
+
+void check_backward(const occurrences& seen, findings& found) {
+  using enum action_kind;
+  bool split = seen.of(input_gradient) > 0 || seen.of(weight_gradient) > 0;
+  if (seen.of(backward) > 0 && split)
+    found.push_back(seen.name(backward) + " is a whole backward, so " +
+                    seen.name(seen.of(input_gradient) > 0 ? input_gradient : weight_gradient) +
+                    " is done twice");
+  if (seen.of(backward) > 0) return;
+  if (!split) found.push_back(seen.name(backward) + " is missing");
+  if (split && seen.of(input_gradient) == 0) found.push_back(seen.name(input_gradient) + " is missing");
+  if (split && seen.of(weight_gradient) == 0) found.push_back(seen.name(weight_gradient) + " is missing");
+}
+
+void check_cell(schedule_kind kind, const occurrences& seen, findings& found) {
+  using enum action_kind;
+  for (auto each : {forward, backward, input_gradient, weight_gradient}) {
+    if (seen.of(each) > 1)
+      found.push_back(seen.name(each) + " occurs " + std::to_string(seen.of(each)) + " times");
+    if (kind == schedule_kind::forward_only && each != forward && seen.of(each) > 0)
+      found.push_back(seen.name(each) + " occurs in a plan of forwards only");
+  }
+  if (seen.of(forward) == 0) found.push_back(seen.name(forward) + " is missing");
+  if (kind != schedule_kind::forward_only) check_backward(seen, found);
+}
+
+void check_occurrences(const plan& checked, findings& found) {
+  auto columns = static_cast<std::size_t>(checked.num_microbatches);
+  std::vector<occurrences> cells(static_cast<std::size_t>(checked.num_stages) * columns);
+  auto cell = [&cells, columns](int stage, int microbatch) -> occurrences& {
+    return cells[static_cast<std::size_t>(stage) * columns + static_cast<std::size_t>(microbatch)];
+  };
+  for (const auto& device : checked.devices)
+    for (const auto& what : device)
+      if (exists(checked, what))
+        ++cell(what.stage, what.microbatch).of_kind[static_cast<std::size_t>(what.kind)];
+  for (int stage = 0; stage < checked.num_stages; ++stage) {
+    for (int microbatch = 0; microbatch < checked.num_microbatches; ++microbatch) {
+      auto& seen = cell(stage, microbatch);
+      seen.stage = stage;
+      seen.microbatch = microbatch;
+      check_cell(checked.kind, seen, found);
+    }
+  }
+}
+
+/// Sums of floats depend on their order, so a stage adds up its microbatches in one order in every schedule.
+void check_weight_order(const plan& checked, findings& found) {
+  for (int device = 0; device < checked.num_devices(); ++device) {
+    std::vector<const action*> last(static_cast<std::size_t>(checked.num_stages), nullptr);
+    for (const auto& what : checked.devices[static_cast<std::size_t>(device)]) {
+      bool adds_weights = what.kind == action_kind::backward || what.kind == action_kind::weight_gradient;
+      if (!adds_weights || !exists(checked, what)) continue;
+      auto& before = last[static_cast<std::size_t>(what.stage)];
+      if (before && before->microbatch > what.microbatch)
+        found.push_back("device " + std::to_string(device) + " does " + to_string(what) + " after " +
+                        to_string(*before) +
+                        ", but a stage's weight gradients add up in ascending order of microbatches");
+      before = &what;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check_plan(const plan& checked) {
+  auto found = check_form(checked);
+  if (!found.empty()) return found;
+  check_places(checked, found);
+  check_occurrences(checked, found);
+  check_weight_order(checked, found);
+  for (auto& circle : find_circles(action_graph(checked))) found.push_back(std::move(circle));
+  return found;
+}
+
+}  // namespace troupe

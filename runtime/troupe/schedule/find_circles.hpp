@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "troupe/schedule/action_graph.hpp"
+
+namespace troupe {
+
+/// One sentence for each circle of actions that wait for each other for ever; empty if the plan can run to
+/// its end. After a circle is found, its waits are dropped and the search goes on, so that each sentence is a
+/// fault of its own.
+std::vector<std::string> find_circles(action_graph graph);
+
+}  // namespace troupe

@@ -1,0 +1,97 @@
+#include "troupe/schedule/merge_stages.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+namespace troupe {
+namespace {
+
+/// List scheduling: runs all stages on paper, a forward taking one unit and a backward two, and always starts
+/// what can start first. Nothing scheduled later can start earlier, so a device's record is in order of time.
+class list_scheduler {
+ public:
+  list_scheduler(const std::vector<std::vector<action>>& orders, const std::vector<int>& device_of_stage,
+                 int num_devices)
+      : orders_(orders),
+        device_of_stage_(device_of_stage),
+        next_(orders.size(), 0),
+        forward_end_(orders.size()),
+        backward_end_(orders.size()),
+        free_at_(static_cast<std::size_t>(num_devices), 0),
+        done_(static_cast<std::size_t>(num_devices)) {}
+
+  std::vector<std::vector<action>> run() {
+    while (auto chosen = best()) start(*chosen);
+    return std::move(done_);
+  }
+
+ private:
+  struct candidate {
+    std::size_t stage = 0;
+    std::int64_t begin = 0;
+  };
+
+  std::optional<candidate> best() const {
+    std::optional<candidate> found;
+    for (std::size_t stage = 0; stage < orders_.size(); ++stage) {
+      auto ready = ready_at(stage);
+      if (!ready) continue;
+      candidate other{stage, std::max(*ready, free_at_[device(stage)])};
+      if (!found || goes_before(other, *found)) found = other;
+    }
+    return found;
+  }
+
+  /// When the inputs of a stage's next action are there; none if it has no next action or one of them has not
+  /// run.
+  std::optional<std::int64_t> ready_at(std::size_t stage) const {
+    if (next_[stage] == orders_[stage].size()) return {};
+    const auto& what = orders_[stage][next_[stage]];
+    auto microbatch = static_cast<std::size_t>(what.microbatch);
+    bool is_forward = what.kind == action_kind::forward;
+    if (stage == (is_forward ? 0 : orders_.size() - 1)) return 0;
+    const auto& ends = is_forward ? forward_end_[stage - 1] : backward_end_[stage + 1];
+    if (microbatch >= ends.size()) return {};
+    return ends[microbatch];
+  }
+
+  /// Of two that can start at once, a backward goes first because it frees memory and others wait for it at
+  /// the end of the step; then the older microbatch, then the later stage.
+  bool goes_before(const candidate& a, const candidate& b) const {
+    auto rank = [this](const candidate& c) {
+      const auto& what = orders_[c.stage][next_[c.stage]];
+      return std::tuple(c.begin, what.kind == action_kind::forward, what.microbatch, -what.stage);
+    };
+    return rank(a) < rank(b);
+  }
+
+  void start(const candidate& chosen) {
+    const auto& what = orders_[chosen.stage][next_[chosen.stage]++];
+    bool is_forward = what.kind == action_kind::forward;
+    auto end = chosen.begin + (is_forward ? 1 : 2);
+    (is_forward ? forward_end_ : backward_end_)[chosen.stage].push_back(end);
+    free_at_[device(chosen.stage)] = end;
+    done_[device(chosen.stage)].push_back(what);
+  }
+
+  std::size_t device(std::size_t stage) const { return static_cast<std::size_t>(device_of_stage_[stage]); }
+
+  const std::vector<std::vector<action>>& orders_;
+  const std::vector<int>& device_of_stage_;
+  std::vector<std::size_t> next_;                        // [stage] position in its order
+  std::vector<std::vector<std::int64_t>> forward_end_;   // [stage][microbatch], as far as run
+  std::vector<std::vector<std::int64_t>> backward_end_;  // [stage][microbatch], as far as run
+  std::vector<std::int64_t> free_at_;                    // [device]
+  std::vector<std::vector<action>> done_;                // [device]
+};
+
+}  // namespace
+
+std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,
+                                              const std::vector<int>& device_of_stage, int num_devices) {
+  return list_scheduler(orders, device_of_stage, num_devices).run();
+}
+
+}  // namespace troupe

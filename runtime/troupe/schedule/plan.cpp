@@ -1,0 +1,58 @@
+#include "troupe/schedule/plan.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::array<std::string_view, 3> kind_names = {"gpipe", "1f1b", "forward_only"};
+constexpr std::string_view kind_letters = "FBIW";
+
+/// Cuts the number at the front of `rest` off; false if there is none.
+bool take_number(std::string_view& rest, int& number) {
+  auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (status != std::errc() || number < 0) return false;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return true;
+}
+
+}  // namespace
+
+schedule_kind schedule_kind_from(std::string_view name) {
+  if (name == "one_f_one_b") return schedule_kind::one_f_one_b;
+  std::string known;
+  for (std::size_t i = 0; i < kind_names.size(); ++i) {
+    if (kind_names[i] == name) return static_cast<schedule_kind>(i);
+    known += (known.empty() ? "" : ", ") + std::string(kind_names[i]);
+  }
+  throw bad_input("unknown schedule '" + std::string(name) + "'. Choose one of " + known);
+}
+
+std::string_view to_string(schedule_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+std::string to_string(const action& what) {
+  return std::to_string(what.stage) + kind_letters[static_cast<std::size_t>(what.kind)] +
+         std::to_string(what.microbatch);
+}
+
+action action_from(std::string_view text) {
+  action read;
+  auto rest = text;
+  auto letter = std::string_view::npos;
+  bool whole = take_number(rest, read.stage) && !rest.empty();
+  if (whole) {
+    letter = kind_letters.find(rest.front());
+    rest.remove_prefix(1);
+    whole = letter != std::string_view::npos && take_number(rest, read.microbatch) && rest.empty();
+  }
+  if (!whole)
+    throw bad_input("'" + std::string(text) +
+                    "' is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
+  read.kind = static_cast<action_kind>(letter);
+  return read;
+}
+
+}  // namespace troupe
