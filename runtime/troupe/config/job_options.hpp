@@ -10,38 +10,61 @@
 namespace troupe {
 
 /// Everything a training job can be told, by C++, one YAML file or the command line (in rising precedence).
-/// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command line.
+/// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command
+/// line; the table of them is job_fields.hpp. A new field needs a row there.
 struct job_options {
-  std::filesystem::path data = "/usr/share/datasets/fashion-mnist";  ///< folder of the dataset
-  int epochs = 5;                    ///< passes over the training data
-  std::uint64_t steps = 0;           ///< stop after so many optimizer steps in all; 0: epochs decide
-  int batch = 256;                   ///< global batch in samples
-  int microbatches = 8;              ///< per step; must divide `batch`
-  int stages = 0;                    ///< pipeline stages; 0: one per device
+  /// Folder of the dataset.
+  std::filesystem::path data = "/usr/share/datasets/fashion-mnist";
+  /// Passes over the training data.
+  int epochs = 5;
+  /// Stop after so many optimizer steps in all; 0: epochs decide.
+  std::uint64_t steps = 0;
+  /// Global batch in samples.
+  int batch = 256;
+  /// Per step; must divide `batch`.
+  int microbatches = 8;
+  /// Pipeline stages; 0: one per device.
+  int stages = 0;
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  int devices = 1;                   ///< devices in each process
-  int threads = 1;                   ///< compute threads per device; the result's bits depend on it
+  /// Devices in each process.
+  int devices = 1;
+  /// Compute threads per device; the result's bits depend on it.
+  int threads = 1;
   std::uint64_t seed = 1;
   double learning_rate = 1e-3;
-  std::filesystem::path snapshot_dir;            ///< empty: snapshots in memory only
-  std::uint64_t snapshot_every = 1;              ///< steps between snapshots in memory
-  std::chrono::milliseconds snapshot_interval = std::chrono::seconds(5);  ///< least time between snapshots on disk
-  std::uint64_t disk_every = 0;      ///< every so many steps on disk instead of by time; 0: by time
-  bool resume = false;               ///< start from the newest valid snapshot in snapshot_dir
-  std::filesystem::path trace_dir;   ///< write a Perfetto trace per process there; empty: none
-  std::string isa = "auto";          ///< cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16
+  /// Empty: snapshots in memory only.
+  std::filesystem::path snapshot_dir;
+  /// Steps between snapshots in memory.
+  std::uint64_t snapshot_every = 1;
+  /// Least time between snapshots on disk.
+  std::chrono::milliseconds snapshot_interval = std::chrono::seconds(5);
+  /// Every so many steps on disk instead of by time; 0: by time.
+  std::uint64_t disk_every = 0;
+  /// Start from the newest valid snapshot in snapshot_dir.
+  bool resume = false;
+  /// Write a Perfetto trace per process there; empty: none.
+  std::filesystem::path trace_dir;
+  /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
+  std::string isa = "auto";
   std::string network_interface = "lo";
-  bool verify_frames = false;        ///< authenticate tensor bytes too
-  std::string log_level = "warn";    ///< trace, debug, info, warn, error, off
-  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);  ///< workers that have not joined by then end the job
-  std::string fault;                 ///< fault drill, see fault/fault_plan.hpp; empty: none
-  bool json = false;                 ///< one JSON object per line on standard output, nothing else
+  /// Authenticate tensor bytes too.
+  bool verify_frames = false;
+  /// trace, debug, info, warn, error, off
+  std::string log_level = "warn";
+  /// Workers that have not joined by then end the job.
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  /// Fault drill, see fault/fault_plan.hpp; empty: none.
+  std::string fault;
+  /// One JSON object per line on standard output, nothing else.
+  bool json = false;
 };
 
-/// Sets the fields named in the YAML file. Throws bad_input with file, line, the unknown key or bad value, and what is known.
+/// Sets the fields named in the YAML file. Throws bad_input with file, line, the unknown key or bad value,
+/// and what is known.
 void apply_yaml(const std::filesystem::path& file, job_options& options);
 
-/// Throws bad_input for values that cannot work together, each with what to change (batch not divisible, ...).
+/// Throws bad_input for values that cannot work together, each with what to change (batch not divisible,
+/// ...).
 void check_options(const job_options& options);
 
 }  // namespace troupe

@@ -1,0 +1,43 @@
+#include "troupe/data/dataset.hpp"
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+void check(const shape& samples, const labelled_samples& content) {
+  if (content.samples.extents() != samples)
+    throw_invalid("dataset", "samples of shape " + to_string(samples), describe(content.samples));
+  if (content.labels.extents() != shape{samples[0]})
+    throw_invalid("dataset", std::to_string(samples[0]) + " labels", describe(content.labels));
+}
+
+}  // namespace
+
+dataset::dataset(labelled_samples content)
+    : extents_(content.samples.extents()), content_(std::move(content)) {
+  check(extents_, content_);
+}
+
+dataset::dataset(shape samples, std::function<labelled_samples()> read)
+    : extents_(std::move(samples)), read_(std::move(read)) {}
+
+void dataset::load() {
+  std::lock_guard lock(mutex_);
+  if (content_.samples.defined()) return;
+  auto content = read_();
+  check(extents_, content);
+  content_ = std::move(content);
+}
+
+const tensor& dataset::samples() {
+  load();
+  return content_.samples;
+}
+
+const tensor& dataset::labels() {
+  load();
+  return content_.labels;
+}
+
+}  // namespace troupe

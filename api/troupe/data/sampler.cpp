@@ -1,0 +1,37 @@
+#include "troupe/data/sampler.hpp"
+
+#include "troupe/error/errors.hpp"
+#include "troupe/random/permutation.hpp"
+
+namespace troupe {
+
+std::uint64_t steps_per_epoch(const sampler_options& options) {
+  if (options.batch < 1)
+    throw bad_input("the batch must be at least 1 sample, got " + std::to_string(options.batch));
+  if (options.num_samples < options.batch)
+    throw bad_input("a batch of " + std::to_string(options.batch) +
+                    " samples is larger than the data set of " + std::to_string(options.num_samples) +
+                    ": use a smaller --batch");
+  return static_cast<std::uint64_t>(options.num_samples / options.batch);
+}
+
+std::vector<std::int64_t> batch_indices(const sampler_options& options, std::uint64_t global_step) {
+  return sampler(options).indices(global_step);
+}
+
+sampler::sampler(const sampler_options& options)
+    : options_(options), num_steps_per_epoch_(steps_per_epoch(options)) {}
+
+std::vector<std::int64_t> sampler::indices(std::uint64_t global_step) {
+  std::lock_guard lock(mutex_);
+  auto epoch = global_step / num_steps_per_epoch_;
+  if (epoch != epoch_) {
+    order_ = permutation(options_.num_samples, options_.seed, epoch);
+    epoch_ = epoch;
+  }
+  auto first =
+      order_.begin() + static_cast<std::ptrdiff_t>(global_step % num_steps_per_epoch_) * options_.batch;
+  return {first, first + options_.batch};
+}
+
+}  // namespace troupe

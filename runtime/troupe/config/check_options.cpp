@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "troupe/config/job_fields.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/fault/fault_plan.hpp"
+
+namespace troupe {
+namespace {
+
+/// Far above anything sensible: a typing mistake ends in a message instead of in a million threads.
+constexpr int most_devices = 1024;
+constexpr int most_stages = 65536;
+
+void check_range(const char* option, long long value, long long least, long long most) {
+  if (value < least || value > most)
+    throw bad_input(std::string(option) + " must lie between " + std::to_string(least) + " and " +
+                    std::to_string(most) + ", got " + std::to_string(value));
+}
+
+void check_word(const char* option, const std::string& word, std::initializer_list<const char*> known) {
+  if (std::ranges::find(known, word) != known.end()) return;
+  std::string list;
+  for (const char* candidate : known) list += (list.empty() ? "" : ", ") + std::string(candidate);
+  throw bad_input(std::string(option) + " must be one of " + list + ", got '" + word + "'");
+}
+
+/// The numbers next to `number` that `divisor` divides: "248 or 256".
+std::string multiples_around(int number, int divisor) {
+  auto below = number / divisor * divisor;
+  auto above = std::to_string(static_cast<long long>(below) + divisor);
+  return below == 0 ? above : std::to_string(below) + " or " + above;
+}
+
+void check_batch(const job_options& options) {
+  check_range("--batch", options.batch, 1, 1 << 30);
+  check_range("--microbatches", options.microbatches, 1, 1 << 20);
+  if (options.batch % options.microbatches == 0) return;
+  auto fewer = std::min(options.microbatches, options.batch);
+  while (options.batch % fewer != 0) --fewer;
+  throw bad_input("a batch of " + std::to_string(options.batch) + " samples cannot be cut into " +
+                  std::to_string(options.microbatches) + " equal microbatches: use --batch " +
+                  multiples_around(options.batch, options.microbatches) + ", or --microbatches " +
+                  std::to_string(fewer));
+}
+
+void check_layout(const job_options& options) {
+  check_range("--stages", options.stages, 0, most_stages);
+  check_range("--devices", options.devices, 1, most_devices);
+  check_range("--threads", options.threads, 1, most_devices);
+  if (options.stages != 0 && options.stages < options.devices)
+    throw bad_input(std::to_string(options.devices) + " devices cannot share " +
+                    std::to_string(options.stages) + " stages: use --devices " +
+                    std::to_string(options.stages) + " or fewer, or --stages " +
+                    std::to_string(options.devices) + " or more");
+  if (options.schedule == schedule_kind::forward_only)
+    throw bad_input("--schedule forward_only computes no gradients: train with 1f1b or gpipe");
+}
+
+void check_snapshots(const job_options& options) {
+  if (options.snapshot_every == 0) throw bad_input("--snapshot-every must be at least 1, got 0");
+  if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
+  if (!options.snapshot_dir.empty()) return;
+  if (options.resume)
+    throw bad_input("--resume needs to know where the snapshots are: add --snapshot-dir FOLDER");
+  if (options.disk_every != 0)
+    throw bad_input("--disk-every needs a folder to write to: add --snapshot-dir FOLDER");
+}
+
+}  // namespace
+
+void check_options(const job_options& options) {
+  check_range("--epochs", options.epochs, 1, 1 << 30);
+  check_batch(options);
+  check_layout(options);
+  check_snapshots(options);
+  if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0)
+    throw bad_input("--learning-rate must be a number above 0, for example 0.001");
+  if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");
+  if (options.network_interface.empty())
+    throw bad_input("--network-interface must name a network interface, for example lo (see `ip link`)");
+  if (options.join_timeout.count() <= 0) throw bad_input("--join-timeout must be above 0, for example 60s");
+  check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
+  check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+  fault_plan(options.fault, 0, 0);
+}
+
+}  // namespace troupe

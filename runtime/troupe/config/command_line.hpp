@@ -1,0 +1,14 @@
+#pragma once
+#include <CLI/CLI.hpp>
+
+#include "troupe/config/job_options.hpp"
+
+namespace troupe {
+
+/// Adds every field of job_options as an option (`--snapshot-dir`), with its help and `options`' present
+/// value as the default, and `--config FILE` for a YAML file. What stands on the command line wins over the
+/// file, in whatever order they are given. `options` must outlive the parsing, which throws bad_input for
+/// values that cannot be used.
+void add_job_options(CLI::App& app, job_options& options);
+
+}  // namespace troupe

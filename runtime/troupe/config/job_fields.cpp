@@ -1,0 +1,130 @@
+#include "troupe/config/job_fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <numeric>
+#include <vector>
+
+#include "troupe/config/duration_text.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using o = job_options;
+
+const job_field fields[] = {
+    {"data", &o::data, "folder of the dataset"},
+    {"epochs", &o::epochs, "passes over the training data"},
+    {"steps", &o::steps, "stop after so many optimizer steps in all; 0: epochs decide"},
+    {"batch", &o::batch, "global batch in samples"},
+    {"microbatches", &o::microbatches, "microbatches per step; must divide the batch"},
+    {"stages", &o::stages, "pipeline stages; 0: one per device"},
+    {"schedule", &o::schedule, "order of the microbatches: gpipe, 1f1b"},
+    {"devices", &o::devices, "devices in each process"},
+    {"threads", &o::threads, "compute threads per device; the result's bits depend on it"},
+    {"seed", &o::seed, "of weights and of the order of the samples"},
+    {"learning_rate", &o::learning_rate, "step size of the optimizer"},
+    {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},
+    {"snapshot_every", &o::snapshot_every, "steps between snapshots in memory"},
+    {"snapshot_interval", &o::snapshot_interval, "least time between snapshots on disk"},
+    {"disk_every", &o::disk_every, "steps between snapshots on disk; 0: by time"},
+    {"resume", &o::resume, "start from the newest valid snapshot in the snapshot folder"},
+    {"trace_dir", &o::trace_dir, "write a Perfetto trace per process there; empty: none"},
+    {"isa", &o::isa, "cap of the instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16"},
+    {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
+    {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
+    {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
+    {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},
+    {"fault", &o::fault, "for drills: kill a worker, POINT@rank=R[,step=S][,incarnation=I]"},
+    {"json", &o::json, "one JSON object per line on standard output, nothing else"},
+};
+
+[[noreturn]] void refuse(std::string_view expected, std::string_view text) {
+  throw bad_input("expected " + std::string(expected) + ", got '" + std::string(text) + "'");
+}
+
+template <class Number>
+void parse_number(std::string_view text, std::string_view expected, Number& value) {
+  Number read{};
+  auto* end = text.data() + text.size();
+  auto [stop, status] = std::from_chars(text.data(), end, read);
+  if (status != std::errc() || stop != end) refuse(expected, text);
+  value = read;
+}
+
+void parse(std::string_view text, int& value) { parse_number(text, "a whole number", value); }
+void parse(std::string_view text, std::uint64_t& value) { parse_number(text, "a whole number >= 0", value); }
+void parse(std::string_view text, double& value) { parse_number(text, "a number", value); }
+void parse(std::string_view text, std::string& value) { value = text; }
+void parse(std::string_view text, std::filesystem::path& value) { value = text; }
+void parse(std::string_view text, std::chrono::milliseconds& value) { value = duration_from(text); }
+void parse(std::string_view text, schedule_kind& value) { value = schedule_kind_from(text); }
+void parse(std::string_view text, bool& value) {
+  auto is = [text](auto... words) { return ((text == words) || ...); };
+  if (!is("true", "yes", "on", "1") && !is("false", "no", "off", "0")) refuse("true or false", text);
+  value = is("true", "yes", "on", "1");
+}
+
+std::string print(bool value) { return value ? "true" : "false"; }
+std::string print(const std::string& value) { return value; }
+std::string print(const std::filesystem::path& value) { return value.string(); }
+std::string print(std::chrono::milliseconds value) { return to_text(value); }
+std::string print(schedule_kind value) { return std::string(to_string(value)); }
+template <class Number>
+requires std::integral<Number> || std::floating_point<Number> std::string print(Number value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+/// Levenshtein's distance: the least number of letters to insert, delete or replace.
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    auto diagonal = row[0]++;
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      auto above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (from[i] == to[j] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string job_field::option_name() const {
+  auto spelled = "--" + std::string(name);
+  std::ranges::replace(spelled, '_', '-');
+  return spelled;
+}
+
+std::string_view job_field::value_name() const {
+  // In the order of job_member.
+  constexpr std::string_view names[] = {"N", "N", "X", "", "TEXT", "PATH", "TIME", "KIND"};
+  return names[member.index()];
+}
+
+void job_field::set(std::string_view text, job_options& options) const {
+  std::visit([&](auto field) { parse(text, options.*field); }, member);
+}
+
+std::string job_field::text(const job_options& options) const {
+  return std::visit([&](auto field) { return print(options.*field); }, member);
+}
+
+std::span<const job_field> job_fields() { return fields; }
+
+const job_field* find_job_field(std::string_view name) {
+  auto* found = std::ranges::find(fields, name, &job_field::name);
+  return found == std::end(fields) ? nullptr : found;
+}
+
+const job_field& nearest_job_field(std::string_view name) {
+  return *std::ranges::min_element(fields, {},
+                                   [name](const job_field& field) { return distance(name, field.name); });
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "troupe/config/job_options.hpp"
+
+namespace troupe {
+
+/// A field of job_options, of any of the types it has.
+using job_member =
+    std::variant<int job_options::*, std::uint64_t job_options::*, double job_options::*, bool job_options::*,
+                 std::string job_options::*, std::filesystem::path job_options::*,
+                 std::chrono::milliseconds job_options::*, schedule_kind job_options::*>;
+
+/// One row of the table that drives YAML and the command line.
+struct job_field {
+  std::string_view name;  ///< as in job_options and in YAML
+  job_member member;
+  std::string_view help;
+
+  /// "--snapshot-dir"
+  std::string option_name() const;
+  /// What kind of value it takes, for help texts: "N", "TIME", "PATH", ...
+  std::string_view value_name() const;
+  /// Sets the field from `text`. Throws bad_input "expected X, got 'text'"; the caller says where the text
+  /// stood.
+  void set(std::string_view text, job_options& options) const;
+  /// The field's value as a text that `set` accepts.
+  std::string text(const job_options& options) const;
+};
+
+/// Every field, in the order of job_options.
+std::span<const job_field> job_fields();
+
+/// Null if no field has this name.
+const job_field* find_job_field(std::string_view name);
+
+/// The field whose name is the fewest letters away from `name`.
+const job_field& nearest_job_field(std::string_view name);
+
+}  // namespace troupe

@@ -1,0 +1,94 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+
+#include "support/temp_folder.hpp"
+#include "troupe/config/job_options.hpp"
+#include "troupe/error/errors.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::bad_input;
+
+namespace {
+
+/// The options after `text` as a YAML file named job.yaml.
+troupe::job_options applied(const std::string& text) {
+  troupe::testing::temp_folder folder;
+  auto file = folder.path() / "job.yaml";
+  std::ofstream(file) << text;
+  troupe::job_options options;
+  troupe::apply_yaml(file, options);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a YAML file sets the fields it names and no other") {
+  auto options = applied(
+      "# a job\n"
+      "batch: 512\n"
+      "schedule: gpipe\n"
+      "learning_rate: 0.01\n"
+      "snapshot_dir: /tmp/snapshots\n"
+      "snapshot_interval: 200ms\n"
+      "join_timeout: 90\n"
+      "json: yes\n");
+  CHECK(options.batch == 512);
+  CHECK(options.schedule == troupe::schedule_kind::gpipe);
+  CHECK(options.learning_rate == 0.01);
+  CHECK(options.snapshot_dir == "/tmp/snapshots");
+  CHECK(options.snapshot_interval == std::chrono::milliseconds(200));
+  CHECK(options.join_timeout == std::chrono::seconds(90));
+  CHECK(options.json);
+  CHECK(options.microbatches == troupe::job_options().microbatches);
+}
+
+TEST_CASE("an empty YAML file changes nothing") {
+  CHECK(applied("").batch == troupe::job_options().batch);
+  CHECK(applied("# only a comment\n").batch == troupe::job_options().batch);
+}
+
+TEST_CASE("an unknown key is refused with file, line and the nearest key") {
+  CHECK_THROWS_AS(applied("bacth: 12\n"), bad_input);
+  CHECK_THROWS_WITH(applied("epochs: 3\n\nbacth: 12\n"),
+                    ContainsSubstring("job.yaml:3:") && ContainsSubstring("'bacth'") &&
+                        ContainsSubstring("did you mean 'batch'") && ContainsSubstring("microbatches"));
+}
+
+TEST_CASE("a value of the wrong type is refused with file, line and key") {
+  CHECK_THROWS_WITH(applied("epochs: 3\nbatch: many\n"), ContainsSubstring("job.yaml:2:") &&
+                                                             ContainsSubstring("'batch'") &&
+                                                             ContainsSubstring("a whole number, got 'many'"));
+  CHECK_THROWS_WITH(applied("batch: [1, 2]\n"), ContainsSubstring("expected one value, got a list"));
+  CHECK_THROWS_WITH(applied("batch: {a: 2}\n"), ContainsSubstring("expected one value"));
+  CHECK_THROWS_WITH(applied("batch:\n"), ContainsSubstring("expected one value, got none"));
+  CHECK_THROWS_WITH(applied("? [a, b]\n: 1\n"), ContainsSubstring("expected a key"));
+  CHECK_THROWS_WITH(applied("schedule: sideways\n"),
+                    ContainsSubstring("job.yaml:1:") && ContainsSubstring("gpipe"));
+}
+
+TEST_CASE("a file that is no map of settings is refused") {
+  CHECK_THROWS_WITH(applied("- batch\n"), ContainsSubstring("job.yaml:1:") && ContainsSubstring("list"));
+  CHECK_THROWS_WITH(applied("just words\n"), ContainsSubstring("job.yaml:1:"));
+  CHECK_THROWS_WITH(applied("epochs: 2\nbatch: [1\n"), ContainsSubstring("job.yaml:"));
+  CHECK_THROWS_AS(applied("batch: \"1\n"), bad_input);
+  CHECK_THROWS_WITH(applied("batch: 8\nbatch: 16\n"),
+                    ContainsSubstring("job.yaml:2:") && ContainsSubstring("twice"));
+}
+
+TEST_CASE("a YAML file that cannot be read is named") {
+  troupe::testing::temp_folder folder;
+  troupe::job_options options;
+  CHECK_THROWS_WITH(troupe::apply_yaml(folder.path() / "none.yaml", options),
+                    ContainsSubstring("none.yaml") && ContainsSubstring("No such file"));
+  CHECK_THROWS_WITH(troupe::apply_yaml(folder.path(), options), ContainsSubstring("folder"));
+  CHECK_THROWS_AS(troupe::apply_yaml(folder.path(), options), bad_input);
+}
+
+TEST_CASE("a refused YAML file leaves the options as they were") {
+  troupe::testing::temp_folder folder;
+  std::ofstream(folder.path() / "job.yaml") << "batch: 512\nepochs: x\n";
+  troupe::job_options options;
+  CHECK_THROWS_AS(troupe::apply_yaml(folder.path() / "job.yaml", options), bad_input);
+  CHECK(options.batch == troupe::job_options().batch);
+}

@@ -1,0 +1,78 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
+
+#include "troupe/config/job_options.hpp"
+#include "troupe/error/errors.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::job_options;
+
+namespace {
+
+/// What check_options says about the defaults with one change; empty if nothing.
+template <class Change>
+std::string complaint(Change change) {
+  job_options options;
+  change(options);
+  try {
+    troupe::check_options(options);
+  } catch (const troupe::bad_input& problem) {
+    return problem.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the defaults can train") {
+  CHECK(complaint([](job_options&) {}).empty());
+}
+
+TEST_CASE("microbatches that do not divide the batch come with numbers that do") {
+  CHECK_THAT(complaint([](job_options& o) { o.batch = 250; }),
+             ContainsSubstring("--batch 248 or 256") && ContainsSubstring("--microbatches 5"));
+  CHECK_THAT(complaint([](job_options& o) { o.batch = 3; }),
+             ContainsSubstring("--batch 8,") && ContainsSubstring("--microbatches 3"));
+}
+
+TEST_CASE("devices need stages") {
+  CHECK_THAT(complaint([](job_options& o) { o.devices = 4, o.stages = 2; }),
+             ContainsSubstring("--devices 2") && ContainsSubstring("--stages 4"));
+  CHECK(complaint([](job_options& o) { o.devices = 4; }).empty());
+}
+
+TEST_CASE("numbers out of range name their option") {
+  CHECK_THAT(complaint([](job_options& o) { o.epochs = 0; }), ContainsSubstring("--epochs"));
+  CHECK_THAT(complaint([](job_options& o) { o.batch = 0; }), ContainsSubstring("--batch"));
+  CHECK_THAT(complaint([](job_options& o) { o.microbatches = -1; }), ContainsSubstring("--microbatches"));
+  CHECK_THAT(complaint([](job_options& o) { o.stages = -1; }), ContainsSubstring("--stages"));
+  CHECK_THAT(complaint([](job_options& o) { o.devices = 0; }), ContainsSubstring("--devices"));
+  CHECK_THAT(complaint([](job_options& o) { o.threads = 5000; }), ContainsSubstring("--threads"));
+  CHECK_THAT(complaint([](job_options& o) { o.learning_rate = 0; }), ContainsSubstring("--learning-rate"));
+  CHECK_THAT(complaint([](job_options& o) { o.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
+             ContainsSubstring("--learning-rate"));
+  CHECK_THAT(complaint([](job_options& o) { o.snapshot_every = 0; }), ContainsSubstring("--snapshot-every"));
+  CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
+             ContainsSubstring("--snapshot-interval"));
+  CHECK_THAT(complaint([](job_options& o) { o.join_timeout = {}; }), ContainsSubstring("--join-timeout"));
+}
+
+TEST_CASE("words that are not known are answered with those that are") {
+  CHECK_THAT(complaint([](job_options& o) { o.isa = "avx3"; }), ContainsSubstring("avx512_core"));
+  CHECK_THAT(complaint([](job_options& o) { o.log_level = "loud"; }), ContainsSubstring("debug"));
+  CHECK_THAT(complaint([](job_options& o) { o.fault = "nowhere@rank=0"; }),
+             ContainsSubstring("before_manifest"));
+  CHECK_THAT(complaint([](job_options& o) { o.schedule = troupe::schedule_kind::forward_only; }),
+             ContainsSubstring("1f1b"));
+  CHECK_THAT(complaint([](job_options& o) { o.network_interface.clear(); }),
+             ContainsSubstring("--network-interface"));
+  CHECK_THAT(complaint([](job_options& o) { o.data.clear(); }), ContainsSubstring("--data"));
+}
+
+TEST_CASE("what needs a snapshot folder asks for it") {
+  CHECK_THAT(complaint([](job_options& o) { o.resume = true; }), ContainsSubstring("--snapshot-dir"));
+  CHECK_THAT(complaint([](job_options& o) { o.disk_every = 10; }), ContainsSubstring("--snapshot-dir"));
+  CHECK(
+      complaint([](job_options& o) { o.resume = true, o.disk_every = 10, o.snapshot_dir = "runs"; }).empty());
+}

@@ -1,0 +1,36 @@
+#include "troupe/config/duration_text.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/error/errors.hpp"
+
+using namespace std::chrono_literals;
+using troupe::duration_from;
+
+TEST_CASE("durations are read with and without a unit") {
+  CHECK(duration_from("5s") == 5s);
+  CHECK(duration_from("200ms") == 200ms);
+  CHECK(duration_from("5") == 5s);
+  CHECK(duration_from("0.25") == 250ms);
+  CHECK(duration_from("2m") == 2min);
+  CHECK(duration_from("2min") == 2min);
+  CHECK(duration_from("1h") == 1h);
+  CHECK(duration_from("0") == 0ms);
+}
+
+TEST_CASE("what is no duration is refused with the units there are") {
+  for (auto text : {"", "s", "5 s", "5x", "-1s", "nan", "inf", "1e300", "five"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(duration_from(text), troupe::bad_input);
+  }
+  CHECK_THROWS_WITH(duration_from("5 weeks"), Catch::Matchers::ContainsSubstring("5s, 200ms, 2m") &&
+                                                  Catch::Matchers::ContainsSubstring("'5 weeks'"));
+}
+
+TEST_CASE("a printed duration reads back") {
+  for (auto duration : {0ms, 1ms, 1500ms, 60'000ms})
+    CHECK(duration_from(troupe::to_text(duration)) == duration);
+  CHECK(troupe::to_text(5s) == "5s");
+  CHECK(troupe::to_text(200ms) == "200ms");
+}

@@ -1,0 +1,150 @@
+#include "troupe/config/launch_environment.hpp"
+
+#include <stdlib.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "troupe/error/errors.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::bad_input;
+
+namespace {
+
+using variables = std::map<std::string, std::string>;
+
+troupe::environment_reader reader_of(variables values) {
+  return [values = std::move(values)](const std::string& name) -> std::optional<std::string> {
+    auto found = values.find(name);
+    if (found == values.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+std::optional<troupe::launch_environment> read(variables values) {
+  return troupe::read_launch_environment(reader_of(std::move(values)));
+}
+
+}  // namespace
+
+TEST_CASE("without a launcher's variables a process is alone") {
+  CHECK_FALSE(read({}));
+  CHECK_FALSE(read({{"HOME", "/root"}, {"MASTER_ADDR", "10.0.0.1"}, {"RANK", ""}}));
+}
+
+TEST_CASE("RANK and WORLD_SIZE say who a process is") {
+  auto who = read({{"RANK", "3"},
+                   {"WORLD_SIZE", "4"},
+                   {"LOCAL_RANK", "1"},
+                   {"MASTER_ADDR", "node7"},
+                   {"MASTER_PORT", "4711"},
+                   {"TROUPE_JOB_SECRET", "aabb"},
+                   {"TROUPE_INCARNATION", "2"}});
+  REQUIRE(who);
+  CHECK(who->rank == 3);
+  CHECK(who->world_size == 4);
+  CHECK(who->local_rank == 1);
+  CHECK(who->master_addr == "node7");
+  CHECK(who->master_port == 4711);
+  CHECK(who->secret_hex == "aabb");
+  CHECK(who->incarnation == 2);
+  CHECK(who->job_id == "node7:4711");
+  CHECK_FALSE(who->launched_by_troupe);
+  CHECK(who->source == "RANK/WORLD_SIZE");
+}
+
+TEST_CASE("by hand on one host RANK and WORLD_SIZE are enough") {
+  auto who = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  REQUIRE(who);
+  CHECK(who->local_rank == 1);
+  CHECK(who->master_addr == "127.0.0.1");
+  CHECK(who->master_port == 29500);
+}
+
+TEST_CASE("Open MPI and Slurm are understood, and RANK wins over both") {
+  variables mpi{{"OMPI_COMM_WORLD_RANK", "1"},
+                {"OMPI_COMM_WORLD_SIZE", "4"},
+                {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                {"PMIX_NAMESPACE", "job-12"}};
+  CHECK(read(mpi)->source == "Open MPI");
+  CHECK(read(mpi)->rank == 1);
+  CHECK(read(mpi)->job_id == "job-12");
+
+  variables slurm{{"SLURM_PROCID", "2"},
+                  {"SLURM_NTASKS", "3"},
+                  {"SLURM_LOCALID", "0"},
+                  {"SLURM_JOB_ID", "88"},
+                  {"SLURM_STEP_ID", "1"}};
+  CHECK(read(slurm)->source == "Slurm");
+  CHECK(read(slurm)->rank == 2);
+  CHECK(read(slurm)->local_rank == 0);
+  CHECK(read(slurm)->job_id == "88.1");
+
+  mpi.insert({{"RANK", "0"}, {"WORLD_SIZE", "2"}});
+  CHECK(read(mpi)->source == "RANK/WORLD_SIZE");
+  CHECK(read(mpi)->world_size == 2);
+}
+
+TEST_CASE("a shell inside a Slurm allocation is no job step") { CHECK_FALSE(read({{"SLURM_NTASKS", "4"}})); }
+
+TEST_CASE("half of a set names what is missing and what to set") {
+  CHECK_THROWS_WITH(read({{"RANK", "0"}}), ContainsSubstring("RANK is set but WORLD_SIZE is not") &&
+                                               ContainsSubstring("set both RANK and WORLD_SIZE"));
+  CHECK_THROWS_WITH(read({{"WORLD_SIZE", "2"}}), ContainsSubstring("WORLD_SIZE is set but RANK is not"));
+  CHECK_THROWS_WITH(read({{"LOCAL_RANK", "0"}}), ContainsSubstring("LOCAL_RANK is set but RANK is not"));
+  CHECK_THROWS_WITH(read({{"OMPI_COMM_WORLD_SIZE", "2"}}), ContainsSubstring("OMPI_COMM_WORLD_RANK is not"));
+  CHECK_THROWS_WITH(read({{"SLURM_PROCID", "0"}}), ContainsSubstring("SLURM_NTASKS is not"));
+  CHECK_THROWS_AS(read({{"RANK", "0"}}), bad_input);
+}
+
+TEST_CASE("numbers that are none, or out of range, name the variable and the text") {
+  CHECK_THROWS_WITH(read({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+                    ContainsSubstring("RANK") && ContainsSubstring("'one'"));
+  CHECK_THROWS_WITH(read({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), ContainsSubstring("from 0 to 1"));
+  CHECK_THROWS_AS(read({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), bad_input);
+  CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), bad_input);
+  CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "2x"}}), bad_input);
+  CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "99999999999999999999"}}), bad_input);
+  CHECK_THROWS_WITH(read({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}),
+                    ContainsSubstring("MASTER_PORT"));
+  CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TROUPE_INCARNATION", "x"}}), bad_input);
+}
+
+TEST_CASE("a job on several hosts needs MASTER_ADDR") {
+  variables slurm{{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "2"}};
+  CHECK_THROWS_WITH(read(slurm), ContainsSubstring("MASTER_ADDR"));
+  variables mpi{
+      {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  CHECK_THROWS_WITH(read(mpi), ContainsSubstring("MASTER_ADDR"));
+  slurm["MASTER_ADDR"] = "node1";
+  CHECK(read(slurm)->master_addr == "node1");
+}
+
+TEST_CASE("what a launcher sets is what a process reads") {
+  troupe::launch_environment who;
+  who.rank = 2;
+  who.world_size = 4;
+  who.local_rank = 2;
+  who.master_port = 31000;
+  who.job_id = "demo";
+  who.secret_hex = "00ff";
+  who.incarnation = 3;
+  who.launched_by_troupe = true;
+  variables set;
+  for (auto& [name, value] : troupe::launch_variables(who)) set[name] = value;
+  auto seen = read(set);
+  REQUIRE(seen);
+  CHECK(seen->source == "troupe launch");
+  CHECK(troupe::launch_variables(*seen) == troupe::launch_variables(who));
+}
+
+TEST_CASE("the process environment is read by name") {
+  auto reader = troupe::process_environment();
+  ::setenv("TROUPE_CONFIG_TEST", "here", 1);
+  CHECK(reader("TROUPE_CONFIG_TEST") == "here");
+  ::unsetenv("TROUPE_CONFIG_TEST");
+  CHECK_FALSE(reader("TROUPE_CONFIG_TEST"));
+}
