@@ -1,52 +1,34 @@
 #pragma once
-#include <cereal/archives/portable_binary.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/utility.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstddef>
-#include <istream>
 #include <span>
-#include <sstream>
-#include <stdexcept>
-#include <streambuf>
+#include <string>
 #include <vector>
+
+#include "troupe/wire/archive.hpp"
 
 namespace troupe {
 
-/// Bytes that are no message of the expected type.
-class decode_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Cereal's portable binary form of `value`.
+/// The Cereal encoding of `value` (see message_output_archive).
 template <class T>
 std::vector<std::byte> encode(const T& value) {
-  std::ostringstream stream(std::ios::binary);
-  cereal::PortableBinaryOutputArchive archive(stream);
+  std::vector<std::byte> bytes;
+  message_output_archive archive(bytes);
   archive(value);
-  auto view = stream.view();
-  auto* first = reinterpret_cast<const std::byte*>(view.data());
-  return {first, first + view.size()};
+  return bytes;
 }
 
-/// The reverse. Throws decode_error for truncated, trailing or impossible bytes. Authenticate before decoding.
+/// The reverse. Throws decode_error for truncated, trailing or impossible bytes, and allocates in proportion
+/// to the bytes it was given, whatever lengths they declare. Authenticate before decoding.
 template <class T>
 T decode(std::span<const std::byte> bytes) {
-  struct view_buffer : std::streambuf {
-    explicit view_buffer(std::span<const std::byte> bytes) {
-      auto* first = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
-      setg(first, first, first + bytes.size());
-    }
-    bool at_end() const { return gptr() == egptr(); }
-  };
   try {
-    view_buffer buffer(bytes);
-    std::istream stream(&buffer);
-    cereal::PortableBinaryInputArchive archive(stream);
+    message_input_archive archive(bytes);
     T value{};
     archive(value);
-    if (!buffer.at_end()) throw decode_error("trailing bytes after a message");
+    if (!archive.at_end()) throw decode_error("trailing bytes after a message");
     return value;
   } catch (const decode_error&) {
     throw;

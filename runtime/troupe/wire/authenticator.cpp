@@ -1,0 +1,52 @@
+#include "troupe/wire/authenticator.hpp"
+
+#include <sodium.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t shortest_secret_bytes = 16;
+/// Keeps this use of the secret apart from every other one.
+constexpr std::string_view purpose = "troupe frame authentication 1";
+
+const unsigned char* raw(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+}  // namespace
+
+frame_authenticator::frame_authenticator(std::span<const std::byte> secret) {
+  if (secret.size() < shortest_secret_bytes)
+    throw_invalid("frame_authenticator", "a secret of at least 16 bytes",
+                  std::to_string(secret.size()) + " bytes");
+  if (sodium_init() < 0) throw std::runtime_error("libsodium cannot be initialised");
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, nullptr, 0, key_.size());
+  crypto_generichash_update(&state, raw(std::as_bytes(std::span(purpose))), purpose.size());
+  crypto_generichash_update(&state, raw(secret), secret.size());
+  crypto_generichash_final(&state, key_.data(), key_.size());
+}
+
+authentication_code frame_authenticator::code(std::span<const std::byte> first,
+                                              std::span<const std::byte> second) const {
+  authentication_code result;
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, key_.data(), key_.size(), result.size());
+  crypto_generichash_update(&state, raw(first), first.size());
+  crypto_generichash_update(&state, raw(second), second.size());
+  crypto_generichash_final(&state, reinterpret_cast<unsigned char*>(result.data()), result.size());
+  return result;
+}
+
+bool same_code(std::span<const std::byte, authentication_code_bytes> left,
+               std::span<const std::byte, authentication_code_bytes> right) {
+  return sodium_memcmp(left.data(), right.data(), authentication_code_bytes) == 0;
+}
+
+}  // namespace troupe
