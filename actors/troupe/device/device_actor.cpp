@@ -43,14 +43,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
 
 void device_state::on_grant(const grant& given) {
   if (!running_ || given.generation != generation_) return;
-  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind) {
-    call_ = given.call;
-    step_ = given.first_step;
-    next_wanted_ = step_;
-    position_ = 0;
-    step_begun_ = false;
-    batches_.clear();
-  }
+  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind) begin_call(given);
   end_step_ = given.end_step;
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
@@ -75,7 +68,20 @@ void device_state::on_batch(const batch_ready& ready) {
 }
 
 const std::vector<action>& device_state::actions() const {
-  return call_->kind == call_kind::train ? order_.job->training : order_.job->evaluation;
+  return running_plan_.devices[static_cast<std::size_t>(options_.device)];
+}
+
+void device_state::begin_call(const grant& given) {
+  call_ = given.call;
+  step_ = given.first_step;
+  next_wanted_ = step_;
+  position_ = 0;
+  step_begun_ = false;
+  batches_.clear();
+  running_plan_ = order_.job->training;
+  if (call_->kind == call_kind::evaluate)
+    running_plan_ = make_plan({schedule_kind::forward_only, order_.job->num_stages(), call_->num_microbatches,
+                               order_.job->training.num_devices()});
 }
 
 attached_stage& device_state::stage(int number) {
@@ -107,7 +113,7 @@ void device_state::begin_step() {
 }
 
 bool device_state::run(const action& what) {
-  microbatch which{step_, what.microbatch, order_.job->num_microbatches, call_->kind == call_kind::train};
+  microbatch which{step_, what.microbatch, running_plan_.num_microbatches, call_->kind == call_kind::train};
   switch (what.kind) {
     case action_kind::forward:
       return run_forward(what, which);
@@ -126,7 +132,7 @@ std::optional<tensor> device_state::samples_for(const action& what, bool targets
   auto found = batches_.find(step_);
   if (found == batches_.end()) return {};
   const auto& all = targets ? found->second.targets : found->second.inputs;
-  auto rows = all.extents()[0] / order_.job->num_microbatches;
+  auto rows = all.extents()[0] / running_plan_.num_microbatches;
   return all.rows(what.microbatch * rows, rows);
 }
 
@@ -178,7 +184,7 @@ void device_state::pass_on(int to_stage, tensor_role role, int microbatch, tenso
   tensor_tag tag{generation_, step_, call_->index, static_cast<std::uint32_t>(to_stage),
                  static_cast<std::uint32_t>(microbatch), role};
   auto at = static_cast<std::size_t>(to_stage);
-  if (order_.job->device_of_stage[at] == options_.device)
+  if (order_.job->training.device_of_stage[at] == options_.device)
     inbox_.put(tag, std::move(value));
   else
     options_.out->send_tensor(order_.job->rank_of_stage[at], tag, std::move(value));

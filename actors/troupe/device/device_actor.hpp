@@ -58,6 +58,7 @@ class device_state {
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
   const std::vector<action>& actions() const;
   void run_ready();
+  void begin_call(const grant& given);
   void begin_step();
   bool run(const action& what);
   bool run_forward(const action& what, const microbatch& which);
@@ -83,6 +84,7 @@ class device_state {
 
   // current call and step
   std::optional<call_request> call_;
+  plan running_plan_;
   std::uint64_t step_ = 0;
   std::uint64_t end_step_ = 0;
   std::size_t position_ = 0;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/actor/call.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/transport.hpp"
@@ -38,14 +38,11 @@ struct grant {
 
 /// What a device needs to know of the job; constant.
 struct device_job {
-  std::vector<action> training;    ///< this device's plan
-  std::vector<action> evaluation;  ///< the same for forward-only steps
+  plan training;
   std::vector<int> rank_of_stage;  ///< [num_stages]
-  std::vector<int> device_of_stage;
-  int num_microbatches = 1;
   int num_threads = 1;
   int prefetch_steps = 2;  ///< batches asked of the loader ahead of the step at hand
-  int num_stages() const { return static_cast<int>(rank_of_stage.size()); }
+  int num_stages() const { return training.num_stages; }
 };
 
 /// A stage that a device computes for, from `begin_generation` until `quiesce`.

@@ -15,7 +15,8 @@ loader_state::loader_state(caf::event_based_actor* self, std::vector<std::shared
     : self_(self), sources_(std::move(sources)) {}
 
 caf::behavior loader_state::make_behavior() {
-  return {[this](const want_batch& wanted) { on_want_batch(wanted); }};
+  return {[this](const add_source& added) { sources_.push_back(added.source); },
+          [this](const want_batch& wanted) { on_want_batch(wanted); }};
 }
 
 void loader_state::on_want_batch(const want_batch& wanted) {

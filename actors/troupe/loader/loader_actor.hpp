@@ -16,6 +16,7 @@ namespace troupe {
 /// States: none; samples are a pure function of the step, so nothing is rolled back after a failure.
 ///
 ///   message    -> reply                                     errors
+///   add_source ->
 ///   want_batch -> batch_ready (a message to the sender)     a source that throws ends the actor
 ///
 /// Monitors nobody. Detached: decompressing and gathering samples takes time that no other actor should wait for.

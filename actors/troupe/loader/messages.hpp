@@ -1,6 +1,9 @@
 #pragma once
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
+#include <memory>
+
+#include "troupe/program/batch_source.hpp"
 
 namespace troupe {
 
@@ -11,6 +14,12 @@ struct want_batch {
   std::uint64_t step = 0;
 };
 
+/// User's thread -> supervisor -> loader: one more source; they count from 0 in the order they come.
+struct add_source {
+  std::shared_ptr<batch_source> source;
+};
+
 }  // namespace troupe
 
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::add_source)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_batch)

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actor/call.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/supervisor/job_definition.hpp"
+#include "troupe/job/job_definition.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

@@ -16,7 +16,7 @@
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
-#include "troupe/supervisor/client_mailbox.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {

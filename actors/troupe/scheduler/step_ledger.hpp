@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "troupe/actor/call.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/scheduler/messages.hpp"
 
 namespace troupe {

@@ -34,7 +34,7 @@ void supervisor_state::spawn_stage(int stage) {
 }
 
 void supervisor_state::spawn_loader() {
-  loader_ = self_->spawn<actor_of<loader_state>, caf::detached>(job_->sources);
+  loader_ = self_->spawn<actor_of<loader_state>, caf::detached>(sources_);
   adopt(loader_, {child::kind::loader, 0});
 }
 

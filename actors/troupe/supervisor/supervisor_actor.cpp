@@ -24,6 +24,10 @@ supervisor_state::~supervisor_state() {
 
 caf::behavior supervisor_state::make_behavior() {
   return {[this](const define_job& order) { on_define(order); },
+          [this](const add_source& added) {
+            sources_.push_back(added.source);
+            if (loader_) self_->send(loader_, added);
+          },
           [this](const enter_call& entered) { on_enter(entered); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
@@ -189,8 +193,9 @@ void supervisor_state::on_stage_ready(const stage_ready& ready) {
 }
 
 void supervisor_state::begin_devices() {
+  auto made = make_device_job();
   for (const auto& [number, device] : devices_) {
-    begin_generation order{generation_, make_device_job(number), {}, scheduler_, {}, 0};
+    begin_generation order{generation_, made, {}, scheduler_, {}, 0};
     for (const auto& [stage, attached] : ready_) {
       if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
       order.stages.push_back(attached);
@@ -201,14 +206,10 @@ void supervisor_state::begin_devices() {
   self_->send(scheduler_, node_restored{generation_, options_.rank});
 }
 
-std::shared_ptr<const device_job> supervisor_state::make_device_job(int device) const {
+std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
   auto made = std::make_shared<device_job>();
-  auto at = static_cast<std::size_t>(device);
-  made->training = job_->training.devices[at];
-  made->evaluation = job_->evaluation.devices[at];
+  made->training = job_->training;
   made->rank_of_stage = job_->ranks_of_stages();
-  made->device_of_stage = job_->training.device_of_stage;
-  made->num_microbatches = job_->training.num_microbatches;
   made->num_threads = job_->num_threads;
   return made;
 }

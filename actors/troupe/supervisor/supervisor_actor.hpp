@@ -12,9 +12,10 @@
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/link/inbound_gate.hpp"
+#include "troupe/loader/messages.hpp"
 #include "troupe/recovery/restart_policy.hpp"
 #include "troupe/stage/messages.hpp"
-#include "troupe/supervisor/client_mailbox.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 
@@ -49,6 +50,7 @@ struct supervisor_options {
 ///
 ///   message       -> reply                                                     errors
 ///   define_job    ->                            spawns stages, devices, loader, snapshotter
+///   add_source    ->                            to the loader
 ///   enter_call    -> call_entered to the scheduler
 ///   fence_raised  -> quiesce to devices, then membership::quiesced             a device that hangs: suspect
 ///   view_formed   ->                            links, a scheduler on rank 0, call_entered again
@@ -114,12 +116,13 @@ class supervisor_state {
   void adopt(const caf::actor& actor, child one);
 
   bool hosts(int stage) const { return stages_.contains(stage); }
-  std::shared_ptr<const device_job> make_device_job(int device) const;
+  std::shared_ptr<const device_job> make_device_job() const;
 
   // constant
   caf::event_based_actor* self_;
   supervisor_options options_;
   std::shared_ptr<const job_definition> job_;
+  std::vector<std::shared_ptr<batch_source>> sources_;
 
   // children
   std::map<int, caf::actor> devices_;  ///< by number in the job

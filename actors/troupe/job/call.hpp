@@ -20,10 +20,11 @@ struct call_request {
   std::uint32_t source = 0;       ///< which of the job's batch sources
   std::uint64_t target_step = 0;  ///< train: steps done when it ends; otherwise: steps done before it starts
   std::uint64_t num_batches = 0;  ///< evaluate
+  std::int32_t num_microbatches = 0;  ///< evaluate: into which each batch is cut
   bool operator==(const call_request&) const = default;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, kind, source, target_step, num_batches);
+    archive(index, kind, source, target_step, num_batches, num_microbatches);
   }
 };
 

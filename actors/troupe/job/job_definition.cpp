@@ -1,4 +1,4 @@
-#include "troupe/supervisor/job_definition.hpp"
+#include "troupe/job/job_definition.hpp"
 
 namespace troupe {
 

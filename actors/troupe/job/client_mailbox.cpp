@@ -1,4 +1,4 @@
-#include "troupe/supervisor/client_mailbox.hpp"
+#include "troupe/job/client_mailbox.hpp"
 
 namespace troupe {
 

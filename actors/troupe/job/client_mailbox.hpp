@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "troupe/actor/call.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/cluster/membership.hpp"
 
 namespace troupe {

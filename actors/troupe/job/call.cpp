@@ -1,4 +1,4 @@
-#include "troupe/actor/call.hpp"
+#include "troupe/job/call.hpp"
 
 namespace troupe {
 namespace {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
 #include "troupe/schedule/plan.hpp"
@@ -23,9 +22,7 @@ struct snapshot_settings {
 /// One training job, the same in every process but for the memory behind the handles.
 struct job_definition {
   program_factory make_program;
-  std::vector<std::shared_ptr<batch_source>> sources;  ///< what call_request::source counts
   plan training;
-  plan evaluation;  ///< forward only; same stages, devices and microbatches
   int devices_per_rank = 1;
   int num_threads = 1;
   snapshot_settings snapshots;

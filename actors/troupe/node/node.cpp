@@ -1,0 +1,221 @@
+#include "troupe/node/node.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/send.hpp>
+#include <limits>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/cluster/agent.hpp"
+#include "troupe/cluster/agent_client.hpp"
+#include "troupe/cluster/job_secret.hpp"
+#include "troupe/cluster/local_membership.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+#include "troupe/transport/loopback_transport.hpp"
+#include "troupe/transport/ucx_transport.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+caf::actor_system_config& configure(caf::actor_system_config& config) {
+  // Few cores, and devices have threads of their own: two workers, which share one queue, are enough.
+  config.set("scheduler.max-threads", std::size_t{2});
+  config.set("scheduler.policy", std::string("sharing"));
+  return config;
+}
+
+/// What the threads of transport and membership tell, as messages to the supervisor.
+class event_router : public transport_events, public membership_events {
+ public:
+  inbound_gate gate;
+  stage_directory directory;
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
+
+  void attach(caf::actor supervisor) { supervisor_ = std::move(supervisor); }
+  void detach() { supervisor_ = {}; }
+
+  void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override { gate.deliver(generation, body); }
+  void on_tensor(int, const tensor_tag& tag, tensor value) override { directory.deliver(tag, std::move(value)); }
+  void on_peer_error(int rank, const std::string& cause) override { tell(peer_broken{rank, cause}); }
+
+  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
+    fenced->store(generation, std::memory_order_release);
+    tell(fence_raised{generation, losses});
+  }
+  void on_view(const membership_view& view) override { tell(view_formed{view}); }
+  void on_recovered(const recovery_report& report) override { tell(recovery_done{report}); }
+  void on_job_end(const std::string& cause) override {
+    fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
+    tell(job_ended{cause});
+  }
+
+ private:
+  template <class Message>
+  void tell(Message message) {
+    if (supervisor_) caf::anon_send(supervisor_, std::move(message));
+  }
+  caf::actor supervisor_;
+};
+
+class real_node : public node {
+ public:
+  explicit real_node(const node_options& options) : options_(options) {
+    if (options_.launch) {
+      rank_ = options_.launch->rank;
+      world_size_ = options_.launch->world_size;
+      local_rank_ = options_.launch->local_rank;
+      job_id_ = options_.launch->job_id;
+    }
+    if (job_id_.empty()) job_id_ = make_job_secret().substr(0, 16);
+    faults_ = fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
+    connect();
+    spawn_supervisor();
+    join();
+  }
+
+  ~real_node() override {
+    router_.fenced->store(std::numeric_limits<std::uint64_t>::max());
+    members_->leave();
+    caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
+    supervisor_ = {};
+    router_.detach();
+    router_.gate.close();
+    router_.directory.close();
+    system_.await_all_actors_done();
+  }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_size_; }
+  int local_rank() const override { return local_rank_; }
+  const std::string& job_id() const override { return job_id_; }
+
+  void define(std::shared_ptr<const job_definition> job) override {
+    if (defined_) throw std::logic_error("[node::define] expected one job per world, got a second one");
+    defined_ = true;
+    caf::anon_send(supervisor_, define_job{std::move(job)});
+  }
+
+  std::uint32_t add_source(std::shared_ptr<batch_source> source) override {
+    caf::anon_send(supervisor_, troupe::add_source{std::move(source)});
+    return num_sources_++;
+  }
+
+  call_result run(call_request request, const call_observer& observer) override {
+    request.index = next_call_++;
+    caf::anon_send(supervisor_, enter_call{request});
+    for (;;) {
+      auto event = client_->take();
+      if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
+      if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
+      if (auto* failure = std::get_if<job_failure>(&event)) throw job_failed(failure->cause);
+      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) return *result;
+    }
+  }
+
+  void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
+
+ private:
+  void connect() {
+    if (world_size_ == 1 && !options_.launch) {
+      transport_ = make_loopback_transport(router_);
+      members_ = make_local_membership(router_);
+      return;
+    }
+    const auto& launch = *options_.launch;
+    auto secret = job_secret_for(launch);
+    if (!launch.launched_by_troupe && rank_ == 0) start_agent(launch, secret);
+    ucx_transport_options ucx;
+    ucx.rank = rank_;
+    ucx.secret = secret;
+    ucx.interface = options_.network_interface;
+    ucx.verify_frames = options_.verify_frames;
+    transport_ = make_ucx_transport(ucx, router_);
+    agent_client_options client;
+    client.address = launch.master_addr;
+    client.port = launch.master_port;
+    client.secret = secret;
+    client.rank = rank_;
+    client.world_size = world_size_;
+    client.incarnation = launch.incarnation;
+    client.connect_timeout = options_.join_timeout;
+    members_ = connect_agent(client, router_);
+  }
+
+  /// Without a launcher rank 0 is the authority, and nobody respawns a lost process.
+  void start_agent(const launch_environment& launch, const std::vector<std::byte>& secret) {
+    agent_options made;
+    made.address = launch.master_addr;
+    made.port = launch.master_port;
+    made.secret = secret;
+    made.world_size = world_size_;
+    made.join_timeout = options_.join_timeout;
+    made.survives_losses = false;
+    agent_ = make_agent(made, {});
+  }
+
+  void spawn_supervisor() {
+    trace_ = std::make_unique<trace_recorder>(rank_);
+    supervisor_options made;
+    made.rank = rank_;
+    made.world_size = world_size_;
+    made.job_id = job_id_;
+    made.host = host_name();
+    made.numeric_class = options_.numeric_class;
+    made.out = transport_.get();
+    made.members = members_.get();
+    made.gate = &router_.gate;
+    made.directory = &router_.directory;
+    made.faults = &faults_;
+    made.trace = trace_.get();
+    made.fenced = router_.fenced;
+    made.client = client_;
+    made.log = options_.log;
+    supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
+    router_.attach(supervisor_);
+  }
+
+  void join() {
+    member self;
+    self.rank = rank_;
+    self.incarnation = options_.launch ? options_.launch->incarnation : 0;
+    self.pid = ::getpid();
+    self.host = host_name();
+    self.numeric_class = options_.numeric_class;
+    self.address = transport_->begin_generation(0);
+    members_->join(self);
+  }
+
+  node_options options_;
+  int rank_ = 0, world_size_ = 1, local_rank_ = 0;
+  std::string job_id_;
+  fault_plan faults_;
+  bool defined_ = false;
+  std::uint32_t next_call_ = 0, num_sources_ = 0;
+
+  // From the last to be needed to the first: destroyed in reverse order.
+  std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
+  std::unique_ptr<trace_recorder> trace_;
+  event_router router_;
+  std::unique_ptr<agent> agent_;
+  caf::actor_system_config config_;
+  caf::actor_system system_{configure(config_)};
+  std::unique_ptr<transport> transport_;
+  std::unique_ptr<membership> members_;
+  caf::actor supervisor_;
+};
+
+}  // namespace
+
+std::unique_ptr<node> node::start(const node_options& options) { return std::make_unique<real_node>(options); }
+
+}  // namespace troupe

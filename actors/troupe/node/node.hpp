@@ -1,0 +1,63 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "troupe/config/launch_environment.hpp"
+#include "troupe/job/client_mailbox.hpp"
+#include "troupe/job/job_definition.hpp"
+#include "troupe/program/batch_source.hpp"
+
+namespace troupe {
+
+struct node_options {
+  /// Who this process is; none: a job of this one process, with no launcher, port or file.
+  std::optional<launch_environment> launch;
+  std::string numeric_class;              ///< see ops/numeric_class.hpp; must be equal in all processes
+  std::string network_interface = "lo";
+  bool verify_frames = false;
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  std::string fault;                      ///< see fault/fault_plan.hpp
+  std::shared_ptr<spdlog::logger> log;    ///< required
+};
+
+/// What a call tells while it runs; called on the thread that runs it.
+struct call_observer {
+  std::function<void(const step_progress&)> on_step = [](const step_progress&) {};
+  std::function<void(const recovery_report&)> on_recovered = [](const recovery_report&) {};
+};
+
+/// The job has failed for all its processes; the message says why and what to do.
+class job_failed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One process among others: its actor system, transport, membership and the actors it hosts. For one thread.
+class node {
+ public:
+  /// Joins the job. Throws bad_input (wrong secret, port in use, ...), or what UCX throws.
+  static std::unique_ptr<node> start(const node_options& options);
+  virtual ~node() = default;
+
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+  virtual int local_rank() const = 0;
+  virtual const std::string& job_id() const = 0;
+
+  /// Once, before the first call that computes.
+  virtual void define(std::shared_ptr<const job_definition> job) = 0;
+  /// Returns the number by which calls name it. Every process adds the same sources in the same order.
+  virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
+  /// Makes the next call together with all processes and waits for its end; `request.index` is filled in here.
+  /// Throws job_failed.
+  virtual call_result run(call_request request, const call_observer& observer) = 0;
+  /// Writes what this process recorded. Throws system_failure.
+  virtual void write_trace(const std::filesystem::path& file) const = 0;
+};
+
+}  // namespace troupe
