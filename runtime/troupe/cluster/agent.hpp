@@ -3,6 +3,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "troupe/cluster/membership.hpp"
 
@@ -20,12 +22,17 @@ struct agent_options {
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   /// False: a lost member ends the job (mpirun, started by hand). True: a launcher respawns it.
   bool survives_losses = true;
+  /// How long the destructor lets members that have neither left nor failed go on: where rank 0 is the agent,
+  /// it may be done a little before the others.
+  std::chrono::milliseconds linger = std::chrono::seconds(10);
 };
 
-/// What the agent tells its owner (the launcher). Called on the agent's thread; do not block.
+/// What the agent tells its owner (the launcher). Called on the agent's thread; do not block, and do not call
+/// the agent. Empty functions are not called.
 struct agent_callbacks {
-  /// `rank` must die now: it hangs or was reported unreachable. The owner kills it and calls process_lost.
-  std::function<void(int rank, const std::string& cause)> kill;
+  /// This incarnation of `rank` must die now: it hangs or was reported unreachable. The owner kills it and
+  /// calls process_lost; if it has replaced that process meanwhile, there is nothing to do. Once per process.
+  std::function<void(int rank, std::uint32_t incarnation, const std::string& cause)> kill;
   std::function<void(const membership_view&)> on_view;
   std::function<void(const job_progress&)> on_progress;
   std::function<void(const recovery_report&)> on_recovered;
@@ -33,16 +40,30 @@ struct agent_callbacks {
   std::function<void(const std::string& cause)> on_job_failed;
 };
 
-/// The rendezvous and the authority over generations: one per job, in the launcher, or in rank 0 where there is none.
-/// Has a thread of its own. Listens from construction; throws bad_input naming address and port if it cannot.
+/// What the loss of a process means for the job.
+enum class loss_outcome {
+  had_left,           ///< the rank was done: nothing happens
+  await_replacement,  ///< the generation was raised; the rank's next incarnation may join
+  job_failed          ///< the job has ended, now or before
+};
+
+/// The rendezvous and the authority over generations: one per job, in the launcher, or in rank 0 where there
+/// is none. Has a thread of its own. Listens from construction; throws bad_input naming address and port if
+/// it cannot.
+///
+/// The destructor waits for the members to leave (agent_options::linger), then closes everything.
 class agent {
  public:
   virtual ~agent() = default;
   virtual std::uint16_t port() const = 0;
-  /// The process of `rank` is gone for certain (waitpid or pidfd saw it). `detected` is when that was known and
-  /// `died`, if known, when it was killed (a drill). Raises the generation.
-  virtual void process_lost(int rank, const std::string& cause, std::chrono::steady_clock::time_point detected,
-                            std::optional<std::chrono::steady_clock::time_point> died) = 0;
+  /// The process of `rank` is gone for certain (waitpid or pidfd saw it). `detected` is when that was known
+  /// and `died`, if known, when it was killed (a drill). Raises the generation. What the process still sent
+  /// is read before. Waits for the agent's thread, for less than a millisecond as a rule.
+  virtual loss_outcome process_lost(int rank, const std::string& cause,
+                                    std::chrono::steady_clock::time_point detected,
+                                    std::optional<std::chrono::steady_clock::time_point> died) = 0;
+  /// The process of `rank` ended with exit code 0. Fails the job if others wait for it.
+  virtual void process_exited(int rank) = 0;
   /// Ends the job for all members.
   virtual void fail_job(const std::string& cause) = 0;
 };

@@ -18,9 +18,9 @@ struct agent_client_options {
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(30);
 };
 
-/// Connects to the job's agent, proves the secret, and starts the client's thread, which also sends heartbeats.
-/// `events` must outlive it. Throws bad_input when the agent refuses (wrong secret, other world size, rank
-/// taken) and system_failure or bad_input naming host and port when it cannot be reached in time.
+/// Connects to the job's agent, proves the secret, and starts the client's thread, which also sends
+/// heartbeats. `events` must outlive it. Throws bad_input when the agent refuses (wrong secret, other world
+/// size, rank taken) and system_failure or bad_input naming host and port when it cannot be reached in time.
 /// If the agent disappears later, on_job_end is called.
 std::unique_ptr<membership> connect_agent(const agent_client_options& options, membership_events& events);
 

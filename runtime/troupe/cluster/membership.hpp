@@ -13,7 +13,8 @@ struct member {
   std::uint32_t incarnation = 0;  ///< 0 for the first process of this rank, one more for each respawn
   std::int64_t pid = 0;
   std::string host;
-  std::string numeric_class;  ///< ISA cap and library versions: see ARCHITECTURE 4. Must be equal in all members.
+  std::string
+      numeric_class;  ///< ISA cap and library versions: see ARCHITECTURE 4. Must be equal in all members.
   node_address address;
   bool operator==(const member&) const = default;
 };
@@ -44,17 +45,19 @@ struct job_progress {
   bool operator==(const job_progress&) const = default;
 };
 
-/// Seconds of each phase of a recovery on the agent's clock; `total_s` from the loss to the end of the replay.
+/// Seconds of each phase of a recovery on the agent's clock; `total_s` from the loss to the end of the
+/// replay.
 struct recovery_report {
   std::uint64_t generation = 0;
   member_loss loss;
-  double detect_s = 0;    ///< from the death (or the drill's kill) to the agent knowing it
-  double fence_s = 0;     ///< to the process being gone and the generation raised
-  double quiesce_s = 0;   ///< to the last survivor's acknowledgement
-  double respawn_s = 0;   ///< to the respawned process having joined (overlaps quiesce; 0 if it joined earlier)
-  double restore_s = 0;   ///< to every stage having its state
-  double rebuild_s = 0;   ///< to the first step being granted
-  double replay_s = 0;    ///< to the end of the step that was interrupted
+  double detect_s = 0;   ///< from the death (or the drill's kill) to the agent knowing it
+  double fence_s = 0;    ///< to the process being gone and the generation raised
+  double quiesce_s = 0;  ///< to the last survivor's acknowledgement
+  double respawn_s =
+      0;  ///< to the respawned process having joined (overlaps quiesce; 0 if it joined earlier)
+  double restore_s = 0;  ///< to every stage having its state
+  double rebuild_s = 0;  ///< to the first step being granted
+  double replay_s = 0;   ///< to the end of the step that was interrupted
   double total_s = 0;
 };
 

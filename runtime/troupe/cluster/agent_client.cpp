@@ -1,0 +1,217 @@
+#include "troupe/cluster/agent_client.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "troupe/cluster/agent_dial.hpp"
+#include "troupe/cluster/agent_messages.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+/// Two threads: one reads, writes and beats; the other calls the events, so that a slow one costs no
+/// heartbeat.
+class agent_client final : public membership {
+ public:
+  agent_client(const agent_client_options& options, agent_line line, membership_events& events)
+      : options_(options), line_(std::move(line)), events_(events) {
+    io_thread_ = std::thread([this] { run_io(); });
+    event_thread_ = std::thread([this] { run_events(); });
+  }
+
+  ~agent_client() override {
+    stopping_ = true;
+    wake_.set();
+    io_thread_.join();
+    deliver({});
+    event_thread_.join();
+  }
+
+  void join(const member& self) override { send(agent_wire::join_job{{self}}); }
+  void quiesced(std::uint64_t generation, const node_address& address) override {
+    send(agent_wire::quiesced_for{generation, address});
+  }
+  void request_generation(std::uint64_t current, const std::string& cause) override {
+    send(agent_wire::generation_request{current, cause});
+  }
+  void suspect(int rank, const std::string& cause) override {
+    std::uint32_t incarnation = 0;
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = incarnations_.find(rank); found != incarnations_.end()) incarnation = found->second;
+    }
+    send(agent_wire::suspicion{rank, incarnation, cause});
+  }
+  void report(const job_progress& progress) override { send(agent_wire::progress_report{progress}); }
+  void report(std::uint64_t generation, recovery_phase phase) override {
+    send(agent_wire::phase_report{generation, phase});
+  }
+  void fail_job(const std::string& cause) override { send(agent_wire::job_failure{cause}); }
+  void leave() override {
+    left_ = true;
+    send(agent_wire::leave_job{});
+  }
+
+ private:
+  void send(const agent_wire::client_message& message) {
+    auto body = encode(message);
+    {
+      std::lock_guard lock(mutex_);
+      line_.channel.seal(body, out_);
+    }
+    wake_.set();
+  }
+
+  // --- the first thread
+
+  void run_io() {
+    bool open = read_messages();
+    auto next_beat = clock::now();
+    while (open && !stopping_) {
+      if (clock::now() >= next_beat) {
+        send(agent_wire::heartbeat{});
+        next_beat = clock::now() + options_.heartbeat;
+      }
+      open = poll_once(next_beat);
+    }
+    if (open) return say_goodbye();
+    if (!left_ && !stopping_ && !ended_)
+      deliver([this] {
+        events_.on_job_end(
+            "the job's agent at " + endpoint_name(options_.address, options_.port) +
+            " is gone: the launcher, or rank 0 where there is none, has ended. The job can be resumed "
+            "from its latest snapshot");
+      });
+  }
+
+  bool poll_once(clock::time_point until) {
+    bool unsent = write_out();
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
+    pollfd polled[2] = {{wake_.fd(), POLLIN, 0},
+                        {line_.socket.get(), static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), 0}};
+    ::poll(polled, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (polled[0].revents) wake_.clear();
+    if (!(polled[1].revents & ~POLLOUT)) return true;
+    auto state = read_available(line_.socket.get(), line_.received, sealed_channel::max_body_bytes);
+    return read_messages() && state == io_result::open;
+  }
+
+  /// Whether something is left to write. A broken connection shows when it is read.
+  bool write_out() {
+    std::lock_guard lock(mutex_);
+    if (write_available(line_.socket.get(), out_) == io_result::closed) out_.clear();
+    return !out_.empty();
+  }
+
+  /// Sends what is queued and, after a leave, waits for the agent to close: then the leave has arrived.
+  void say_goodbye() {
+    auto until = clock::now() + 2s;
+    auto time_left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()); };
+    while (write_out() && wait_for(line_.socket.get(), POLLOUT, time_left())) continue;
+    ::shutdown(line_.socket.get(), SHUT_WR);
+    std::vector<std::byte> ignored;
+    while (left_ && wait_for(line_.socket.get(), POLLIN, time_left())) {
+      ignored.clear();
+      if (read_available(line_.socket.get(), ignored, 65536) == io_result::closed) return;
+    }
+  }
+
+  bool read_messages() {
+    try {
+      while (true) {
+        auto body = line_.channel.open(line_.received);
+        if (!body) return true;
+        on_message(decode<agent_wire::agent_message>(*body));
+      }
+    } catch (const bad_frame&) {
+      return false;
+    } catch (const decode_error&) {
+      return false;
+    }
+  }
+
+  void on_message(const agent_wire::agent_message& message) {
+    using namespace agent_wire;
+    if (auto* m = std::get_if<fence>(&message)) {
+      std::vector<member_loss> losses(m->losses.begin(), m->losses.end());
+      deliver([this, losses, generation = m->generation] { events_.on_fence(generation, losses); });
+    } else if (auto* v = std::get_if<view>(&message)) {
+      on_view({v->generation, {v->members.begin(), v->members.end()}});
+    } else if (auto* r = std::get_if<recovered>(&message)) {
+      auto made = r->report;
+      made.generation = r->generation;
+      made.loss = r->loss;
+      deliver([this, made] { events_.on_recovered(made); });
+    } else if (auto* end = std::get_if<job_end>(&message)) {
+      ended_ = true;
+      deliver([this, cause = end->cause] { events_.on_job_end(cause); });
+    }
+  }
+
+  void on_view(const membership_view& view) {
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& member : view.members) incarnations_[member.rank] = member.incarnation;
+    }
+    deliver([this, view] { events_.on_view(view); });
+  }
+
+  // --- the second thread; an empty event ends it
+
+  void deliver(std::function<void()> event) {
+    {
+      std::lock_guard lock(event_mutex_);
+      pending_.push_back(std::move(event));
+    }
+    event_arrived_.notify_one();
+  }
+
+  void run_events() {
+    while (true) {
+      std::unique_lock lock(event_mutex_);
+      event_arrived_.wait(lock, [this] { return !pending_.empty(); });
+      auto event = std::move(pending_.front());
+      pending_.pop_front();
+      lock.unlock();
+      if (!event) return;
+      event();
+    }
+  }
+
+  const agent_client_options options_;
+  std::mutex mutex_;  ///< guards the sending half of the channel, out_ and incarnations_
+  agent_line line_;
+  std::vector<std::byte> out_;
+  std::map<int, std::uint32_t> incarnations_;  ///< as of the last view
+  membership_events& events_;
+  wake_event wake_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> left_ = false;
+  bool ended_ = false;  ///< the first thread's own
+
+  std::mutex event_mutex_;
+  std::condition_variable event_arrived_;
+  std::deque<std::function<void()>> pending_;
+  std::thread io_thread_, event_thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<membership> connect_agent(const agent_client_options& options, membership_events& events) {
+  return std::make_unique<agent_client>(options, dial_agent(options), events);
+}
+
+}  // namespace troupe

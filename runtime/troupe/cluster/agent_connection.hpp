@@ -1,0 +1,55 @@
+#pragma once
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "troupe/cluster/agent_messages.hpp"
+#include "troupe/cluster/sealed_channel.hpp"
+#include "troupe/cluster/unique_fd.hpp"
+
+namespace troupe {
+
+/// The agent's end of one connection: handshake, frames and buffers. A stranger gets no memory beyond a few
+/// bytes.
+class agent_connection {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Sends the greeting. `secret` must outlive it.
+  agent_connection(unique_fd socket, std::span<const std::byte> secret, time_point now);
+
+  int fd() const { return socket_.get(); }
+  bool authenticated() const { return channel_.has_value(); }
+  time_point opened() const { return opened_; }
+  /// Of no use any more: everything that was read is dealt with, everything written is lost.
+  bool closed() const { return closed_; }
+  bool wants_read() const { return !closed_ && !finishing_; }
+  bool wants_write() const { return !closed_ && !out_.empty(); }
+  /// Nothing more is read, and the connection closes once everything is written.
+  void finish();
+  void close() { closed_ = true; }
+
+  /// Reads what has arrived. Returns the messages; a bad frame or a wrong proof closes the connection.
+  std::vector<agent_wire::client_message> read();
+  void send(const agent_wire::agent_message& message);
+  void write();
+
+  /// Who speaks, as of its hello.
+  std::optional<agent_wire::hello> speaker;
+
+ private:
+  void read_reply();
+  std::vector<agent_wire::client_message> read_frames();
+
+  unique_fd socket_;
+  std::span<const std::byte> secret_;
+  time_point opened_;
+  handshake_nonce nonce_;
+  std::optional<sealed_channel> channel_;
+  std::vector<std::byte> in_, out_;
+  bool finishing_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace troupe

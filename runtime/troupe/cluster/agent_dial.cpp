@@ -1,0 +1,141 @@
+#include "troupe/cluster/agent_dial.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "troupe/cluster/agent_messages.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using bytes = std::vector<std::byte>;
+
+/// One attempt's connection. The functions return false when the peer goes away or the deadline passes.
+struct attempt {
+  const agent_client_options& options;
+  clock::time_point deadline;
+  unique_fd socket;
+  bytes in;
+  std::string problem;
+
+  std::chrono::milliseconds time_left() const {
+    return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()));
+  }
+
+  bool reach() {
+    int error = 0;
+    socket = try_connect(options.address, options.port, std::min<std::chrono::milliseconds>(time_left(), 2s),
+                         error);
+    if (!socket) problem = std::strerror(error);
+    return static_cast<bool>(socket);
+  }
+
+  bool send(bytes out) {
+    while (!out.empty()) {
+      if (write_available(socket.get(), out) == io_result::closed) return broken();
+      if (!out.empty() && !wait_for(socket.get(), POLLOUT, time_left())) return silent();
+    }
+    return true;
+  }
+
+  bool receive(std::size_t size) {
+    while (in.size() < size)
+      if (!receive_some(size - in.size())) return false;
+    return true;
+  }
+  bool receive_some(std::size_t limit_bytes) {
+    auto before = in.size();
+    if (!wait_for(socket.get(), POLLIN, time_left())) return silent();
+    return read_available(socket.get(), in, limit_bytes) == io_result::open || in.size() > before || broken();
+  }
+
+  bool broken() {
+    problem = "the connection was closed";
+    return false;
+  }
+  bool silent() {
+    problem = "no answer";
+    return false;
+  }
+};
+
+[[noreturn]] void refuse(const agent_client_options& options, const std::string& why) {
+  throw bad_input("rank " + std::to_string(options.rank) + " cannot join the job at " +
+                  endpoint_name(options.address, options.port) + ": " + why);
+}
+
+std::optional<sealed_channel> shake_hands(attempt& with) {
+  if (!with.receive(greeting_bytes)) return {};
+  if (!std::equal(handshake_magic.begin(), handshake_magic.end(), with.in.begin()))
+    refuse(with.options,
+           "what listens there is no troupe agent of this version. Check MASTER_ADDR and MASTER_PORT");
+  handshake_nonce theirs, mine = make_nonce();
+  std::copy_n(with.in.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
+  with.in.clear();
+  handshake proofs(with.options.secret, theirs, mine);
+  auto proof = proofs.proof_of(handshake_role::client);
+  bytes reply(mine.begin(), mine.end());
+  reply.insert(reply.end(), proof.begin(), proof.end());
+  if (!with.send(std::move(reply)) || !with.receive(verdict_bytes)) return {};
+  if (with.in[0] != verdict_accepted)
+    refuse(with.options,
+           "the agent refused this process's job secret. All processes of a job need the same "
+           "TROUPE_JOB_SECRET; is this the port of another job?");
+  if (!proofs.verify(handshake_role::agent, std::span(with.in).subspan<1, sizeof(handshake_proof)>()))
+    refuse(with.options,
+           "the agent does not know the job's secret, so it is not this job's. Check MASTER_PORT");
+  with.in.clear();
+  return sealed_channel(proofs.key_of(handshake_role::client), proofs.key_of(handshake_role::agent));
+}
+
+bool say_hello(attempt& with, sealed_channel& channel) {
+  bytes out;
+  agent_wire::client_message hello =
+      agent_wire::hello{with.options.rank, with.options.world_size, with.options.incarnation};
+  channel.seal(encode(hello), out);
+  if (!with.send(std::move(out))) return false;
+  while (true) {
+    if (auto body = channel.open(with.in)) {
+      auto message = decode<agent_wire::agent_message>(*body);
+      auto* answer = std::get_if<agent_wire::answer>(&message);
+      if (!answer) refuse(with.options, "the agent's first message is no answer");
+      if (!answer->refusal.empty()) refuse(with.options, answer->refusal);
+      return true;
+    }
+    if (!with.receive_some(sealed_channel::max_body_bytes)) return false;
+  }
+}
+
+std::optional<agent_line> dial_once(attempt& with) {
+  if (!with.reach()) return {};
+  auto channel = shake_hands(with);
+  if (!channel || !say_hello(with, *channel)) return {};
+  return agent_line{std::move(with.socket), *channel, std::move(with.in)};
+}
+
+}  // namespace
+
+agent_line dial_agent(const agent_client_options& options) {
+  auto deadline = clock::now() + options.connect_timeout;
+  while (true) {
+    attempt next{options, deadline, {}, {}, {}};
+    if (auto line = dial_once(next)) return std::move(*line);
+    if (clock::now() + 20ms >= deadline)
+      throw bad_input("rank " + std::to_string(options.rank) + " cannot reach the job's agent at " +
+                      endpoint_name(options.address, options.port) + " within " +
+                      std::to_string(options.connect_timeout.count()) + " ms (" + next.problem +
+                      "). Is the launcher, or rank 0, running, and are MASTER_ADDR and MASTER_PORT right?");
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+}  // namespace troupe

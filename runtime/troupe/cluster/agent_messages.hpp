@@ -1,0 +1,151 @@
+#pragma once
+#include <cereal/types/string.hpp>
+#include <cereal/types/variant.hpp>
+#include <cereal/types/vector.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+
+/// What members and agent say to each other, encoded by wire/codec.hpp inside authenticated frames.
+namespace troupe::agent_wire {
+
+/// Cereal's view of the contract's structs, kept here so that they need to know nothing of Cereal.
+struct member_fields : member {
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rank, incarnation, pid, host, numeric_class, address.control, address.data);
+  }
+};
+struct loss_fields : member_loss {
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rank, cause);
+  }
+};
+
+// From a member:
+
+/// The first message: who wants to speak.
+struct hello {
+  std::int32_t rank = 0;
+  std::int32_t world_size = 0;
+  std::uint32_t incarnation = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rank, world_size, incarnation);
+  }
+};
+struct heartbeat {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+struct join_job {
+  member_fields self;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(self);
+  }
+};
+struct quiesced_for {
+  std::uint64_t generation = 0;
+  node_address address;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, address.control, address.data);
+  }
+};
+struct generation_request {
+  std::uint64_t current = 0;
+  std::string cause;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(current, cause);
+  }
+};
+struct suspicion {
+  std::int32_t rank = 0;
+  std::uint32_t incarnation = 0;  ///< as the sender knows it from its last view
+  std::string cause;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(rank, incarnation, cause);
+  }
+};
+struct progress_report {
+  job_progress progress;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(progress.generation, progress.step, progress.total_steps, progress.loss);
+  }
+};
+struct phase_report {
+  std::uint64_t generation = 0;
+  recovery_phase phase = recovery_phase::restored;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, phase);
+  }
+};
+struct job_failure {
+  std::string cause;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(cause);
+  }
+};
+struct leave_job {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,
+                                    progress_report, phase_report, job_failure, leave_job>;
+
+// From the agent:
+
+/// The answer to hello; an empty reason: welcome.
+struct answer {
+  std::string refusal;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(refusal);
+  }
+};
+struct fence {
+  std::uint64_t generation = 0;
+  std::vector<loss_fields> losses;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, losses);
+  }
+};
+struct view {
+  std::uint64_t generation = 0;
+  std::vector<member_fields> members;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, members);
+  }
+};
+struct recovered {
+  std::uint64_t generation = 0;
+  loss_fields loss;
+  recovery_report report;  ///< its generation and loss travel in the fields above
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, loss, report.detect_s, report.fence_s, report.quiesce_s, report.respawn_s,
+            report.restore_s, report.rebuild_s, report.replay_s, report.total_s);
+  }
+};
+struct job_end {
+  std::string cause;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(cause);
+  }
+};
+using agent_message = std::variant<answer, fence, view, recovered, job_end>;
+
+}  // namespace troupe::agent_wire

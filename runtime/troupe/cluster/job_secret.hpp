@@ -1,0 +1,45 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// 32 random bytes that everyone in a job knows and nobody else.
+std::vector<std::byte> make_job_secret();
+std::string to_hex(std::span<const std::byte> bytes);
+/// Throws bad_input unless `hex` is an even number of hexadecimal digits, at least 32 of them. The message
+/// does not show them.
+std::vector<std::byte> parse_job_secret(const std::string& hex);
+
+/// Where the processes of a job without a launcher find its secret: one file for each user and port.
+/// `folder` is XDG_RUNTIME_DIR or the temp folder.
+std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::uint16_t port);
+
+/// Rank 0's side: makes a fresh secret and publishes it in a file that only this user can read, for as long
+/// as this object lives. The file names this process, so that one which a killed job left behind is not
+/// believed. Throws bad_input if another living process has published one (the port is in use by its job) or
+/// the file cannot be written.
+class published_job_secret {
+ public:
+  published_job_secret(const std::filesystem::path& folder, std::uint16_t port);
+  published_job_secret(const published_job_secret&) = delete;
+  published_job_secret& operator=(const published_job_secret&) = delete;
+  ~published_job_secret();
+  const std::vector<std::byte>& secret() const { return secret_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::byte> secret_;
+};
+
+/// The others' side: waits for the file of a living rank 0. Throws bad_input when there is none in time, and
+/// at once when the file is not a plain file of this user that nobody else can read or write.
+std::vector<std::byte> wait_for_job_secret(const std::filesystem::path& folder, std::uint16_t port,
+                                           std::chrono::milliseconds timeout);
+
+}  // namespace troupe

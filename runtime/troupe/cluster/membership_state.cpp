@@ -1,0 +1,268 @@
+#include "troupe/cluster/membership_state.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+std::string name(int rank) { return "rank " + std::to_string(rank); }
+
+std::string seconds(std::chrono::steady_clock::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+void append(membership_outputs& to, membership_outputs more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+membership_state::membership_state(const membership_rules& rules, time_point now)
+    : rules_(rules), raised_at_(now), last_tick_(now) {
+  if (rules.world_size < 1)
+    throw_invalid("membership_state", "a world size of at least 1", std::to_string(rules.world_size));
+  slots_.resize(rules.world_size);
+  for (auto& slot : slots_) slot.awaited_since = now;
+}
+
+std::optional<std::string> membership_state::refusal(int rank, std::uint32_t incarnation) const {
+  if (ended_) return "the job has ended";
+  if (rank < 0 || rank >= rules_.world_size)
+    return name(rank) + " does not exist in a job of " + std::to_string(rules_.world_size) + " processes";
+  const auto& slot = slots_[rank];
+  if (incarnation < slot.least_incarnation)
+    return name(rank) + " was lost and replaced; this is its incarnation " + std::to_string(incarnation) +
+           ", awaited is " + std::to_string(slot.least_incarnation);
+  if (slot.state == status::joined)
+    return name(rank) + " is taken by process " + std::to_string(slot.self.pid) + " on " + slot.self.host;
+  if (slot.state == status::left) return name(rank) + " has finished and left the job";
+  return {};
+}
+
+bool membership_state::is_member(int rank, std::uint32_t incarnation) const {
+  if (rank < 0 || rank >= rules_.world_size) return false;
+  return slots_[rank].state == status::joined && slots_[rank].self.incarnation == incarnation;
+}
+
+int membership_state::num_present() const {
+  return static_cast<int>(std::ranges::count(slots_, status::joined, &slot::state));
+}
+
+std::optional<int> membership_state::first_in(status state) const {
+  auto found = std::ranges::find(slots_, state, &slot::state);
+  if (found == slots_.end()) return {};
+  return static_cast<int>(found - slots_.begin());
+}
+
+membership_outputs membership_state::joined(const member& self, time_point now) {
+  if (auto reason = refusal(self.rank, self.incarnation))
+    throw_invalid("membership_state::joined", "a free rank", *reason);
+  if (auto gone = first_in(status::gone))
+    return failed(name(*gone) + " ended with exit code 0 without joining the job, which the others wait for");
+  if (auto other = first_in(status::joined); other && slots_[*other].self.numeric_class != self.numeric_class)
+    return failed(
+        name(self.rank) + " computes as '" + self.numeric_class + "' and " + name(*other) + " as '" +
+        slots_[*other].self.numeric_class +
+        "', so their results would differ. Give all processes a cap they share, for example --isa avx2, "
+        "and the same library versions");
+  slots_[self.rank] = slot{.state = status::joined,
+                           .least_incarnation = self.incarnation,
+                           .awaited_since = {},
+                           .self = self,
+                           .heard = now,
+                           .acknowledged = true,
+                           .connected = true,
+                           .exited = false,
+                           .suspected_at = {}};
+  return complete_view(now);
+}
+
+membership_outputs membership_state::quiesced(int rank, std::uint64_t generation, const node_address& address,
+                                              time_point now) {
+  auto& slot = slots_.at(rank);
+  if (ended_ || !forming_ || generation != generation_ || slot.state != status::joined) return {};
+  slot.acknowledged = true;
+  slot.self.address = address;
+  recovery_.acknowledged(now);
+  return complete_view(now);
+}
+
+membership_outputs membership_state::complete_view(time_point now) {
+  auto ready = [](const slot& s) { return s.state == status::joined && s.acknowledged && !s.suspected_at; };
+  if (!forming_ || !std::ranges::all_of(slots_, ready)) return {};
+  forming_ = false;
+  had_view_ = true;
+  losses_.clear();
+  recovery_.viewed(now);
+  membership_view view{generation_, {}};
+  for (const auto& slot : slots_) view.members.push_back(slot.self);
+  return {send_view{std::move(view)}};
+}
+
+membership_outputs membership_state::raise(const member_loss& loss, time_point now) {
+  if (auto finished = first_in(status::left))
+    return failed((loss.rank < 0 ? loss.cause : name(loss.rank) + " was lost (" + loss.cause + ")") +
+                  " after " + name(*finished) +
+                  " had finished and left, so the job cannot be made whole again. It can be "
+                  "resumed from its latest snapshot");
+  ++generation_;
+  forming_ = true;
+  raised_at_ = now;
+  losses_.push_back(loss);
+  recovery_.fenced(generation_, now);
+  send_fence fence{generation_, losses_, {}};
+  for (auto& slot : slots_) {
+    slot.acknowledged = false;
+    if (slot.state == status::joined && !slot.suspected_at) fence.to.push_back(slot.self.rank);
+  }
+  if (fence.to.empty()) return {};
+  return {std::move(fence)};
+}
+
+membership_outputs membership_state::generation_requested(std::uint64_t current, const std::string& cause,
+                                                          time_point now) {
+  if (ended_ || current != generation_) return {};
+  member_loss loss{-1, cause};
+  if (had_view_) recovery_.begin(loss, now, now);
+  return raise(loss, now);
+}
+
+membership_outputs membership_state::suspected(int rank, std::uint32_t incarnation, const std::string& cause,
+                                               time_point now) {
+  if (ended_ || !is_member(rank, incarnation)) return {};
+  return suspect(rank, cause, now);
+}
+
+membership_outputs membership_state::suspect(int rank, const std::string& cause, time_point now) {
+  auto& slot = slots_[rank];
+  if (!rules_.survives_losses) return lost_for_good(rank, cause);
+  if (slot.suspected_at) return {};
+  slot.suspected_at = now;
+  return {kill_process{rank, slot.self.incarnation, cause}};
+}
+
+membership_outputs membership_state::phase_reached(std::uint64_t generation, recovery_phase phase,
+                                                   time_point now) {
+  if (ended_ || forming_ || generation != generation_) return {};
+  auto report = recovery_.reached(phase, now);
+  if (!report) return {};
+  return {send_recovered{*report}};
+}
+
+membership_outputs membership_state::left(int rank, time_point) {
+  auto& slot = slots_.at(rank);
+  if (ended_ || slot.state != status::joined) return {};
+  slot.state = status::left;
+  if (!forming_) return {};
+  return failed(
+      name(rank) + " left while generation " + std::to_string(generation_) +
+      " was being formed, so the job cannot be made whole again. It can be resumed from its latest snapshot");
+}
+
+membership_outputs membership_state::connection_lost(int rank, time_point) {
+  auto& slot = slots_.at(rank);
+  if (ended_ || slot.state != status::joined) return {};
+  if (!rules_.survives_losses) return lost_for_good(rank, "its connection closed, so its process has ended");
+  slot.connected = false;
+  if (slot.exited) return exited_without_leaving(rank);
+  return {};
+}
+
+membership_outputs membership_state::process_lost(int rank, const std::string& cause, time_point detected,
+                                                  std::optional<time_point> died, time_point now) {
+  auto& slot = slots_.at(rank);
+  if (ended_ || slot.state == status::left) return {};
+  if (!rules_.survives_losses) return lost_for_good(rank, cause);
+  if (slot.suspected_at && *slot.suspected_at < detected) {
+    detected = *slot.suspected_at;
+    if (!died) died = slot.heard;
+  }
+  member_loss loss{rank, cause};
+  if (had_view_) recovery_.begin(loss, died.value_or(detected), detected);
+  slot.least_incarnation += 1;
+  slot.state = status::awaited;
+  slot.awaited_since = now;
+  slot.suspected_at.reset();
+  return raise(loss, now);
+}
+
+membership_outputs membership_state::process_exited(int rank, time_point) {
+  auto& slot = slots_.at(rank);
+  if (ended_ || slot.state == status::left) return {};
+  if (slot.state != status::joined) {
+    slot.state = status::gone;
+    if (!had_view_ && num_present() == 0) return {};
+    return failed(name(rank) + " ended with exit code 0 without joining the job, which the others wait for");
+  }
+  slot.exited = true;
+  return slot.connected ? membership_outputs() : exited_without_leaving(rank);
+}
+
+membership_outputs membership_state::exited_without_leaving(int rank) {
+  return failed(name(rank) + " ended with exit code 0 in the middle of the job, without leaving it");
+}
+
+membership_outputs membership_state::lost_for_good(int rank, const std::string& cause) {
+  return failed(
+      name(rank) + " was lost (" + cause +
+      ") and nothing here can start it again. The job can be resumed from its latest snapshot (--resume); "
+      "under `troupe launch` it would have gone on by itself");
+}
+
+membership_outputs membership_state::failed(const std::string& cause) {
+  if (ended_) return {};
+  ended_ = true;
+  return {end_job{cause}};
+}
+
+membership_outputs membership_state::tick(time_point now) {
+  if (ended_) return {};
+  bool slept = now - last_tick_ > rules_.suspect_after / 2;
+  last_tick_ = now;
+  auto outputs = check_joined_in_time(now);
+  for (int rank = 0; rank < rules_.world_size && !ended_; ++rank) {
+    if (slots_[rank].state != status::joined) continue;
+    if (slept) slots_[rank].heard = std::max(slots_[rank].heard, now);
+    append(outputs, check_alive(rank, now));
+  }
+  return outputs;
+}
+
+membership_outputs membership_state::check_joined_in_time(time_point now) {
+  auto late = [&](const slot& s) {
+    return s.state == status::awaited && now - s.awaited_since >= rules_.join_timeout;
+  };
+  if (std::ranges::none_of(slots_, late)) return {};
+  std::string missing;
+  int count = 0;
+  for (int rank = 0; rank < rules_.world_size; ++rank) {
+    if (slots_[rank].state != status::awaited) continue;
+    missing += (count++ ? ", " : "") + std::to_string(rank);
+  }
+  return failed((count == 1 ? "rank " : "ranks ") + missing + " of " + std::to_string(rules_.world_size) +
+                " did not join the job within " + seconds(rules_.join_timeout) +
+                ". See what they printed; a longer time is --join-timeout");
+}
+
+membership_outputs membership_state::check_alive(int rank, time_point now) {
+  const auto& slot = slots_[rank];
+  auto silence = now - slot.heard;
+  if (silence >= rules_.suspect_after) {
+    if (slot.exited) return exited_without_leaving(rank);
+    return suspect(rank, slot.connected ? "no heartbeat for " + seconds(silence) : "its connection broke",
+                   now);
+  }
+  if (forming_ && !slot.acknowledged && now - raised_at_ >= rules_.join_timeout)
+    return suspect(rank,
+                   "it did not stop for generation " + std::to_string(generation_) + " within " +
+                       seconds(rules_.join_timeout),
+                   now);
+  return {};
+}
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+#include "troupe/cluster/recovery_clock.hpp"
+
+namespace troupe {
+
+/// How a job treats its members. The fields are those of agent_options.
+struct membership_rules {
+  int world_size = 1;
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
+  bool survives_losses = true;
+};
+
+/// What is to be done: the outputs of membership_state, in the order to do them.
+struct send_fence {
+  std::uint64_t generation = 0;
+  std::vector<member_loss> losses;  ///< all since the last view
+  std::vector<int> to;
+  bool operator==(const send_fence&) const = default;
+};
+struct send_view {  ///< to every member
+  membership_view view;
+  bool operator==(const send_view&) const = default;
+};
+struct kill_process {
+  int rank = 0;
+  std::uint32_t incarnation = 0;
+  std::string cause;
+  bool operator==(const kill_process&) const = default;
+};
+struct send_recovered {  ///< to every member
+  recovery_report report;
+};
+struct end_job {  ///< to everyone; nothing follows it
+  std::string cause;
+  bool operator==(const end_job&) const = default;
+};
+using membership_output = std::variant<send_fence, send_view, kill_process, send_recovered, end_job>;
+using membership_outputs = std::vector<membership_output>;
+
+/// Who is in the job and in which generation: values and times in, things to do out. Knows no sockets and no
+/// clock.
+///
+/// Each rank is *awaited*, then *joined*, then *left*; a loss makes it awaited again, with the next
+/// incarnation. A generation is *forming* until every rank is joined and has acknowledged it, then its view
+/// is sent. Every loss and every request raises the generation and fences the members there are; one that
+/// joins while a generation is forming has acknowledged it by joining. No view is made while a suspect waits
+/// for its death.
+///
+/// Messages of members carry rank and incarnation; the caller drops those whose is_member() is false.
+class membership_state {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  membership_state(const membership_rules& rules, time_point now);
+
+  /// Why a process may not be `rank`; none if it may join.
+  std::optional<std::string> refusal(int rank, std::uint32_t incarnation) const;
+  bool is_member(int rank, std::uint32_t incarnation) const;
+  bool has_left(int rank) const { return slots_.at(rank).state == status::left; }
+  bool job_ended() const { return ended_; }
+  /// Members that have joined and not left.
+  int num_present() const;
+  std::uint64_t generation() const { return generation_; }
+
+  /// A process that refusal() lets in becomes a member.
+  membership_outputs joined(const member& self, time_point now);
+  /// Any sign of life of a member.
+  void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
+  membership_outputs quiesced(int rank, std::uint64_t generation, const node_address& address,
+                              time_point now);
+  /// Stale requests (of a generation that is over) do nothing.
+  membership_outputs generation_requested(std::uint64_t current, const std::string& cause, time_point now);
+  /// Stale suspicions (of an incarnation that is gone) do nothing.
+  membership_outputs suspected(int rank, std::uint32_t incarnation, const std::string& cause, time_point now);
+  membership_outputs phase_reached(std::uint64_t generation, recovery_phase phase, time_point now);
+  membership_outputs left(int rank, time_point now);
+  /// A member's connection ended although it has not left. Where a launcher watches processes, it decides; a
+  /// process that lives on without a connection ends up silent and is killed.
+  membership_outputs connection_lost(int rank, time_point now);
+  /// The process is gone for certain. See agent::process_lost.
+  membership_outputs process_lost(int rank, const std::string& cause, time_point detected,
+                                  std::optional<time_point> died, time_point now);
+  /// The process ended with exit code 0: fine for one that has left or in a job that nobody joins.
+  membership_outputs process_exited(int rank, time_point now);
+  membership_outputs failed(const std::string& cause);
+  /// Looks at the timeouts. Call it several times within suspect_after; after a longer gap silence proves
+  /// nothing (the agent itself was stopped) and is forgiven once.
+  membership_outputs tick(time_point now);
+
+ private:
+  enum class status { awaited, joined, left, gone };
+  struct slot {
+    status state = status::awaited;
+    std::uint32_t least_incarnation = 0;  ///< of the process that may join
+    time_point awaited_since;
+    // while joined:
+    member self;
+    time_point heard;
+    bool acknowledged = false;  ///< the generation that is forming
+    bool connected = true;
+    bool exited = false;  ///< with code 0, its last messages may still be on the way
+    std::optional<time_point> suspected_at;
+  };
+
+  membership_outputs raise(const member_loss& loss, time_point now);
+  membership_outputs complete_view(time_point now);
+  membership_outputs suspect(int rank, const std::string& cause, time_point now);
+  membership_outputs lost_for_good(int rank, const std::string& cause);
+  membership_outputs exited_without_leaving(int rank);
+  membership_outputs check_joined_in_time(time_point now);
+  membership_outputs check_alive(int rank, time_point now);
+  std::optional<int> first_in(status state) const;
+
+  membership_rules rules_;
+  std::vector<slot> slots_;
+  std::uint64_t generation_ = 1;
+  bool forming_ = true;
+  bool ended_ = false;
+  bool had_view_ = false;
+  std::vector<member_loss> losses_;  ///< since the last view
+  time_point raised_at_;
+  time_point last_tick_;
+  recovery_clock recovery_;
+};
+
+}  // namespace troupe
