@@ -11,7 +11,7 @@
 namespace troupe {
 
 device_state::device_state(caf::event_based_actor* self, device_options options)
-    : self_(self), options_(std::move(options)), clock_(*options_.ring) {}
+    : self_(self), options_(std::move(options)), clock_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
@@ -192,7 +192,8 @@ void device_state::pass_on(int to_stage, tensor_role role, int microbatch, tenso
 
 void device_state::finish_step() {
   step_done done{generation_, call_->index, step_, static_cast<std::uint32_t>(options_.device), {},
-                 clock_.first_begin_ns(), clock_.last_end_ns(), clock_.busy_ns(), 0, clock_.peak_activations()};
+                 clock_.first_begin_ns(), clock_.last_end_ns(), clock_.busy_ns(), 0, clock_.peak_activations(), {}};
+  if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
   for (auto& attached : order_.stages) {
     if (call_->kind == call_kind::train) {
       options_.faults->at(fault_point::apply, step_);

@@ -21,11 +21,20 @@ trace_kind kind_of(action_kind kind) {
 
 }  // namespace
 
+void step_clock::begin_step() {
+  first_begin_ns_ = last_end_ns_ = busy_ns_ = 0;
+  peak_ = 0;
+  saved_.clear();
+  actions_.clear();
+}
+
 void step_clock::add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
                      std::uint64_t step) {
   if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
   last_end_ns_ = end_ns;
   busy_ns_ += end_ns - begin_ns;
+  actions_.push_back({device_, static_cast<std::uint32_t>(what.stage), static_cast<std::uint32_t>(what.microbatch),
+                      what.kind, begin_ns, end_ns});
   ring_->record({begin_ns, end_ns, generation, step, what.stage, what.microbatch, kind_of(what.kind)});
 }
 

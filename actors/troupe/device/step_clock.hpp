@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <vector>
 
-#include "troupe/schedule/plan.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {
@@ -10,9 +11,9 @@ namespace troupe {
 /// Times one device's actions within a step and counts the activations its stages hold.
 class step_clock {
  public:
-  explicit step_clock(event_ring& ring) : ring_(&ring) {}
+  step_clock(event_ring& ring, int device) : ring_(&ring), device_(static_cast<std::uint32_t>(device)) {}
 
-  void begin_step() { first_begin_ns_ = last_end_ns_ = busy_ns_ = 0; peak_ = 0; saved_.clear(); }
+  void begin_step();
   /// Records one action and adds it to the step's work.
   void add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation, std::uint64_t step);
   /// Records something beside the plan (apply, copy_state), which is no work of the schedule.
@@ -24,12 +25,16 @@ class step_clock {
   std::int64_t last_end_ns() const { return last_end_ns_; }
   std::int64_t busy_ns() const { return busy_ns_; }
   std::uint32_t peak_activations() const { return peak_; }
+  /// The step's actions so far.
+  const std::vector<measured_action>& actions() const { return actions_; }
 
  private:
   event_ring* ring_;
+  std::uint32_t device_;
   std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
   std::map<int, std::uint32_t> saved_;
   std::uint32_t peak_ = 0;
+  std::vector<measured_action> actions_;
 };
 
 }  // namespace troupe

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "troupe/program/stage_program.hpp"
+#include "troupe/schedule/plan.hpp"
 
 namespace troupe {
 
@@ -43,6 +45,21 @@ struct step_timing {
   bool operator==(const step_timing&) const = default;
 };
 
+/// One action of a measured step; times in nanoseconds of the steady clock.
+struct measured_action {
+  std::uint32_t device = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t microbatch = 0;
+  action_kind kind = action_kind::forward;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(device, stage, microbatch, kind, begin_ns, end_ns);
+  }
+  bool operator==(const measured_action&) const = default;
+};
+
 /// What a call came to; the same in every process.
 struct call_result {
   std::uint32_t index = 0;
@@ -50,9 +67,10 @@ struct call_result {
   step_metrics metrics;        ///< train: of the last step; evaluate: of all batches
   std::string weights_sha256;  ///< hash only
   step_timing timing;          ///< train only
+  std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step);
   }
   bool operator==(const call_result&) const = default;
 };

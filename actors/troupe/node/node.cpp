@@ -76,7 +76,7 @@ class real_node : public node {
       local_rank_ = options_.launch->local_rank;
       job_id_ = options_.launch->job_id;
     }
-    if (job_id_.empty()) job_id_ = make_job_secret().substr(0, 16);
+    if (job_id_.empty()) job_id_ = to_hex(make_job_secret()).substr(0, 16);
     faults_ = fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
     connect();
     spawn_supervisor();
@@ -132,7 +132,7 @@ class real_node : public node {
       return;
     }
     const auto& launch = *options_.launch;
-    auto secret = job_secret_for(launch);
+    auto secret = job_secret(launch);
     if (!launch.launched_by_troupe && rank_ == 0) start_agent(launch, secret);
     ucx_transport_options ucx;
     ucx.rank = rank_;
@@ -149,6 +149,14 @@ class real_node : public node {
     client.incarnation = launch.incarnation;
     client.connect_timeout = options_.join_timeout;
     members_ = connect_agent(client, router_);
+  }
+
+  /// The launcher's; without one rank 0 publishes a secret in a file, which does for one host.
+  std::vector<std::byte> job_secret(const launch_environment& launch) {
+    if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
+    if (rank_ != 0) return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
+    published_ = std::make_unique<published_job_secret>(launch.runtime_folder, launch.master_port);
+    return published_->secret();
   }
 
   /// Without a launcher rank 0 is the authority, and nobody respawns a lost process.
@@ -206,6 +214,7 @@ class real_node : public node {
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
   std::unique_ptr<trace_recorder> trace_;
   event_router router_;
+  std::unique_ptr<published_job_secret> published_;
   std::unique_ptr<agent> agent_;
   caf::actor_system_config config_;
   caf::actor_system system_{configure(config_)};

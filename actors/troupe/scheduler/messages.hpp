@@ -52,9 +52,11 @@ struct step_done {
   std::int64_t busy_ns = 0;
   std::int64_t copy_ns = 0;  ///< state copy, if one was due
   std::uint32_t peak_activations = 0;
+  std::vector<measured_action> actions;  ///< in the last step of a call only
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns, peak_activations);
+    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns, peak_activations,
+            actions);
   }
 };
 

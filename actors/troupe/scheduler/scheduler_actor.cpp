@@ -109,11 +109,16 @@ void scheduler_state::fail(const std::string& cause) {
 // ---- restoring
 
 void scheduler_state::restore_from_disk_or_scratch() {
-  if (job().snapshots.folder.empty()) return restore({});
+  // A fresh job begins with fresh weights; what lies on disk counts for one that resumes or has lost processes.
+  if (job().snapshots.folder.empty() || (!job().resume && options_.generation == 1)) return restore({});
   phase_ = phase::finding;
   self_->request(known_.snapshotter, options_.request_timeout, find_on_disk{})
       .then([this](const found_on_disk& found) {
-        if (!found.manifest) return restore({});
+        if (!found.manifest) {
+          options_.log->warn("no usable snapshot on disk, starting from the initial weights folder=\"{}\"",
+                             job().snapshots.folder.string());
+          return restore({});
+        }
         if (found.manifest->identity != job().identity) {
           std::string differences;
           for (const auto& [name, value] : job().identity)
@@ -208,6 +213,7 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
 
 void scheduler_state::on_step_done(const step_done& done) {
   if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running) return;
+  result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   for (const auto& step : ledger_.add(done)) on_finished(step);
   extend_grant();
   if (ledger_.complete() < end_) return;
@@ -282,7 +288,6 @@ void scheduler_state::on_written(const part_written& written) {
     manifest.generation = options_.generation;
     manifest.num_stages = static_cast<std::uint32_t>(job().training.num_stages);
     manifest.numeric_class = options_.numeric_class;
-    manifest.created = utc_now();
     manifest.identity = job().identity;
     manifest.parts = *std::move(parts);
     commit(manifest);

@@ -20,6 +20,8 @@ struct launch_environment {
   std::uint32_t incarnation = 0;  ///< TROUPE_INCARNATION: how often the launcher has respawned this rank
   bool launched_by_troupe =
       false;           ///< an agent listens at master_addr:master_port; otherwise rank 0 is the agent
+  /// Where files of this user and this boot belong: XDG_RUNTIME_DIR, or the temp folder.
+  std::string runtime_folder = "/tmp";
   std::string source;  ///< "troupe launch", "RANK/WORLD_SIZE", "Open MPI", "Slurm"
 };
 

@@ -1,0 +1,30 @@
+#include "troupe/parallel/pipeline.hpp"
+
+namespace troupe {
+
+Pipeline& Pipeline::stages(int count) {
+  stages_ = count;
+  return *this;
+}
+
+Pipeline& Pipeline::microbatches(int count) {
+  microbatches_ = count;
+  return *this;
+}
+
+Pipeline& Pipeline::schedule(schedule_kind kind) {
+  schedule_ = kind;
+  return *this;
+}
+
+Pipeline& Pipeline::loss(nn::CrossEntropy loss) {
+  loss_ = loss;
+  return *this;
+}
+
+Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
+  optimizer_ = std::move(optimizer);
+  return *this;
+}
+
+}  // namespace troupe

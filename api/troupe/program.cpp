@@ -1,0 +1,28 @@
+#include "troupe/program.hpp"
+
+#include <cstdio>
+
+#include "troupe/config/command_line.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+int run_program(int argc, char** argv, job_options options, const std::function<void(const job_options&)>& body) {
+  CLI::App app;
+  try {
+    add_job_options(app, options);
+    app.parse(argc, argv);
+    body(options);
+    return 0;
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  } catch (const bad_input& problem) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], problem.what());
+    return 2;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], failure.what());
+    return 1;
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,142 @@
+#include "troupe/trainer.hpp"
+
+#include <algorithm>
+
+#include "troupe/data/evaluation_source.hpp"
+#include "troupe/data/training_source.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/parallel/module_program.hpp"
+#include "troupe/schedule/measured.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/step_rate.hpp"
+#include "troupe/world_content.hpp"
+
+namespace troupe {
+namespace {
+
+plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
+  auto stages = pipeline.stages() == 0 ? num_devices : pipeline.stages();
+  if (stages < num_devices)
+    throw bad_input(std::to_string(num_devices) + " devices for " + std::to_string(stages) +
+                    " stages: every device needs a stage. Use --stages " + std::to_string(num_devices) +
+                    " or more, or fewer devices or processes");
+  if (options.batch % pipeline.microbatches() != 0)
+    throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
+                    std::to_string(options.batch) + " samples into equal parts. Change --microbatches or --batch");
+  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices});
+}
+
+/// A fresh job must not mix its snapshots with another one's, nor delete them. Whether the folder can be written is
+/// found out when a snapshot is due: training goes on without, with a warning.
+void refuse_foreign_snapshots(const job_options& options) {
+  if (options.snapshot_dir.empty() || options.resume) return;
+  for (const auto& info : snapshot_store({options.snapshot_dir}).list())
+    if (info.manifest)
+      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots of job " + info.manifest->job_id +
+                      " (step " + std::to_string(info.step) +
+                      "). Use --resume to go on from there, or another --snapshot-dir");
+}
+
+/// What a snapshot must agree in with the job that loads it.
+std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline, const job_options& options,
+                                                             int num_stages) {
+  return {{"seed", std::to_string(options.seed)},
+          {"batch", std::to_string(options.batch)},
+          {"microbatches", std::to_string(pipeline.microbatches())},
+          {"stages", std::to_string(num_stages)},
+          {"threads", std::to_string(options.threads)},
+          {"parameters", std::to_string(pipeline.model().num_parameters())}};
+}
+
+job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
+  job_definition job;
+  job.make_program = make_module_programs(pipeline.model(), training.num_stages, pipeline.loss(), pipeline.optimizer(), options.seed);
+  job.training = training;
+  job.devices_per_rank = options.devices;
+  job.num_threads = options.threads;
+  job.snapshots.cadence.memory_every_steps = options.snapshot_every;
+  job.snapshots.cadence.disk_every_steps = options.disk_every;
+  job.snapshots.cadence.disk_interval = options.snapshot_interval;
+  job.snapshots.folder = options.snapshot_dir;
+  job.resume = options.resume;
+  job.identity = identity_of(pipeline, options, training.num_stages);
+  return job;
+}
+
+timeline timeline_of(const std::vector<measured_action>& actions, int num_devices) {
+  std::vector<std::vector<timed_action>> devices(static_cast<std::size_t>(num_devices));
+  for (const auto& one : actions)
+    devices[one.device].push_back({{static_cast<int>(one.stage), one.kind, static_cast<int>(one.microbatch)},
+                                   static_cast<double>(one.begin_ns) * 1e-9, static_cast<double>(one.end_ns) * 1e-9});
+  return measured_timeline(std::move(devices));
+}
+
+}  // namespace
+
+Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
+    : world_(std::move(world)),
+      pipeline_(std::move(pipeline)),
+      callbacks_(std::move(callbacks)),
+      plan_(plan_for(pipeline_, world_.options(), world_.num_devices())) {
+  if (world_.rank() == 0 && world_.shared_->incarnation == 0) refuse_foreign_snapshots(world_.options());
+  world_.shared_->self->define(
+      std::make_shared<job_definition>(definition_of(pipeline_, world_.options(), plan_)));
+}
+
+fit_result Trainer::fit(dataset_ptr samples) {
+  const auto& options = world_.options();
+  std::shared_ptr<batch_source> source =
+      make_training_source(std::move(samples), {options.batch, pipeline_.microbatches(), options.seed});
+  auto per_epoch = source->num_steps_per_epoch();
+  auto& self = *world_.shared_->self;
+  call_request request;
+  request.kind = call_kind::train;
+  request.source = self.add_source(std::move(source));
+  auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
+  steps_ += options.steps != 0 ? std::min(options.steps, steps) : steps;
+  request.target_step = steps_;
+
+  step_rate rate;
+  call_observer observer;
+  observer.on_step = [&](const step_progress& done) {
+    rate.add(std::chrono::steady_clock::now(), done.step);
+    callbacks_.on_step({done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
+                        rate.steps_per_s() * static_cast<double>(options.batch)});
+  };
+  observer.on_recovered = [&](const recovery_report& report) {
+    callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
+  };
+  auto result = self.run(request, observer);
+
+  fit_result fitted;
+  fitted.steps = result.steps_done;
+  fitted.loss = result.metrics.mean_loss();
+  fitted.planned_bubble = summarize(simulate(plan_, {})).bubble_fraction;
+  fitted.measured_bubble = result.timing.bubble;
+  fitted.step_s = result.timing.span_s;
+  fitted.peak_activations = static_cast<int>(result.timing.peak_activations);
+  if (!result.last_step.empty()) fitted.last_step = timeline_of(result.last_step, plan_.num_devices());
+  return fitted;
+}
+
+evaluation_result Trainer::evaluate(dataset_ptr samples) {
+  auto source = std::make_shared<evaluation_source>(std::move(samples), world_.options().batch, pipeline_.microbatches());
+  auto& self = *world_.shared_->self;
+  call_request request;
+  request.kind = call_kind::evaluate;
+  request.target_step = steps_;
+  request.num_batches = source->num_steps_per_epoch();
+  request.num_microbatches = source->num_microbatches();
+  request.source = self.add_source(source);
+  auto metrics = self.run(request, {}).metrics;
+  return {metrics.mean_loss(), metrics.accuracy(), metrics.num_samples};
+}
+
+std::string Trainer::weights_sha256() {
+  call_request request;
+  request.kind = call_kind::hash;
+  request.target_step = steps_;
+  return world_.shared_->self->run(request, {}).weights_sha256;
+}
+
+}  // namespace troupe

@@ -1,0 +1,87 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "troupe/data/dataset.hpp"
+#include "troupe/parallel/pipeline.hpp"
+#include "troupe/schedule/simulate.hpp"
+#include "troupe/world.hpp"
+
+namespace troupe {
+
+/// A training step is done. Rank 0 hears of every step, other ranks of none.
+struct step_event {
+  std::uint64_t step = 0;  ///< steps done
+  std::uint64_t target_step = 0;
+  std::uint64_t steps_per_epoch = 1;
+  double loss = 0;  ///< mean over the step's samples
+  double samples_per_s = 0;  ///< over the last second or so
+};
+
+/// A lost process is back, and what was interrupted is made up for. Every rank hears of it.
+struct recovery_event {
+  int rank = -1;  ///< the lost one
+  std::string cause;
+  std::uint64_t generation = 0;
+  double seconds = 0;  ///< from the loss to the end of the interrupted step, on the launcher's clock
+};
+
+/// Called on the thread that called fit or evaluate.
+struct trainer_callbacks {
+  std::function<void(const step_event&)> on_step = [](const step_event&) {};
+  std::function<void(const recovery_event&)> on_recovered = [](const recovery_event&) {};
+};
+
+struct fit_result {
+  std::uint64_t steps = 0;
+  double loss = 0;  ///< of the last step
+  /// Medians over the steps: idle time as a fraction of the devices' time, planned (all stages alike) and measured.
+  double planned_bubble = 0;
+  double measured_bubble = 0;
+  double step_s = 0;  ///< from a step's first action to its last
+  int peak_activations = 0;  ///< most saved microbatches of any stage
+  timeline last_step;        ///< in seconds
+};
+
+struct evaluation_result {
+  double loss = 0;
+  double accuracy = 0;
+  std::int64_t num_samples = 0;
+};
+
+/// Trains a pipeline in a world. Every process makes the same calls in the same order; a process that the launcher
+/// started again runs the same program from the beginning and is led to where the others are: calls that are over return
+/// their results at once.
+///
+/// All throw job_failed (a std::runtime_error) when the job cannot go on for any process.
+class Trainer {
+ public:
+  /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
+  /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the batch, a
+  /// snapshot folder of another job without --resume). One Trainer per World.
+  Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
+
+  /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two processes' memory, and on
+  /// disk if there is a snapshot folder, before this returns.
+  fit_result fit(dataset_ptr samples);
+  /// Each sample once.
+  evaluation_result evaluate(dataset_ptr samples);
+  /// sha256, in hex, over all parameters in name order, little-endian.
+  std::string weights_sha256();
+
+  const plan& training_plan() const { return plan_; }
+
+ private:
+  struct observer_state;
+
+  World world_;
+  Pipeline pipeline_;
+  trainer_callbacks callbacks_;
+  plan plan_;
+  std::uint64_t steps_ = 0;  ///< that this program has asked for so far
+};
+
+}  // namespace troupe

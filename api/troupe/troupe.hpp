@@ -1,0 +1,16 @@
+#pragma once
+/// Everything a training program needs.
+#include "troupe/data/fashion_mnist.hpp"
+#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/flatten.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/relu.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/to_float.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/optim/sgd.hpp"
+#include "troupe/parallel/pipeline.hpp"
+#include "troupe/program.hpp"
+#include "troupe/progress.hpp"
+#include "troupe/trainer.hpp"
+#include "troupe/world.hpp"

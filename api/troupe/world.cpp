@@ -1,0 +1,65 @@
+#include "troupe/world.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include "troupe/ops/numeric_class.hpp"
+#include "troupe/world_content.hpp"
+
+namespace troupe {
+namespace {
+
+std::shared_ptr<spdlog::logger> make_logger(const job_options& options, int rank) {
+  auto log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  log->set_level(spdlog::level::from_str(options.log_level));
+  log->set_pattern("%H:%M:%S.%e %l rank=" + std::to_string(rank) + " %v");
+  log->flush_on(spdlog::level::info);
+  return log;
+}
+
+}  // namespace
+
+World World::init(const job_options& options) {
+  check_options(options);
+  cap_isa(options.isa);
+  auto shared = std::make_shared<content>();
+  shared->options = options;
+  node_options made;
+  made.launch = read_launch_environment(process_environment());
+  shared->incarnation = made.launch ? made.launch->incarnation : 0;
+  made.numeric_class = numeric_class();
+  made.network_interface = options.network_interface;
+  made.verify_frames = options.verify_frames;
+  made.join_timeout = options.join_timeout;
+  made.fault = options.fault;
+  made.log = shared->log = make_logger(options, made.launch ? made.launch->rank : 0);
+  shared->self = node::start(made);
+  return World(std::move(shared));
+}
+
+World World::local(int devices, job_options options) {
+  options.devices = devices;
+  check_options(options);
+  cap_isa(options.isa);
+  auto shared = std::make_shared<content>();
+  shared->options = options;
+  node_options made;
+  made.numeric_class = numeric_class();
+  made.fault = options.fault;
+  made.log = shared->log = make_logger(options, 0);
+  shared->self = node::start(made);
+  return World(std::move(shared));
+}
+
+int World::rank() const { return shared_->self->rank(); }
+int World::world_size() const { return shared_->self->world_size(); }
+int World::local_rank() const { return shared_->self->local_rank(); }
+int World::num_devices() const { return world_size() * shared_->options.devices; }
+const job_options& World::options() const { return shared_->options; }
+
+void World::barrier() {
+  call_request request;
+  request.kind = call_kind::barrier;
+  shared_->self->run(request, {});
+}
+
+}  // namespace troupe
