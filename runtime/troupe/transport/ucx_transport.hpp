@@ -1,7 +1,11 @@
 #pragma once
 #include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "troupe/transport/transport.hpp"
+#include "troupe/transport/ucx_error.hpp"
 
 namespace troupe {
 
@@ -11,6 +15,9 @@ struct ucx_transport_options {
   std::vector<std::byte> secret;
   /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface otherwise.
   std::string interface = "lo";
+  /// UCX transports for tensors. Without "posix,cma" they go over TCP on one host too: slower, for
+  /// processes that share no memory.
+  std::string data_transports = "posix,cma,tcp";
   /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
   bool verify_frames = false;
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
@@ -18,8 +25,8 @@ struct ucx_transport_options {
   std::chrono::microseconds spin = std::chrono::microseconds(20);
 };
 
-/// UCX between processes. `events` must outlive it. Throws ucx_error (a std::runtime_error) if UCX
-/// cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
+/// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and ucx_error
+/// if UCX cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
 
 }  // namespace troupe

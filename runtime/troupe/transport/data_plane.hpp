@@ -1,0 +1,80 @@
+#pragma once
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "troupe/transport/plane.hpp"
+#include "troupe/transport/ucx_worker.hpp"
+#include "troupe/wire/frame.hpp"
+
+namespace troupe {
+
+class data_plane;
+
+/// A tensor on its way to or from a peer, with the memory that UCX may read or write meanwhile.
+struct tensor_transfer {
+  data_plane* plane = nullptr;
+  int peer = 0;
+  tensor_header header;
+  tensor value;
+  std::vector<std::byte> head;  ///< of a tensor that is sent
+  std::list<tensor_transfer>::iterator self;
+};
+using transfer_list = std::list<tensor_transfer>;
+
+/// The tensors of one generation: a worker without error handling, free to use shared memory. A dead peer does not
+/// show here; what was sent to it stays in flight until stop(). Not thread-safe: the transport serialises
+/// all calls. What arrives is collected and never delivered from inside.
+class data_plane {
+ public:
+  /// Throws ucx_error. `settings` must outlive it.
+  data_plane(ucp_context_h context, plane_settings& settings, std::uint64_t generation);
+  data_plane(const data_plane&) = delete;
+  data_plane& operator=(const data_plane&) = delete;
+  ~data_plane();
+
+  ucx_worker& worker() { return *worker_; }
+  /// A peer that cannot be connected (it may just have died) becomes a failure.
+  void connect(const std::map<int, node_address>& peers);
+  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection: dropped.
+  bool send(int to_rank, tensor_header header, tensor value);
+
+  bool has_collected() const { return !arrivals_.empty() || !failures_.empty(); }
+  std::vector<tensor_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
+
+  /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not stopped
+  /// may still read the memory of what was being sent. Nothing else may be called afterwards.
+  transfer_list stop();
+
+ private:
+  struct peer {
+    ucp_ep_h endpoint = nullptr;
+    std::uint64_t sequence = 0;
+  };
+  static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
+                               std::size_t body_bytes, const ucp_am_recv_param_t* param);
+  static void on_sent(void* request, ucs_status_t status, void* transfer);
+  static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* transfer);
+
+  void receive(std::span<const std::byte> head, void* body, std::size_t body_bytes, bool rendezvous);
+  std::optional<std::pair<int, tensor_header>> open(std::span<const std::byte> head, std::size_t body_bytes);
+  void fetch(int from_rank, tensor_header header, tensor value, void* descriptor);
+  void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
+  tensor_transfer& start(int peer, tensor_header header, tensor value);
+  void fail(int rank, const std::string& action, ucs_status_t status);
+
+  plane_settings& settings_;
+  std::uint64_t generation_;
+  std::unique_ptr<ucx_worker> worker_;
+  bool stopping_ = false;
+  std::map<int, peer> peers_;
+  transfer_list in_flight_;
+  std::vector<tensor_arrival> arrivals_;
+  std::vector<peer_failure> failures_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#include "troupe/transport/loopback_transport.hpp"
+
+
+#include "troupe/error/errors.hpp"
+#include "troupe/transport/counters.hpp"
+#include "troupe/transport/generation_gate.hpp"
+
+namespace troupe {
+namespace {
+
+class loopback_transport final : public transport {
+ public:
+  explicit loopback_transport(transport_events& events) : events_(events) {}
+
+  int rank() const override { return 0; }
+
+  node_address begin_generation(std::uint64_t generation) override {
+    gate_.begin(generation);
+    return {};
+  }
+
+  void connect(std::uint64_t generation, const std::map<int, node_address>&) override { gate_.open(generation); }
+
+  void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
+    if (to_rank != rank()) return;
+    ++counters_.control_frames_sent;
+    ++counters_.control_frames_received;
+    events_.on_control(rank(), generation, body);
+  }
+
+  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+    if (!value.defined()) throw_invalid("send_tensor", "a tensor with elements", "an undefined one");
+    if (tag.generation != gate_.current()) {
+      ++counters_.stale_frames;
+      return;
+    }
+    if (to_rank != rank() || !gate_.is_open()) return;
+    counters_.count_sent(value);
+    counters_.count_received(value);
+    events_.on_tensor(rank(), tag, std::move(value));
+  }
+
+  transport_statistics statistics() const override { return counters_.read(); }
+
+ private:
+  transport_events& events_;
+  generation_gate gate_;
+  transport_counters counters_;
+};
+
+}  // namespace
+
+std::unique_ptr<transport> make_loopback_transport(transport_events& events) {
+  return std::make_unique<loopback_transport>(events);
+}
+
+}  // namespace troupe

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+
+#include "troupe/transport/counters.hpp"
+#include "troupe/transport/tensor_header.hpp"
+#include "troupe/wire/authenticator.hpp"
+
+namespace troupe {
+
+/// What both planes of a node share. It outlives them.
+struct plane_settings {
+  int rank = 0;
+  frame_authenticator key;
+  bool verify_tensors = false;
+  transport_counters counters;
+};
+
+struct control_arrival {
+  int from_rank = 0;
+  std::uint64_t generation = 0;
+  std::vector<std::byte> body;
+};
+
+struct tensor_arrival {
+  int from_rank = 0;
+  tensor_header header;
+  tensor value;
+};
+
+/// Something went wrong with one peer.
+struct peer_failure {
+  int rank = 0;
+  std::string cause;
+};
+
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "troupe/transport/ucx_context.hpp"
+
+#include <array>
+#include <utility>
+
+#include "troupe/transport/ucx_error.hpp"
+#include "troupe/transport/ucx_library.hpp"
+
+namespace troupe {
+namespace {
+
+struct config_deleter {
+  void operator()(ucp_config_t* config) const { ucp_config_release(config); }
+};
+using ucx_config = std::unique_ptr<ucp_config_t, config_deleter>;
+
+ucx_config make_config(const std::string& transports, const std::string& interface) {
+  ucp_config_t* read = nullptr;
+  check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
+  ucx_config config(read);
+  const std::array<std::pair<const char*, std::string>, 5> settings = {{
+      {"TLS", transports},
+      {"NET_DEVICES", interface},
+      // The receiver fetches from the sender's memory and nobody writes into another process: a process that
+      // was stopped and wakes after its peers went on can then spoil only what it received itself.
+      {"RNDV_SCHEME", "get_zcopy"},
+      // Above this an eager message would be cut into segments and copied twice.
+      {"RNDV_THRESH", "8k"},
+      // A host that does not answer must not block connect().
+      {"TCP_CONN_NB", "y"},
+  }};
+  for (const auto& [name, value] : settings)
+    check_ucx(ucp_config_modify(config.get(), name, value.c_str()), "set UCX_" + std::string(name) + "=" + value);
+  return config;
+}
+
+}  // namespace
+
+void check_ucx(ucs_status_t status, std::string_view action, std::source_location where) {
+  if (status != UCS_OK) throw ucx_error(action, status, where);
+}
+
+ucx_context make_ucx_context(const std::string& transports, const std::string& interface) {
+  tame_ucx_library();
+  auto config = make_config(transports, interface);
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.mt_workers_shared = 0;
+  ucp_context_h context = nullptr;
+  check_ucx(ucp_init(&params, config.get(), &context),
+            "initialise UCX over " + transports + " on network interface " + interface);
+  return ucx_context(context);
+}
+
+}  // namespace troupe

@@ -1,0 +1,186 @@
+#include <catch2/catch_test_macros.hpp>
+#include <random>
+#include <thread>
+
+#include "ucx_node.hpp"
+
+using namespace troupe::testing;
+using troupe::tensor_role;
+
+namespace {
+
+std::vector<std::byte> numbered(std::uint64_t number, std::size_t padding = 0) {
+  auto bytes = troupe::encode(number);
+  bytes.resize(bytes.size() + padding, static_cast<std::byte>(number));
+  return bytes;
+}
+
+std::uint64_t number_in(std::span<const std::byte> body) {
+  return troupe::decode<std::uint64_t>(body.first(sizeof(std::uint64_t)));
+}
+
+const std::vector<std::size_t> sizes = {0,    1,     7,     64,     1000,    4095,    8191,      8192,     8193,
+                                        9999, 65536, 65537, 100000, 1048577, 3000001, 8 << 20};
+
+void echo_controls(ucx_node& node) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    auto received = node.events.take_controls().front();
+    node.link().send_control(0, received.generation + 1, received.body);
+  }
+}
+
+void ping_controls(ucx_node& node) {
+  for (auto size : sizes) {
+    auto sent = pattern(size, size);
+    node.link().send_control(1, 41, std::as_const(sent).bytes());
+    auto received = node.events.take_controls().front();
+    expect(received.from == 1 && received.generation == 42, "an answer of rank 1");
+    expect(std::ranges::equal(received.body, sent.bytes()), "the bytes that were sent");
+  }
+}
+
+void ping_tensors(ucx_node& node) {
+  for (auto size : sizes) {
+    auto sent = pattern(size, size);
+    troupe::tensor_tag tag{1, size, 2, 3, 4, tensor_role::gradient};
+    node.link().send_tensor(1, tag, sent);
+    auto received = node.events.take_tensors().front();
+    expect(received.from == 1 && received.tag == tag, "the same tag");
+    expect(same_bytes(received.value, sent), "the same elements");
+  }
+}
+
+void echo_tensors(ucx_node& node) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    auto received = node.events.take_tensors().front();
+    node.link().send_tensor(0, received.tag, received.value);
+  }
+}
+
+void ping_pong(test_rank& self, const std::string& data_transports) {
+  auto options = test_options(self.rank());
+  options.data_transports = data_transports;
+  ucx_node node(self, options);
+  node.join_all();
+  if (self.rank() == 0) {
+    ping_controls(node);
+    ping_tensors(node);
+    auto counted = node.link().statistics();
+    expect(counted.control_frames_sent == sizes.size() && counted.control_frames_received == sizes.size(),
+           "every control frame counted");
+    expect(counted.tensors_sent == sizes.size() && counted.tensors_received == sizes.size(), "every tensor counted");
+    expect(counted.tensor_bytes_sent == counted.tensor_bytes_received && counted.tensor_bytes_sent > 8 << 20,
+           "every byte counted");
+    expect(counted.bad_frames == 0 && counted.stale_frames == 0, "no bad and no stale frame");
+  } else {
+    echo_controls(node);
+    echo_tensors(node);
+  }
+  self.barrier(1);
+}
+
+constexpr int messages_per_pair = 1500;
+
+std::uint64_t seed_of(int from, int to, int index) {
+  return static_cast<std::uint64_t>(from) * 1000003 + static_cast<std::uint64_t>(to) * 10007 +
+         static_cast<std::uint64_t>(index);
+}
+
+/// Mostly small, some by rendezvous; the same on both sides.
+std::size_t size_of(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto kind = random() % 20;
+  return kind == 0 ? random() % 200000 : kind < 5 ? random() % 20000 : random() % 600;
+}
+
+/// Every rank sends to every rank, itself included, before it looks at what came.
+void all_to_all(test_rank& self) {
+  ucx_node node(self);
+  node.join_all();
+  for (int index = 0; index < messages_per_pair; ++index)
+    for (int to = 0; to < self.size(); ++to) {
+      auto seed = seed_of(self.rank(), to, index);
+      node.link().send_tensor(to, {1, static_cast<std::uint64_t>(index), 0, 0, 0, tensor_role::activation},
+                              pattern(size_of(seed), seed));
+      node.link().send_control(to, 1, numbered(static_cast<std::uint64_t>(index), size_of(seed) % 20000));
+    }
+  auto expected = static_cast<std::size_t>(messages_per_pair * self.size());
+  std::map<int, std::vector<int>> seen;
+  for (const auto& arrived : node.events.take_tensors(expected)) {
+    auto index = static_cast<int>(arrived.tag.step);
+    seen[arrived.from].push_back(index);
+    auto seed = seed_of(arrived.from, self.rank(), index);
+    expect(same_bytes(arrived.value, pattern(size_of(seed), seed)), "the elements that were sent");
+  }
+  for (auto& [from, indices] : seen) {
+    std::ranges::sort(indices);
+    for (int index = 0; index < messages_per_pair; ++index)
+      expect(indices.at(static_cast<std::size_t>(index)) == index, "each tensor once");
+  }
+  std::map<int, std::uint64_t> next;
+  for (const auto& arrived : node.events.take_controls(expected))
+    expect(number_in(arrived.body) == next[arrived.from]++, "control messages in order");
+  self.barrier(1);
+}
+
+}  // namespace
+
+TEST_CASE("messages of any size come back as they were sent") {
+  SECTION("shared memory") {
+    spawn_ranks(2, [](test_rank& self) { ping_pong(self, "posix,cma,tcp"); });
+  }
+  SECTION("shared memory without access to the other's memory") {
+    spawn_ranks(2, [](test_rank& self) { ping_pong(self, "posix,tcp"); });
+  }
+  SECTION("tcp") {
+    spawn_ranks(2, [](test_rank& self) { ping_pong(self, "tcp"); });
+  }
+}
+
+TEST_CASE("thousands of messages between four ranks arrive once, whole, and control messages in order") {
+  spawn_ranks(4, all_to_all, std::chrono::seconds(100));
+}
+
+TEST_CASE("tensors keep their shape and dtype") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    auto sent = troupe::tensor::from(std::vector<std::int64_t>{1, -2, 3, 4, 5, 6}, {2, 1, 3});
+    auto scalar = troupe::tensor::from(std::vector<float>{0.5F}, troupe::shape{});
+    auto nothing = troupe::tensor::empty({3, 0, 5});
+    if (self.rank() == 0)
+      for (const auto& one : {sent, scalar, nothing}) node.link().send_tensor(1, {1}, one);
+    else {
+      auto received = node.events.take_tensors(3);
+      for (std::size_t i = 0; i < 3; ++i)
+        expect(same_bytes(received[i].value, std::vector{sent, scalar, nothing}[i]), "the same tensor");
+    }
+    self.barrier(1);
+  });
+}
+
+TEST_CASE("a receiver may answer from inside the delivery, and several threads may send") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    constexpr std::uint64_t rounds = 300;
+    constexpr int threads = 4;
+    node.events.intercept = [&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+      if (tag.step + 1 < rounds) node.link().send_tensor(from, {1, tag.step + 1, tag.call}, value);
+      return tag.step + 1 < rounds;
+    };
+    node.join_all();
+    self.barrier(1);
+    std::vector<std::jthread> senders;
+    for (std::uint32_t thread = 0; thread < threads; ++thread)
+      senders.emplace_back([&node, &self, thread] {
+        if (self.rank() == 0) node.link().send_tensor(1, {1, 0, thread}, pattern(12345, thread));
+        for (int i = 0; i < 200; ++i) node.link().send_control(1 - self.rank(), 1, numbered(thread));
+      });
+    senders.clear();
+    expect(node.events.take_controls(threads * 200).size() == threads * 200, "every control message");
+    if (self.rank() == 0)  // the last of an even number of rounds
+      for (const auto& last : node.events.take_tensors(threads))
+        expect(same_bytes(last.value, pattern(12345, last.tag.call)), "the elements after many rounds");
+    self.barrier(2);
+  });
+}
