@@ -92,7 +92,7 @@ TEST_CASE("a reader beside the writer gets whole events without gaps") {
   });
   std::int64_t newest = -1;
   std::size_t num_read = 0;
-  while (num_read < 20'000 || newest < 100'000) {
+  while (num_read < 500'000 || newest < 100'000) {
     auto events = ring.snapshot();
     if (events.empty()) continue;
     if (!is_whole(events) || events.back().begin_ns < newest || events.size() > 16) {

@@ -52,7 +52,7 @@ void check_refused(const std::string& arguments, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("--json prints one line: kind, makespan, idle and peak activations per device") {
+TEST_CASE("with --json one line is printed: kind, makespan, idle and peak activations per device") {
   auto seen = schedule("--kind 1f1b --stages 4 --microbatches 8 --json");
   CHECK(seen.exit_code == 0);
   CHECK(seen.output ==
@@ -89,14 +89,14 @@ TEST_CASE("without --json there are a drawing, the makespan, the bubble and a ta
   CHECK(seen.output.find('\033') == std::string::npos);
 }
 
-TEST_CASE("--list prints the actions in notation, also in JSON") {
+TEST_CASE("with --list the actions are printed in notation, also in JSON") {
   auto seen = schedule("--kind 1f1b --stages 2 --microbatches 2 --list");
   CHECK_THAT(seen.output, EndsWith("\ndevice 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1B0 1F1 1B1\n"));
   auto line = nlohmann::json::parse(schedule("--stages 2 --microbatches 2 --list --json").output);
   CHECK(line.at("actions") == nlohmann::json{"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
 }
 
-TEST_CASE("--svg writes a picture") {
+TEST_CASE("with --svg a picture is written") {
   troupe::testing::temp_folder folder;
   auto file = folder.path() / "plan.svg";
   CHECK(schedule("--kind forward_only --json --svg " + file.string()).exit_code == 0);
