@@ -1,6 +1,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -72,7 +73,7 @@ text_drawing drawing_for(const schedule_request& request) {
   text_drawing how{.color = ::isatty(STDOUT_FILENO) == 1};
   winsize terminal = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0)
-    how.columns = terminal.ws_col;
+    how.columns = std::clamp<int>(terminal.ws_col, 32, 200);
   if (request.columns) how.columns = *request.columns;
   return how;
 }

@@ -44,12 +44,14 @@ class circle_search {
     path.erase(path.begin(), std::find(path.begin(), path.end(), device));
     std::string sentence;
     for (int each : path) sentence += (sentence.empty() ? "" : "; ") + describe(each);
-    for (int each : path) {
-      int& input = *missing_input(each);
-      walk_.forget(head(each), input);
-      input = action_graph::none;
-    }
+    for (int each : path)
+      while (has_missing_input(each)) drop(each, *missing_input(each));
     return "deadlock: " + sentence;
+  }
+
+  void drop(int device, int& input) {
+    walk_.forget(head(device), input);
+    input = action_graph::none;
   }
 
   std::string describe(int device) {
@@ -61,12 +63,14 @@ class circle_search {
            to_string(node(head(other)).what);
   }
 
-  /// The first input of a device's head that has not run. A stuck head has one.
+  /// The first input of a device's head that has not run; a head that is stuck has one.
   int* missing_input(int device) {
     auto& inputs = node(head(device)).inputs;
     return std::find_if(inputs.begin(), inputs.end(),
                         [this](int input) { return input != action_graph::none && !walk_.visited(input); });
   }
+
+  bool has_missing_input(int device) { return missing_input(device) != node(head(device)).inputs.end(); }
 
   int head(int device) const { return heads_[static_cast<std::size_t>(device)]; }
   action_graph::node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }

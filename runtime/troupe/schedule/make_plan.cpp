@@ -29,10 +29,10 @@ void check_options(const plan_options& options) {
 /// The first `num_stages % num_devices` devices hold one stage more than the others.
 std::vector<int> place_stages(int num_stages, int num_devices) {
   std::vector<int> device_of_stage;
-  for (int device = 0; device < num_devices; ++device)
-    device_of_stage.insert(
-        device_of_stage.end(),
-        static_cast<std::size_t>(num_stages / num_devices + (device < num_stages % num_devices)), device);
+  for (int device = 0; device < num_devices; ++device) {
+    int count = num_stages / num_devices + (device < num_stages % num_devices ? 1 : 0);
+    device_of_stage.insert(device_of_stage.end(), static_cast<std::size_t>(count), device);
+  }
   return device_of_stage;
 }
 

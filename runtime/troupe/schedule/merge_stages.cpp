@@ -57,12 +57,13 @@ class list_scheduler {
     return ends[microbatch];
   }
 
-  /// Of two that can start at once, a backward goes first because it frees memory and others wait for it at
-  /// the end of the step; then the older microbatch, then the later stage.
+  /// Of two that can start at once, a forward goes first: the stages after it wait for it, and how far a
+  /// stage runs ahead, which is what costs memory, its own order says. Then the older microbatch, then the
+  /// later stage.
   bool goes_before(const candidate& a, const candidate& b) const {
     auto rank = [this](const candidate& c) {
       const auto& what = orders_[c.stage][next_[c.stage]];
-      return std::tuple(c.begin, what.kind == action_kind::forward, what.microbatch, -what.stage);
+      return std::tuple(c.begin, what.kind != action_kind::forward, what.microbatch, -what.stage);
     };
     return rank(a) < rank(b);
   }

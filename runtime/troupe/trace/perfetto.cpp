@@ -31,12 +31,12 @@ class trace_writer {
   trace_writer& operator=(const trace_writer&) = delete;
 
   void add(const nlohmann::json& event) {
-    stream_ << (is_first_ ? "\n" : ",\n") << event.dump();
+    stream_ << (is_first_ ? "\n" : ",\n")
+            << event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     is_first_ = false;
   }
 
   void finish() {
-    errno = 0;
     stream_ << "\n]}\n";
     stream_.close();
     check("write");
@@ -59,19 +59,27 @@ class trace_writer {
   bool finished_ = false;
 };
 
-nlohmann::json name_event(const char* what, int rank, std::size_t thread, const std::string& name) {
-  return {{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", thread}, {"args", {{"name", name}}}};
+/// Where an event belongs. Perfetto takes process 0 and thread 0 for the kernel's idle task, so both count
+/// from 1.
+struct track {
+  int process;
+  std::size_t thread;
+};
+
+nlohmann::json metadata(const char* what, track of, nlohmann::json arguments) {
+  return {
+      {"ph", "M"}, {"name", what}, {"pid", of.process}, {"tid", of.thread}, {"args", std::move(arguments)}};
 }
 
 double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
-nlohmann::json span_event(const trace_event& event, int rank, std::size_t thread) {
+nlohmann::json span_event(const trace_event& event, track of) {
   nlohmann::json arguments = {{"generation", event.generation}, {"step", event.step}};
   if (event.stage >= 0) arguments["stage"] = event.stage;
   if (event.microbatch >= 0) arguments["microbatch"] = event.microbatch;
   nlohmann::json written = {{"name", to_string(event.kind)},
-                            {"pid", rank},
-                            {"tid", thread},
+                            {"pid", of.process},
+                            {"tid", of.thread},
                             {"ts", microseconds(event.begin_ns)},
                             {"args", std::move(arguments)}};
   if (event.begin_ns == event.end_ns) {
@@ -110,10 +118,13 @@ event_ring& trace_recorder::ring(std::string thread_name) {
 void trace_recorder::write_perfetto(const std::filesystem::path& file) const {
   std::lock_guard lock(mutex_);
   trace_writer writer(file);
-  writer.add(name_event("process_name", rank_, 0, "rank " + std::to_string(rank_)));
-  for (std::size_t thread = 0; thread < rings_.size(); ++thread) {
-    writer.add(name_event("thread_name", rank_, thread, rings_[thread]->thread_name()));
-    for (const auto& event : rings_[thread]->snapshot()) writer.add(span_event(event, rank_, thread));
+  track of{rank_ + 1, 1};
+  writer.add(metadata("process_name", of, {{"name", "rank " + std::to_string(rank_)}}));
+  writer.add(metadata("process_sort_index", of, {{"sort_index", rank_}}));
+  for (const auto& ring : rings_) {
+    writer.add(metadata("thread_name", of, {{"name", ring->thread_name()}}));
+    for (const auto& event : ring->snapshot()) writer.add(span_event(event, of));
+    ++of.thread;
   }
   writer.finish();
 }

@@ -74,10 +74,11 @@ class trace_recorder {
   explicit trace_recorder(int rank, std::size_t events_per_thread = 1 << 14);
   /// A new ring, owned by the recorder, for the thread that asks. Thread-safe.
   event_ring& ring(std::string thread_name);
-  /// Writes a Chrome/Perfetto trace (JSON): process = rank, thread = ring, a complete event per span and an
-  /// instant event where begin == end, with generation, step, stage and microbatch in its arguments. Times
-  /// are microseconds of the steady clock, so that the traces of all processes of a host align. Thread-safe,
-  /// also against recording. A file of that name is replaced at once or not at all. Throws system_failure.
+  /// Writes a Chrome/Perfetto trace (JSON): process "rank R" with pid R + 1, a thread per ring, a complete
+  /// event per span and an instant event where begin == end, with generation, step, stage and microbatch in
+  /// its arguments. Times are microseconds of the steady clock, so that the traces of all processes of a host
+  /// align. Thread-safe, also against recording. A file of that name is replaced at once or not at all.
+  /// Throws system_failure.
   void write_perfetto(const std::filesystem::path& file) const;
 
  private:

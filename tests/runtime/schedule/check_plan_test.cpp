@@ -1,0 +1,127 @@
+#include "troupe/schedule/check_plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using findings = std::vector<std::string>;
+using enum troupe::schedule_kind;
+
+namespace {
+
+troupe::plan plan_of(troupe::schedule_kind kind, int num_stages, int num_microbatches) {
+  return troupe::make_plan({.kind = kind,
+                            .num_stages = num_stages,
+                            .num_microbatches = num_microbatches,
+                            .num_devices = num_stages});
+}
+
+std::vector<troupe::action> actions(std::initializer_list<const char*> texts) {
+  std::vector<troupe::action> read;
+  for (auto text : texts) read.push_back(troupe::action_from(text));
+  return read;
+}
+
+/// Two stages on two devices, two microbatches, with the given actions.
+troupe::plan two_by_two(std::initializer_list<const char*> first, std::initializer_list<const char*> second) {
+  return {.kind = gpipe,
+          .num_stages = 2,
+          .num_microbatches = 2,
+          .device_of_stage = {0, 1},
+          .devices = {actions(first), actions(second)}};
+}
+
+}  // namespace
+
+TEST_CASE("a split backward is sound, whenever its weight gradients come") {
+  CHECK(troupe::check_plan(
+            two_by_two({"0F0", "0F1", "0I0", "0I1", "0W0", "0W1"}, {"1F0", "1I0", "1F1", "1W0", "1B1"}))
+            .empty());
+}
+
+TEST_CASE("a missing action is named") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1B0"})) ==
+        findings{"1B1 is missing"});
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0B0", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"0F1 is missing"});
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0I0", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"0W0 is missing"});
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0W0", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"0I0 is missing"});
+}
+
+TEST_CASE("an action that occurs twice is named") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"0F1 occurs 2 times"});
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0W0", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"0B0 is a whole backward, so 0W0 is done twice"});
+}
+
+TEST_CASE("an action on another device than its stage is named") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "1F0", "0B0", "0B1"}, {"1F1", "1B0", "1B1"})) ==
+        findings{"device 0 does 1F0, but stage 1 is on device 1"});
+}
+
+TEST_CASE("an action of a stage or microbatch that there is not is named") {
+  CHECK(troupe::check_plan(
+            two_by_two({"0F0", "0F1", "0B0", "0B1", "2F0"}, {"1F0", "1F1", "1B0", "1B1", "1F7"})) ==
+        findings{"device 0 does 2F0, but there are stages 0 to 1 and microbatches 0 to 1",
+                 "device 1 does 1F7, but there are stages 0 to 1 and microbatches 0 to 1"});
+}
+
+TEST_CASE("weight gradients out of order are named, be the backward whole or split") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1B1", "1B0"})) ==
+        findings{"device 1 does 1B0 after 1B1, but a stage's weight gradients add up in ascending order of "
+                 "microbatches"});
+  CHECK(troupe::check_plan(
+            two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1I0", "1I1", "1W1", "1W0"})) ==
+        findings{"device 1 does 1W0 after 1W1, but a stage's weight gradients add up in ascending order of "
+                 "microbatches"});
+}
+
+TEST_CASE("input gradients may come in any order") {
+  CHECK(
+      troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1I1", "1I0", "1W0", "1W1"}))
+          .empty());
+}
+
+TEST_CASE("a backward in a plan of forwards only is named") {
+  auto forwards = plan_of(forward_only, 2, 2);
+  forwards.devices[1].push_back(troupe::action_from("1B0"));
+  CHECK(troupe::check_plan(forwards) == findings{"1B0 occurs in a plan of forwards only"});
+}
+
+TEST_CASE("a circle within one device is named") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1B0", "1F0", "1F1", "1B1"})) ==
+        findings{"deadlock: 1B0 waits for 1F0, which device 1 only does after 1B0"});
+}
+
+TEST_CASE("a circle over two devices is named with all its waits") {
+  CHECK(troupe::check_plan(two_by_two({"0F0", "0B0", "0F1", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
+        findings{"deadlock: 0B0 waits for 1B0, which device 1 only does after 1F1; "
+                 "1F1 waits for 0F1, which device 0 only does after 0B0"});
+}
+
+TEST_CASE("a device that only waits for a circle is no part of its sentence") {
+  auto made = plan_of(gpipe, 3, 1);
+  std::swap(made.devices[2][0], made.devices[2][1]);
+  CHECK(troupe::check_plan(made) ==
+        findings{"deadlock: 2B0 waits for 2F0, which device 2 only does after 2B0"});
+}
+
+TEST_CASE("each circle has its own sentence") {
+  auto made = plan_of(gpipe, 3, 1);
+  std::swap(made.devices[0][0], made.devices[0][1]);
+  std::swap(made.devices[2][0], made.devices[2][1]);
+  CHECK(troupe::check_plan(made) ==
+        findings{"deadlock: 0B0 waits for 0F0, which device 0 only does after 0B0",
+                 "deadlock: 2B0 waits for 2F0, which device 2 only does after 2B0"});
+}
+
+TEST_CASE("a plan of the wrong form is refused before its actions are looked at") {
+  auto made = plan_of(gpipe, 2, 2);
+  made.device_of_stage = {0};
+  CHECK(troupe::check_plan(made) ==
+        findings{"the plan has 2 stages, but says for 1 on which device they are"});
+  made.device_of_stage = {0, 2};
+  CHECK(troupe::check_plan(made) == findings{"stage 1 is on device 2, but the plan has devices 0 to 1"});
+  CHECK(troupe::check_plan({}) == findings{"the plan has 0 stages", "the plan has 0 microbatches"});
+}

@@ -1,0 +1,103 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/schedule/draw.hpp"
+#include "troupe/schedule/measured.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+troupe::timeline timeline_of(int num_stages, int num_microbatches, int num_devices,
+                             troupe::action_costs costs = {}) {
+  return troupe::simulate(troupe::make_plan({.kind = troupe::schedule_kind::one_f_one_b,
+                                             .num_stages = num_stages,
+                                             .num_microbatches = num_microbatches,
+                                             .num_devices = num_devices}),
+                          costs);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+/// Does every tag that opens close, in the right order?
+bool is_well_formed(const std::string& xml) {
+  std::vector<std::string> open;
+  for (auto begin = xml.find('<'); begin != std::string::npos; begin = xml.find('<', begin + 1)) {
+    auto end = xml.find('>', begin);
+    if (end == std::string::npos) return false;
+    auto tag = xml.substr(begin + 1, end - begin - 1);
+    if (tag.back() == '/') continue;
+    auto name = tag.substr(tag.front() == '/' ? 1 : 0, tag.find(' '));
+    if (tag.front() != '/') {
+      open.push_back(name);
+      continue;
+    }
+    if (open.empty() || open.back() != name) return false;
+    open.pop_back();
+  }
+  return open.empty();
+}
+
+}  // namespace
+
+TEST_CASE("a picture is well-formed and has title, devices, boxes, legend and idle shares") {
+  auto svg = troupe::draw_svg(timeline_of(4, 8, 4), "Four stages");
+  CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=", 0) == 0);
+  CHECK(is_well_formed(svg));
+  CHECK_THAT(svg, ContainsSubstring(">Four stages<") && ContainsSubstring(">makespan 33, bubble 27.3 %<"));
+  CHECK_THAT(svg, ContainsSubstring(">device 0<") && ContainsSubstring(">device 3<"));
+  CHECK(count(svg, "<g><title>") == 4 * 16);
+  CHECK_THAT(svg, ContainsSubstring("<title>0F0: 0 to 1</title>") &&
+                      ContainsSubstring("<title>0B7: 31 to 33</title>"));
+  CHECK_THAT(
+      svg, ContainsSubstring(">forward<") && ContainsSubstring(">backward<") && ContainsSubstring(">idle<"));
+  CHECK_THAT(svg, !ContainsSubstring(">input gradient<"));
+  CHECK(count(svg, ">27.3 % idle<") == 4);
+}
+
+TEST_CASE("boxes stand where their times say") {
+  auto ran = troupe::measured_timeline(
+      {{{{0, troupe::action_kind::forward, 0}, 0, 1}}, {{{1, troupe::action_kind::forward, 0}, 1, 4}}});
+  auto svg = troupe::draw_svg(ran, "", "ms");
+  CHECK_THAT(svg, ContainsSubstring("<rect x=\"104.00\" y=\"84.00\" width=\"245.00\""));
+  CHECK_THAT(svg, ContainsSubstring("<rect x=\"349.00\" y=\"132.00\" width=\"735.00\""));
+  CHECK_THAT(svg, ContainsSubstring(">makespan 4 ms, bubble 50.0 %<") && ContainsSubstring(">time in ms<"));
+}
+
+TEST_CASE("input and weight gradients have colours and legend entries of their own") {
+  using enum troupe::action_kind;
+  auto svg = troupe::draw_svg(
+      troupe::measured_timeline(
+          {{{{0, forward, 0}, 0, 1}, {{0, input_gradient, 0}, 1, 2}, {{0, weight_gradient, 0}, 2, 3}}}),
+      "split");
+  CHECK_THAT(svg, ContainsSubstring(">input gradient<") && ContainsSubstring(">weight gradient<"));
+  CHECK_THAT(svg, ContainsSubstring("class=\"i\"") && ContainsSubstring("class=\"w\""));
+}
+
+TEST_CASE("where a device has several stages, boxes hold whole actions") {
+  CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 1), ""), ContainsSubstring(">1B0</text>"));
+  CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 2), ""), !ContainsSubstring(">1B0</text>"));
+}
+
+TEST_CASE("boxes too narrow for a number have none") {
+  auto svg = troupe::draw_svg(timeline_of(2, 500, 2), "");
+  CHECK(count(svg, "<g><title>") == 2000);
+  CHECK(count(svg, "text box") + count(svg, "text small") == 0);
+}
+
+TEST_CASE("a title is escaped") {
+  auto svg = troupe::draw_svg(timeline_of(1, 1, 1), "a < b & \"c\" > d");
+  CHECK(is_well_formed(svg));
+  CHECK_THAT(svg, ContainsSubstring("a &lt; b &amp; \"c\" &gt; d"));
+}
+
+TEST_CASE("a timeline without any time makes a picture without boxes' widths going wrong") {
+  auto svg =
+      troupe::draw_svg(timeline_of(2, 2, 2, {.forward = 0, .input_gradient = 0, .weight_gradient = 0}), "");
+  CHECK(is_well_formed(svg));
+  CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
+}
