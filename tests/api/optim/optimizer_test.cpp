@@ -54,8 +54,8 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
 TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {
   two_parameters stepped, expected;
   optim::AdamW()(stepped.named())->apply(0);
-  troupe::adam_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}), tensor::zeros({3, 2}), 0,
-                    {.weight_decay = 0.01, .decoupled = true});
+  troupe::adam_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
+                    tensor::zeros({3, 2}), 0, {.weight_decay = 0.01, .decoupled = true});
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
 }
 
@@ -63,7 +63,8 @@ TEST_CASE("SGD keeps a buffer only with momentum") {
   two_parameters stepped, expected;
   CHECK(optim::SGD({.lr = 0.1})(stepped.named())->state().empty());
   auto optimizer = optim::SGD({.lr = 0.1, .momentum = 0.9, .nesterov = true})(stepped.named());
-  CHECK(names_of(optimizer->state()) == std::vector<std::string>{"0.weight/momentum_buffer", "0.bias/momentum_buffer"});
+  CHECK(names_of(optimizer->state()) ==
+        std::vector<std::string>{"0.weight/momentum_buffer", "0.bias/momentum_buffer"});
   optimizer->apply(0);
   troupe::sgd_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
                    {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});

@@ -59,7 +59,8 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
     return parameter{name, random_tensor(extents, name), tensor::zeros(extents)};
   };
   auto x = random_tensor({batch, 2, 2}, "x");
-  auto w1 = make("w1", {hidden, in}), b1 = make("b1", {hidden}), w2 = make("w2", {classes, hidden}), b2 = make("b2", {classes});
+  auto w1 = make("w1", {hidden, in}), b1 = make("b1", {hidden}), w2 = make("w2", {classes, hidden}),
+       b2 = make("b2", {classes});
   tape recorder;
   auto input = recorder.start(x, tape::input_gradient::wanted);
   auto logits = linear(relu(linear(flatten(input), w1, &b1)), w2, &b2);
@@ -67,10 +68,11 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
   auto dx = recorder.backward({});
   CHECK(dx.extents() == x.extents());
 
-  std::vector<numbers> point{values_of(x), values_of(w1.value), values_of(b1.value), values_of(w2.value), values_of(b2.value)};
+  std::vector<numbers> point{values_of(x), values_of(w1.value), values_of(b1.value), values_of(w2.value),
+                             values_of(b2.value)};
   CHECK(std::abs(result.loss.value.values<float>()[0] - reference_loss(point)) < 1e-6);
-  std::vector<numbers> gradients{values_of(dx), values_of(w1.gradient), values_of(b1.gradient), values_of(w2.gradient),
-                                 values_of(b2.gradient)};
+  std::vector<numbers> gradients{values_of(dx), values_of(w1.gradient), values_of(b1.gradient),
+                                 values_of(w2.gradient), values_of(b2.gradient)};
   constexpr double delta = 1e-6;
   for (std::size_t which = 0; which < point.size(); ++which)
     for (std::size_t i = 0; i < point[which].size(); ++i) {
@@ -104,4 +106,6 @@ TEST_CASE("bytes become floats only where no gradient of them is wanted") {
   CHECK(to_float(troupe::variable{bytes}, 1).recorder == nullptr);
 }
 
-TEST_CASE("a scalar cannot be flattened") { CHECK_THROWS_AS(flatten(troupe::variable{tensor::zeros({})}), std::invalid_argument); }
+TEST_CASE("a scalar cannot be flattened") {
+  CHECK_THROWS_AS(flatten(troupe::variable{tensor::zeros({})}), std::invalid_argument);
+}

@@ -30,11 +30,14 @@ struct model {
     auto hidden = relu(linear(x, first, &first_bias));
     return linear(add(hidden, relu(linear(hidden, square, nullptr))), last, nullptr);
   }
-  std::vector<tensor> gradients() const { return {first.gradient, first_bias.gradient, square.gradient, last.gradient}; }
+  std::vector<tensor> gradients() const {
+    return {first.gradient, first_bias.gradient, square.gradient, last.gradient};
+  }
 };
 
 bool same_gradients(const model& a, const model& b) {
-  return std::ranges::equal(a.gradients(), b.gradients(), [](const auto& x, const auto& y) { return same_bits(x, y); });
+  return std::ranges::equal(a.gradients(), b.gradients(),
+                            [](const auto& x, const auto& y) { return same_bits(x, y); });
 }
 
 /// Counts how often it is run, and tells when it is destroyed.

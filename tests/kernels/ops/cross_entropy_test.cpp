@@ -50,7 +50,8 @@ TEST_CASE("cross entropy sums the losses and counts the correct") {
 }
 
 TEST_CASE("of equal scores the first counts") {
-  auto result = cross_entropy_forward(tensor::zeros({2, 3}), tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
+  auto result =
+      cross_entropy_forward(tensor::zeros({2, 3}), tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
   CHECK(result.num_correct == 1);
   CHECK(std::abs(result.loss_sum - 2 * std::log(3.0)) < 1e-14);
 }
@@ -76,7 +77,8 @@ TEST_CASE("labels may be bytes") {
   std::vector<std::uint8_t> bytes(labels.begin(), labels.end());
   auto wide = tensor::from(labels, {5}), narrow = tensor::from(bytes, {5});
   CHECK(cross_entropy_forward(logits, wide).loss_sum == cross_entropy_forward(logits, narrow).loss_sum);
-  CHECK(troupe::testing::same_bits(cross_entropy_backward(logits, wide, 1), cross_entropy_backward(logits, narrow, 1)));
+  CHECK(troupe::testing::same_bits(cross_entropy_backward(logits, wide, 1),
+                                   cross_entropy_backward(logits, narrow, 1)));
 }
 
 TEST_CASE("huge scores neither overflow nor lose the loss") {
@@ -94,13 +96,18 @@ TEST_CASE("a diverged model has a loss that is not a number") {
 
 TEST_CASE("labels out of range and other shapes are refused by name") {
   auto logits = random_tensor({2, 3}, "logits");
-  auto label = [](std::int64_t first, std::int64_t second) { return tensor::from(std::vector{first, second}, {2}); };
+  auto label = [](std::int64_t first, std::int64_t second) {
+    return tensor::from(std::vector{first, second}, {2});
+  };
   CHECK_THROWS_WITH(cross_entropy_forward(logits, label(0, 3)),
                     ContainsSubstring("labels in [0, 3)") && ContainsSubstring("3 at sample 1"));
   CHECK_THROWS_AS(cross_entropy_backward(logits, label(-1, 0), 1), std::invalid_argument);
-  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({3}, troupe::dtype::u8)), ContainsSubstring("labels u8[2]"));
-  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({2})), ContainsSubstring("labels i64[2], got f32[2]"));
+  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({3}, troupe::dtype::u8)),
+                    ContainsSubstring("labels u8[2]"));
+  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({2})),
+                    ContainsSubstring("labels i64[2], got f32[2]"));
   CHECK_THROWS_WITH(cross_entropy_forward(logits, {}), ContainsSubstring("undefined"));
-  CHECK_THROWS_WITH(cross_entropy_forward(tensor::zeros({6}), label(0, 0)), ContainsSubstring("logits f32 with 2 axes"));
+  CHECK_THROWS_WITH(cross_entropy_forward(tensor::zeros({6}), label(0, 0)),
+                    ContainsSubstring("logits f32 with 2 axes"));
   CHECK_THROWS_AS(cross_entropy_forward(tensor::zeros({2, 0}), label(0, 0)), std::invalid_argument);
 }

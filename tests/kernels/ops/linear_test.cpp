@@ -40,7 +40,8 @@ float at(const tensor& vector, std::int64_t index) {
   return vector.values<float>()[static_cast<std::size_t>(index)];
 }
 
-const std::vector<std::tuple<int, int, int>> odd_sizes{{1, 1, 1}, {3, 5, 7}, {17, 33, 9}, {32, 65, 10}, {31, 257, 129}};
+const std::vector<std::tuple<int, int, int>> odd_sizes{
+    {1, 1, 1}, {3, 5, 7}, {17, 33, 9}, {32, 65, 10}, {31, 257, 129}};
 
 }  // namespace
 
@@ -104,7 +105,8 @@ TEST_CASE("the same shapes give the same bits, wherever the operands lie") {
   troupe::linear_backward_weight(p.x, p.dy, dw, {});
   troupe::linear_backward_weight(view, p.dy.clone(), dw_again, {});
   CHECK(same_bits(dw, dw_again));
-  CHECK(same_bits(troupe::linear_forward(p.x, p.weight, p.bias), troupe::linear_forward(view, p.weight.clone(), p.bias)));
+  CHECK(same_bits(troupe::linear_forward(p.x, p.weight, p.bias),
+                  troupe::linear_forward(view, p.weight.clone(), p.bias)));
 }
 
 TEST_CASE("an empty batch adds nothing") {
@@ -118,11 +120,18 @@ TEST_CASE("linear names the operation, the argument, what it expected and what i
   problem p{4, 3, 2};
   CHECK_THROWS_WITH(troupe::linear_forward(tensor::zeros({4, 5}), p.weight, p.bias),
                     ContainsSubstring("[linear]") && ContainsSubstring("x f32[4, 3], got f32[4, 5]"));
-  CHECK_THROWS_AS(troupe::linear_forward(tensor::zeros({4, 3}, dtype::u8), p.weight, p.bias), std::invalid_argument);
-  CHECK_THROWS_WITH(troupe::linear_forward(p.x, p.weight, tensor::zeros({3})), ContainsSubstring("bias f32[2]"));
-  CHECK_THROWS_WITH(troupe::linear_forward(p.x, {}, {}), ContainsSubstring("weight") && ContainsSubstring("undefined"));
-  CHECK_THROWS_WITH(troupe::linear_backward_input(tensor::zeros({4, 3}), p.weight), ContainsSubstring("dy f32[4, 2]"));
-  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, tensor::zeros({5, 2}), p.weight, {}), ContainsSubstring("dy f32[4, 2]"));
-  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, p.dy, tensor::zeros({3, 2}), {}), ContainsSubstring("weight_gradient"));
-  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, p.dy, p.weight, p.weight), ContainsSubstring("bias_gradient"));
+  CHECK_THROWS_AS(troupe::linear_forward(tensor::zeros({4, 3}, dtype::u8), p.weight, p.bias),
+                  std::invalid_argument);
+  CHECK_THROWS_WITH(troupe::linear_forward(p.x, p.weight, tensor::zeros({3})),
+                    ContainsSubstring("bias f32[2]"));
+  CHECK_THROWS_WITH(troupe::linear_forward(p.x, {}, {}),
+                    ContainsSubstring("weight") && ContainsSubstring("undefined"));
+  CHECK_THROWS_WITH(troupe::linear_backward_input(tensor::zeros({4, 3}), p.weight),
+                    ContainsSubstring("dy f32[4, 2]"));
+  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, tensor::zeros({5, 2}), p.weight, {}),
+                    ContainsSubstring("dy f32[4, 2]"));
+  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, p.dy, tensor::zeros({3, 2}), {}),
+                    ContainsSubstring("weight_gradient"));
+  CHECK_THROWS_WITH(troupe::linear_backward_weight(p.x, p.dy, p.weight, p.weight),
+                    ContainsSubstring("bias_gradient"));
 }

@@ -35,7 +35,8 @@ void compare(const std::function<void(tensor w, tensor g, int step)>& step,
   for (std::size_t i = 0; i < size; ++i) {
     auto update = exact();
     double w = initial.values<float>()[i];
-    for (int t = 0; t < num_steps; ++t) w = update(w, gradients[static_cast<std::size_t>(t)].values<float>()[i], t);
+    for (int t = 0; t < num_steps; ++t)
+      w = update(w, gradients[static_cast<std::size_t>(t)].values<float>()[i], t);
     CHECK(std::abs(weight.values<float>()[i] - w) < 2e-6);
   }
 }
@@ -55,17 +56,20 @@ void compare_sgd(const troupe::sgd_step_options& o) {
 
 void compare_adam(const troupe::adam_step_options& o) {
   auto exp_avg = tensor::zeros({size}), exp_avg_sq = tensor::zeros({size});
-  compare([&](tensor w, tensor g, int step) { troupe::adam_step(w, g, exp_avg, exp_avg_sq, static_cast<std::uint64_t>(step), o); },
-          [&o] {
-            return [o, m = 0.0, v = 0.0](double w, double g, int step) mutable {
-              if (o.decoupled) w *= 1 - o.learning_rate * o.weight_decay;
-              if (!o.decoupled) g += o.weight_decay * w;
-              m = o.beta1 * m + (1 - o.beta1) * g;
-              v = o.beta2 * v + (1 - o.beta2) * g * g;
-              auto m_hat = m / (1 - std::pow(o.beta1, step + 1)), v_hat = v / (1 - std::pow(o.beta2, step + 1));
-              return w - o.learning_rate * m_hat / (std::sqrt(v_hat) + o.epsilon);
-            };
-          });
+  compare(
+      [&](tensor w, tensor g, int step) {
+        troupe::adam_step(w, g, exp_avg, exp_avg_sq, static_cast<std::uint64_t>(step), o);
+      },
+      [&o] {
+        return [o, m = 0.0, v = 0.0](double w, double g, int step) mutable {
+          if (o.decoupled) w *= 1 - o.learning_rate * o.weight_decay;
+          if (!o.decoupled) g += o.weight_decay * w;
+          m = o.beta1 * m + (1 - o.beta1) * g;
+          v = o.beta2 * v + (1 - o.beta2) * g * g;
+          auto m_hat = m / (1 - std::pow(o.beta1, step + 1)), v_hat = v / (1 - std::pow(o.beta2, step + 1));
+          return w - o.learning_rate * m_hat / (std::sqrt(v_hat) + o.epsilon);
+        };
+      });
 }
 
 }  // namespace

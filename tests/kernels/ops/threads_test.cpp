@@ -27,20 +27,24 @@ TEST_CASE("with one thread each, four devices make no helpers and the bits of on
   auto x = random_tensor({64, 300}, "x"), weight = random_tensor({200, 300}, "weight");
   troupe::set_num_threads(1);
   auto expected = troupe::linear_forward(x, weight, {});
-  auto before = threads_of_this_process();
   std::vector<tensor> results(4);
   std::vector<std::thread> devices;
-  std::latch computed(4), counted(1);
+  std::latch started(4), counted_before(1), computed(4), counted_after(1);
   for (auto& result : results)
     devices.emplace_back([&] {
       troupe::set_num_threads(1);
+      started.count_down();
+      counted_before.wait();
       result = troupe::linear_forward(x, weight, {});
       computed.count_down();
-      counted.wait();
+      counted_after.wait();
     });
+  started.wait();
+  auto before = threads_of_this_process();
+  counted_before.count_down();
   computed.wait();
-  CHECK(threads_of_this_process() == before + 4);
-  counted.count_down();
+  CHECK(threads_of_this_process() == before);
+  counted_after.count_down();
   for (auto& device : devices) device.join();
   for (const auto& result : results) CHECK(troupe::testing::same_bits(result, expected));
 }

@@ -20,7 +20,8 @@ TEST_CASE("a stream changes with seed, purpose, each word of the place, and the 
   auto reference = philox_stream(1, random_purpose::activations, {1, 2, 3}).block(4);
   CHECK(philox_stream(1, random_purpose::activations, {1, 2, 3}).block(4) == reference);
   CHECK(philox_stream(2, random_purpose::activations, {1, 2, 3}).block(4) != reference);
-  CHECK(philox_stream(1 + (std::uint64_t{1} << 32), random_purpose::activations, {1, 2, 3}).block(4) != reference);
+  CHECK(philox_stream(1 + (std::uint64_t{1} << 32), random_purpose::activations, {1, 2, 3}).block(4) !=
+        reference);
   CHECK(philox_stream(1, random_purpose::permutation, {1, 2, 3}).block(4) != reference);
   CHECK(philox_stream(1, random_purpose::activations, {0, 2, 3}).block(4) != reference);
   CHECK(philox_stream(1, random_purpose::activations, {1, 0, 3}).block(4) != reference);
