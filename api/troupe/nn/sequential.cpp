@@ -28,7 +28,8 @@ std::shared_ptr<Module> Sequential::clone() const {
 }
 
 void Sequential::materialize(std::uint64_t seed, const std::string& prefix) {
-  for (int index = 0; index < size(); ++index) (*this)[index]->materialize(seed, prefix + child_prefix(index));
+  for (int index = 0; index < size(); ++index)
+    (*this)[index]->materialize(seed, prefix + child_prefix(index));
 }
 
 std::int64_t Sequential::num_parameters() const {
@@ -44,7 +45,8 @@ double Sequential::cost() const {
 }
 
 void Sequential::collect_parameters(const std::string& prefix, std::vector<named_parameter>& into) {
-  for (int index = 0; index < size(); ++index) (*this)[index]->collect_parameters(prefix + child_prefix(index), into);
+  for (int index = 0; index < size(); ++index)
+    (*this)[index]->collect_parameters(prefix + child_prefix(index), into);
 }
 
 }  // namespace troupe::nn

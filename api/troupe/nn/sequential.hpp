@@ -10,10 +10,12 @@
 namespace troupe::nn {
 
 /// Modules one after the other. Children are named by their index, so parameters are "0.weight", "0.bias",
-/// "2.weight" and so on, however the model is cut into stages later. Copies share the children; `clone` does not.
+/// "2.weight" and so on, however the model is cut into stages later. Copies share the children; `clone` does
+/// not.
 class Sequential : public Module {
  public:
-  /// Modules by value or as shared pointers: Sequential(Flatten(), Linear(784, 10), std::make_shared<Mine>()).
+  /// Modules by value or as shared pointers: Sequential(Flatten(), Linear(784, 10),
+  /// std::make_shared<Mine>()).
   template <class... Modules>
   explicit Sequential(Modules... modules) {
     (push_back(std::move(modules)), ...);
@@ -28,7 +30,9 @@ class Sequential : public Module {
 
   int size() const { return static_cast<int>(children_.size()); }
   /// Throws std::out_of_range outside [0, size).
-  const std::shared_ptr<Module>& operator[](int index) const { return children_.at(static_cast<std::size_t>(index)); }
+  const std::shared_ptr<Module>& operator[](int index) const {
+    return children_.at(static_cast<std::size_t>(index));
+  }
 
   variable forward(const variable& input) override;
   std::shared_ptr<Module> clone() const override;

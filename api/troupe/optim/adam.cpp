@@ -60,7 +60,8 @@ void check_options(const char* where, const Options& options) {
 template <class Options>
 std::unique_ptr<optimizer_state> make_state(const Options& options, bool decoupled,
                                             std::vector<named_parameter> parameters) {
-  adam_step_options step{options.lr, options.beta1, options.beta2, options.eps, options.weight_decay, decoupled};
+  adam_step_options step{options.lr,  options.beta1,        options.beta2,
+                         options.eps, options.weight_decay, decoupled};
   return std::make_unique<adam_state>(step, std::move(parameters));
 }
 

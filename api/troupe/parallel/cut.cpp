@@ -34,7 +34,8 @@ std::vector<double> costs_before(const nn::Sequential& model, const std::vector<
 }
 
 void check_number(int stages, std::size_t num_pieces) {
-  if (stages < 1) throw bad_input("cannot cut a model into " + std::to_string(stages) + " stages: use at least 1");
+  if (stages < 1)
+    throw bad_input("cannot cut a model into " + std::to_string(stages) + " stages: use at least 1");
   if (static_cast<std::size_t>(stages) > num_pieces)
     throw bad_input("more stages than layers: " + std::to_string(stages) + " stages, but the model has " +
                     std::to_string(num_pieces) + " layers with parameters; use at most that many stages");
@@ -42,8 +43,8 @@ void check_number(int stages, std::size_t num_pieces) {
 
 }  // namespace
 
-// largest[s][c]: the smallest possible cost of the largest of s stages that end at cut c; from[s][c]: where the
-// last of them begins. Among equals the earliest cut is taken.
+// largest[s][c]: the smallest possible cost of the largest of s stages that end at cut c; from[s][c]: where
+// the last of them begins. Among equals the earliest cut is taken.
 std::vector<stage_range> cut_into_stages(const nn::Sequential& model, int stages) {
   auto cuts = possible_cuts(model);
   check_number(stages, cuts.size() - 1);

@@ -14,7 +14,8 @@ std::string text_of(const microbatch& which) {
 }
 
 /// Where `saved` and `expected`, each name once, differ; empty if they do not.
-std::string difference(const std::map<std::string, tensor>& expected, const std::vector<named_tensor>& saved) {
+std::string difference(const std::map<std::string, tensor>& expected,
+                       const std::vector<named_tensor>& saved) {
   std::map<std::string, tensor> found;
   for (const auto& [name, value] : saved) {
     auto known = expected.find(name);
@@ -53,10 +54,11 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
 
 variable module_program::begin_pass(const microbatch& which, tensor input) {
   auto [at, is_new] = passes_.try_emplace(which.index);
-  if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(which) + " is in flight already");
+  if (!is_new)
+    throw std::logic_error("[module_program::forward] " + text_of(which) + " is in flight already");
   at->second.step = which.step;
-  return at->second.recorded.start(std::move(input), is_first_ ? tape::input_gradient::unwanted
-                                                               : tape::input_gradient::wanted);
+  return at->second.recorded.start(std::move(input),
+                                   is_first_ ? tape::input_gradient::unwanted : tape::input_gradient::wanted);
 }
 
 void module_program::record_loss(const microbatch& which, const variable& output, const tensor& targets) {

@@ -42,7 +42,9 @@ class linear_operation : public operation {
 class relu_operation : public operation {
  public:
   explicit relu_operation(tensor y) : y_(std::move(y)) {}
-  std::vector<tensor> backward_input(tensor dy) override { return {relu_backward(dy, std::exchange(y_, {}))}; }
+  std::vector<tensor> backward_input(tensor dy) override {
+    return {relu_backward(dy, std::exchange(y_, {}))};
+  }
 
  private:
   tensor y_;
@@ -122,7 +124,8 @@ loss_result cross_entropy(const variable& logits, const tensor& labels, double g
   variable loss{tensor::full({}, static_cast<float>(gradient_scale * result.loss_sum))};
   if (logits.recorder)
     loss = logits.recorder->record(
-        loss.value, {logits}, std::make_unique<cross_entropy_operation>(logits.value, labels, gradient_scale));
+        loss.value, {logits},
+        std::make_unique<cross_entropy_operation>(logits.value, labels, gradient_scale));
   return {std::move(loss), result.loss_sum, result.num_correct};
 }
 

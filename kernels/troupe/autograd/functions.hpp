@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-// Operations on variables, recorded on their tape if they have one. Shapes and errors are those of troupe/ops.
+// Operations on variables, recorded on their tape if they have one. Shapes and errors are those of
+// troupe/ops.
 
 /// x weight^T + bias; `bias` may be null. The parameters' gradients accumulate at backward_weight.
 variable linear(const variable& x, const parameter& weight, const parameter* bias);
@@ -28,8 +29,8 @@ struct loss_result {
   std::int64_t num_correct = 0;
 };
 
-/// Softmax cross entropy of logits [B, C] and labels [B]; its backward gives gradient_scale times the gradient
-/// of the samples' summed loss.
+/// Softmax cross entropy of logits [B, C] and labels [B]; its backward gives gradient_scale times the
+/// gradient of the samples' summed loss.
 loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale);
 
 }  // namespace troupe

@@ -13,7 +13,8 @@ struct parameter {
   tensor gradient;
 };
 
-/// A parameter and its name in the whole model, for example "2.weight". Whoever owns the module keeps it alive.
+/// A parameter and its name in the whole model, for example "2.weight". Whoever owns the module keeps it
+/// alive.
 struct named_parameter {
   std::string name;
   parameter* target = nullptr;

@@ -17,8 +17,10 @@ variable tape::start(tensor input, input_gradient wanted) {
   return {std::move(input), this, 0};
 }
 
-variable tape::record(tensor value, const std::vector<variable>& inputs, std::unique_ptr<operation> recorded) {
-  if (phase_ != phase::recording) throw std::logic_error("[tape::record] expected a started tape that did not run back");
+variable tape::record(tensor value, const std::vector<variable>& inputs,
+                      std::unique_ptr<operation> recorded) {
+  if (phase_ != phase::recording)
+    throw std::logic_error("[tape::record] expected a started tape that did not run back");
   node added{std::move(recorded), {}, false, {}};
   added.needs_gradient = added.recorded->has_parameters();
   for (const auto& input : inputs) {

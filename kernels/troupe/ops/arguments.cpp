@@ -16,10 +16,10 @@ void require_argument(std::string_view operation, std::string_view argument, con
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                   int rank) {
   if (value.defined() && value.type() == type && value.extents().rank() == rank) return;
-  throw_invalid(operation,
-                std::string(argument) + " " + std::string(to_string(type)) + " with " + std::to_string(rank) +
-                    " axes",
-                describe(value));
+  throw_invalid(
+      operation,
+      std::string(argument) + " " + std::string(to_string(type)) + " with " + std::to_string(rank) + " axes",
+      describe(value));
 }
 
 }  // namespace troupe

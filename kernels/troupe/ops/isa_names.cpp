@@ -9,7 +9,8 @@
 namespace troupe {
 
 void require_isa_name(std::string_view name) {
-  constexpr std::array<std::string_view, 5> choices{"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"};
+  constexpr std::array<std::string_view, 5> choices{"auto", "sse41", "avx2", "avx512_core",
+                                                    "avx512_core_bf16"};
   if (std::ranges::find(choices, name) != choices.end()) return;
   std::string text;
   for (auto choice : choices) text += (text.empty() ? "" : ", ") + std::string(choice);

@@ -27,7 +27,8 @@ tensor relu_backward(const tensor& dy, const tensor& y) {
   require_argument("relu_backward", "y", y, dtype::f32, y.extents());
   require_argument("relu_backward", "dy", dy, dtype::f32, y.extents());
   auto dx = tensor::empty(y.extents());
-  relu_gradient(dy.values<float>().data(), y.values<float>().data(), dx.values<float>().data(), y.num_elements());
+  relu_gradient(dy.values<float>().data(), y.values<float>().data(), dx.values<float>().data(),
+                y.num_elements());
   return dx;
 }
 

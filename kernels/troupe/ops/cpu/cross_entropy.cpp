@@ -51,7 +51,8 @@ cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& l
     auto label = label_at(labels, sample, logits.extents()[1]);
     auto best = std::ranges::max_element(row);
     double largest = *best;
-    auto loss = logarithm(sum_of_exponentials(row, largest)) - (row[static_cast<std::size_t>(label)] - largest);
+    auto loss =
+        logarithm(sum_of_exponentials(row, largest)) - (row[static_cast<std::size_t>(label)] - largest);
     result.loss_sum += loss;
     result.num_correct += best - row.begin() == label;
   }

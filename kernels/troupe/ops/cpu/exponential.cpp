@@ -31,7 +31,8 @@ double exponential(double x) {
   return sum * power_of_two(static_cast<std::int64_t>(n));
 }
 
-// x = 2^n m with m in [sqrt(1/2), sqrt(2)), and log m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...), s = (m-1)/(m+1).
+// x = 2^n m with m in [sqrt(1/2), sqrt(2)), and log m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...), s =
+// (m-1)/(m+1).
 double logarithm(double x) {
   constexpr double sqrt_half = 0x1.6a09e667f3bcdp-1;
   auto bits = std::bit_cast<std::int64_t>(x);

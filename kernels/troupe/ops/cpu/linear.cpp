@@ -32,8 +32,9 @@ tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias)
     require_argument("linear", "bias", bias, dtype::f32, {out});
     fill_rows(y, bias);
   }
-  matrix_product({.rows = rows, .columns = out, .inner = in, .right_is_transposed = true, .accumulate = bias.defined()},
-                 x.values<float>().data(), weight.values<float>().data(), y.values<float>().data());
+  matrix_product(
+      {.rows = rows, .columns = out, .inner = in, .right_is_transposed = true, .accumulate = bias.defined()},
+      x.values<float>().data(), weight.values<float>().data(), y.values<float>().data());
   return y;
 }
 

@@ -1,0 +1,96 @@
+#include "troupe/optim/optimizer.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+#include "support/bits.hpp"
+#include "support/random_tensor.hpp"
+#include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/sgd_step.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/optim/sgd.hpp"
+
+namespace optim = troupe::optim;
+using Catch::Matchers::ContainsSubstring;
+using troupe::parameter;
+using troupe::tensor;
+using troupe::testing::random_tensor;
+using troupe::testing::same_bits;
+
+namespace {
+
+struct two_parameters {
+  parameter weight{"weight", random_tensor({3, 2}, "weight"), random_tensor({3, 2}, "dw")};
+  parameter bias{"bias", random_tensor({3}, "bias"), random_tensor({3}, "db")};
+  std::vector<troupe::named_parameter> named() { return {{"0.weight", &weight}, {"0.bias", &bias}}; }
+};
+
+std::vector<std::string> names_of(const std::vector<troupe::named_tensor>& state) {
+  std::vector<std::string> names;
+  for (const auto& each : state) names.push_back(each.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("Adam keeps two means for each parameter and steps every one") {
+  two_parameters stepped, expected;
+  optim::Optimizer description = optim::Adam({.lr = 0.25, .weight_decay = 0.5});
+  auto optimizer = description(stepped.named());
+  CHECK(names_of(optimizer->state()) == std::vector<std::string>{"0.weight/exp_avg", "0.weight/exp_avg_sq",
+                                                                 "0.bias/exp_avg", "0.bias/exp_avg_sq"});
+  optimizer->apply(4);
+  for (auto* each : {&expected.weight, &expected.bias}) {
+    auto extents = each->value.extents();
+    troupe::adam_step(each->value, each->gradient, tensor::zeros(extents), tensor::zeros(extents), 4,
+                      {.learning_rate = 0.25, .weight_decay = 0.5});
+  }
+  CHECK(same_bits(stepped.weight.value, expected.weight.value));
+  CHECK(same_bits(stepped.bias.value, expected.bias.value));
+  CHECK(same_bits(stepped.bias.gradient, tensor::zeros({3})));
+}
+
+TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {
+  two_parameters stepped, expected;
+  optim::AdamW()(stepped.named())->apply(0);
+  troupe::adam_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
+                    tensor::zeros({3, 2}), 0, {.weight_decay = 0.01, .decoupled = true});
+  CHECK(same_bits(stepped.weight.value, expected.weight.value));
+}
+
+TEST_CASE("SGD keeps a buffer only with momentum") {
+  two_parameters stepped, expected;
+  CHECK(optim::SGD({.lr = 0.1})(stepped.named())->state().empty());
+  auto optimizer = optim::SGD({.lr = 0.1, .momentum = 0.9, .nesterov = true})(stepped.named());
+  CHECK(names_of(optimizer->state()) ==
+        std::vector<std::string>{"0.weight/momentum_buffer", "0.bias/momentum_buffer"});
+  optimizer->apply(0);
+  troupe::sgd_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
+                   {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});
+  CHECK(same_bits(stepped.weight.value, expected.weight.value));
+}
+
+TEST_CASE("the state is live: what is written to it decides the next step") {
+  two_parameters continued, restored;
+  auto first = optim::Adam()(continued.named()), second = optim::Adam()(restored.named());
+  first->apply(0);
+  auto saved = first->state(), target = second->state();
+  for (std::size_t i = 0; i < saved.size(); ++i) target[i].value.copy_from(saved[i].value);
+  restored.weight.value.copy_from(continued.weight.value);
+  for (auto* each : {&continued, &restored}) each->weight.gradient.copy_from(random_tensor({3, 2}, "next"));
+  first->apply(1);
+  second->apply(1);
+  CHECK(same_bits(continued.weight.value, restored.weight.value));
+}
+
+TEST_CASE("options out of their range are named") {
+  CHECK_THROWS_WITH(optim::SGD({.lr = -1}), ContainsSubstring("[SGD]") && ContainsSubstring("lr"));
+  CHECK_THROWS_WITH(optim::SGD({.momentum = 2}), ContainsSubstring("momentum"));
+  CHECK_THROWS_WITH(optim::SGD({.weight_decay = -1}), ContainsSubstring("weight_decay"));
+  CHECK_THROWS_WITH(optim::SGD({.nesterov = true}), ContainsSubstring("nesterov"));
+  CHECK_THROWS_WITH(optim::Adam({.beta1 = 1}), ContainsSubstring("[Adam]") && ContainsSubstring("beta1"));
+  CHECK_THROWS_WITH(optim::Adam({.beta2 = -0.1}), ContainsSubstring("beta2"));
+  CHECK_THROWS_WITH(optim::AdamW({.eps = -1}), ContainsSubstring("[AdamW]") && ContainsSubstring("eps"));
+  CHECK_THROWS_AS(optim::AdamW({.lr = -1}), std::invalid_argument);
+}

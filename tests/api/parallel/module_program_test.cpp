@@ -1,0 +1,182 @@
+#include "troupe/parallel/module_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <stdexcept>
+
+#include "api/parallel/pipeline.hpp"
+#include "support/bits.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/optim/sgd.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::tensor;
+using troupe::testing::make_images;
+using troupe::testing::make_labels;
+using troupe::testing::microbatch_size;
+using troupe::testing::num_microbatches;
+using troupe::testing::pipeline;
+using troupe::testing::same_bits;
+
+namespace {
+
+std::vector<troupe::named_tensor> copies(const std::vector<troupe::named_tensor>& live) {
+  std::vector<troupe::named_tensor> result;
+  for (const auto& [name, value] : live) result.push_back({name, value.clone()});
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the state lists parameters, then what the optimizer keeps, each in name order") {
+  pipeline model(4);
+  std::vector<std::string> names;
+  for (const auto& each : model.stages[1]->state()) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"4.bias", "4.weight", "4.bias/exp_avg", "4.bias/exp_avg_sq",
+                                          "4.weight/exp_avg", "4.weight/exp_avg_sq"});
+}
+
+TEST_CASE("a step interrupted and discarded leaves no trace") {
+  pipeline interrupted(4), expected(4);
+  interrupted.train_step(0);
+  expected.train_step(0);
+  interrupted.forward(1, 0);
+  interrupted.backward(1, 0);
+  interrupted.forward(1, 1);
+  interrupted.backward_input(1, 1);
+  interrupted.forward(1, 2);
+  for (auto& stage : interrupted.stages) stage->discard();
+  CHECK(interrupted.take_metrics() == troupe::step_metrics());
+  interrupted.train_step(1);
+  expected.train_step(1);
+  CHECK(same_bits(interrupted.parameters(), expected.parameters()));
+}
+
+TEST_CASE("a fresh stage goes on from a saved state with the same bits") {
+  pipeline continued(2), restored(2);
+  continued.train_step(0);
+  continued.train_step(1);
+  for (std::size_t stage = 0; stage < 2; ++stage)
+    restored.stages[stage]->load_state(copies(continued.stages[stage]->state()));
+  continued.train_step(2);
+  restored.train_step(2);
+  CHECK(same_bits(continued.parameters(), restored.parameters()));
+}
+
+TEST_CASE("a state that does not fit is refused by name and nothing is loaded") {
+  pipeline model(4);
+  auto& stage = *model.stages[0];
+  auto before = copies(stage.state());
+  auto load = [&](auto change) {
+    auto saved = copies(before);
+    saved[0].value.bytes()[0] = std::byte{0x55};
+    change(saved);
+    stage.load_state(saved);
+  };
+  CHECK_THROWS_WITH(load([](auto& saved) { saved.pop_back(); }),
+                    ContainsSubstring("missing tensor 2.weight/exp_avg_sq"));
+  CHECK_THROWS_WITH(load([](auto& saved) {
+                      saved.push_back({"9.weight", tensor::zeros({1})});
+                    }),
+                    ContainsSubstring("unknown tensor 9.weight"));
+  CHECK_THROWS_WITH(load([](auto& saved) {
+                      saved[1].value = tensor::zeros({1, 2});
+                    }),
+                    ContainsSubstring("2.weight is f32[1, 2], expected f32[17, 12]"));
+  CHECK_THROWS_WITH(load([](auto& saved) { saved.push_back(saved[0]); }),
+                    ContainsSubstring("two tensors named 2.bias"));
+  CHECK_THROWS_AS(load([](auto& saved) { saved.clear(); }), std::runtime_error);
+  CHECK(same_bits(stage.state(), before));
+}
+
+TEST_CASE("evaluation counts, saves nothing and changes nothing") {
+  pipeline model(4), expected(4);
+  model.train_step(0);
+  expected.train_step(0);
+  auto training = model.take_metrics();
+  auto of = pipeline::which(1, 0);
+  of.training = false;
+  for (int round = 0; round < 2; ++round) model.forward(of, make_images(1, 0), make_labels(1, 0));
+  auto metrics = model.take_metrics();
+  CHECK(training.num_samples == num_microbatches * microbatch_size);
+  CHECK(metrics.num_samples == 2 * microbatch_size);
+  CHECK(metrics.loss_sum > 0);
+  CHECK_THROWS_AS(model.stages[3]->backward_input(of, {}), std::logic_error);
+  model.train_step(1);
+  expected.train_step(1);
+  CHECK(same_bits(model.parameters(), expected.parameters()));
+}
+
+TEST_CASE("the loss is the mean over the global batch: how it is split hardly matters") {
+  auto sgd = troupe::optim::SGD({.lr = 1});
+  pipeline whole(1, sgd), halves(1, sgd);
+  auto images = make_images(0, 0).rows(0, 4), labels = make_labels(0, 0).rows(0, 4);
+  whole.forward({0, 0, 1, true}, images, labels);
+  whole.stages[0]->backward_input({0, 0, 1, true}, {});
+  whole.stages[0]->backward_weight({0, 0, 1, true});
+  for (int half : {0, 1}) {
+    halves.forward({0, half, 2, true}, images.rows(2 * half, 2), labels.rows(2 * half, 2));
+    halves.stages[0]->backward_input({0, half, 2, true}, {});
+    halves.stages[0]->backward_weight({0, half, 2, true});
+  }
+  whole.apply(0);
+  halves.apply(0);
+  auto a = whole.parameters(), b = halves.parameters();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < a[i].value.values<float>().size(); ++j)
+      CHECK(std::abs(a[i].value.values<float>()[j] - b[i].value.values<float>()[j]) < 1e-6);
+  CHECK_FALSE(same_bits(a, pipeline(1, sgd).parameters()));
+}
+
+TEST_CASE("the first stage has no input gradient, every other has one of its input's shape") {
+  pipeline model(4);
+  model.forward(0, 0);
+  auto of = pipeline::which(0, 0);
+  auto gradient = model.stages[3]->backward_input(of, {});
+  CHECK(gradient.extents() == troupe::shape{microbatch_size, 13});
+  gradient = model.stages[1]->backward_input(of, model.stages[2]->backward_input(of, gradient));
+  CHECK(gradient.extents() == troupe::shape{microbatch_size, 17});
+  CHECK_FALSE(model.stages[0]->backward_input(of, gradient).defined());
+}
+
+TEST_CASE("calls out of order are refused, saying which microbatch") {
+  pipeline model(1);
+  auto& stage = *model.stages[0];
+  CHECK_THROWS_WITH(stage.backward_input(pipeline::which(3, 1), {}),
+                    ContainsSubstring("step 3 microbatch 1"));
+  CHECK_THROWS_AS(stage.backward_weight(pipeline::which(0, 0)), std::logic_error);
+  model.forward(0, 0);
+  CHECK_THROWS_WITH(model.forward(0, 0), ContainsSubstring("in flight"));
+  CHECK_THROWS_AS(stage.backward_input(pipeline::which(1, 0), {}), std::logic_error);
+  CHECK_THROWS_AS(stage.backward_weight(pipeline::which(0, 0)), std::logic_error);
+  CHECK_THROWS_WITH(stage.apply(0), ContainsSubstring("in flight"));
+  model.forward(0, 1);
+  model.backward(0, 1);
+  model.backward_input(0, 0);
+  CHECK_THROWS_WITH(stage.backward_weight(pipeline::which(0, 0)),
+                    ContainsSubstring("expected a microbatch after 1"));
+}
+
+TEST_CASE("bad samples are refused with their reason") {
+  pipeline model(1);
+  auto of = pipeline::which(0, 0);
+  CHECK_THROWS_WITH(model.forward(of, make_images(0, 0), {}), ContainsSubstring("labels"));
+  model.stages[0]->discard();
+  auto labels = make_labels(0, 0);
+  labels.values<std::int64_t>()[2] = 3;
+  CHECK_THROWS_WITH(model.forward(of, make_images(0, 0), labels), ContainsSubstring("3 at sample 2"));
+  model.stages[0]->discard();
+  CHECK_THROWS_AS(model.forward(of, tensor::zeros({5, 3, 4}), make_labels(0, 0)), std::invalid_argument);
+}
+
+TEST_CASE("programs of one factory share no weights, and a bad cut is refused at once") {
+  auto model = troupe::testing::four_layer_model();
+  auto make = troupe::make_module_programs(model, 2, {}, troupe::optim::SGD(), 42);
+  auto first = make(0), second = make(0);
+  CHECK(same_bits(first->state(), second->state()));
+  first->state()[0].value.bytes()[0] ^= std::byte{1};
+  CHECK_FALSE(same_bits(first->state(), second->state()));
+  CHECK_THROWS_AS(make(2), std::out_of_range);
+  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {}, troupe::optim::SGD(), 42), troupe::bad_input);
+}

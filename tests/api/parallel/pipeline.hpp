@@ -1,0 +1,94 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "support/random_tensor.hpp"
+#include "troupe/nn/flatten.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/relu.hpp"
+#include "troupe/nn/to_float.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/parallel/module_program.hpp"
+
+namespace troupe::testing {
+
+constexpr int num_microbatches = 4;
+constexpr std::int64_t microbatch_size = 5, num_classes = 3;
+
+inline nn::Sequential four_layer_model() {
+  return nn::Sequential(nn::ToFloat(), nn::Flatten(), nn::Linear(12, 17), nn::ReLU(), nn::Linear(17, 9),
+                        nn::ReLU(), nn::Linear(9, 13), nn::ReLU(), nn::Linear(13, num_classes));
+}
+
+/// Bytes that differ by step and microbatch.
+inline tensor make_images(std::uint64_t step, int index) {
+  auto noise = random_tensor({microbatch_size, 3, 4}, std::to_string(step) + "/" + std::to_string(index));
+  auto images = tensor::empty(noise.extents(), dtype::u8);
+  for (std::size_t i = 0; i < images.values<std::uint8_t>().size(); ++i)
+    images.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(127 + 120 * noise.values<float>()[i]);
+  return images;
+}
+
+inline tensor make_labels(std::uint64_t step, int index) {
+  auto labels = tensor::empty({microbatch_size}, dtype::i64);
+  for (std::int64_t i = 0; i < microbatch_size; ++i)
+    labels.values<std::int64_t>()[static_cast<std::size_t>(i)] =
+        (i * i + index + static_cast<std::int64_t>(step)) % num_classes;
+  return labels;
+}
+
+/// All stages of a model in one thread: each call does one action of one microbatch through every stage.
+class pipeline {
+ public:
+  explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
+                    nn::Sequential model = four_layer_model()) {
+    auto make =
+        make_module_programs(std::move(model), num_stages, nn::CrossEntropy(), std::move(optimizer), 42);
+    for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
+  }
+
+  void forward(std::uint64_t step, int index) {
+    forward(which(step, index), make_images(step, index), make_labels(step, index));
+  }
+  void forward(const microbatch& of, tensor value, tensor labels) {
+    for (auto& stage : stages) value = stage->forward(of, value, stage == stages.back() ? labels : tensor());
+  }
+  void backward_input(std::uint64_t step, int index) {
+    tensor gradient;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
+      gradient = (*stage)->backward_input(which(step, index), gradient);
+  }
+  void backward_weight(std::uint64_t step, int index) {
+    for (auto& stage : stages) stage->backward_weight(which(step, index));
+  }
+  /// One action of one stage alone: input gradient and weight gradient together.
+  void backward(std::uint64_t step, int index) {
+    tensor gradient;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      gradient = (*stage)->backward_input(which(step, index), gradient);
+      (*stage)->backward_weight(which(step, index));
+    }
+  }
+  void apply(std::uint64_t step) {
+    for (auto& stage : stages) stage->apply(step);
+  }
+  void train_step(std::uint64_t step) {
+    for (int index = 0; index < num_microbatches; ++index) forward(step, index);
+    for (int index = 0; index < num_microbatches; ++index) backward(step, index);
+    apply(step);
+  }
+  /// The parameters of all stages.
+  std::vector<named_tensor> parameters() {
+    std::vector<named_tensor> all;
+    for (auto& stage : stages)
+      for (auto& each : stage->parameters()) all.push_back({each.name, each.value.clone()});
+    return all;
+  }
+  step_metrics take_metrics() { return stages.back()->take_metrics(); }
+
+  static microbatch which(std::uint64_t step, int index) { return {step, index, num_microbatches, true}; }
+
+  std::vector<std::unique_ptr<stage_program>> stages;
+};
+
+}  // namespace troupe::testing
