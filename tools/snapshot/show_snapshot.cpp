@@ -39,7 +39,7 @@ void print_as_json(const snapshot_manifest& manifest) {
 }
 
 void print_field(const std::string& name, const std::string& value) {
-  std::cout << std::left << std::setw(14) << name << "  " << value << '\n';
+  std::cout << std::left << std::setw(16) << name << "  " << value << '\n';
 }
 
 void print_as_text(const snapshot_manifest& manifest) {
