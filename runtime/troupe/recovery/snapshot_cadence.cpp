@@ -27,7 +27,7 @@ std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snaps
   if (remaining.count() <= 0) return first;
   if (clock.step_time.count() <= 0) return {};
   // Compared before it is converted: a number of steps that no integer holds would be undefined.
-  auto steps_to_go = std::ceil(remaining / clock.step_time);
+  auto steps_to_go = std::round(remaining / clock.step_time);
   if (clock.next_grant < clock.steps_done ||
       steps_to_go > static_cast<double>(clock.next_grant - clock.steps_done))
     return {};

@@ -41,9 +41,10 @@ struct disk_clock {
 };
 
 /// Where snapshots on disk go by time, one node decides: the step to announce with the next grant, so that
-/// every stage hears of it before it can reach it: in (granted_until, next_grant], the first that ends no
-/// earlier than disk_interval after the last. None if that is later (ask again at the next grant), or if the
-/// cadence is not by time. The scheduler does not ask while an announced step is not written yet.
+/// every stage hears of it before it can reach it. It lies in (granted_until, next_grant] and is the one that
+/// ends nearest to disk_interval after the last snapshot. None if that is a later one (ask again at the next
+/// grant), or if the cadence is not by time. The scheduler does not ask while an announced step is not
+/// written yet.
 std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
 
 }  // namespace troupe

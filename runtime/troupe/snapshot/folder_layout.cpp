@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <functional>
 
 #include "troupe/snapshot/snapshot_error.hpp"

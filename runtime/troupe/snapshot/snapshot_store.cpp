@@ -167,7 +167,7 @@ snapshot_info snapshot_store::look_at(std::uint64_t step) const {
   std::error_code problem;
   if (!std::filesystem::exists(file, problem) && !problem) {
     info.state = snapshot_state::incomplete;
-    info.problem = "it has no manifest: it was not finished";
+    info.problem = "no manifest, so it was not finished";
     return info;
   }
   try {

@@ -1,0 +1,44 @@
+#pragma once
+#include <random>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "troupe/recovery/inventory.hpp"
+
+namespace troupe::testing {
+
+/// What a few nodes hold of a few steps of a few stages, and where the stages run. Same seed, same case.
+struct random_case {
+  std::vector<node_inventory> inventories;
+  std::vector<int> rank_of_stage;
+};
+
+inline std::set<std::tuple<std::uint64_t, std::uint32_t, part_place>> random_holdings(
+    std::mt19937_64& random, std::uint32_t num_stages) {
+  std::set<std::tuple<std::uint64_t, std::uint32_t, part_place>> holdings;
+  auto density = random() % 12 + 1;
+  for (std::uint64_t step = 0; step < 5; ++step)
+    for (std::uint32_t stage = 0; stage < num_stages + 1; ++stage)  // one stage that the job does not have
+      for (auto place : {part_place::own_memory, part_place::peer_memory, part_place::disk})
+        if (random() % 12 < density) holdings.insert({step * 10, stage, place});
+  return holdings;
+}
+
+inline random_case make_random_case(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  random_case made;
+  auto num_nodes = static_cast<int>(random() % 4 + 1);
+  auto num_stages = static_cast<std::uint32_t>(random() % 4 + 1);
+  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
+    made.rank_of_stage.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(num_nodes)));
+  for (int rank = 0; rank < num_nodes; ++rank) {
+    node_inventory node{rank, random() % 50, {}};
+    for (auto [step, stage, place] : random_holdings(random, num_stages))
+      node.parts.push_back({step, stage, random() % 3, place});
+    made.inventories.push_back(node);
+  }
+  return made;
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,110 @@
+#include "troupe/recovery/restore_plan.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <optional>
+#include <random>
+
+#include "random_inventories.hpp"
+#include "troupe/wire/codec.hpp"
+
+using namespace troupe;
+using enum part_place;
+
+namespace {
+
+/// Tries the rules of choose_restore one after the other for one stage, by looking at everything each time.
+std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
+                                          std::uint32_t stage) {
+  int own = made.rank_of_stage[stage];
+  auto holds = [&](const node_inventory& node, part_place place) {
+    return std::ranges::any_of(node.parts, [&](const held_part& part) {
+      return part.step == step && part.stage == stage && part.place == place;
+    });
+  };
+  auto first = [&](part_place place, bool here) -> std::optional<restore_source> {
+    for (const auto& node : made.inventories)  // in rank order
+      if ((node.rank == own) == here && holds(node, place)) return restore_source{stage, node.rank, place};
+    return {};
+  };
+  for (auto [place, here] : {std::pair(own_memory, true),
+                             {peer_memory, true},
+                             {own_memory, false},
+                             {peer_memory, false},
+                             {disk, true},
+                             {disk, false}})
+    if (auto source = first(place, here)) return source;
+  return {};
+}
+
+/// Walks all steps down and asks best_source of every stage.
+restore_plan oracle(const testing::random_case& made) {
+  for (std::uint64_t step = 100; step > 0; --step) {
+    restore_plan plan{step, false, {}};
+    for (std::uint32_t stage = 0; stage < made.rank_of_stage.size(); ++stage)
+      if (auto source = best_source(made, step, stage)) plan.sources.push_back(*source);
+    if (plan.sources.size() == made.rank_of_stage.size()) return plan;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("with nothing held the job starts from scratch") {
+  CHECK(choose_restore({}, {0, 1}) == restore_plan{0, true, {}});
+  CHECK(choose_restore({{0, 3, {{3, 0, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
+}
+
+TEST_CASE("the initial weights are made again rather than moved") {
+  CHECK(choose_restore({{0, 0, {{0, 0, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
+}
+
+TEST_CASE("a lost stage comes from its keeper, the others from their own memory") {
+  // Four stages on four ranks, each kept by its right neighbour; rank 2 was killed and respawned empty.
+  std::vector<node_inventory> inventories;
+  for (int rank : {0, 1, 2, 3}) {
+    auto stage = static_cast<std::uint32_t>(rank), kept = (stage + 3) % 4;
+    node_inventory node{
+        rank, 7, {{7, stage, 1, own_memory}, {7, kept, 1, peer_memory}, {6, stage, 1, own_memory}}};
+    if (rank == 2) node.parts.clear();
+    inventories.push_back(node);
+  }
+  CHECK(choose_restore(inventories, {0, 1, 2, 3}) ==
+        restore_plan{
+            7, false, {{0, 0, own_memory}, {1, 1, own_memory}, {2, 3, peer_memory}, {3, 3, own_memory}}});
+}
+
+TEST_CASE("a step that one stage lacks is not chosen, and parts of different generations fit together") {
+  std::vector<node_inventory> inventories = {{0, 9, {{9, 0, 2, own_memory}, {8, 0, 1, own_memory}}},
+                                             {1, 8, {{8, 1, 2, own_memory}}}};
+  CHECK(choose_restore(inventories, {0, 1}) ==
+        restore_plan{8, false, {{0, 0, own_memory}, {1, 1, own_memory}}});
+}
+
+TEST_CASE("memory anywhere comes before disk, and a newer step on disk before an older one in memory") {
+  std::vector<node_inventory> inventories = {{0, 8, {{8, 0, 1, disk}}}, {1, 8, {{8, 0, 1, peer_memory}}}};
+  CHECK(choose_restore(inventories, {0}) == restore_plan{8, false, {{0, 1, peer_memory}}});
+  inventories[0].parts.push_back({9, 0, 1, disk});
+  CHECK(choose_restore(inventories, {0}) == restore_plan{9, false, {{0, 0, disk}}});
+}
+
+TEST_CASE("any inventories give the plan that trying everything gives, in whatever order they come") {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    auto made = testing::make_random_case(seed);
+    auto plan = choose_restore(made.inventories, made.rank_of_stage);
+    REQUIRE(plan == oracle(made));
+    std::mt19937_64 random(seed + 1);
+    std::ranges::shuffle(made.inventories, random);
+    for (auto& node : made.inventories) std::ranges::shuffle(node.parts, random);
+    REQUIRE(choose_restore(made.inventories, made.rank_of_stage) == plan);
+  }
+}
+
+TEST_CASE("inventories and plans cross the wire") {
+  auto made = testing::make_random_case(5);
+  auto plan = choose_restore(made.inventories, made.rank_of_stage);
+  REQUIRE_FALSE(made.inventories.empty());
+  CHECK(decode<std::vector<node_inventory>>(encode(made.inventories)) == made.inventories);
+  CHECK(decode<restore_plan>(encode(plan)) == plan);
+}

@@ -1,0 +1,108 @@
+#include "troupe/recovery/retention.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "random_inventories.hpp"
+#include "troupe/recovery/restore_plan.hpp"
+
+using namespace troupe;
+using enum part_place;
+
+namespace {
+
+void drop(std::vector<held_part>& held, const std::vector<held_part>& dropped) {
+  std::erase_if(held,
+                [&](const held_part& part) { return std::ranges::find(dropped, part) != dropped.end(); });
+}
+
+/// The node's process dies and comes back: what it had on disk is still there.
+node_inventory respawned(node_inventory node) {
+  std::erase_if(node.parts, [](const held_part& part) { return part.place != disk; });
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("a step is committed once two nodes hold every part") {
+  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, own_memory}, {5, 1, 1, peer_memory}}},
+                                       {1, 5, {{5, 1, 1, own_memory}}}};
+  CHECK(newest_committed_step(nodes, 2) == 0);
+  nodes[1].parts.push_back({5, 0, 1, peer_memory});
+  CHECK(newest_committed_step(nodes, 2) == 5);
+}
+
+TEST_CASE("two copies on one node are one") {
+  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, own_memory}, {5, 0, 1, peer_memory}}}, {1, 5, {}}};
+  CHECK(newest_committed_step(nodes, 1) == 0);
+}
+
+TEST_CASE("a step is committed once every part is on disk or held twice") {
+  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, disk}, {5, 1, 1, own_memory}}}, {1, 5, {}}};
+  CHECK(newest_committed_step(nodes, 2) == 0);
+  nodes[1].parts.push_back({5, 1, 1, peer_memory});
+  CHECK(newest_committed_step(nodes, 2) == 5);
+}
+
+TEST_CASE("in a world of one the only copy is enough") {
+  CHECK(newest_committed_step({{0, 5, {{5, 0, 1, own_memory}}}}, 1) == 5);
+  CHECK(newest_committed_step({}, 1) == 0);
+}
+
+TEST_CASE("a node drops what is older than the committed step, never what is newer or on disk") {
+  std::vector<held_part> held = {{4, 0, 1, own_memory}, {4, 3, 1, peer_memory}, {4, 0, 1, disk},
+                                 {5, 0, 1, own_memory}, {5, 3, 1, peer_memory}, {6, 0, 1, own_memory}};
+  CHECK(droppable_parts(held, 5) == std::vector<held_part>{held[0], held[1]});
+  CHECK(droppable_parts(held, 0).empty());
+}
+
+TEST_CASE("after dropping, no single lost process takes the committed step away") {
+  int committed_cases = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    auto made = testing::make_random_case(seed);
+    auto num_stages = static_cast<std::uint32_t>(made.rank_of_stage.size());
+    auto committed = newest_committed_step(made.inventories, num_stages);
+    for (auto& node : made.inventories) drop(node.parts, droppable_parts(node.parts, committed));
+    REQUIRE(newest_committed_step(made.inventories, num_stages) == committed);
+    REQUIRE(choose_restore(made.inventories, made.rank_of_stage).step >= committed);
+    if (made.inventories.size() == 1 || committed == 0) continue;
+    ++committed_cases;
+    for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
+      auto survivors = made.inventories;
+      survivors[lost] = respawned(survivors[lost]);
+      REQUIRE(choose_restore(survivors, made.rank_of_stage).step >= committed);
+    }
+  }
+  CHECK(committed_cases > 500);
+}
+
+TEST_CASE("the committed step is the newest that survives every single loss") {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    INFO("seed " << seed);
+    auto made = testing::make_random_case(seed);
+    if (made.inventories.size() == 1) continue;
+    // A part survives every loss if each of the worlds with one node respawned still has it.
+    auto survives = [&](std::uint64_t step, std::uint32_t stage) {
+      for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
+        auto world = made.inventories;
+        world[lost] = respawned(world[lost]);
+        bool there = std::ranges::any_of(world, [&](const node_inventory& node) {
+          return std::ranges::any_of(
+              node.parts, [&](const held_part& part) { return part.step == step && part.stage == stage; });
+        });
+        if (!there) return false;
+      }
+      return true;
+    };
+    std::uint64_t expected = 0;
+    for (std::uint64_t step = 10; step <= 40; step += 10) {
+      bool all = true;
+      for (std::uint32_t stage = 0; stage < made.rank_of_stage.size(); ++stage)
+        all = all && survives(step, stage);
+      if (all) expected = step;
+    }
+    REQUIRE(newest_committed_step(made.inventories, static_cast<std::uint32_t>(made.rank_of_stage.size())) ==
+            expected);
+  }
+}

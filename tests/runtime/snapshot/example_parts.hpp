@@ -1,0 +1,64 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "troupe/snapshot/snapshot_store.hpp"
+
+namespace troupe::testing {
+
+/// A small part whose elements depend on step and stage only. `num_elements` sizes its largest tensor.
+inline snapshot_part example_part(std::uint64_t step, std::uint32_t stage, std::uint32_t num_stages,
+                                  std::int64_t num_elements = 100) {
+  auto name = std::to_string(stage) + ".weight";
+  return {"job-7",
+          step,
+          stage,
+          num_stages,
+          3,
+          "avx2",
+          {{name, tensor::full({num_elements}, static_cast<float>(step) + 0.5F)},
+           {"adam.step", tensor::from(std::vector<std::int64_t>{static_cast<std::int64_t>(step)}, {})},
+           {"empty", tensor::empty({0, 4})}}};
+}
+
+inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manifest_part> parts) {
+  return {"job-7",         step, 3, static_cast<std::uint32_t>(parts.size()), "avx2", "", {{"seed", "7"}},
+          std::move(parts)};
+}
+
+/// Writes and commits all parts of a step.
+inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t step,
+                                        std::uint32_t num_stages = 2) {
+  std::vector<manifest_part> parts;
+  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
+    parts.push_back(
+        store.write_part(step, stage, encode_part(example_part(step, stage, num_stages)).bytes()));
+  auto manifest = example_manifest(step, std::move(parts));
+  store.commit(manifest);
+  return manifest;
+}
+
+/// The steps that are listed, newest first.
+inline std::vector<std::uint64_t> listed_steps(const snapshot_store& store) {
+  std::vector<std::uint64_t> steps;
+  for (const auto& info : store.list()) steps.push_back(info.step);
+  return steps;
+}
+
+/// The step of the newest valid snapshot, 0 if there is none; its warnings go to `warnings`.
+inline std::uint64_t newest_valid_step(const snapshot_store& store,
+                                       std::vector<std::string>* warnings = nullptr) {
+  auto newest = store.newest_valid([&](const std::string& warning) {
+    if (warnings) warnings->push_back(warning);
+  });
+  return newest ? newest->step : 0;
+}
+
+/// Every file below `folder`, by its name relative to it.
+std::vector<std::string> files_below(const std::filesystem::path& folder);
+
+/// Whether the same bits: dtype, shape, elements.
+bool same_tensors(const std::vector<named_tensor>& left, const std::vector<named_tensor>& right);
+
+}  // namespace troupe::testing

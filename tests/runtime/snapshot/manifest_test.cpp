@@ -1,0 +1,88 @@
+#include "troupe/snapshot/manifest.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
+#include <random>
+
+#include "example_parts.hpp"
+#include "troupe/wire/codec.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using namespace troupe;
+
+namespace {
+
+snapshot_manifest example() {
+  auto manifest = testing::example_manifest(
+      18'446'744'073'709'551'615U,
+      {{0, "stage-0000.part", 5, "ab", "here"}, {1, "stage-0001.part", 6, "cd", "there"}});
+  manifest.identity.emplace_back("model", "mlp \"784-256\"\n");
+  manifest.created = "2024-06-07T08:09:10Z";
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("a manifest comes back from its text and from its wire form") {
+  CHECK(manifest_from_text(manifest_text(example())) == example());
+  CHECK(decode<snapshot_manifest>(encode(example())) == example());
+}
+
+TEST_CASE("a manifest can be read by people, and by JSON readers that change its spaces") {
+  auto text = manifest_text(example());
+  CHECK_THAT(text,
+             ContainsSubstring("\"numeric_class\": \"avx2\"") && ContainsSubstring("\"created\": \"2024-"));
+  auto compact = text;
+  std::erase(compact, '\n');
+  CHECK(manifest_from_text(compact) == example());
+}
+
+TEST_CASE("a changed manifest is refused or means the same") {
+  std::mt19937_64 random(42);
+  auto good = manifest_text(example());
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    auto bad = good;
+    bad[at] = static_cast<char>(random());
+    std::optional<snapshot_manifest> read;
+    try {
+      read = manifest_from_text(bad);
+    } catch (const snapshot_error&) {
+    }
+    CHECK((!read || *read == example()));
+  }
+}
+
+TEST_CASE("every cut of a manifest is refused") {
+  auto good = manifest_text(example());
+  for (std::size_t size = 0; size + 2 < good.size(); ++size)
+    CHECK_THROWS_AS(manifest_from_text(good.substr(0, size)), snapshot_error);
+}
+
+TEST_CASE("what is wrong with a manifest is named") {
+  CHECK_THROWS_WITH(manifest_from_text("[1, 2"), ContainsSubstring("no manifest"));
+  CHECK_THROWS_WITH(manifest_from_text("{}"), ContainsSubstring("troupe_snapshot"));
+  CHECK_THROWS_WITH(manifest_from_text(R"({"troupe_snapshot": 9})"), ContainsSubstring("version is 9"));
+  auto edited = manifest_text(example());
+  edited.replace(edited.find("avx2"), 4, "sse4");
+  CHECK_THROWS_WITH(manifest_from_text(edited), ContainsSubstring("damaged or was edited"));
+}
+
+TEST_CASE("a manifest whose parts do not add up is refused") {
+  auto missing = example();
+  missing.parts.pop_back();
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(missing)), ContainsSubstring("1 parts for 2 stages"));
+  auto twice = example();
+  twice.parts[1] = twice.parts[0];
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(twice)),
+                    ContainsSubstring("stage-0001.part is expected"));
+  auto elsewhere = example();
+  elsewhere.parts[0].file = "../../stage-0000.part";
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(elsewhere)), ContainsSubstring("../../"));
+}
+
+TEST_CASE("text that is no UTF-8 still makes a manifest") {
+  auto manifest = example();
+  manifest.job_id = "caf\xe9";
+  CHECK(manifest_from_text(manifest_text(manifest)).job_id == "caf\xef\xbf\xbd");
+}

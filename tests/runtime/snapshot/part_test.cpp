@@ -1,0 +1,183 @@
+#include "troupe/snapshot/part.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "example_parts.hpp"
+#include "troupe/snapshot/part_header.hpp"
+#include "troupe/wire/codec.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using namespace troupe;
+using troupe::testing::example_part;
+using troupe::testing::same_tensors;
+
+namespace {
+
+using byte_vector = std::vector<std::byte>;
+
+byte_vector encoded(const snapshot_part& part) {
+  auto bytes = encode_part(part);
+  return {bytes.bytes().begin(), bytes.bytes().end()};
+}
+
+/// A part with this header and these elements whose lengths and checksum are right: what damage cannot make,
+/// but malice can.
+byte_vector forged(const byte_vector& header, std::size_t elements_bytes) {
+  auto begin = (32 + header.size() + 63) / 64 * 64;
+  byte_vector bytes(begin + elements_bytes);
+  std::uint64_t lengths[] = {header.size(), elements_bytes};
+  std::uint32_t version = 1;
+  std::memcpy(bytes.data(), "TROUPEPT", 8);
+  std::memcpy(bytes.data() + 8, &version, 4);
+  std::memcpy(bytes.data() + 16, lengths, 16);
+  std::ranges::copy(header, bytes.begin() + 32);
+  std::ranges::copy(checksum_of(bytes), std::back_inserter(bytes));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a part comes back as it was") {
+  auto part = example_part(120, 2, 4);
+  auto floats = part.tensors[0].value.values<float>();
+  floats[0] = std::numeric_limits<float>::quiet_NaN();
+  floats[1] = -0.0F;
+  part.tensors.push_back({"bytes", tensor::from(std::vector<std::uint8_t>{1, 2, 3}, {3, 1})});
+  auto back = decode_part(encode_part(part).bytes());
+  CHECK(back.job_id == "job-7");
+  CHECK(back.step == 120);
+  CHECK(back.stage == 2);
+  CHECK(back.num_stages == 4);
+  CHECK(back.generation == 3);
+  CHECK(back.numeric_class == "avx2");
+  CHECK(same_tensors(back.tensors, part.tensors));
+}
+
+TEST_CASE("a part without tensors and with odd names comes back") {
+  snapshot_part part;
+  part.job_id = std::string("a\0b\xff", 4);
+  auto back = decode_part(encode_part(part).bytes());
+  CHECK(back.job_id == part.job_id);
+  CHECK(back.tensors.empty());
+}
+
+TEST_CASE("the same part gives the same bytes, and elements lie at multiples of 64") {
+  auto part = example_part(5, 0, 1, 3);
+  auto first = encode_part(part);
+  CHECK(std::ranges::equal(first.bytes(), encode_part(part).bytes()));
+  auto bytes = first.bytes();
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data() + 16, 8);
+  auto begin = (32 + header_bytes + 63) / 64 * 64;
+  CHECK(std::memcmp(bytes.data() + begin, part.tensors[0].value.bytes().data(), 12) == 0);
+  CHECK(std::memcmp(bytes.data() + begin + 64, part.tensors[1].value.bytes().data(), 8) == 0);
+}
+
+TEST_CASE("decoded tensors outlive the bytes they came from") {
+  auto bytes = encoded(example_part(9, 0, 1));
+  auto back = decode_part(bytes);
+  std::ranges::fill(bytes, std::byte{0xee});
+  CHECK(same_tensors(back.tensors, example_part(9, 0, 1).tensors));
+}
+
+TEST_CASE("a part that a caller may not encode is refused") {
+  auto part = example_part(1, 0, 1);
+  part.tensors.push_back({"hole", {}});
+  CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("hole"));
+  part.tensors.back() = {"adam.step", tensor::zeros({1})};
+  CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("adam.step") && ContainsSubstring("twice"));
+}
+
+TEST_CASE("every flipped bit is found") {
+  auto good = encoded(example_part(7, 1, 2, 5));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    auto bad = good;
+    bad[at] ^= std::byte{1} << (at % 8);
+    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+  }
+}
+
+TEST_CASE("every truncation is found") {
+  auto good = encoded(example_part(7, 1, 2, 5));
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK_THROWS_WITH(decode_part(std::span(good).first(size)),
+                      ContainsSubstring("truncated") && ContainsSubstring(std::to_string(size)));
+}
+
+TEST_CASE("every extension is found") {
+  auto good = encoded(example_part(7, 1, 2, 5));
+  for (std::size_t extra = 1; extra <= 130; ++extra) {
+    auto bad = good;
+    bad.resize(good.size() + extra, static_cast<std::byte>(extra));
+    CHECK_THROWS_WITH(decode_part(bad), ContainsSubstring(std::to_string(bad.size())));
+  }
+}
+
+TEST_CASE("random damage is found") {
+  std::mt19937_64 random(20240607);
+  auto good = encoded(example_part(7, 1, 2, 50));
+  for (int round = 0; round < 3000; ++round) {
+    auto bad = good;
+    for (auto count = random() % 8 + 1; count > 0; --count)
+      bad[random() % bad.size()] = static_cast<std::byte>(random());
+    if (random() % 4 == 0) bad.resize(random() % (bad.size() + 200));
+    if (bad == good) continue;
+    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+  }
+}
+
+TEST_CASE("damage is named") {
+  auto good = encoded(example_part(7, 1, 2));
+  auto changed = [&](std::size_t at) {
+    auto bad = good;
+    bad[at] ^= std::byte{0x40};
+    return bad;
+  };
+  CHECK_THROWS_WITH(decode_part(changed(0)), ContainsSubstring("not a snapshot part"));
+  CHECK_THROWS_WITH(decode_part(changed(8)), ContainsSubstring("format version 65"));
+  CHECK_THROWS_WITH(decode_part(changed(23)), ContainsSubstring("its lengths ask for more"));
+  CHECK_THROWS_WITH(decode_part(changed(31)), ContainsSubstring("its lengths ask for more"));
+  CHECK_THROWS_WITH(decode_part(changed(200)), ContainsSubstring("checksum"));
+  CHECK_THROWS_WITH(decode_part(changed(good.size() - 1)), ContainsSubstring("checksum"));
+  CHECK_THROWS_WITH(decode_part({}), ContainsSubstring("truncated"));
+}
+
+TEST_CASE("a header that lies under a right checksum is refused") {
+  auto with_tensor = [](const tensor_entry& entry) {
+    part_header header;
+    header.tensors.values = {entry};
+    return encode(header);
+  };
+  auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 64)).tensors.size() == 1);
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{17}}}), 64)),
+                    ContainsSubstring("does not fit"));
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 3, {{most}}}), 64)),
+                    ContainsSubstring("does not fit"));
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{most, most}}}), 64)), snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{-1}}}), 64)), snapshot_error);
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 200, {{1}}}), 64)), ContainsSubstring("200"));
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 128)),
+                    ContainsSubstring("no tensor"));
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{8}}}), 32)), ContainsSubstring("padded"));
+}
+
+TEST_CASE("a header whose counts lie costs no memory") {
+  auto header = encode(part_header());
+  for (std::size_t at = 0; at + 4 <= header.size(); ++at) {
+    auto bad = header;
+    std::ranges::fill(std::span(bad).subspan(at, 4), std::byte{0xff});
+    try {
+      decode_part(forged(bad, 0));  // some fields may be anything
+    } catch (const snapshot_error&) {
+    }
+  }
+  auto endless = header;
+  std::ranges::fill(std::span(endless).last(4), std::byte{0xff});
+  CHECK_THROWS_WITH(decode_part(forged(endless, 0)), ContainsSubstring("damaged header"));
+}

@@ -1,0 +1,120 @@
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <exception>
+#include <fstream>
+
+#include "example_parts.hpp"
+#include "mounted_tmpfs.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Writes until the file system has no byte left.
+void fill(const std::filesystem::path& file) {
+  std::ofstream stream(file, std::ios::binary);
+  std::string block(4096, 'x');
+  while (stream.write(block.data(), 4096).flush()) {
+  }
+}
+
+/// Permissions do not bind root: be nobody for a while.
+class not_root {
+ public:
+  not_root() {
+    if (before_ == 0) REQUIRE(::seteuid(65534) == 0);
+  }
+  not_root(const not_root&) = delete;
+  not_root& operator=(const not_root&) = delete;
+  ~not_root() {
+    if (before_ == 0 && ::seteuid(0) != 0) std::terminate();
+  }
+
+ private:
+  ::uid_t before_ = ::geteuid();
+};
+
+}  // namespace
+
+TEST_CASE("a part that does not fit is refused with file, reason and advice, and nothing is left of it") {
+  mounted_tmpfs disk("256k");
+  snapshot_store store({disk.path()});
+  write_snapshot(store, 10);
+  auto before = files_below(disk.path());
+  auto large = encode_part(example_part(20, 0, 2, 200'000));
+  CHECK_THROWS_WITH(store.write_part(20, 0, large.bytes()),
+                    ContainsSubstring("step-000000000020") && ContainsSubstring("stage-0000.part") &&
+                        ContainsSubstring("No space left") && ContainsSubstring("Free space"));
+  CHECK(files_below(disk.path()) == before);
+  CHECK(newest_valid_step(store) == 10);
+
+  write_snapshot(store, 30);
+  CHECK(newest_valid_step(store) == 30);
+  CHECK(listed_steps(store) == std::vector<std::uint64_t>{30, 10});
+}
+
+TEST_CASE("a manifest that does not fit leaves the previous snapshot in force, and can be committed later") {
+  mounted_tmpfs disk("256k");
+  snapshot_store store({disk.path()});
+  write_snapshot(store, 10);
+  auto part = store.write_part(20, 0, encode_part(example_part(20, 0, 1)).bytes());
+  fill(disk.path() / "ballast");
+  CHECK_THROWS_WITH(store.commit(example_manifest(20, {part})),
+                    ContainsSubstring("manifest.json") && ContainsSubstring("No space left"));
+  CHECK(newest_valid_step(store) == 10);
+  CHECK(store.list()[0].state == snapshot_state::incomplete);
+  CHECK_THROWS_AS(store.prepare(), snapshot_error);
+
+  std::filesystem::remove(disk.path() / "ballast");
+  store.prepare();
+  store.commit(example_manifest(20, {part}));
+  CHECK(newest_valid_step(store) == 20);
+}
+
+TEST_CASE("a file system without room for another folder is reported") {
+  mounted_tmpfs disk("16k,nr_inodes=3");
+  snapshot_store store({disk.path()});
+  std::ofstream(disk.path() / "one") << "";
+  std::ofstream(disk.path() / "two") << "";
+  CHECK_THROWS_WITH(store.write_part(10, 0, encode_part(example_part(10, 0, 1)).bytes()),
+                    ContainsSubstring("create the folder") && ContainsSubstring("No space left"));
+}
+
+TEST_CASE("a read-only file system is reported, and what it holds can still be used") {
+  mounted_tmpfs disk("256k");
+  snapshot_store store({disk.path()});
+  write_snapshot(store, 10);
+  REQUIRE(disk.make_read_only());
+  CHECK_THROWS_WITH(store.prepare(),
+                    ContainsSubstring("Read-only") && ContainsSubstring("may read and write"));
+  CHECK_THROWS_WITH(store.write_part(20, 0, encode_part(example_part(20, 0, 1)).bytes()),
+                    ContainsSubstring("Read-only"));
+  CHECK(newest_valid_step(store) == 10);
+}
+
+TEST_CASE("a folder this user may not write is reported") {
+  temp_folder folder;
+  std::filesystem::permissions(folder.path(),
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  not_root unprivileged;
+  CHECK_THROWS_WITH(snapshot_store({folder.path()}).prepare(), ContainsSubstring("Permission denied"));
+  CHECK_THROWS_WITH(snapshot_store({folder.path() / "new"}).prepare(),
+                    ContainsSubstring("Permission denied") && ContainsSubstring("may read and write"));
+}
+
+TEST_CASE("a file where a folder should be is reported") {
+  temp_folder folder;
+  std::ofstream(folder.path() / "file") << "mine";
+  for (auto name : {"file", "file/below"}) {
+    snapshot_store store({folder.path() / name});
+    CHECK_THROWS_WITH(store.prepare(), ContainsSubstring("/file") && ContainsSubstring("a folder is needed"));
+    CHECK_THROWS_AS(store.write_part(1, 0, encode_part(example_part(1, 0, 1)).bytes()), snapshot_error);
+    CHECK_THROWS_WITH(store.list(), ContainsSubstring("cannot read the folder"));
+  }
+}

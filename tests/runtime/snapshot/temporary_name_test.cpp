@@ -1,0 +1,43 @@
+#include "troupe/snapshot/temporary_name.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "child_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// The name that a process which has ended gave its file.
+std::string name_of_the_dead() {
+  testing::temp_folder folder;
+  auto file = folder.path() / "name";
+  testing::child_process([&] {
+    std::ofstream(file) << temporary_name("stage-0000.part") << std::flush;
+  }).wait_status();
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+TEST_CASE("only what a dead process of this host left is abandoned") {
+  auto dead = name_of_the_dead();
+  REQUIRE(dead.starts_with(".stage-0000.part~"));
+  CHECK(is_abandoned(dead));
+  CHECK_FALSE(is_abandoned(temporary_name("stage-0000.part")));
+  CHECK_FALSE(is_abandoned(dead + "elsewhere"));
+  CHECK_FALSE(is_abandoned("stage-0000.part"));
+  CHECK_FALSE(is_abandoned(".hidden"));
+  CHECK_FALSE(is_abandoned(""));
+}
+
+TEST_CASE("a process that got the number of a dead one does not keep its files alive") {
+  auto own = temporary_name("x");
+  auto start = own.find('~') + 1;
+  auto of_an_earlier_process = own.substr(0, start) + std::string("1") + own.substr(own.find('~', start));
+  CHECK(is_abandoned(of_an_earlier_process));
+}

@@ -1,0 +1,215 @@
+#include <sys/wait.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/temp_folder.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using namespace troupe;
+using nlohmann::json;
+
+namespace {
+
+struct outcome {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+  /// Standard output as --json promises it: one object per line and nothing else.
+  std::vector<json> objects() const {
+    std::vector<json> parsed;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) parsed.push_back(json::parse(line));
+    return parsed;
+  }
+};
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Runs `troupe snapshot <arguments>`.
+outcome run(const std::string& arguments) {
+  testing::temp_folder folder;
+  auto output = folder.path() / "output", errors = folder.path() / "errors";
+  auto command = std::string(TROUPE_PROGRAM) + " snapshot " + arguments + " >" + output.string() + " 2>" +
+                 errors.string();
+  int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(output), content(errors)};
+}
+
+/// A folder with whole snapshots of steps 10 and 20 and the beginning of one of step 30.
+class snapshot_folder {
+ public:
+  snapshot_folder() {
+    commit(10);
+    commit(20);
+    store_.write_part(30, 0, encoded(30, 0).bytes());
+  }
+  std::string name() const { return folder_.path().string(); }
+  std::filesystem::path part(const std::string& step) const {
+    return folder_.path() / ("step-0000000000" + step) / "stage-0001.part";
+  }
+  void change_a_byte(const std::string& step) const {
+    std::fstream stream(part(step), std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(200).put('!');
+  }
+
+ private:
+  static tensor encoded(std::uint64_t step, std::uint32_t stage) {
+    auto nan = std::numeric_limits<float>::quiet_NaN();
+    return encode_part({"job-7",
+                        step,
+                        stage,
+                        2,
+                        1,
+                        "avx2",
+                        {{"0.weight", tensor::from(std::vector<float>{3, nan, -4}, {3, 1})},
+                         {"nothing", tensor::empty({0})}}});
+  }
+  void commit(std::uint64_t step) {
+    std::vector<manifest_part> parts;
+    for (std::uint32_t stage : {0, 1})
+      parts.push_back(store_.write_part(step, stage, encoded(step, stage).bytes()));
+    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts});
+  }
+
+  testing::temp_folder folder_;
+  snapshot_store store_{{folder_.path()}};
+};
+
+}  // namespace
+
+TEST_CASE("list shows every snapshot, newest first, with its state") {
+  snapshot_folder folder;
+  std::filesystem::resize_file(folder.part("10"), 5);
+  auto text = run("list " + folder.name());
+  CHECK(text.exit_code == 0);
+  CHECK(text.errors.empty());
+  CHECK_THAT(text.output, ContainsSubstring("created") && ContainsSubstring("2024-06-07T08:09:10Z"));
+  CHECK_THAT(text.output,
+             ContainsSubstring("incomplete") && ContainsSubstring("stage-0001.part has 5 bytes"));
+
+  auto objects = run("list --json " + folder.name()).objects();
+  REQUIRE(objects.size() == 3);
+  CHECK(objects[0]["step"] == 30);
+  CHECK(objects[0]["state"] == "incomplete");
+  CHECK(objects[1]["state"] == "ok");
+  CHECK(objects[1]["stages"] == 2);
+  CHECK(objects[1]["size_bytes"] > 500);
+  CHECK(objects[1]["problem"] == "");
+  CHECK(objects[2]["state"] == "damaged");
+  CHECK(run("list --json --step 20 " + folder.name()).objects().size() == 1);
+}
+
+TEST_CASE("list of an empty folder says so and is no failure") {
+  testing::temp_folder folder;
+  auto text = run("list " + folder.path().string());
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output, ContainsSubstring("no snapshots"));
+  CHECK(run("list --json " + folder.path().string()).output.empty());
+}
+
+TEST_CASE("verify passes whole snapshots, and an unfinished one newer than they is no failure") {
+  snapshot_folder folder;
+  auto text = run("verify " + folder.name());
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output,
+             ContainsSubstring("step 20: ok (2 parts, ") && ContainsSubstring("step 30: incomplete"));
+  auto objects = run("verify --json " + folder.name()).objects();
+  REQUIRE(objects.size() == 3);
+  CHECK(objects[1] ==
+        json{{"event", "verified"}, {"step", 20}, {"state", "ok"}, {"problems", json::array()}});
+}
+
+TEST_CASE("verify fails when the newest is damaged where only reading finds it") {
+  snapshot_folder folder;
+  folder.change_a_byte("20");
+  auto text = run("verify " + folder.name());
+  CHECK(text.exit_code == 1);
+  CHECK_THAT(text.output,
+             ContainsSubstring("step 20: damaged") && ContainsSubstring(folder.part("20").string()));
+  auto objects = run("verify --json " + folder.name()).objects();
+  CHECK(objects.at(1)["state"] == "damaged");
+  CHECK(objects.at(1)["problems"].size() == 1);
+  CHECK(run("verify --step 10 " + folder.name()).exit_code == 0);
+  CHECK(run("verify --step 20 " + folder.name()).exit_code == 1);
+  CHECK(run("verify --step 30 " + folder.name()).exit_code == 1);
+}
+
+TEST_CASE("verify names an older damaged snapshot without failing") {
+  snapshot_folder folder;
+  folder.change_a_byte("10");
+  auto text = run("verify " + folder.name());
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output, ContainsSubstring("step 10: damaged"));
+}
+
+TEST_CASE("verify of a folder without snapshots fails") {
+  testing::temp_folder folder;
+  auto text = run("verify " + folder.path().string());
+  CHECK(text.exit_code == 1);
+  CHECK_THAT(text.output, ContainsSubstring("no snapshots"));
+}
+
+TEST_CASE("show prints the manifest and the statistics of every tensor") {
+  snapshot_folder folder;
+  auto text = run("show " + folder.name());
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output, ContainsSubstring("job-7") && ContainsSubstring("seed") &&
+                              ContainsSubstring("f32[3, 1]") && ContainsSubstring("stage-0001.part"));
+  auto objects = run("show --json --step 10 " + folder.name()).objects();
+  REQUIRE(objects.size() == 5);
+  CHECK(objects[0]["event"] == "manifest");
+  CHECK(objects[0]["step"] == 10);
+  CHECK(objects[0]["identity"]["seed"] == "7");
+  CHECK(objects[0]["parts"].size() == 2);
+  CHECK(objects[1]["name"] == "0.weight");
+  CHECK(objects[1]["shape"] == json::array({3, 1}));
+  CHECK(objects[1]["dtype"] == "f32");
+  CHECK(objects[1]["min"] == -4);
+  CHECK(objects[1]["max"] == 3);
+  CHECK(objects[1]["mean"] == -0.5);
+  CHECK(objects[1]["nan_count"] == 1);
+  CHECK(objects[2]["mean"].is_null());
+  CHECK(objects[3]["stage"] == 1);
+}
+
+TEST_CASE("show of a damaged or unfinished snapshot fails with its reason") {
+  snapshot_folder folder;
+  folder.change_a_byte("20");
+  auto damaged = run("show " + folder.name());
+  CHECK(damaged.exit_code == 1);
+  CHECK_THAT(damaged.errors, ContainsSubstring(folder.part("20").string()) && ContainsSubstring("checksum"));
+  auto unfinished = run("show --step 30 " + folder.name());
+  CHECK(unfinished.exit_code == 1);
+  CHECK_THAT(unfinished.errors, ContainsSubstring("no manifest"));
+}
+
+TEST_CASE("bad input ends with exit code 2 and a message that names it") {
+  snapshot_folder folder;
+  testing::temp_folder empty;
+  for (std::string command : {"list", "verify", "show"}) {
+    auto missing = run(command + " /nowhere/at/all");
+    CHECK(missing.exit_code == 2);
+    CHECK(missing.output.empty());
+    CHECK_THAT(missing.errors, ContainsSubstring("/nowhere/at/all"));
+    auto step = run(command + " --step 11 --json " + folder.name());
+    CHECK(step.exit_code == 2);
+    CHECK_THAT(step.errors, ContainsSubstring("step 11"));
+    CHECK(run(command + " --step many " + folder.name()).exit_code == 2);
+    CHECK(run(command).exit_code == 2);
+    CHECK(run(command + " " + folder.part("10").string()).exit_code == 2);
+  }
+  CHECK(run("show " + empty.path().string()).exit_code == 2);
+  CHECK(run("").exit_code == 2);
+  CHECK(run("burn " + folder.name()).exit_code == 2);
+}

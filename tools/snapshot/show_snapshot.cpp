@@ -1,0 +1,102 @@
+#include "snapshot/show_snapshot.hpp"
+
+#include <iomanip>
+#include <iostream>
+
+#include "snapshot/tensor_statistics.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+snapshot_manifest choose(const snapshot_store& store, const snapshot_query& query) {
+  for (auto& info : find_snapshots(store, query)) {
+    if (info.state == snapshot_state::incomplete && !query.step) continue;
+    if (!info.manifest || info.manifest->step != info.step)
+      throw snapshot_error(info.folder.string() + " cannot be shown: " + info.problem +
+                           ". --step chooses another snapshot");
+    return *info.manifest;
+  }
+  throw bad_input("there is no finished snapshot in " + query.folder.string());
+}
+
+void print_as_json(const snapshot_manifest& manifest) {
+  json object = {{"event", "manifest"},           {"job_id", manifest.job_id},
+                 {"step", manifest.step},         {"generation", manifest.generation},
+                 {"stages", manifest.num_stages}, {"numeric_class", manifest.numeric_class},
+                 {"created", manifest.created},   {"identity", json::object()},
+                 {"parts", json::array()}};
+  for (const auto& [name, value] : manifest.identity) object["identity"][name] = value;
+  for (const auto& part : manifest.parts)
+    object["parts"].push_back({{"stage", part.stage},
+                               {"file", part.file},
+                               {"size_bytes", part.size_bytes},
+                               {"checksum", part.checksum},
+                               {"host", part.host}});
+  print_json(object);
+}
+
+void print_field(const std::string& name, const std::string& value) {
+  std::cout << std::left << std::setw(16) << name << "  " << value << '\n';
+}
+
+void print_as_text(const snapshot_manifest& manifest) {
+  print_field("job", manifest.job_id);
+  print_field("step", std::to_string(manifest.step));
+  print_field("generation", std::to_string(manifest.generation));
+  print_field("numeric class", manifest.numeric_class);
+  print_field("created", manifest.created);
+  for (const auto& [name, value] : manifest.identity) print_field(name, value);
+  for (const auto& part : manifest.parts)
+    print_field(part.file,
+                readable_size(part.size_bytes) + " on " + part.host + ", BLAKE2b " + part.checksum);
+}
+
+void print_as_json(std::uint32_t stage, const named_tensor& named) {
+  auto found = statistics_of(named.value);
+  print_json({{"event", "tensor"},
+              {"stage", stage},
+              {"name", named.name},
+              {"dtype", to_string(named.value.type())},
+              {"shape", named.value.extents().extents()},
+              {"min", found.min},
+              {"max", found.max},
+              {"mean", found.mean},
+              {"rms", found.rms},
+              {"nan_count", found.num_nan}});
+}
+
+void print_header() {
+  std::cout << '\n'
+            << std::right << std::setw(5) << "stage"
+            << "  " << std::left << std::setw(32) << "tensor"
+            << "  " << std::setw(20) << "dtype and shape" << std::right;
+  for (auto column : {"min", "max", "mean", "rms", "NaN"}) std::cout << ' ' << std::setw(12) << column;
+  std::cout << '\n';
+}
+
+void print_as_row(std::uint32_t stage, const named_tensor& named) {
+  auto found = statistics_of(named.value);
+  std::cout << std::right << std::setw(5) << stage << "  " << std::left << std::setw(32) << named.name << "  "
+            << std::setw(20) << describe(named.value) << std::right;
+  for (auto number : {found.min, found.max, found.mean, found.rms})
+    std::cout << ' ' << std::setw(12) << number;
+  std::cout << ' ' << std::setw(12) << found.num_nan << '\n';
+}
+
+}  // namespace
+
+int show_snapshot(const snapshot_query& query) {
+  auto store = open_store(query);
+  auto manifest = choose(store, query);
+  query.json ? print_as_json(manifest) : print_as_text(manifest);
+  if (!query.json) print_header();
+  for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage)
+    for (const auto& named : store.read_part(manifest, stage).tensors)
+      query.json ? print_as_json(stage, named) : print_as_row(stage, named);
+  return 0;
+}
+
+}  // namespace troupe

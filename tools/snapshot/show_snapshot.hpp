@@ -1,0 +1,10 @@
+#pragma once
+#include "snapshot/snapshot_query.hpp"
+
+namespace troupe {
+
+/// Prints one snapshot's manifest and every tensor with its statistics: that of the step asked for, or the
+/// newest finished one. Returns the exit code. Throws snapshot_error if it cannot be read.
+int show_snapshot(const snapshot_query& query);
+
+}  // namespace troupe

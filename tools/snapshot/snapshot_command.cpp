@@ -1,0 +1,34 @@
+#include <memory>
+
+#include "commands.hpp"
+#include "snapshot/list_snapshots.hpp"
+#include "snapshot/show_snapshot.hpp"
+#include "snapshot/verify_snapshots.hpp"
+
+namespace troupe {
+namespace {
+
+void add(CLI::App& parent, const std::string& name, const std::string& description,
+         int (*run)(const snapshot_query&), int& exit_code) {
+  auto* command = parent.add_subcommand(name, description);
+  // Lives as long as the command, which holds it in its callback.
+  auto query = std::make_shared<snapshot_query>();
+  command->add_option("DIR", query->folder, "the job's snapshot folder")->required();
+  command->add_option("--step", query->step, "only the snapshot of this step");
+  command->add_flag("--json", query->json, "print one JSON object per line");
+  command->callback([query, run, &exit_code] { exit_code = run(*query); });
+}
+
+}  // namespace
+
+void add_snapshot_command(CLI::App& app, int& exit_code) {
+  auto* snapshot = app.add_subcommand("snapshot", "look at the snapshots of a job");
+  snapshot->require_subcommand(1);
+  add(*snapshot, "list", "list what stands in the folder, newest first", list_snapshots, exit_code);
+  add(*snapshot, "verify", "read every part and name each problem; exit code 1 if the newest is bad",
+      verify_snapshots, exit_code);
+  add(*snapshot, "show", "show a snapshot's manifest and tensors (the newest unless --step is given)",
+      show_snapshot, exit_code);
+}
+
+}  // namespace troupe

@@ -1,0 +1,51 @@
+#include "snapshot/snapshot_query.hpp"
+
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+snapshot_store open_store(const snapshot_query& query) {
+  std::error_code problem;
+  if (!std::filesystem::is_directory(query.folder, problem))
+    throw bad_input("there is no snapshot folder '" + query.folder.string() +
+                    "'. Expected the folder that the job's --snapshot-dir named");
+  return snapshot_store({query.folder});
+}
+
+std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query) {
+  auto found = store.list();
+  if (!query.step) return found;
+  std::erase_if(found, [&](const snapshot_info& info) { return info.step != *query.step; });
+  if (found.empty())
+    throw bad_input("there is no snapshot of step " + std::to_string(*query.step) + " in " +
+                    query.folder.string() + ". `troupe snapshot list` shows those that there are");
+  return found;
+}
+
+void print_json(const nlohmann::ordered_json& object) {
+  std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+std::string readable_size(std::uint64_t size_bytes) {
+  if (size_bytes < 1000) return std::to_string(size_bytes) + " B";
+  constexpr std::array<std::string_view, 4> units = {"kB", "MB", "GB", "TB"};
+  auto size = static_cast<double>(size_bytes) / 1000;
+  std::size_t unit = 0;
+  for (; size >= 999.95 && unit + 1 < units.size(); ++unit) size /= 1000;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", size, units[unit].data());
+  return text.data();
+}
+
+std::uint64_t total_bytes(const snapshot_manifest& manifest) {
+  std::uint64_t sum = 0;
+  for (const auto& part : manifest.parts) sum += part.size_bytes;
+  return sum;
+}
+
+}  // namespace troupe

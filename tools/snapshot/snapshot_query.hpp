@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/snapshot/snapshot_store.hpp"
+
+namespace troupe {
+
+/// What the user asked of `troupe snapshot`.
+struct snapshot_query {
+  std::filesystem::path folder;
+  std::optional<std::uint64_t> step;
+  bool json = false;
+};
+
+/// The store in the folder asked for. Throws bad_input if there is no such folder.
+snapshot_store open_store(const snapshot_query& query);
+
+/// The snapshots asked for, newest first: that of the step, or all. Throws bad_input if there is none of that
+/// step.
+std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query);
+
+/// One line of --json output.
+void print_json(const nlohmann::ordered_json& object);
+
+/// "812 B", "1.5 kB", "24.0 MB"
+std::string readable_size(std::uint64_t size_bytes);
+
+/// The bytes of all parts that the manifest lists.
+std::uint64_t total_bytes(const snapshot_manifest& manifest);
+
+}  // namespace troupe

@@ -1,0 +1,51 @@
+#include "snapshot/verify_snapshots.hpp"
+
+#include <iostream>
+
+namespace troupe {
+namespace {
+
+/// A snapshot after all of it was read.
+struct verdict {
+  snapshot_info info;
+  std::vector<std::string> problems;
+};
+
+verdict judge(const snapshot_store& store, snapshot_info info) {
+  auto problems = store.verify(info);
+  if (!problems.empty() && info.state == snapshot_state::ok) info.state = snapshot_state::damaged;
+  return {std::move(info), std::move(problems)};
+}
+
+void print_as_json(const verdict& judged) {
+  print_json({{"event", "verified"},
+              {"step", judged.info.step},
+              {"state", to_string(judged.info.state)},
+              {"problems", judged.problems}});
+}
+
+void print_as_text(const verdict& judged) {
+  std::cout << "step " << judged.info.step << ": " << to_string(judged.info.state);
+  if (judged.problems.empty())
+    std::cout << " (" << judged.info.manifest->num_stages << " parts, "
+              << readable_size(total_bytes(*judged.info.manifest)) << ")";
+  std::cout << '\n';
+  for (const auto& problem : judged.problems) std::cout << "  " << problem << '\n';
+}
+
+}  // namespace
+
+int verify_snapshots(const snapshot_query& query) {
+  auto store = open_store(query);
+  auto infos = find_snapshots(store, query);
+  if (!query.json && infos.empty()) std::cout << "no snapshots in " << query.folder.string() << '\n';
+  std::optional<snapshot_state> newest;
+  for (auto& info : infos) {
+    auto judged = judge(store, std::move(info));
+    query.json ? print_as_json(judged) : print_as_text(judged);
+    if (!newest && judged.info.state != snapshot_state::incomplete) newest = judged.info.state;
+  }
+  return newest == snapshot_state::ok ? 0 : 1;
+}
+
+}  // namespace troupe
