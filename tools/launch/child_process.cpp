@@ -1,0 +1,156 @@
+#include "child_process.hpp"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+struct pipe_ends {
+  unique_fd read, write;
+};
+
+pipe_ends make_pipe() {
+  int ends[2];
+  check_posix(::pipe2(ends, O_CLOEXEC), "make a pipe");
+  return {unique_fd(ends[0]), unique_fd(ends[1])};
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> made;
+  for (const auto& text : texts) made.push_back(const_cast<char*>(text.c_str()));
+  made.push_back(nullptr);
+  return made;
+}
+
+/// What the child needs between fork and exec, where nothing may allocate.
+struct exec_plan {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  pid_t parent;
+  int output, errors, failure;
+};
+
+/// Runs in the child: only async-signal-safe calls.
+[[noreturn]] void become(const exec_plan& plan) {
+  ::setpgid(0, 0);
+  // The launcher may have died before this line: then nobody sends the signal any more.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != plan.parent) ::_exit(127);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  int nothing = ::open("/dev/null", O_RDONLY);
+  bool ready = ::dup2(nothing, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
+  if (nothing > 2) ::close(nothing);
+  if (ready) ::execve(plan.program, plan.arguments, plan.environment);
+  int problem = errno;
+  [[maybe_unused]] auto told = ::write(plan.failure, &problem, sizeof problem);
+  ::_exit(127);
+}
+
+bool is_program(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
+std::string search_path() {
+  for (char** entry = environ; *entry; ++entry)
+    if (::strncmp(*entry, "PATH=", 5) == 0) return *entry + 5;
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+}  // namespace
+
+std::string signal_name(int number) {
+  auto* name = ::sigabbrev_np(number);
+  return name ? "SIG" + std::string(name) : std::string("signal ") + std::to_string(number);
+}
+
+std::string exit_status::describe() const {
+  return signal ? std::string("killed by ") + signal_name(signal)
+                : std::string("exit code ") + std::to_string(code);
+}
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (is_program(name)) return name;
+    throw bad_input(
+        "cannot run '" + name +
+        "': " + (std::filesystem::exists(name) ? "it is not an executable file" : "there is no such file") +
+        ". Check the path of the program to launch");
+  }
+  auto folders = search_path() + ":";
+  for (std::size_t begin = 0, end; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1) {
+    auto file = std::filesystem::path(folders.substr(begin, end - begin)) / name;
+    if (end > begin && is_program(file)) return file;
+  }
+  throw bad_input(
+      "cannot run '" + name + "': there is no such program in PATH" +
+      (is_program(name) ? ". Did you mean ./" + name + "?" : ". Check its name, or give its path"));
+}
+
+child_process::child_process(const child_spec& spec) {
+  auto output = make_pipe(), errors = make_pipe(), failure = make_pipe();
+  auto arguments = pointers_to(spec.arguments);
+  auto environment = pointers_to(spec.environment);
+  exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(), ::getpid(),
+                 output.write.get(),   errors.write.get(), failure.write.get()};
+  pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
+  if (pid_ == 0) become(plan);
+  failure.write.reset();
+  int problem = 0;
+  if (::read(failure.read.get(), &problem, sizeof problem) > 0) {
+    ::waitpid(pid_, nullptr, 0);
+    throw bad_input("cannot run '" + spec.program + "': " + ::strerror(problem));
+  }
+  pidfd_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  output_ = std::move(output.read);
+  errors_ = std::move(errors.read);
+  if (!pidfd_) {
+    auto reason = errno;
+    reap();
+    throw system_failure("watch a process", reason);
+  }
+}
+
+child_process::~child_process() {
+  if (pid_ <= 0 || reaped_ || !pidfd_) return;
+  signal(SIGKILL);
+  reap();
+}
+
+bool child_process::has_ended() const {
+  siginfo_t about{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         about.si_pid == pid_;
+}
+
+void child_process::signal(int number) const {
+  if (!reaped_) ::kill(-pid_, number);
+}
+
+exit_status child_process::reap() {
+  siginfo_t about{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  reaped_ = true;
+  if (about.si_code == CLD_EXITED) return {.code = about.si_status, .signal = 0};
+  return {.code = 0, .signal = about.si_status};
+}
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "troupe/cluster/unique_fd.hpp"
+
+namespace troupe {
+
+/// How a process ended.
+struct exit_status {
+  int code = 0;    ///< of exit(), if `signal` is 0
+  int signal = 0;  ///< that killed it
+  bool success() const { return code == 0 && signal == 0; }
+  /// As shells report it: 128 + signal.
+  int shell_code() const { return signal ? 128 + signal : code; }
+  /// "exit code 3", "killed by SIGKILL"
+  std::string describe() const;
+};
+
+/// "SIGKILL"
+std::string signal_name(int number);
+
+/// The file that a shell would run for `name`. Throws bad_input saying what to check.
+std::string find_program(const std::string& name);
+
+struct child_spec {
+  std::string program;                   ///< a path
+  std::vector<std::string> arguments;    ///< the first is the program's name
+  std::vector<std::string> environment;  ///< "NAME=value", all of it
+};
+
+/// A started program with pipes at its output, in a process group of its own. It dies with the thread that
+/// started it. The destructor kills whatever is left of the group.
+class child_process {
+ public:
+  /// Throws bad_input if the program cannot be executed.
+  explicit child_process(const child_spec& spec);
+  child_process(child_process&&) noexcept = default;
+  child_process& operator=(child_process&&) = delete;
+  ~child_process();
+
+  pid_t pid() const { return pid_; }
+  /// Becomes readable when the process has ended.
+  int pidfd() const { return pidfd_.get(); }
+  unique_fd take_output() { return std::move(output_); }
+  unique_fd take_errors() { return std::move(errors_); }
+  bool has_ended() const;
+  /// To the whole group. Safe at any time: the process id cannot be another's before reap().
+  void signal(int number) const;
+  /// Waits for the end, kills what is left of the group, and returns how the process itself ended. Once.
+  exit_status reap();
+
+ private:
+  pid_t pid_ = -1;
+  bool reaped_ = false;
+  unique_fd pidfd_, output_, errors_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,32 @@
+#include "job_environment.hpp"
+
+#include <unistd.h>
+
+#include <map>
+#include <string_view>
+
+namespace troupe {
+
+std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation) {
+  std::map<std::string, std::string, std::less<>> own = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(job.world_size)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(job.world_size)},
+      {"MASTER_ADDR", job.master_addr},
+      {"MASTER_PORT", std::to_string(job.master_port)},
+      {"TROUPE_JOB_ID", job.job_id},
+      {"TROUPE_JOB_SECRET", job.secret_hex},
+      {"TROUPE_INCARNATION", std::to_string(incarnation)},
+      {"TROUPE_AGENT", "1"},
+  };
+  std::vector<std::string> made;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view variable(*entry);
+    if (!own.contains(variable.substr(0, variable.find('=')))) made.emplace_back(variable);
+  }
+  for (const auto& [name, value] : own) made.push_back(name + "=" + value);
+  return made;
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What every process of a job is told alike.
+struct job_identity {
+  std::string job_id;
+  std::string secret_hex;
+  std::string master_addr;
+  std::uint16_t master_port = 0;
+  int world_size = 1;
+};
+
+/// The launcher's own environment with the variables of config/launch_environment.hpp set for one process.
+std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation);
+
+}  // namespace troupe

@@ -1,0 +1,357 @@
+#include "launch_session.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "recovery_text.hpp"
+#include "troupe/cluster/job_secret.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long members that were told of the job's end may take to end by themselves, with their own exit codes.
+constexpr auto time_to_end_alone = 1s;
+
+/// A process that ends with this code would not do better the next time (bad_input).
+constexpr int hopeless_exit_code = 2;
+
+sigset_t taken_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
+  return set;
+}
+
+void check(const launch_options& options) {
+  if (options.command.empty())
+    throw bad_input("no program to launch. Example: troupe launch --nproc-per-node 4 ./train --epochs 5");
+  if (options.num_processes < 1 || options.num_processes > 4096)
+    throw bad_input(std::string("--nproc-per-node is ") + std::to_string(options.num_processes) +
+                    ", expected 1 to 4096");
+  if (options.max_restarts < 0)
+    throw bad_input(std::string("--max-restarts is ") + std::to_string(options.max_restarts) +
+                    ", expected 0 or more");
+  for (const auto& drill : options.drills)
+    if (drill.rank >= options.num_processes)
+      throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +
+                      ", but the ranks are 0 to " + std::to_string(options.num_processes - 1));
+  std::error_code problem;
+  if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
+  if (problem)
+    throw bad_input("cannot make the folder " + options.log_dir.string() + ": " + problem.message() +
+                    ". Choose another --log-dir");
+}
+
+}  // namespace
+
+signal_guard::signal_guard() {
+  auto set = taken_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
+  fd_ = unique_fd(
+      static_cast<int>(check_posix(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd")));
+}
+
+signal_guard::~signal_guard() {
+  ::signal(SIGPIPE, sigpipe_before_);
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> signal_guard::next() {
+  signalfd_siginfo about;
+  if (::read(fd(), &about, sizeof about) != sizeof about) return {};
+  return static_cast<int>(about.ssi_signo);
+}
+
+launcher::session::session(launch_options options, launch_callbacks callbacks)
+    : options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      out_(options_.output_fd),
+      err_(options_.error_fd) {
+  check(options_);
+  program_ = find_program(options_.command.front());
+}
+
+int launcher::session::run() {
+  signal_guard signals;
+  auto secret = make_job_secret();
+  agent_ = make_agent({.address = options_.master_addr,
+                       .port = options_.master_port,
+                       .secret = secret,
+                       .world_size = options_.num_processes,
+                       .join_timeout = options_.join_timeout,
+                       .suspect_after = options_.suspect_after,
+                       .survives_losses = true,
+                       .linger = 0ms},
+                      make_agent_callbacks());
+  auto id = make_job_secret();
+  job_ = {to_hex(std::span(id).first(8)), to_hex(secret), options_.master_addr, agent_->port(),
+          options_.num_processes};
+  workers_.resize(options_.num_processes);
+  for (int rank = 0; rank < options_.num_processes; ++rank) {
+    workers_[rank].rank = rank;
+    start(workers_[rank]);
+  }
+  while (num_alive() > 0) loop_once(signals);
+  return finish();
+}
+
+// --- processes
+
+void launcher::session::start(worker& of) {
+  of.process.emplace(child_spec{program_, options_.command, job_environment(job_, of.rank, of.incarnation)});
+  of.drilled_at.reset();
+  of.kill_cause.clear();
+  add_output(of, of.process->take_output(), false);
+  add_output(of, of.process->take_errors(), true);
+  if (callbacks_.on_started) callbacks_.on_started(of.rank, of.incarnation, of.process->pid());
+}
+
+void launcher::session::add_output(const worker& of, unique_fd source, bool is_errors) {
+  bool is_result = options_.json && of.rank == 0 && !is_errors;
+  auto prefix = is_result ? "" : std::string("[") + std::to_string(of.rank) + "] ";
+  bool to_output = is_result || (!options_.json && !is_errors);
+  splitters_.emplace_back(std::move(source), prefix, to_output ? out_ : err_, open_log(of, is_errors));
+}
+
+unique_fd launcher::session::open_log(const worker& of, bool is_errors) const {
+  if (options_.log_dir.empty()) return {};
+  auto name = std::string("rank-") + std::to_string(of.rank) + "." + std::to_string(of.incarnation) +
+              (is_errors ? ".err" : ".out");
+  auto path = options_.log_dir / name;
+  unique_fd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!made) throw bad_input("cannot write the log file " + path.string() + ". Choose another --log-dir");
+  return made;
+}
+
+int launcher::session::num_alive() const {
+  return static_cast<int>(
+      std::ranges::count_if(workers_, [](const worker& w) { return w.process.has_value(); }));
+}
+
+void launcher::session::signal_all(int number) {
+  for (auto& worker : workers_)
+    if (worker.process) worker.process->signal(number);
+}
+
+void launcher::session::on_child_end(worker& of) {
+  auto status = of.process->reap();
+  if (phase_ != phase::running) {
+    on_failure_while_ending(of, status);
+    of.process.reset();
+  } else if (status.success()) {
+    of.process.reset();
+    agent_->process_exited(of.rank);
+  } else {
+    on_loss(of, status);
+  }
+}
+
+/// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
+/// stop.
+void launcher::session::on_loss(worker& of, const exit_status& status) {
+  auto detected = clock::now();
+  of.process.reset();
+  auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
+  auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
+  if (lost_ranks_.empty()) step_at_loss_ = step_;
+  lost_ranks_.insert(of.rank);
+  if (outcome == loss_outcome::had_left) {
+    if (!exit_code_) exit_code_ = status.shell_code();
+    return say(describe_loss({of.rank, cause}) + " after it had left the job");
+  }
+  if (outcome == loss_outcome::job_failed) return fail(of, cause, status.shell_code());
+  if (status.code == hopeless_exit_code)
+    return fail(of, cause + ", which starting it again would not cure", status.shell_code());
+  if (restarts_ >= options_.max_restarts)
+    return fail(
+        of,
+        cause + ", and no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")",
+        status.shell_code());
+  ++restarts_;
+  ++of.incarnation;
+  start(of);
+}
+
+/// The others are ended too. What went wrong first is what the user wants to know.
+void launcher::session::fail(const worker& of, const std::string& what, int exit_code) {
+  auto line = std::string("rank ") + std::to_string(of.rank) + " failed first: " + what;
+  agent_->fail_job(line);
+  if (!exit_code_) exit_code_ = exit_code;
+  failed_ = true;
+  say(line + ". Ending the job");
+  end_job(phase::terminated, options_.grace);
+}
+
+void launcher::session::on_failure_while_ending(const worker& of, const exit_status& status) {
+  if (status.success() || exit_code_) return;
+  bool ended_by_us = phase_ == phase::terminated || phase_ == phase::killed;
+  if (failed_ && ended_by_us && status.signal) return;
+  exit_code_ = status.shell_code();
+  if (phase_ == phase::interrupted)
+    agent_->fail_job(describe_loss({of.rank, status.describe()}) + " at the user's wish");
+}
+
+void launcher::session::end_job(phase next, std::chrono::milliseconds allowed) {
+  if (next <= phase_) return;
+  phase_ = next;
+  deadline_ = clock::now() + allowed;
+  if (next == phase::terminated) signal_all(SIGTERM);
+  // A stopped process gets the other signals only when it goes on.
+  if (next == phase::terminated) signal_all(SIGCONT);
+  if (next == phase::killed) signal_all(SIGKILL);
+}
+
+void launcher::session::on_deadline() {
+  deadline_.reset();
+  if (phase_ == phase::told) return end_job(phase::terminated, options_.grace);
+  if (phase_ == phase::terminated) {
+    say("some processes did not end on SIGTERM; killing them");
+    end_job(phase::killed, 0ms);
+  }
+}
+
+// --- the loop
+
+int launcher::session::poll_timeout_ms() const {
+  if (!deadline_) return -1;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+void launcher::session::loop_once(signal_guard& signals) {
+  std::vector<pollfd> polled;
+  std::vector<std::function<void()>> actions;
+  auto watch = [&](int fd, short events, std::function<void()> action) {
+    polled.push_back({fd, events, 0});
+    actions.push_back(std::move(action));
+  };
+  for (auto& worker : workers_)
+    if (worker.process) watch(worker.process->pidfd(), POLLIN, [this, &worker] { on_child_end(worker); });
+  watch(wake_.fd(), POLLIN, [this] { run_told(); });
+  watch(signals.fd(), POLLIN, [this, &signals] {
+    if (auto number = signals.next()) on_signal(*number);
+  });
+  for (auto& splitter : splitters_)
+    if (!splitter.sink().full()) watch(splitter.fd(), POLLIN, [&splitter] { splitter.read(); });
+  for (auto* sink : {&out_, &err_})
+    if (sink->wants_write()) watch(sink->fd(), POLLOUT, [sink] { sink->write_some(); });
+  if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0) return;
+  for (std::size_t i = 0; i < polled.size(); ++i)
+    if (polled[i].revents) actions[i]();
+  splitters_.remove_if([](const line_splitter& splitter) { return splitter.at_end(); });
+  if (deadline_ && clock::now() >= *deadline_) on_deadline();
+}
+
+void launcher::session::on_signal(int number) {
+  if (phase_ == phase::interrupted || phase_ == phase::terminated) {
+    say(signal_name(number) + " again: killing all processes");
+    return end_job(phase::killed, 0ms);
+  }
+  say(signal_name(number) + " goes to all processes; waiting for them to end (once more to kill them)");
+  signal_all(number);
+  if (phase_ < phase::interrupted) phase_ = phase::interrupted;
+  deadline_.reset();
+}
+
+int launcher::session::finish() {
+  agent_.reset();
+  run_told();
+  for (auto& splitter : splitters_) splitter.read();
+  for (const auto& drill : options_.drills)
+    say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
+        " was not run: the job ended before");
+  out_.flush(5000);
+  err_.flush(5000);
+  if (failed_ && !exit_code_) return 1;
+  return exit_code_.value_or(0);
+}
+
+void launcher::session::say(const std::string& line) { err_.add("troupe: " + line + "\n"); }
+
+// --- what the agent tells, from its thread
+
+agent_callbacks launcher::session::make_agent_callbacks() {
+  agent_callbacks made;
+  made.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
+    tell([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
+  };
+  made.on_progress = [this](const job_progress& progress) {
+    tell([this, progress] { on_progress(progress); });
+  };
+  made.on_recovered = [this](const recovery_report& report) {
+    tell([this, report] { on_recovered(report); });
+  };
+  made.on_job_failed = [this](const std::string& cause) { tell([this, cause] { on_job_failed(cause); }); };
+  return made;
+}
+
+void launcher::session::tell(std::function<void()> event) {
+  {
+    std::lock_guard lock(mutex_);
+    told_.push_back(std::move(event));
+  }
+  wake_.set();
+}
+
+void launcher::session::run_told() {
+  wake_.clear();
+  std::vector<std::function<void()>> events;
+  {
+    std::lock_guard lock(mutex_);
+    events.swap(told_);
+  }
+  for (auto& event : events) event();
+}
+
+void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::string& cause) {
+  auto& worker = workers_.at(rank);
+  if (!worker.process || worker.incarnation != incarnation || worker.process->has_ended()) return;
+  say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
+      ") is killed: " + cause);
+  worker.kill_cause = cause;
+  worker.process->signal(SIGKILL);
+}
+
+void launcher::session::on_progress(const job_progress& progress) {
+  step_ = progress.step;
+  std::erase_if(options_.drills, [&](const drill& wanted) {
+    bool due = step_ >= wanted.step && workers_[wanted.rank].process && phase_ == phase::running;
+    if (due) run_drill(wanted);
+    return due;
+  });
+  if (callbacks_.on_progress) callbacks_.on_progress(progress);
+}
+
+void launcher::session::run_drill(const drill& wanted) {
+  auto& worker = workers_[wanted.rank];
+  say(std::string("drill: killing rank ") + std::to_string(wanted.rank) + " (pid " +
+      std::to_string(worker.process->pid()) + ") with SIGKILL at step " + std::to_string(step_));
+  worker.drilled_at = clock::now();
+  worker.process->signal(SIGKILL);
+}
+
+void launcher::session::on_recovered(const recovery_report& report) {
+  auto step = report.loss.rank < 0 ? step_ : step_at_loss_;
+  int kept = options_.num_processes - static_cast<int>(lost_ranks_.size());
+  say(recovery_line(report, step, kept));
+  if (options_.json) out_.add(recovery_json(report, step, kept) + "\n");
+  lost_ranks_.clear();
+  if (callbacks_.on_recovered) callbacks_.on_recovered(report);
+}
+
+void launcher::session::on_job_failed(const std::string& cause) {
+  if (phase_ != phase::running) return;
+  failed_ = true;
+  say("the job failed: " + cause);
+  end_job(phase::told, time_to_end_alone);
+}
+
+}  // namespace troupe

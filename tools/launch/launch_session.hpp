@@ -1,0 +1,105 @@
+#pragma once
+#include <signal.h>
+
+#include <list>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "child_process.hpp"
+#include "job_environment.hpp"
+#include "launcher.hpp"
+#include "output_lines.hpp"
+#include "troupe/cluster/agent.hpp"
+
+namespace troupe {
+
+/// Takes SIGINT, SIGTERM and SIGHUP as a readable descriptor, and ignores SIGPIPE, as long as it lives.
+class signal_guard {
+ public:
+  signal_guard();
+  signal_guard(const signal_guard&) = delete;
+  signal_guard& operator=(const signal_guard&) = delete;
+  ~signal_guard();
+  int fd() const { return fd_.get(); }
+  /// The next signal that has arrived.
+  std::optional<int> next();
+
+ private:
+  sigset_t before_;
+  void (*sigpipe_before_)(int);
+  unique_fd fd_;
+};
+
+/// One run of a job: a single poll loop over processes, their output, signals, and what the agent's thread
+/// tells.
+class launcher::session {
+ public:
+  session(launch_options options, launch_callbacks callbacks);
+  int run();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct worker {
+    int rank = 0;
+    std::uint32_t incarnation = 0;
+    std::optional<child_process> process;
+    std::optional<clock::time_point> drilled_at;
+    std::string kill_cause;  ///< why the launcher killed it
+  };
+  /// running; told: the agent has told the members that the job failed, they may end by themselves;
+  /// interrupted: the user's signal was forwarded; terminated: SIGTERM was sent; killed: SIGKILL was sent.
+  enum class phase { running, told, interrupted, terminated, killed };
+
+  void start(worker& of);
+  void add_output(const worker& of, unique_fd source, bool is_errors);
+  unique_fd open_log(const worker& of, bool is_errors) const;
+
+  void loop_once(signal_guard& signals);
+  int poll_timeout_ms() const;
+  void on_signal(int number);
+  void on_child_end(worker& of);
+  void on_loss(worker& of, const exit_status& status);
+  void on_failure_while_ending(const worker& of, const exit_status& status);
+  void on_deadline();
+  void signal_all(int number);
+  void end_job(phase next, std::chrono::milliseconds allowed);
+  void fail(const worker& of, const std::string& what, int exit_code);
+
+  agent_callbacks make_agent_callbacks();
+  void tell(std::function<void()> event);
+  void run_told();
+  void on_kill(int rank, std::uint32_t incarnation, const std::string& cause);
+  void on_progress(const job_progress& progress);
+  void on_recovered(const recovery_report& report);
+  void on_job_failed(const std::string& cause);
+  void run_drill(const drill& wanted);
+
+  int num_alive() const;
+  void say(const std::string& line);
+  int finish();
+
+  launch_options options_;
+  launch_callbacks callbacks_;
+  std::string program_;
+  wake_event wake_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> told_;
+
+  job_identity job_;
+  std::vector<worker> workers_;
+  line_sink out_, err_;
+  std::list<line_splitter> splitters_;
+  std::unique_ptr<agent> agent_;
+
+  phase phase_ = phase::running;
+  std::optional<clock::time_point> deadline_;  ///< of the phase
+  std::optional<int> exit_code_;               ///< of the first failure
+  bool failed_ = false;
+  int restarts_ = 0;
+  std::uint64_t step_ = 0;
+  std::set<int> lost_ranks_;  ///< since the last recovery
+  std::uint64_t step_at_loss_ = 0;
+};
+
+}  // namespace troupe

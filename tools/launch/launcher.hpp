@@ -1,0 +1,73 @@
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+
+namespace troupe {
+
+/// Kills `rank` as soon as `step` steps are done: how a recovery is tried out.
+struct drill {
+  int rank = 0;
+  std::uint64_t step = 0;
+};
+/// From "RANK@STEP". Throws bad_input.
+drill parse_drill(const std::string& text);
+
+struct launch_options {
+  std::vector<std::string> command;  ///< program and arguments
+  int num_processes = 1;
+  /// How many processes may be started again, all ranks together. 0: the first loss ends the job.
+  int max_restarts = 16;
+  std::vector<drill> drills;
+  std::string master_addr = "127.0.0.1";
+  std::uint16_t master_port = 0;  ///< 0: any free one
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
+  /// Between SIGTERM and SIGKILL when a failed job is ended.
+  std::chrono::milliseconds grace = std::chrono::seconds(5);
+  std::filesystem::path
+      log_dir;        ///< empty: none. Otherwise rank-RANK.INCARNATION.out and .err are written there
+  bool json = false;  ///< rank 0's standard output passes as it is, recoveries are JSON lines, all else goes
+                      ///< to errors
+  int output_fd = 1;
+  int error_fd = 2;
+};
+
+/// Called on the thread of run(). Empty functions are not called.
+struct launch_callbacks {
+  std::function<void(int rank, std::uint32_t incarnation, pid_t)> on_started;
+  std::function<void(const job_progress&)> on_progress;
+  std::function<void(const recovery_report&)> on_recovered;
+};
+
+/// Starts the processes of a job on this host, hosts its agent, watches them, starts lost ones again, and
+/// ends them all when the job cannot go on.
+class launcher {
+ public:
+  /// Throws bad_input for options that cannot be used.
+  explicit launcher(launch_options options, launch_callbacks callbacks = {});
+  ~launcher();
+
+  /// Runs the job. Returns 0 if every process ended with 0, else the exit code of the first that failed (128
+  /// + signal), or 1 if the job failed as a whole. Throws bad_input if the program or the port cannot be
+  /// used.
+  ///
+  /// Call it once, on a thread that stays alive: the processes die with it. It takes SIGINT, SIGTERM and
+  /// SIGHUP for itself meanwhile (blocked in the calling thread; block them in other threads before) and
+  /// ignores SIGPIPE.
+  int run();
+
+ private:
+  class session;
+  std::unique_ptr<session> session_;
+};
+
+}  // namespace troupe

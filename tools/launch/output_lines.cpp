@@ -1,0 +1,66 @@
+#include "output_lines.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace troupe {
+namespace {
+
+/// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
+constexpr std::size_t piece_bytes = 4096;
+/// A longer line is cut.
+constexpr std::size_t max_line_bytes = 1 << 16;
+/// One call to read() leaves the loop to others after so much.
+constexpr int max_reads = 16;
+
+}  // namespace
+
+void line_sink::write_some() {
+  auto size = std::min(piece_bytes, pending_.size());
+  auto wrote = ::write(fd_, pending_.data(), size);
+  if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (wrote < 0) broken_ = true;
+  pending_.erase(0, broken_ ? pending_.size() : static_cast<std::size_t>(wrote));
+}
+
+void line_sink::flush(int timeout_ms) {
+  pollfd polled{fd_, POLLOUT, 0};
+  while (wants_write() && ::poll(&polled, 1, timeout_ms) > 0) write_some();
+}
+
+line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log)
+    : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)) {
+  ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);
+}
+
+void line_splitter::read() {
+  std::array<char, 16384> chunk;
+  for (int i = 0; i < max_reads && !at_end_; ++i) {
+    auto got = ::read(source_.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    at_end_ = got <= 0;
+    if (!at_end_) add({chunk.data(), static_cast<std::size_t>(got)});
+  }
+  if (at_end_ && !line_.empty()) add("\n");
+}
+
+/// A carriage return ends a line too: a progress line that is drawn over itself.
+void line_splitter::add(std::string_view bytes) {
+  if (log_ && !at_end_) [[maybe_unused]]
+    auto wrote = ::write(log_.get(), bytes.data(), bytes.size());
+  for (char byte : bytes) {
+    bool ends = byte == '\n' || byte == '\r';
+    if (byte == '\r' && line_.empty()) continue;
+    line_ += byte;
+    if (!ends && line_.size() < max_line_bytes) continue;
+    to_->add(prefix_ + line_ + (ends ? "" : "\n"));
+    line_.clear();
+  }
+}
+
+}  // namespace troupe

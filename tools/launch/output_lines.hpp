@@ -1,0 +1,58 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "troupe/cluster/unique_fd.hpp"
+
+namespace troupe {
+
+/// Writes lines to a descriptor that others share (a terminal, a pipe) without ever waiting for it, so that a
+/// slow reader does not keep the launcher from watching its processes.
+class line_sink {
+ public:
+  /// Does not own `fd`.
+  explicit line_sink(int fd) : fd_(fd) {}
+  line_sink(const line_sink&) = delete;
+  line_sink& operator=(const line_sink&) = delete;
+  ~line_sink() { flush(1000); }
+  int fd() const { return fd_; }
+  void add(std::string_view line) { pending_ += line; }
+  bool wants_write() const { return !pending_.empty(); }
+  /// So much is waiting that no more should be read from the processes.
+  bool full() const { return pending_.size() > (1 << 20); }
+  /// Writes one piece; call it when poll says that `fd` is writable. A reader that is gone loses the rest.
+  void write_some();
+  /// Writes everything, waiting for the reader as long as `timeout_ms` without progress.
+  void flush(int timeout_ms);
+
+ private:
+  int fd_;
+  bool broken_ = false;
+  std::string pending_;
+};
+
+/// Cuts one stream of a process into lines, writes them to a sink with a prefix, and all bytes to a log file.
+class line_splitter {
+ public:
+  /// `source` is read without blocking. Without a `log` nothing is logged.
+  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log);
+  int fd() const { return source_.get(); }
+  bool at_end() const { return at_end_; }
+  line_sink& sink() const { return *to_; }
+  /// Reads what there is; at the end, an unfinished last line is ended.
+  void read();
+
+ private:
+  void add(std::string_view bytes);
+
+  unique_fd source_;
+  std::string prefix_;
+  line_sink* to_;
+  unique_fd log_;
+  std::string line_;
+  bool at_end_ = false;
+};
+
+}  // namespace troupe

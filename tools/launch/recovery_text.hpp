@@ -1,0 +1,19 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "troupe/cluster/membership.hpp"
+
+namespace troupe {
+
+/// One line for people, without a line end: who was lost, of what, and how long until the next step was done.
+/// `step` is how many steps were done when it happened, `num_kept` how many processes ran on.
+std::string recovery_line(const recovery_report& report, std::uint64_t step, int num_kept);
+/// The same as one JSON object:
+/// {"event":"recovered","rank":..,"seconds":..,"cause":..,"step":..,"generation":.., "detect":.., ...
+/// "replay":..}, times in seconds.
+std::string recovery_json(const recovery_report& report, std::uint64_t step, int num_kept);
+/// "rank 2 was killed by SIGKILL", "rank 2 ended with exit code 3", "an actor failed (cause)"
+std::string describe_loss(const member_loss& loss);
+
+}  // namespace troupe
