@@ -9,6 +9,10 @@ namespace troupe {
 namespace {
 
 constexpr unsigned tensor_message = 1;
+/// UCX reads another process's memory in segments, one in each progress call. They are much larger than this.
+constexpr std::size_t smallest_segment_bytes = 4096;
+/// Far more than the cleanup after failed reads takes.
+constexpr std::size_t cleanup_calls = 1000;
 
 }  // namespace
 
@@ -22,9 +26,23 @@ data_plane::~data_plane() {
 }
 
 transfer_list data_plane::stop() {
-  stopping_ = true;
+  phase_ = phase::finishing_reads;
+  finish_reads();
+  phase_ = phase::destroying;
   worker_.reset();
   return std::move(in_flight_);
+}
+
+/// UCX 1.13 aborts the process if a worker is destroyed in the middle of reading another process's memory. Such a
+/// read goes on whatever the other process does (if that is dead the read fails, which takes UCX a few calls to
+/// clean up after), and no new ones are begun, so a known number of calls ends them all. A worker that can be
+/// armed has none. Fetches that need the other side's help just stay in flight.
+void data_plane::finish_reads() {
+  std::size_t calls = cleanup_calls;
+  for (const auto& transfer : in_flight_)
+    if (transfer.head.empty()) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
+  for (; calls > 0; --calls)
+    if (!worker_->progress() && worker_->arm()) return;
 }
 
 void data_plane::connect(const std::map<int, node_address>& peers) {
@@ -63,7 +81,7 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
 void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
   auto& transfer = *static_cast<tensor_transfer*>(user_data);
   auto& plane = *transfer.plane;
-  if (plane.stopping_) return;
+  if (plane.phase_ == phase::destroying) return;
   ucp_request_free(request);
   if (status != UCS_OK) plane.fail(transfer.peer, "a tensor could not be sent", status);
   plane.in_flight_.erase(transfer.self);
@@ -72,7 +90,7 @@ void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
 ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                   std::size_t body_bytes, const ucp_am_recv_param_t* param) {
   auto& plane = *static_cast<data_plane*>(self);
-  if (plane.stopping_) return UCS_OK;
+  if (plane.phase_ != phase::running) return UCS_OK;
   try {
     plane.receive({static_cast<const std::byte*>(head), head_bytes}, body, body_bytes,
                   (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0);
@@ -127,7 +145,7 @@ void data_plane::fetch(int from_rank, tensor_header header, tensor value, void* 
 
 void data_plane::on_fetched(void* request, ucs_status_t status, std::size_t, void* user_data) {
   auto& transfer = *static_cast<tensor_transfer*>(user_data);
-  if (transfer.plane->stopping_) return;
+  if (transfer.plane->phase_ == phase::destroying) return;
   ucp_request_free(request);
   transfer.plane->finish_fetch(transfer, status);
 }

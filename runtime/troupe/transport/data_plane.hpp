@@ -20,7 +20,7 @@ struct tensor_transfer {
   int peer = 0;
   tensor_header header;
   tensor value;
-  std::vector<std::byte> head;  ///< of a tensor that is sent
+  std::vector<std::byte> head;  ///< of a tensor that is sent; empty for one that is fetched
   std::list<tensor_transfer>::iterator self;
 };
 using transfer_list = std::list<tensor_transfer>;
@@ -64,13 +64,15 @@ class data_plane {
   std::optional<std::pair<int, tensor_header>> open(std::span<const std::byte> head, std::size_t body_bytes);
   void fetch(int from_rank, tensor_header header, tensor value, void* descriptor);
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
+  void finish_reads();
   tensor_transfer& start(int peer, tensor_header header, tensor value);
   void fail(int rank, const std::string& action, ucs_status_t status);
 
   plane_settings& settings_;
   std::uint64_t generation_;
   std::unique_ptr<ucx_worker> worker_;
-  bool stopping_ = false;
+  enum class phase { running, finishing_reads, destroying };
+  phase phase_ = phase::running;
   std::map<int, peer> peers_;
   transfer_list in_flight_;
   std::vector<tensor_arrival> arrivals_;

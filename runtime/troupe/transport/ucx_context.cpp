@@ -26,8 +26,8 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"RNDV_SCHEME", "get_zcopy"},
       // Above this an eager message would be cut into segments and copied twice.
       {"RNDV_THRESH", "8k"},
-      // A host that does not answer must not block connect().
-      {"TCP_CONN_NB", "y"},
+      // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
+      {"CONN_NB", "y"},
   }};
   for (const auto& [name, value] : settings)
     check_ucx(ucp_config_modify(config.get(), name, value.c_str()), "set UCX_" + std::string(name) + "=" + value);

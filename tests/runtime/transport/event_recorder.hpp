@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -30,14 +31,20 @@ class event_recorder final : public transport_events {
     std::string cause;
   };
 
-  /// Called for every tensor before it is kept, on the delivering thread; true keeps it from being kept.
-  std::function<bool(int from, const tensor_tag& tag, const tensor& value)> intercept;
+  using interceptor = std::function<bool(int from, const tensor_tag& tag, const tensor& value)>;
+
+  /// Called for every tensor from now on, on the delivering thread; it is kept only if that returns false.
+  void intercept(interceptor callback) {
+    std::lock_guard lock(mutex_);
+    intercept_ = std::make_shared<const interceptor>(std::move(callback));
+  }
 
   void on_control(int from, std::uint64_t generation, std::span<const std::byte> body) override {
     record(controls_, {from, generation, {body.begin(), body.end()}});
   }
   void on_tensor(int from, const tensor_tag& tag, tensor value) override {
-    if (intercept && intercept(from, tag, value)) return;
+    auto callback = current_interceptor();
+    if (callback && (*callback)(from, tag, value)) return;
     record(tensors_, {from, tag, std::move(value)});
   }
   void on_peer_error(int rank, const std::string& cause) override { record(errors_, {rank, cause}); }
@@ -67,6 +74,10 @@ class event_recorder final : public transport_events {
   }
 
  private:
+  std::shared_ptr<const interceptor> current_interceptor() {
+    std::lock_guard lock(mutex_);
+    return intercept_;
+  }
   template <class Event>
   void record(std::vector<Event>& list, Event event) {
     std::lock_guard lock(mutex_);
@@ -89,6 +100,7 @@ class event_recorder final : public transport_events {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::shared_ptr<const interceptor> intercept_;
   std::vector<control> controls_;
   std::vector<arrived_tensor> tensors_;
   std::vector<peer_error> errors_;

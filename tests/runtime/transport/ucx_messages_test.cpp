@@ -164,10 +164,10 @@ TEST_CASE("a receiver may answer from inside the delivery, and several threads m
     ucx_node node(self);
     constexpr std::uint64_t rounds = 300;
     constexpr int threads = 4;
-    node.events.intercept = [&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+    node.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
       if (tag.step + 1 < rounds) node.link().send_tensor(from, {1, tag.step + 1, tag.call}, value);
       return tag.step + 1 < rounds;
-    };
+    });
     node.join_all();
     self.barrier(1);
     std::vector<std::jthread> senders;
