@@ -5,8 +5,10 @@
 #include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/atom.hpp>
 #include <caf/send.hpp>
 #include <limits>
+#include <mutex>
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/cluster/agent.hpp"
@@ -30,7 +32,7 @@ std::string host_name() {
 caf::actor_system_config& configure(caf::actor_system_config& config) {
   // Few cores, and devices have threads of their own: two workers, which share one queue, are enough.
   config.set("scheduler.max-threads", std::size_t{2});
-  config.set("scheduler.policy", std::string("sharing"));
+  config.set("scheduler.policy", caf::atom("sharing"));
   return config;
 }
 
@@ -41,8 +43,11 @@ class event_router : public transport_events, public membership_events {
   stage_directory directory;
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  void attach(caf::actor supervisor) { supervisor_ = std::move(supervisor); }
-  void detach() { supervisor_ = {}; }
+  /// Who hears of events from now on; nobody if invalid.
+  void attach(caf::actor supervisor) {
+    std::lock_guard lock(mutex_);
+    supervisor_ = std::move(supervisor);
+  }
 
   void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override { gate.deliver(generation, body); }
   void on_tensor(int, const tensor_tag& tag, tensor value) override { directory.deliver(tag, std::move(value)); }
@@ -62,8 +67,10 @@ class event_router : public transport_events, public membership_events {
  private:
   template <class Message>
   void tell(Message message) {
+    std::lock_guard lock(mutex_);
     if (supervisor_) caf::anon_send(supervisor_, std::move(message));
   }
+  std::mutex mutex_;
   caf::actor supervisor_;
 };
 
@@ -80,18 +87,17 @@ class real_node : public node {
     faults_ = fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
     connect();
     spawn_supervisor();
-    join();
+    try {
+      join();
+    } catch (...) {
+      stop_actors();
+      throw;
+    }
   }
 
   ~real_node() override {
-    router_.fenced->store(std::numeric_limits<std::uint64_t>::max());
     members_->leave();
-    caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
-    supervisor_ = {};
-    router_.detach();
-    router_.gate.close();
-    router_.directory.close();
-    system_.await_all_actors_done();
+    stop_actors();
   }
 
   int rank() const override { return rank_; }
@@ -190,6 +196,16 @@ class real_node : public node {
     made.log = options_.log;
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
     router_.attach(supervisor_);
+  }
+
+  void stop_actors() {
+    router_.fenced->store(std::numeric_limits<std::uint64_t>::max());
+    router_.attach({});
+    router_.gate.close();
+    router_.directory.close();
+    caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
+    supervisor_ = {};
+    system_.await_all_actors_done();
   }
 
   void join() {

@@ -27,7 +27,7 @@ const job_field fields[] = {
     {"seed", &o::seed, "of weights and of the order of the samples"},
     {"learning_rate", &o::learning_rate, "step size of the optimizer"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},
-    {"snapshot_every", &o::snapshot_every, "steps between snapshots in memory"},
+    {"snapshot_every", &o::snapshot_every, "steps between state copies in memory; 0: as many as keep copying below 2 % of the time"},
     {"snapshot_interval", &o::snapshot_interval, "least time between snapshots on disk"},
     {"disk_every", &o::disk_every, "steps between snapshots on disk; 0: by time"},
     {"resume", &o::resume, "start from the newest valid snapshot in the snapshot folder"},

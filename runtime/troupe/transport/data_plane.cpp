@@ -45,7 +45,8 @@ void data_plane::finish_reads() {
     if (!worker_->progress() && worker_->arm()) return;
 }
 
-void data_plane::connect(const std::map<int, node_address>& peers) {
+void data_plane::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
+  generation_ = generation;
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto params = endpoint_params(address.data);

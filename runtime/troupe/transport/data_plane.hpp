@@ -38,7 +38,7 @@ class data_plane {
 
   ucx_worker& worker() { return *worker_; }
   /// A peer that cannot be connected (it may just have died) becomes a failure.
-  void connect(const std::map<int, node_address>& peers);
+  void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection: dropped.
   bool send(int to_rank, tensor_header header, tensor value);
 

@@ -14,17 +14,18 @@ class generation_gate {
   std::uint64_t current() const { return state_ >> 1; }
   bool is_open() const { return (state_ & 1) != 0; }
 
-  /// Throws std::invalid_argument unless the generation rises.
+  /// Throws std::invalid_argument unless the generation rises; the first may be 0.
   void begin(std::uint64_t generation) {
-    if (generation <= current())
+    if (generation < current() || (generation == current() && generation != 0))
       throw_invalid("transport::begin_generation", "a generation above " + std::to_string(current()),
                     std::to_string(generation));
     state_ = generation << 1;
   }
-  /// Throws std::invalid_argument unless `generation` was begun last.
+  /// A node that joins begins before it knows the generation it will join in: `generation` may be later.
+  /// Throws std::invalid_argument if it is earlier than what was begun last.
   void open(std::uint64_t generation) {
-    if (generation != current())
-      throw_invalid("transport::connect", "the generation begun last, " + std::to_string(current()),
+    if (generation < current())
+      throw_invalid("transport::connect", "the generation begun last, " + std::to_string(current()) + ", or a later one",
                     std::to_string(generation));
     state_ = (generation << 1) | 1;
   }

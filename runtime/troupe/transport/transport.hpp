@@ -60,6 +60,7 @@ struct transport_statistics {
 /// one generation. The life of a generation g > 0:
 ///   1. begin_generation(g): stops the data plane of the generation before; sends to it become no-ops,
 ///      the tensors in flight stay alive. Returns this node's address, its data part new.
+///      A node that joins does not know g yet and says 0.
 ///   2. connect(g, peers): every member has done 1. Tensors that were in flight are released, sends work.
 /// A tensor may arrive as soon as its sender has done 2; it is delivered with its generation in the tag.
 class transport {

@@ -113,7 +113,7 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
   {
     std::lock_guard lock(data_mutex_);
     gate_.open(generation);
-    data_.value().connect(peers);
+    data_.value().connect(generation, peers);
     released.swap(retired_);
   }
   wakeup_.wake();
