@@ -59,7 +59,6 @@ void check_layout(const job_options& options) {
 }
 
 void check_snapshots(const job_options& options) {
-  if (options.snapshot_every == 0) throw bad_input("--snapshot-every must be at least 1, got 0");
   if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
   if (!options.snapshot_dir.empty()) return;
   if (options.resume)
