@@ -95,14 +95,6 @@ std::vector<std::byte> make_job_secret() {
   return made;
 }
 
-std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text(bytes.size() * 2 + 1, '\0');
-  ::sodium_bin2hex(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                   bytes.size());
-  text.pop_back();
-  return text;
-}
-
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
   std::vector<std::byte> made(hex.size() / 2);
   std::size_t size = 0;

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "troupe/wire/hex.hpp"
+
 namespace troupe {
 
 /// 32 random bytes that everyone in a job knows and nobody else.
 std::vector<std::byte> make_job_secret();
-std::string to_hex(std::span<const std::byte> bytes);
 /// Throws bad_input unless `hex` is an even number of hexadecimal digits, at least 32 of them. The message
 /// does not show them.
 std::vector<std::byte> parse_job_secret(const std::string& hex);

@@ -15,12 +15,4 @@ checksum checksum_of(std::span<const std::byte> bytes) {
   return result;
 }
 
-std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text(bytes.size() * 2 + 1, '\0');
-  ::sodium_bin2hex(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                   bytes.size());
-  text.pop_back();
-  return text;
-}
-
 }  // namespace troupe

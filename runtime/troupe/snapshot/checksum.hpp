@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "troupe/wire/hex.hpp"
+
 namespace troupe {
 
 constexpr std::size_t checksum_bytes = 32;
@@ -12,7 +14,5 @@ using checksum = std::array<std::byte, checksum_bytes>;
 /// BLAKE2b-256 (RFC 7693) of `bytes`. Finds damage; it has no key, so it proves nothing about who made them.
 checksum checksum_of(std::span<const std::byte> bytes);
 
-/// Lower-case hexadecimal digits, two a byte.
-std::string to_hex(std::span<const std::byte> bytes);
 
 }  // namespace troupe
