@@ -19,8 +19,9 @@ finding locked_memory(std::uint64_t limit_bytes, bool has_infiniband);
 
 /// Whether a process can reach another one over the loopback interface, and the transports that UCX sees.
 findings examine_network();
-/// UCX's resources, each "transport/device", judged.
-findings transports(const std::vector<std::string>& resources);
+/// UCX's resources, each "transport/device", judged. `interfaces` is where the system lists its networks.
+findings transports(const std::vector<std::string>& resources,
+                    const std::filesystem::path& interfaces = "/sys/class/net");
 
 /// Graphics processors: `driver` is where NVIDIA's driver shows itself, `devices` where the PCI bus lists
 /// what is plugged in.

@@ -8,6 +8,7 @@
 
 #include "examine.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 namespace troupe::doctor {
 namespace {
@@ -88,6 +89,15 @@ std::vector<std::string> ucx_resources() {
   return resources;
 }
 
+finding no_loopback(const std::filesystem::path& interfaces) {
+  finding found{"network", "UCX over loopback", verdict::missing, "UCX sees no tcp on lo",
+                "ip link set lo up"};
+  if (std::filesystem::exists(interfaces / "lo")) return found;
+  found.value += ", because " + interfaces.string() + " does not list it";
+  found.remedy = "mount -t sysfs sysfs /sys";
+  return found;
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -96,7 +106,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-findings transports(const std::vector<std::string>& resources) {
+findings transports(const std::vector<std::string>& resources, const std::filesystem::path& interfaces) {
   auto has = [&](std::string_view start) {
     return std::ranges::any_of(resources,
                                [start](const std::string& resource) { return resource.starts_with(start); });
@@ -104,9 +114,7 @@ findings transports(const std::vector<std::string>& resources) {
   findings found;
   found.push_back(
       {"network", "UCX transports", verdict::ok, resources.empty() ? "none" : joined(resources), ""});
-  if (!has("tcp/lo"))
-    found.push_back(
-        {"network", "UCX over loopback", verdict::missing, "UCX sees no tcp on lo", "ip link set lo up"});
+  if (!has("tcp/lo")) found.push_back(no_loopback(interfaces));
   if (!has("posix/") && !has("sysv/"))
     found.push_back({"network", "UCX shared memory", verdict::warning,
                      "UCX sees none; tensors travel over TCP", "apt-get install --reinstall libucx0"});
@@ -114,6 +122,7 @@ findings transports(const std::vector<std::string>& resources) {
 }
 
 findings examine_network() {
+  tame_ucx_library();
   findings found{loopback()};
   std::ranges::move(transports(ucx_resources()), std::back_inserter(found));
   return found;

@@ -34,8 +34,8 @@ struct job_options {
   double learning_rate = 1e-3;
   /// Empty: snapshots in memory only.
   std::filesystem::path snapshot_dir;
-  /// Steps between state copies in memory; 0: as many as keep copying below 2 % of the time. Fewer steps: less to
-  /// compute again after a failure.
+  /// Steps between state copies in memory; 0: as many as keep copying below 2 % of the time. Fewer steps:
+  /// less to compute again after a failure.
   std::uint64_t snapshot_every = 0;
   /// Least time between snapshots on disk.
   std::chrono::milliseconds snapshot_interval = std::chrono::seconds(5);

@@ -94,6 +94,12 @@ std::string job_id_of(const environment_reader& read, const launch_environment& 
   return who.master_addr + ":" + std::to_string(who.master_port);
 }
 
+std::string runtime_folder_of(const environment_reader& read) {
+  for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"})
+    if (auto given = text_of(read, name)) return *given;
+  return launch_environment().runtime_folder;
+}
+
 }  // namespace
 
 std::optional<launch_environment> read_launch_environment(const environment_reader& read) {
@@ -110,19 +116,8 @@ std::optional<launch_environment> read_launch_environment(const environment_read
   who.launched_by_troupe = number_of(read, "TROUPE_AGENT", 0, 1).value_or(0) == 1;
   who.source = who.launched_by_troupe ? "troupe launch" : names->source;
   who.job_id = job_id_of(read, who);
+  who.runtime_folder = runtime_folder_of(read);
   return who;
-}
-
-std::vector<std::pair<std::string, std::string>> launch_variables(const launch_environment& who) {
-  return {{"RANK", std::to_string(who.rank)},
-          {"WORLD_SIZE", std::to_string(who.world_size)},
-          {"LOCAL_RANK", std::to_string(who.local_rank)},
-          {"MASTER_ADDR", who.master_addr},
-          {"MASTER_PORT", std::to_string(who.master_port)},
-          {"TROUPE_JOB_ID", who.job_id},
-          {"TROUPE_JOB_SECRET", who.secret_hex},
-          {"TROUPE_INCARNATION", std::to_string(who.incarnation)},
-          {"TROUPE_AGENT", who.launched_by_troupe ? "1" : "0"}};
 }
 
 }  // namespace troupe

@@ -3,8 +3,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace troupe {
 
@@ -12,17 +10,22 @@ namespace troupe {
 struct launch_environment {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;  ///< `rank` where the launcher does not say
+  /// `rank` where the launcher does not say.
+  int local_rank = 0;
   std::string master_addr = "127.0.0.1";
   std::uint16_t master_port = 29500;
-  std::string job_id;      ///< equal in all processes of the job; "host:port" of the master where not given
-  std::string secret_hex;  ///< TROUPE_JOB_SECRET; empty: see cluster/job_secret
-  std::uint32_t incarnation = 0;  ///< TROUPE_INCARNATION: how often the launcher has respawned this rank
-  bool launched_by_troupe =
-      false;           ///< an agent listens at master_addr:master_port; otherwise rank 0 is the agent
+  /// Equal in all processes of the job; "host:port" of the master where not given.
+  std::string job_id;
+  /// TROUPE_JOB_SECRET; empty: see cluster/job_secret.
+  std::string secret_hex;
+  /// TROUPE_INCARNATION: how often the launcher has respawned this rank.
+  std::uint32_t incarnation = 0;
+  /// TROUPE_AGENT=1: an agent listens at master_addr:master_port; otherwise rank 0 is the agent.
+  bool launched_by_troupe = false;
   /// Where files of this user and this boot belong: XDG_RUNTIME_DIR, or the temp folder.
   std::string runtime_folder = "/tmp";
-  std::string source;  ///< "troupe launch", "RANK/WORLD_SIZE", "Open MPI", "Slurm"
+  /// "troupe launch", "RANK/WORLD_SIZE", "Open MPI", "Slurm"
+  std::string source;
 };
 
 using environment_reader = std::function<std::optional<std::string>(const std::string& name)>;
@@ -35,9 +38,5 @@ environment_reader process_environment();
 /// them. An empty variable counts as not set. Throws bad_input for half of a set (RANK without WORLD_SIZE),
 /// for text that is no number, for ranks out of range, and for a job on several hosts without MASTER_ADDR.
 std::optional<launch_environment> read_launch_environment(const environment_reader& read);
-
-/// The variables a launcher sets for a process, name and value: read_launch_environment gives `who` back from
-/// them.
-std::vector<std::pair<std::string, std::string>> launch_variables(const launch_environment& who);
 
 }  // namespace troupe

@@ -123,22 +123,22 @@ TEST_CASE("a job on several hosts needs MASTER_ADDR") {
   CHECK(read(slurm)->master_addr == "node1");
 }
 
-TEST_CASE("what a launcher sets is what a process reads") {
-  troupe::launch_environment who;
-  who.rank = 2;
-  who.world_size = 4;
-  who.local_rank = 2;
-  who.master_port = 31000;
-  who.job_id = "demo";
-  who.secret_hex = "00ff";
-  who.incarnation = 3;
-  who.launched_by_troupe = true;
-  variables set;
-  for (auto& [name, value] : troupe::launch_variables(who)) set[name] = value;
-  auto seen = read(set);
-  REQUIRE(seen);
-  CHECK(seen->source == "troupe launch");
-  CHECK(troupe::launch_variables(*seen) == troupe::launch_variables(who));
+TEST_CASE("a process that troupe launch started says so") {
+  variables set{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TROUPE_AGENT", "1"}, {"TROUPE_JOB_ID", "demo"}};
+  CHECK(read(set)->launched_by_troupe);
+  CHECK(read(set)->source == "troupe launch");
+  CHECK(read(set)->job_id == "demo");
+  set["TROUPE_AGENT"] = "maybe";
+  CHECK_THROWS_WITH(read(set), ContainsSubstring("TROUPE_AGENT"));
+}
+
+TEST_CASE("files of a user and a boot go to the runtime folder, else to the temp folder") {
+  variables set{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  CHECK(read(set)->runtime_folder == "/tmp");
+  set["TMPDIR"] = "/scratch";
+  CHECK(read(set)->runtime_folder == "/scratch");
+  set["XDG_RUNTIME_DIR"] = "/run/user/7";
+  CHECK(read(set)->runtime_folder == "/run/user/7");
 }
 
 TEST_CASE("the process environment is read by name") {

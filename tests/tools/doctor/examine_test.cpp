@@ -73,7 +73,16 @@ TEST_CASE("UCX without tcp on the loopback cannot run the demo") {
   auto none = transports({});
   CHECK(find(none, "UCX over loopback")->status == verdict::missing);
   CHECK(find(none, "UCX shared memory")->status == verdict::warning);
-  CHECK(find(transports({"tcp/eth0", "sysv/memory"}), "UCX over loopback")->status == verdict::missing);
+  auto other = transports({"tcp/eth0", "sysv/memory"});
+  CHECK(find(other, "UCX over loopback")->status == verdict::missing);
+  CHECK(find(other, "UCX over loopback")->remedy == "ip link set lo up");
+}
+
+TEST_CASE("a loopback that the system does not list asks for /sys") {
+  troupe::testing::temp_folder folder;
+  auto unlisted = transports({"posix/memory"}, folder.path());
+  CHECK_THAT(find(unlisted, "UCX over loopback")->value, ContainsSubstring(folder.path().string()));
+  CHECK(find(unlisted, "UCX over loopback")->remedy == "mount -t sysfs sysfs /sys");
 }
 
 TEST_CASE("a machine that runs these tests has a loopback that UCX sees") {
