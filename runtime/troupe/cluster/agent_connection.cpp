@@ -26,13 +26,13 @@ void agent_connection::finish() {
 }
 
 std::vector<agent_wire::client_message> agent_connection::read() {
-  if (closed_ || finishing_) return {};
+  if (!wants_read()) return {};
   // A stranger's next bytes are not even read before its proof is checked.
   auto limit = authenticated() ? sealed_channel::max_body_bytes : reply_bytes - in_.size();
   auto state = read_available(fd(), in_, limit);
   if (!authenticated()) read_reply();
   auto messages = authenticated() ? read_frames() : std::vector<agent_wire::client_message>();
-  if (state == io_result::closed) closed_ = true;
+  if (state == io_result::closed) peer_closed_ = true;
   return messages;
 }
 

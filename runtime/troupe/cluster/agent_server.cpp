@@ -192,7 +192,7 @@ void agent_server::drop_connections_of(int rank) {
 
 void agent_server::on_message(agent_connection& from, const agent_wire::client_message& message) {
   using namespace agent_wire;
-  if (from.closed()) return;
+  if (!from.listens()) return;
   if (!from.speaker) {
     if (auto* first = std::get_if<hello>(&message)) return on_hello(from, *first);
     return from.close();
