@@ -53,6 +53,7 @@ class agent_connection {
   bool finishing_ = false;
   bool closed_ = false;
   bool peer_closed_ = false;
+  bool unwritable_ = false;
 };
 
 }  // namespace troupe

@@ -172,9 +172,10 @@ void agent_server::sweep() {
       ++it;
       continue;
     }
-    auto lost = is_member(*it) ? std::optional<int>(it->speaker->rank) : std::nullopt;
+    auto speaker = it->speaker.value_or(agent_wire::hello{});
+    bool lost = is_member(*it);
     it = connections_.erase(it);
-    if (lost) perform(state_.connection_lost(*lost, now));
+    if (lost) perform(state_.connection_lost(speaker.rank, now));
   }
 }
 
