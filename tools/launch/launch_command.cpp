@@ -58,8 +58,7 @@ void add_launch_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--drill", arguments->drills,
                    "Kill a rank when so many steps are done: RANK@STEP; repeatable")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command->add_option("--master-addr", options.master_addr, "Address the job's agent listens on")
       ->capture_default_str();
   command->add_option("--master-port", options.master_port, "Its port; 0: any free one")

@@ -26,13 +26,13 @@ void agent_connection::finish() {
 }
 
 std::vector<agent_wire::client_message> agent_connection::read() {
-  if (closed_ || finishing_) return {};
+  if (!wants_read()) return {};
   // A stranger's next bytes are not even read before its proof is checked.
   auto limit = authenticated() ? sealed_channel::max_body_bytes : reply_bytes - in_.size();
   auto state = read_available(fd(), in_, limit);
   if (!authenticated()) read_reply();
   auto messages = authenticated() ? read_frames() : std::vector<agent_wire::client_message>();
-  if (state == io_result::closed) closed_ = true;
+  if (state == io_result::closed) peer_closed_ = true;
   return messages;
 }
 
@@ -67,15 +67,17 @@ std::vector<agent_wire::client_message> agent_connection::read_frames() {
 }
 
 void agent_connection::send(const agent_wire::agent_message& message) {
-  if (closed_ || finishing_ || !channel_) return;
+  if (closed() || finishing_ || unwritable_ || !channel_) return;
   channel_->seal(encode(message), out_);
   write();
 }
 
 void agent_connection::write() {
   if (closed_) return;
-  bool broken = write_available(fd(), out_) == io_result::closed || out_.size() > max_unsent_bytes;
-  if (broken || (finishing_ && out_.empty())) closed_ = true;
+  // What a peer said before it went away is still to be read.
+  if (write_available(fd(), out_) == io_result::closed) unwritable_ = true;
+  if (unwritable_) out_.clear();
+  if (out_.size() > max_unsent_bytes || (finishing_ && out_.empty())) closed_ = true;
 }
 
 }  // namespace troupe

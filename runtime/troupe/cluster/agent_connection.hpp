@@ -23,9 +23,11 @@ class agent_connection {
   bool authenticated() const { return channel_.has_value(); }
   time_point opened() const { return opened_; }
   /// Of no use any more: everything that was read is dealt with, everything written is lost.
-  bool closed() const { return closed_; }
-  bool wants_read() const { return !closed_ && !finishing_; }
-  bool wants_write() const { return !closed_ && !out_.empty(); }
+  bool closed() const { return closed_ || peer_closed_; }
+  /// The agent has not given it up; what the peer said before it closed still counts.
+  bool listens() const { return !closed_ && !finishing_; }
+  bool wants_read() const { return listens() && !peer_closed_; }
+  bool wants_write() const { return !closed() && !out_.empty(); }
   /// Nothing more is read, and the connection closes once everything is written.
   void finish();
   void close() { closed_ = true; }
@@ -50,6 +52,8 @@ class agent_connection {
   std::vector<std::byte> in_, out_;
   bool finishing_ = false;
   bool closed_ = false;
+  bool peer_closed_ = false;
+  bool unwritable_ = false;
 };
 
 }  // namespace troupe

@@ -172,9 +172,10 @@ void agent_server::sweep() {
       ++it;
       continue;
     }
-    auto lost = is_member(*it) ? std::optional<int>(it->speaker->rank) : std::nullopt;
+    auto speaker = it->speaker.value_or(agent_wire::hello{});
+    bool lost = is_member(*it);
     it = connections_.erase(it);
-    if (lost) perform(state_.connection_lost(*lost, now));
+    if (lost) perform(state_.connection_lost(speaker.rank, now));
   }
 }
 
@@ -192,7 +193,7 @@ void agent_server::drop_connections_of(int rank) {
 
 void agent_server::on_message(agent_connection& from, const agent_wire::client_message& message) {
   using namespace agent_wire;
-  if (from.closed()) return;
+  if (!from.listens()) return;
   if (!from.speaker) {
     if (auto* first = std::get_if<hello>(&message)) return on_hello(from, *first);
     return from.close();

@@ -1,0 +1,145 @@
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <list>
+#include <random>
+
+#include "live_agent.hpp"
+#include "troupe/cluster/handshake.hpp"
+#include "troupe/cluster/sealed_channel.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+agent_options job_of_one() {
+  agent_options options;
+  options.suspect_after = 20s;
+  return options;
+}
+
+unique_fd connect_to(const live_agent& job) {
+  int error = 0;
+  auto made = try_connect("127.0.0.1", job.made->port(), 10s, error);
+  REQUIRE(made);
+  return made;
+}
+
+void send_all(const unique_fd& to, bytes what) {
+  while (!what.empty() && write_available(to.get(), what) == io_result::open)
+    wait_for(to.get(), POLLOUT, 10s);
+}
+
+/// Everything the agent says until it closes the connection.
+bytes read_to_end(const unique_fd& from) {
+  bytes all;
+  while (wait_for(from.get(), POLLIN, 60s))
+    if (read_available(from.get(), all, 65536) == io_result::closed) return all;
+  throw std::runtime_error("the agent did not close the connection");
+}
+
+bytes read_exactly(const unique_fd& from, std::size_t size) {
+  bytes all;
+  while (all.size() < size && wait_for(from.get(), POLLIN, 60s))
+    read_available(from.get(), all, size - all.size());
+  return all;
+}
+
+void check_goes_on(const live_agent& job) {
+  test_member member(job.client(0));
+  member.join();
+  CHECK(member.views.next().members.size() == 1);
+}
+
+bytes random_bytes(std::mt19937& random, std::size_t size) {
+  bytes made(size);
+  for (auto& byte : made) byte = std::byte(random());
+  return made;
+}
+
+/// A client that knows the secret, up to the point where frames begin.
+struct authenticated_line {
+  unique_fd socket;
+  sealed_channel channel;
+};
+
+authenticated_line shake_hands(const live_agent& job) {
+  auto socket = connect_to(job);
+  auto greeting = read_exactly(socket, greeting_bytes);
+  handshake_nonce theirs, mine = make_nonce();
+  std::copy_n(greeting.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
+  handshake proofs(job.options.secret, theirs, mine);
+  auto proof = proofs.proof_of(handshake_role::client);
+  bytes reply(mine.begin(), mine.end());
+  reply.insert(reply.end(), proof.begin(), proof.end());
+  send_all(socket, reply);
+  CHECK(read_exactly(socket, verdict_bytes).at(0) == verdict_accepted);
+  return {std::move(socket),
+          sealed_channel(proofs.key_of(handshake_role::client), proofs.key_of(handshake_role::agent))};
+}
+
+}  // namespace
+
+TEST_CASE("garbage of every length costs its sender the connection and nothing else") {
+  live_agent job(job_of_one());
+  std::mt19937 random(20);
+  for (int i = 0; i < 200; ++i) {
+    auto stranger = connect_to(job);
+    auto size = random() % 300;
+    send_all(stranger, random_bytes(random, size));
+    if (size < reply_bytes) continue;  // it waits for more
+    auto said = read_to_end(stranger);
+    // Unless the rest of the garbage cut the answer off, it is a greeting and a refusal.
+    if (said.size() == greeting_bytes + verdict_bytes) CHECK(said.at(greeting_bytes) == verdict_refused);
+  }
+  check_goes_on(job);
+}
+
+TEST_CASE("strangers that say nothing do not keep members out") {
+  live_agent job(job_of_one());
+  std::list<unique_fd> idle;
+  for (int i = 0; i < 300; ++i) idle.push_back(connect_to(job));
+  check_goes_on(job);
+  // The first ones had to make room.
+  CHECK(read_to_end(idle.front()).size() == greeting_bytes);
+}
+
+TEST_CASE("a recorded proof is of no use on another connection") {
+  live_agent job(job_of_one());
+  auto first = connect_to(job);
+  auto greeting = read_exactly(first, greeting_bytes);
+  handshake_nonce theirs, mine = make_nonce();
+  std::copy_n(greeting.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
+  auto proof = handshake(job.options.secret, theirs, mine).proof_of(handshake_role::client);
+  bytes reply(mine.begin(), mine.end());
+  reply.insert(reply.end(), proof.begin(), proof.end());
+  auto second = connect_to(job);
+  send_all(second, reply);
+  CHECK(read_to_end(second).at(greeting_bytes) == verdict_refused);
+}
+
+TEST_CASE("bad frames and messages after a good handshake cost the connection only") {
+  live_agent job(job_of_one());
+  std::mt19937 random(4);
+  for (int i = 0; i < 60; ++i) {
+    auto line = shake_hands(job);
+    if (i % 3 == 0) {
+      auto huge = random_bytes(random, 64);
+      huge[3] = std::byte{0xff};
+      send_all(line.socket, huge);
+    } else {
+      bytes out;
+      line.channel.seal(random_bytes(random, random() % 100), out);
+      if (i % 3 == 1) out[10] ^= std::byte{1};
+      send_all(line.socket, out);
+    }
+    read_to_end(line.socket);
+  }
+  check_goes_on(job);
+}

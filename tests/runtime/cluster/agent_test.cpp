@@ -1,0 +1,334 @@
+#include "troupe/cluster/agent.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
+
+#include "live_agent.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Generous, so that a busy machine does not look like a dead member.
+agent_options job_of(int world_size) {
+  agent_options options;
+  options.world_size = world_size;
+  options.suspect_after = 20s;
+  return options;
+}
+
+std::string refusal_of(const agent_client_options& options) {
+  try {
+    test_member refused(options);
+  } catch (const bad_input& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("members join, see each other, and recover from a loss with their processes kept") {
+  live_agent job(job_of(3));
+  test_member first(job.client(0)), second(job.client(1));
+  auto third = std::make_unique<test_member>(job.client(2));
+  for (auto* member : {&first, &second, third.get()}) member->join();
+  for (auto* member : {&first, &second, third.get()}) {
+    auto view = member->views.next();
+    CHECK(view.generation == 1);
+    CHECK(view.members.size() == 3);
+    CHECK(view.members.at(2).pid == 102);
+  }
+  CHECK(job.views.next().generation == 1);
+
+  third.reset();
+  auto died = std::chrono::steady_clock::now();
+  CHECK(job.made->process_lost(2, "killed by SIGKILL", died, died) == loss_outcome::await_replacement);
+  for (auto* member : {&first, &second}) {
+    auto fence = member->fences.next();
+    CHECK(fence.generation == 2);
+    CHECK(fence.losses == std::vector{member_loss{2, "killed by SIGKILL"}});
+    member->link->quiesced(2, {{std::byte{1}, std::byte{2}}, {std::byte{3}}});
+  }
+  test_member replacement(job.client(2, 1));
+  replacement.join();
+  for (auto* member : {&first, &second, &replacement}) {
+    auto view = member->views.next();
+    CHECK(view.generation == 2);
+    CHECK(view.members.at(2).incarnation == 1);
+    CHECK(view.members.at(0).address == node_address{{std::byte{1}, std::byte{2}}, {std::byte{3}}});
+  }
+  first.link->report({2, 7, 100, 0.5});
+  CHECK(job.progress.next() == job_progress{2, 7, 100, 0.5});
+  for (auto phase : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+    first.link->report(2, phase);
+  auto report = second.reports.next();
+  CHECK(report.loss == member_loss{2, "killed by SIGKILL"});
+  CHECK(report.generation == 2);
+  CHECK(report.total_s == job.reports.next().total_s);
+  CHECK(report.total_s > 0);
+}
+
+TEST_CASE("a request for a generation fences everybody with its cause") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  second.join();
+  first.views.next();
+  second.link->request_generation(1, "stage 1: not a number");
+  for (auto* member : {&first, &second}) {
+    auto fence = member->fences.next();
+    CHECK(fence.losses.at(0).rank == -1);
+    CHECK(fence.losses.at(0).cause == "rank 1: stage 1: not a number");
+    member->link->quiesced(fence.generation, {});
+  }
+  CHECK(first.views.next().generation == 2);
+}
+
+TEST_CASE("a suspect is killed by the agent's owner, unless it is gone already") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0));
+  auto second = std::make_unique<test_member>(job.client(1));
+  first.join();
+  second->join();
+  first.views.next();
+  first.link->suspect(1, "control connection broke");
+  auto kill = job.kills.next();
+  CHECK(kill.rank == 1);
+  CHECK(kill.incarnation == 0);
+  CHECK(kill.cause == "control connection broke");
+}
+
+TEST_CASE("a silent member is killed, one that is slow in its events is not") {
+  auto options = job_of(2);
+  options.suspect_after = 2s;
+  live_agent job(options);
+  auto silent_options = job.client(1);
+  silent_options.heartbeat = 1h;
+  test_member beating(job.client(0)), silent(silent_options);
+  beating.join();
+  silent.join();
+  auto kill = job.kills.next();
+  CHECK(kill.rank == 1);
+  CHECK_THAT(kill.cause, ContainsSubstring("no heartbeat"));
+  CHECK(job.kills.empty());
+}
+
+TEST_CASE("a member's failure ends the job for all") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  second.join();
+  first.views.next();
+  second.link->fail_job("the data are damaged");
+  CHECK(first.ends.next() == "rank 1 ended the job: the data are damaged");
+  CHECK(second.ends.next() == "rank 1 ended the job: the data are damaged");
+  CHECK(job.failures.next() == "rank 1 ended the job: the data are damaged");
+  CHECK_THAT(refusal_of(job.client(0)), ContainsSubstring("the data are damaged"));
+}
+
+TEST_CASE("the owner's failure ends the job for all, also for those that only said hello") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  job.made->fail_job("rank 3 failed first");
+  CHECK(first.ends.next() == "rank 3 failed first");
+  CHECK(second.ends.next() == "rank 3 failed first");
+  auto now = std::chrono::steady_clock::now();
+  CHECK(job.made->process_lost(0, "exit code 1", now, {}) == loss_outcome::job_failed);
+}
+
+TEST_CASE("a leave that was sent before the end of a process counts, however it ended") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0));
+  auto second = std::make_unique<test_member>(job.client(1));
+  first.join();
+  second->join();
+  second->views.next();
+  second->link->leave();
+  second.reset();
+  auto now = std::chrono::steady_clock::now();
+  CHECK(job.made->process_lost(1, "killed by SIGSEGV", now, {}) == loss_outcome::had_left);
+  first.link->leave();
+  first.link.reset();
+  job.made->process_exited(0);
+  CHECK(job.made->process_lost(0, "no", now, {}) == loss_outcome::had_left);
+  CHECK(job.failures.empty());
+}
+
+TEST_CASE("an exit with code 0 without leaving fails the job") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0));
+  auto second = std::make_unique<test_member>(job.client(1));
+  first.join();
+  second->join();
+  first.views.next();
+  second.reset();
+  job.made->process_exited(1);
+  CHECK_THAT(first.ends.next(), ContainsSubstring("rank 1") && ContainsSubstring("without leaving"));
+}
+
+TEST_CASE("without a launcher a closed connection ends the job and names the rank") {
+  auto options = job_of(2);
+  options.survives_losses = false;
+  live_agent job(options);
+  test_member first(job.client(0));
+  auto second = std::make_unique<test_member>(job.client(1));
+  first.join();
+  second->join();
+  first.views.next();
+  second.reset();
+  CHECK_THAT(first.ends.next(), ContainsSubstring("rank 1 was lost") && ContainsSubstring("snapshot"));
+}
+
+TEST_CASE("members that never join end the job, and are named") {
+  auto options = job_of(3);
+  options.join_timeout = 300ms;
+  live_agent job(options);
+  test_member first(job.client(1));
+  first.join();
+  CHECK_THAT(first.ends.next(), ContainsSubstring("ranks 0, 2 of 3"));
+  CHECK_THAT(job.failures.next(), ContainsSubstring("ranks 0, 2 of 3"));
+}
+
+TEST_CASE("another numeric class ends the job and names both") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join("avx2");
+  second.join("avx512_core");
+  CHECK_THAT(job.failures.next(),
+             ContainsSubstring("avx2") && ContainsSubstring("avx512_core") && ContainsSubstring("--isa"));
+}
+
+TEST_CASE("a wrong secret is refused in words, and the job goes on") {
+  live_agent job(job_of(1));
+  auto stranger = job.client(0);
+  stranger.secret = make_job_secret();
+  CHECK_THAT(refusal_of(stranger), ContainsSubstring("refused this process's job secret") &&
+                                       ContainsSubstring("TROUPE_JOB_SECRET") &&
+                                       ContainsSubstring(std::to_string(job.made->port())) &&
+                                       !ContainsSubstring(to_hex(job.options.secret)));
+  test_member member(job.client(0));
+  member.join();
+  CHECK(member.views.next().members.size() == 1);
+}
+
+TEST_CASE("wrong ranks, sizes and incarnations are refused in words") {
+  live_agent job(job_of(2));
+  auto wrong_size = job.client(0);
+  wrong_size.world_size = 3;
+  CHECK_THAT(refusal_of(wrong_size), ContainsSubstring("a job of 3 processes, this one has 2"));
+  CHECK_THAT(refusal_of(job.client(2)), ContainsSubstring("rank 2 does not exist"));
+  test_member member(job.client(0));
+  CHECK_THAT(refusal_of(job.client(0)), ContainsSubstring("rank 0 is taken"));
+  member.join();
+  auto now = std::chrono::steady_clock::now();
+  job.made->process_lost(0, "killed by SIGKILL", now, {});
+  CHECK_THAT(refusal_of(job.client(0)), ContainsSubstring("was lost and replaced"));
+  CHECK_THAT(member.ends.next(), ContainsSubstring("is gone"));
+}
+
+TEST_CASE("a port in use is named, with what to do") {
+  live_agent job(job_of(1));
+  auto options = job.options;
+  options.port = job.made->port();
+  CHECK_THROWS_WITH(make_agent(options, {}),
+                    ContainsSubstring("127.0.0.1:" + std::to_string(job.made->port())) &&
+                        ContainsSubstring("--master-port"));
+  CHECK_THROWS_AS(make_agent(options, {}), bad_input);
+  options.address = "no.such.host.invalid";
+  CHECK_THROWS_WITH(make_agent(options, {}), ContainsSubstring("no.such.host.invalid"));
+}
+
+TEST_CASE("a client waits for an agent that starts later") {
+  auto listener = listen_on("127.0.0.1", 0);
+  auto port = local_port(listener);
+  listener.reset();
+  auto options = job_of(1);
+  options.secret = make_job_secret();
+  options.port = port;
+  agent_client_options wanted;
+  wanted.port = port;
+  wanted.secret = options.secret;
+  auto joining = std::async(std::launch::async, [&] { return std::make_unique<test_member>(wanted); });
+  live_agent job(options);
+  auto member = joining.get();
+  member->join();
+  CHECK(member->views.next().generation == 1);
+}
+
+TEST_CASE("an agent that cannot be reached in time is named") {
+  auto listener = listen_on("127.0.0.1", 0);
+  agent_client_options options;
+  options.port = local_port(listener);
+  options.secret = make_job_secret();
+  options.connect_timeout = 200ms;
+  auto name = "127.0.0.1:" + std::to_string(options.port);
+  SECTION("nothing answers") {
+    CHECK_THAT(refusal_of(options), ContainsSubstring(name) && ContainsSubstring("no answer"));
+  }
+  SECTION("nothing listens") {
+    listener.reset();
+    CHECK_THAT(refusal_of(options), ContainsSubstring(name) && ContainsSubstring("Connection refused"));
+  }
+}
+
+TEST_CASE("an agent that disappears ends the job for its members") {
+  std::optional<live_agent> job(job_of(2));
+  test_member first(job->client(0)), second(job->client(1));
+  first.join();
+  second.join();
+  first.views.next();
+  job.reset();
+  CHECK_THAT(first.ends.next(), ContainsSubstring("agent at 127.0.0.1") && ContainsSubstring("snapshot"));
+  CHECK_THAT(second.ends.next(), ContainsSubstring("is gone"));
+}
+
+TEST_CASE("the agent in rank 0 waits for the others to leave") {
+  auto options = job_of(2);
+  options.survives_losses = false;
+  options.secret = make_job_secret();
+  options.linger = 60s;
+  auto agent = make_agent(options, {});
+  agent_client_options client;
+  client.port = agent->port();
+  client.secret = options.secret;
+  client.world_size = 2;
+  test_member first(client);
+  client.rank = 1;
+  test_member second(client);
+  first.join();
+  second.join();
+  second.views.next();
+  first.link->leave();
+  first.link.reset();
+  auto stopped = std::async(std::launch::async, [&] { agent.reset(); });
+  second.link->leave();
+  second.link.reset();
+  stopped.get();
+  CHECK(second.ends.empty());
+}
+
+TEST_CASE("a leave counts although the connection closes right behind it") {
+  auto options = job_of(2);
+  options.survives_losses = false;
+  for (int round = 0; round < 50; ++round) {
+    live_agent another(options);
+    test_member first(another.client(0)), second(another.client(1));
+    first.join();
+    second.join();
+    first.views.next();
+    first.link->leave();
+    first.link.reset();
+    second.link->leave();
+    second.link.reset();
+    another.made.reset();
+    CHECK(another.failures.empty());
+  }
+}

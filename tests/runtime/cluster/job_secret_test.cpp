@@ -1,0 +1,89 @@
+#include "troupe/cluster/job_secret.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+#include <future>
+
+#include "support/temp_folder.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("secrets are fresh, and survive hexadecimal form") {
+  auto first = make_job_secret(), second = make_job_secret();
+  CHECK(first.size() == 32);
+  CHECK(first != second);
+  CHECK(parse_job_secret(to_hex(first)) == first);
+  CHECK(to_hex(std::vector{std::byte{0x0f}, std::byte{0xa0}}) == "0fa0");
+}
+
+TEST_CASE("text that is no secret is refused without being shown") {
+  for (std::string bad :
+       {"", "abc", "zz112233445566778899aabbccddeeff00", "0011", "00112233445566778899aabbccddeef"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_job_secret(bad), bad_input);
+  }
+  CHECK_THROWS_WITH(parse_job_secret("supersecret"),
+                    ContainsSubstring("TROUPE_JOB_SECRET") && !ContainsSubstring("supersecret"));
+}
+
+TEST_CASE("rank 0 publishes a secret that others on the host find, until it is done") {
+  testing::temp_folder folder;
+  auto waiting =
+      std::async(std::launch::async, [&] { return wait_for_job_secret(folder.path(), 29500, 30s); });
+  {
+    published_job_secret published(folder.path(), 29500);
+    CHECK(waiting.get() == published.secret());
+    struct stat about {};
+    REQUIRE(::stat(job_secret_path(folder.path(), 29500).c_str(), &about) == 0);
+    CHECK((about.st_mode & 0777) == 0600);
+    CHECK_THROWS_WITH(published_job_secret(folder.path(), 29500),
+                      ContainsSubstring(std::to_string(::getpid())));
+    CHECK_THROWS_WITH(wait_for_job_secret(folder.path(), 29501, 0ms), ContainsSubstring("29501"));
+  }
+  CHECK_FALSE(std::filesystem::exists(job_secret_path(folder.path(), 29500)));
+}
+
+TEST_CASE("a file that a killed job left behind is not believed, and is replaced") {
+  testing::temp_folder folder;
+  auto child = ::fork();
+  if (child == 0) {
+    new published_job_secret(folder.path(), 29500);
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  REQUIRE(std::filesystem::exists(job_secret_path(folder.path(), 29500)));
+  CHECK_THROWS_AS(wait_for_job_secret(folder.path(), 29500, 0ms), bad_input);
+  published_job_secret fresh(folder.path(), 29500);
+  CHECK(wait_for_job_secret(folder.path(), 29500, 0ms) == fresh.secret());
+}
+
+TEST_CASE("a file that others can read or that is a link is refused") {
+  testing::temp_folder folder;
+  auto path = job_secret_path(folder.path(), 29500);
+  SECTION("mode") {
+    std::ofstream(path) << to_hex(make_job_secret());
+    ::chmod(path.c_str(), 0640);
+    CHECK_THROWS_WITH(wait_for_job_secret(folder.path(), 29500, 0ms), ContainsSubstring("by others"));
+  }
+  SECTION("link") {
+    std::ofstream(folder.path() / "elsewhere") << to_hex(make_job_secret());
+    std::filesystem::create_symlink(folder.path() / "elsewhere", path);
+    CHECK_THROWS_WITH(wait_for_job_secret(folder.path(), 29500, 0ms), ContainsSubstring(path.string()));
+  }
+  SECTION("folder") {
+    std::filesystem::create_directory(path);
+    CHECK_THROWS_WITH(wait_for_job_secret(folder.path(), 29500, 0ms), ContainsSubstring("not a plain file"));
+  }
+}
+
+TEST_CASE("a folder that cannot be written is named") {
+  CHECK_THROWS_WITH(published_job_secret("/nonexistent/folder", 1), ContainsSubstring("/nonexistent/folder"));
+}

@@ -1,0 +1,124 @@
+#pragma once
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+
+#include "troupe/cluster/agent.hpp"
+#include "troupe/cluster/agent_client.hpp"
+#include "troupe/cluster/job_secret.hpp"
+
+namespace troupe::testing {
+
+/// Something that other threads append to and a test waits for. Waiting too long fails.
+template <class Value>
+class arrivals {
+ public:
+  void add(Value value) {
+    std::lock_guard lock(mutex_);
+    values_.push_back(std::move(value));
+    changed_.notify_all();
+  }
+  /// The first value that satisfies `wanted` and was not returned before.
+  template <class Predicate>
+  Value next(Predicate wanted) {
+    std::unique_lock lock(mutex_);
+    auto found = values_.end();
+    bool came = changed_.wait_for(lock, std::chrono::seconds(60), [&] {
+      found = std::find_if(values_.begin(), values_.end(), wanted);
+      return found != values_.end();
+    });
+    if (!came) throw std::runtime_error("what the test waits for did not arrive");
+    auto value = std::move(*found);
+    values_.erase(found);
+    return value;
+  }
+  Value next() {
+    return next([](const Value&) { return true; });
+  }
+  bool empty() {
+    std::lock_guard lock(mutex_);
+    return values_.empty();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Value> values_;
+};
+
+struct fence_event {
+  std::uint64_t generation = 0;
+  std::vector<member_loss> losses;
+};
+
+/// A member of the job whose events a test waits for.
+class test_member : public membership_events {
+ public:
+  explicit test_member(const agent_client_options& options)
+      : options_(options), link(connect_agent(options, *this)) {}
+
+  void join(const std::string& numeric_class = "avx2") {
+    link->join({options_.rank, options_.incarnation, 100 + options_.rank, "here", numeric_class, {}});
+  }
+
+  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
+    fences.add({generation, losses});
+  }
+  void on_view(const membership_view& view) override { views.add(view); }
+  void on_recovered(const recovery_report& report) override { reports.add(report); }
+  void on_job_end(const std::string& cause) override { ends.add(cause); }
+
+ private:
+  agent_client_options options_;
+
+ public:
+  arrivals<fence_event> fences;
+  arrivals<membership_view> views;
+  arrivals<recovery_report> reports;
+  arrivals<std::string> ends;
+  std::unique_ptr<membership> link;  ///< last: its threads use what is above
+};
+
+struct kill_event {
+  int rank = 0;
+  std::uint32_t incarnation = 0;
+  std::string cause;
+};
+
+/// An agent on a free port and what it tells its owner.
+struct live_agent {
+  explicit live_agent(agent_options wanted) : options(std::move(wanted)) {
+    if (options.secret.empty()) options.secret = make_job_secret();
+    options.linger = {};
+    agent_callbacks callbacks;
+    callbacks.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
+      kills.add({rank, incarnation, cause});
+    };
+    callbacks.on_view = [this](const membership_view& view) { views.add(view); };
+    callbacks.on_progress = [this](const job_progress& made) { progress.add(made); };
+    callbacks.on_recovered = [this](const recovery_report& report) { reports.add(report); };
+    callbacks.on_job_failed = [this](const std::string& cause) { failures.add(cause); };
+    made = make_agent(options, std::move(callbacks));
+  }
+
+  agent_client_options client(int rank, std::uint32_t incarnation = 0) const {
+    agent_client_options wanted;
+    wanted.port = made->port();
+    wanted.secret = options.secret;
+    wanted.rank = rank;
+    wanted.world_size = options.world_size;
+    wanted.incarnation = incarnation;
+    return wanted;
+  }
+
+  agent_options options;
+  arrivals<kill_event> kills;
+  arrivals<membership_view> views;
+  arrivals<job_progress> progress;
+  arrivals<recovery_report> reports;
+  arrivals<std::string> failures;
+  std::unique_ptr<agent> made;  ///< last: its thread uses what is above
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,365 @@
+#include "troupe/cluster/membership_state.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+node_address address_of(int rank, int generation = 0) {
+  return {{std::byte(rank), std::byte(generation)}, {std::byte(generation)}};
+}
+
+member make_member(int rank, std::uint32_t incarnation = 0, std::string numeric_class = "avx2") {
+  return {rank, incarnation, 1000 + rank, "here", std::move(numeric_class), address_of(rank)};
+}
+
+/// A state machine with a clock that the test moves by hand.
+struct job {
+  explicit job(int world_size, bool survives_losses = true)
+      : state({world_size, 10s, 1s, survives_losses}, std::chrono::steady_clock::time_point()) {}
+
+  membership_outputs join(int rank, std::uint32_t incarnation = 0) {
+    return state.joined(make_member(rank, incarnation), now);
+  }
+  membership_outputs lose(int rank, const std::string& cause = "killed by SIGKILL") {
+    return state.process_lost(rank, cause, now, {}, now);
+  }
+  membership_outputs acknowledge(int rank, std::uint64_t generation) {
+    return state.quiesced(rank, generation, address_of(rank, static_cast<int>(generation)), now);
+  }
+  /// All `ranks` beat every 100 ms for `time`; returns what the ticks brought.
+  membership_outputs pass(std::chrono::milliseconds time, const std::vector<int>& beating) {
+    membership_outputs all;
+    for (auto end = now + time; now < end;) {
+      now += 100ms;
+      for (int rank : beating) state.heard(rank, now);
+      for (auto& output : state.tick(now)) all.push_back(output);
+    }
+    return all;
+  }
+  void join_all(int world_size) {
+    for (int rank = 0; rank < world_size; ++rank) join(rank);
+  }
+
+  std::chrono::steady_clock::time_point now;
+  membership_state state;
+};
+
+template <class Output>
+Output only(const membership_outputs& outputs) {
+  REQUIRE(outputs.size() == 1);
+  REQUIRE(std::holds_alternative<Output>(outputs[0]));
+  return std::get<Output>(outputs[0]);
+}
+
+}  // namespace
+
+TEST_CASE("the first view comes when everyone has joined, in rank order") {
+  job test(3);
+  CHECK(test.join(2).empty());
+  CHECK(test.join(0).empty());
+  auto view = only<send_view>(test.join(1)).view;
+  CHECK(view.generation == 1);
+  CHECK(view.members == std::vector{make_member(0), make_member(1), make_member(2)});
+}
+
+TEST_CASE("a loss fences the survivors, and the view waits for all of them and for the replacement") {
+  job test(3);
+  test.join_all(3);
+  CHECK(only<send_fence>(test.lose(1)) == send_fence{2, {{1, "killed by SIGKILL"}}, {0, 2}});
+  CHECK_FALSE(test.state.is_member(1, 0));
+  CHECK(test.acknowledge(0, 2).empty());
+  SECTION("the replacement joins last") {
+    CHECK(test.acknowledge(2, 2).empty());
+    auto view = only<send_view>(test.join(1, 1)).view;
+    CHECK(view.generation == 2);
+    CHECK(view.members[1] == make_member(1, 1));
+    CHECK(view.members[0].address == address_of(0, 2));
+  }
+  SECTION("a survivor acknowledges last") {
+    CHECK(test.join(1, 1).empty());
+    CHECK(only<send_view>(test.acknowledge(2, 2)).view.generation == 2);
+  }
+  SECTION("acknowledgements of other generations and second ones count for nothing") {
+    CHECK(test.join(1, 1).empty());
+    CHECK(test.acknowledge(2, 1).empty());
+    CHECK(test.acknowledge(2, 3).empty());
+    CHECK(test.acknowledge(0, 2).empty());
+    CHECK(only<send_view>(test.acknowledge(2, 2)).view.generation == 2);
+    CHECK(test.acknowledge(2, 2).empty());
+  }
+}
+
+TEST_CASE("another loss while a generation forms raises it again, and everyone acknowledges anew") {
+  job test(3);
+  test.join_all(3);
+  test.lose(1);
+  test.acknowledge(0, 2);
+  test.join(1, 1);
+  auto fence = only<send_fence>(test.lose(2, "exit code 3"));
+  CHECK(fence == send_fence{3, {{1, "killed by SIGKILL"}, {2, "exit code 3"}}, {0, 1}});
+  CHECK(test.acknowledge(0, 3).empty());
+  CHECK(test.join(2, 1).empty());
+  CHECK(only<send_view>(test.acknowledge(1, 3)).view.generation == 3);
+}
+
+TEST_CASE("losses before the first view raise the generation too, and cost no recovery report") {
+  job test(2);
+  CHECK(test.lose(0).empty());  // nobody is there to be fenced
+  CHECK(test.state.generation() == 2);
+  test.join(1);
+  CHECK(test.join(0, 1).size() == 1);
+  CHECK(test.state.phase_reached(2, recovery_phase::replayed, test.now).empty());
+}
+
+TEST_CASE("a request raises the generation once") {
+  job test(2);
+  test.join_all(2);
+  auto fence = only<send_fence>(test.state.generation_requested(1, "stage 1 failed", test.now));
+  CHECK(fence == send_fence{2, {{-1, "stage 1 failed"}}, {0, 1}});
+  CHECK(test.state.generation_requested(1, "stage 0 failed", test.now).empty());
+  test.acknowledge(0, 2);
+  CHECK(only<send_view>(test.acknowledge(1, 2)).view.generation == 2);
+}
+
+TEST_CASE("losing a process that has left is no failure") {
+  job test(2);
+  test.join_all(2);
+  CHECK(test.state.left(1, test.now).empty());
+  CHECK(test.state.has_left(1));
+  CHECK(test.lose(1).empty());
+  CHECK(test.state.connection_lost(1, test.now).empty());
+  CHECK(test.state.process_exited(1, test.now).empty());
+  CHECK(test.pass(20s, {0}).empty());
+  CHECK(test.state.left(0, test.now).empty());
+  CHECK(test.pass(20s, {}).empty());
+}
+
+TEST_CASE("a loss after somebody has left fails the job, because no view can be complete again") {
+  job test(2);
+  test.join_all(2);
+  test.state.left(0, test.now);
+  CHECK_THAT(only<end_job>(test.lose(1)).cause,
+             ContainsSubstring("rank 1") && ContainsSubstring("rank 0 had finished"));
+}
+
+TEST_CASE("leaving while a generation forms fails the job") {
+  job test(2);
+  test.join_all(2);
+  test.lose(1);
+  CHECK_THAT(only<end_job>(test.state.left(0, test.now)).cause, ContainsSubstring("rank 0 left"));
+  CHECK(test.state.refusal(1, 1).has_value());
+}
+
+TEST_CASE("silence gets a process killed once, and its death raises the generation") {
+  job test(2);
+  test.join_all(2);
+  auto kill = only<kill_process>(test.pass(3s, {0}));
+  CHECK(kill.rank == 1);
+  CHECK(kill.incarnation == 0);
+  CHECK_THAT(kill.cause, ContainsSubstring("no heartbeat for 1.0 s"));
+  CHECK(test.state.generation() == 1);
+  CHECK(test.state.suspected(1, 0, "unreachable", test.now).empty());
+  CHECK(only<send_fence>(test.lose(1)).to == std::vector{0});
+  test.acknowledge(0, 2);
+  test.join(1, 1);
+  CHECK(test.state.suspected(1, 0, "unreachable", test.now).empty());  // about the one that is dead
+  CHECK(only<kill_process>(test.state.suspected(1, 1, "unreachable", test.now)) ==
+        kill_process{1, 1, "unreachable"});
+}
+
+TEST_CASE("an agent that was stopped itself does not take that for silence") {
+  job test(2);
+  test.join_all(2);
+  test.now += 1h;
+  CHECK(test.state.tick(test.now).empty());
+  CHECK(only<kill_process>(test.pass(1500ms, {0})).rank == 1);
+}
+
+TEST_CASE("no view is made while a suspect waits for its death") {
+  job test(3);
+  test.join_all(3);
+  test.lose(0);
+  test.state.suspected(1, 0, "unreachable", test.now);
+  test.join(0, 1);
+  test.acknowledge(1, 2);
+  CHECK(test.acknowledge(2, 2).empty());
+  CHECK(only<send_fence>(test.lose(1)).to == std::vector{0, 2});
+}
+
+TEST_CASE("a survivor that beats but never acknowledges is killed in the end") {
+  job test(3);
+  test.join_all(3);
+  test.lose(0);
+  test.join(0, 1);
+  test.acknowledge(1, 2);
+  auto kill = only<kill_process>(test.pass(11s, {0, 1, 2}));
+  CHECK(kill.rank == 2);
+  CHECK_THAT(kill.cause, ContainsSubstring("did not stop for generation 2"));
+}
+
+TEST_CASE("a broken connection ends in a kill where a launcher watches, since no heartbeat comes any more") {
+  job test(2);
+  test.join_all(2);
+  CHECK(test.state.connection_lost(1, test.now).empty());
+  CHECK_THAT(only<kill_process>(test.pass(2s, {0})).cause, ContainsSubstring("connection broke"));
+}
+
+TEST_CASE("without a launcher a loss ends the job, says whose and of what, and how to go on") {
+  auto check = [](const membership_outputs& outputs, const std::string& cause) {
+    CHECK_THAT(only<end_job>(outputs).cause, ContainsSubstring("rank 1") && ContainsSubstring(cause) &&
+                                                 ContainsSubstring("resumed from its latest snapshot"));
+  };
+  job test(2, false);
+  test.join_all(2);
+  SECTION("process") { check(test.lose(1), "killed by SIGKILL"); }
+  SECTION("connection") { check(test.state.connection_lost(1, test.now), "connection closed"); }
+  SECTION("silence") { check(test.pass(1500ms, {0}), "no heartbeat"); }
+  SECTION("suspicion") {
+    check(test.state.suspected(1, 0, "cannot be reached", test.now), "cannot be reached");
+  }
+  CHECK(test.state.job_ended());
+  CHECK(test.lose(0).empty());
+}
+
+TEST_CASE("members that do not join in time are named") {
+  job test(4);
+  test.join(1);
+  test.join(3);
+  CHECK(test.pass(9900ms, {1, 3}).empty());
+  CHECK_THAT(only<end_job>(test.pass(100ms, {1, 3})).cause, ContainsSubstring("ranks 0, 2 of 4"));
+}
+
+TEST_CASE("a respawned process has the join timeout for itself") {
+  job test(2);
+  test.join_all(2);
+  CHECK(test.pass(60s, {0, 1}).empty());
+  test.lose(1);
+  test.acknowledge(0, 2);
+  CHECK(test.pass(9s, {0}).empty());
+  CHECK_THAT(only<end_job>(test.pass(1s, {0})).cause, ContainsSubstring("rank 1 of 2"));
+}
+
+TEST_CASE("processes that may not be a rank are refused with the reason") {
+  job test(2);
+  CHECK_THAT(*test.state.refusal(2, 0), ContainsSubstring("rank 2 does not exist"));
+  CHECK_THAT(*test.state.refusal(-1, 0), ContainsSubstring("rank -1 does not exist"));
+  CHECK_FALSE(test.state.refusal(1, 0));
+  test.join_all(2);
+  CHECK_THAT(*test.state.refusal(1, 0), ContainsSubstring("taken by process 1001 on here"));
+  CHECK_THROWS_AS(test.join(1), std::invalid_argument);
+  test.lose(1);
+  CHECK_THAT(*test.state.refusal(1, 0), ContainsSubstring("was lost and replaced"));
+  CHECK_FALSE(test.state.refusal(1, 1));
+  test.join(1, 1);
+  test.acknowledge(0, 2);
+  test.state.left(1, test.now);
+  CHECK_THAT(*test.state.refusal(1, 1), ContainsSubstring("has finished"));
+}
+
+TEST_CASE("different numeric classes fail the job, and the message names both and the cure") {
+  job test(2);
+  test.join(0);
+  auto end = only<end_job>(test.state.joined(make_member(1, 0, "avx512_core"), test.now));
+  CHECK_THAT(end.cause,
+             ContainsSubstring("'avx2'") && ContainsSubstring("'avx512_core'") && ContainsSubstring("--isa"));
+}
+
+TEST_CASE("a process that ends with code 0 in the middle of the job fails it") {
+  job test(2);
+  test.join_all(2);
+  CHECK(test.state.process_exited(1, test.now).empty());  // its leave may be on the way
+  SECTION("once its connection has ended without a leave") {
+    CHECK_THAT(only<end_job>(test.state.connection_lost(1, test.now)).cause,
+               ContainsSubstring("without leaving"));
+  }
+  SECTION("or after silence") {
+    CHECK_THAT(only<end_job>(test.pass(1500ms, {0})).cause, ContainsSubstring("without leaving"));
+  }
+  SECTION("but not if the leave arrives") {
+    test.state.left(1, test.now);
+    CHECK(test.state.connection_lost(1, test.now).empty());
+    CHECK(test.pass(5s, {0}).empty());
+  }
+}
+
+TEST_CASE("a process that ends with code 0 before it joined fails the job only if others wait for it") {
+  job test(2);
+  SECTION("others join later") {
+    CHECK(test.state.process_exited(1, test.now).empty());
+    CHECK_THAT(only<end_job>(test.join(0)).cause,
+               ContainsSubstring("rank 1") && ContainsSubstring("without joining"));
+  }
+  SECTION("others have joined") {
+    test.join(0);
+    CHECK_THAT(only<end_job>(test.state.process_exited(1, test.now)).cause,
+               ContainsSubstring("without joining"));
+  }
+  SECTION("nobody joins") {
+    CHECK(test.state.process_exited(0, test.now).empty());
+    CHECK(test.state.process_exited(1, test.now).empty());
+    CHECK(test.pass(60s, {}).empty());
+  }
+}
+
+TEST_CASE("a recovery is reported with the times of its phases, which add up") {
+  job test(2);
+  test.join_all(2);
+  auto died = test.now;
+  auto detected = test.now += 2ms;
+  test.now += 1ms;
+  test.state.process_lost(1, "killed by SIGKILL", detected, died, test.now);
+  test.now += 10ms;
+  test.acknowledge(0, 2);
+  test.now += 200ms;
+  test.join(1, 1);
+  test.now += 20ms;
+  CHECK(test.state.phase_reached(2, recovery_phase::restored, test.now).empty());
+  test.now += 5ms;
+  CHECK(test.state.phase_reached(2, recovery_phase::rebuilt, test.now).empty());
+  CHECK(test.state.phase_reached(1, recovery_phase::replayed, test.now).empty());  // stale
+  test.now += 30ms;
+  auto report = only<send_recovered>(test.state.phase_reached(2, recovery_phase::replayed, test.now)).report;
+  using Catch::Matchers::WithinAbs;
+  CHECK(report.generation == 2);
+  CHECK(report.loss == member_loss{1, "killed by SIGKILL"});
+  CHECK_THAT(report.detect_s, WithinAbs(0.002, 1e-9));
+  CHECK_THAT(report.fence_s, WithinAbs(0.001, 1e-9));
+  CHECK_THAT(report.quiesce_s, WithinAbs(0.010, 1e-9));
+  CHECK_THAT(report.respawn_s, WithinAbs(0.200, 1e-9));
+  CHECK_THAT(report.restore_s, WithinAbs(0.020, 1e-9));
+  CHECK_THAT(report.rebuild_s, WithinAbs(0.005, 1e-9));
+  CHECK_THAT(report.replay_s, WithinAbs(0.030, 1e-9));
+  CHECK_THAT(report.total_s, WithinAbs(0.268, 1e-9));
+  CHECK(test.state.phase_reached(2, recovery_phase::replayed, test.now).empty());
+}
+
+TEST_CASE("a hang is timed from the last sign of life") {
+  job test(2);
+  test.join_all(2);
+  test.pass(1500ms, {0});
+  test.now += 100ms;
+  test.lose(1);
+  test.acknowledge(0, 2);
+  test.join(1, 1);
+  auto report = only<send_recovered>(test.state.phase_reached(2, recovery_phase::replayed, test.now)).report;
+  CHECK_THAT(report.detect_s, Catch::Matchers::WithinAbs(1.0, 1e-9));
+  CHECK_THAT(report.fence_s, Catch::Matchers::WithinAbs(0.6, 1e-9));
+}
+
+TEST_CASE("a failed job says so once and takes no part in anything") {
+  job test(2);
+  test.join_all(2);
+  CHECK(only<end_job>(test.state.failed("enough")).cause == "enough");
+  CHECK(test.state.failed("again").empty());
+  CHECK(test.lose(0).empty());
+  CHECK(test.state.suspected(1, 0, "x", test.now).empty());
+  CHECK(test.state.generation_requested(1, "x", test.now).empty());
+  CHECK(test.pass(60s, {}).empty());
+}

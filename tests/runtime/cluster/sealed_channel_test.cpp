@@ -1,0 +1,95 @@
+#include "troupe/cluster/sealed_channel.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <stdexcept>
+
+using namespace troupe;
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+bytes text(std::string_view letters) {
+  bytes made;
+  for (char letter : letters) made.push_back(std::byte(letter));
+  return made;
+}
+
+frame_key key(int seed) {
+  frame_key made{};
+  made[0] = std::byte(seed);
+  return made;
+}
+
+struct two_ends {
+  sealed_channel here{key(1), key(2)}, there{key(2), key(1)};
+};
+
+}  // namespace
+
+TEST_CASE("frames arrive whole, in order, however the bytes are cut") {
+  two_ends ends;
+  bytes sent, received;
+  ends.here.seal(text("first"), sent);
+  ends.here.seal(text(""), sent);
+  ends.here.seal(text("third"), sent);
+  std::vector<bytes> bodies;
+  for (auto byte : sent) {
+    received.push_back(byte);
+    while (auto body = ends.there.open(received)) bodies.push_back(*body);
+  }
+  CHECK(bodies == std::vector{text("first"), text(""), text("third")});
+  CHECK(received.empty());
+}
+
+TEST_CASE("a frame with any bit changed is refused") {
+  two_ends ends;
+  bytes sent;
+  ends.here.seal(text("abc"), sent);
+  auto position = GENERATE(range(4, 23));
+  sent[position] ^= std::byte{1};
+  CHECK_THROWS_AS(ends.there.open(sent), bad_frame);
+}
+
+TEST_CASE("repeated, swapped and reflected frames are refused") {
+  two_ends ends;
+  bytes first, second;
+  ends.here.seal(text("first"), first);
+  ends.here.seal(text("second"), second);
+  SECTION("repeated") {
+    auto copy = first;
+    CHECK(ends.there.open(first));
+    CHECK_THROWS_AS(ends.there.open(copy), bad_frame);
+  }
+  SECTION("swapped") { CHECK_THROWS_AS(ends.there.open(second), bad_frame); }
+  SECTION("reflected") { CHECK_THROWS_AS(ends.here.open(first), bad_frame); }
+}
+
+TEST_CASE("a length over the limit is refused before its bytes arrive, and never sent") {
+  two_ends ends;
+  bytes huge = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0x7f}};
+  CHECK_THROWS_AS(ends.there.open(huge), bad_frame);
+  bytes out;
+  CHECK_THROWS_AS(ends.here.seal(bytes(sealed_channel::max_body_bytes + 1), out), std::invalid_argument);
+  CHECK(out.empty());
+}
+
+TEST_CASE("proofs and keys depend on secret, nonces and role") {
+  bytes secret(16, std::byte{7}), other(16, std::byte{8});
+  auto agent = make_nonce(), client = make_nonce();
+  CHECK(agent != client);
+  handshake mine(secret, agent, client);
+  CHECK(
+      mine.verify(handshake_role::client, handshake(secret, agent, client).proof_of(handshake_role::client)));
+  CHECK_FALSE(mine.verify(handshake_role::client, mine.proof_of(handshake_role::agent)));
+  CHECK_FALSE(
+      mine.verify(handshake_role::client, handshake(other, agent, client).proof_of(handshake_role::client)));
+  CHECK_FALSE(
+      mine.verify(handshake_role::client, handshake(secret, client, agent).proof_of(handshake_role::client)));
+  CHECK(mine.key_of(handshake_role::client) != mine.key_of(handshake_role::agent));
+  CHECK(mine.key_of(handshake_role::client) !=
+        handshake(secret, client, agent).key_of(handshake_role::client));
+  CHECK_THROWS_AS(handshake(bytes(15), agent, client), std::invalid_argument);
+}

@@ -1,0 +1,106 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "launch_command_line.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+run_options launch_shell(std::vector<std::string> options, const std::string& script) {
+  std::vector<std::string> command = {TROUPE_PROGRAM, "launch"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {"sh", "-c", script});
+  return {.command = std::move(command), .environment = {}, .without = {}};
+}
+
+}  // namespace
+
+TEST_CASE("lines carry their rank and are never torn, however they are written") {
+  auto script =
+      "i=0; while [ $i -lt 200 ]; do printf 'be'; printf 'gin %s' $i; echo ' end'; i=$((i+1)); done";
+  auto result = run_process(launch_shell({"--nproc-per-node", "3"}, script));
+  CHECK(result.exit_code == 0);
+  std::istringstream lines(result.output);
+  std::map<std::string, int> next;
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    auto rank = line.substr(0, 4);
+    CHECK(line == rank + "begin " + std::to_string(next[rank]++) + " end");
+  }
+  CHECK(count == 600);
+  CHECK(next.size() == 3);
+}
+
+TEST_CASE("errors go to errors, and an unfinished last line is finished") {
+  auto result = run_process(launch_shell({}, "printf result; printf trouble >&2"));
+  CHECK(result.output == "[0] result\n");
+  CHECK(result.errors == "[0] trouble\n");
+}
+
+TEST_CASE("log files hold what each process wrote, one pair for each incarnation") {
+  temp_folder folder;
+  auto script = "echo from $RANK; echo oh >&2; [ $RANK.$TROUPE_INCARNATION != 1.0 ]";
+  auto result = run_process(
+      launch_shell({"--nproc-per-node", "2", "--log-dir", (folder.path() / "logs").string()}, script));
+  CHECK(result.exit_code == 0);
+  for (auto* name : {"rank-0.0", "rank-1.0", "rank-1.1"}) {
+    CAPTURE(name);
+    CHECK(text_of(folder.path() / "logs" / (name + std::string(".out"))) ==
+          "from " + std::string(1, name[5]) + "\n");
+    CHECK(text_of(folder.path() / "logs" / (name + std::string(".err"))) == "oh\n");
+  }
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "rank-0.1.out"));
+}
+
+TEST_CASE("with --json standard output is rank 0's and nothing else") {
+  auto result =
+      run_process(launch_shell({"--nproc-per-node", "2", "--json"}, "echo \"{\\\"rank\\\":$RANK}\""));
+  CHECK(result.output == "{\"rank\":0}\n");
+  CHECK(result.errors == "[1] {\"rank\":1}\n");
+}
+
+TEST_CASE("with --json a recovery is an object on standard output") {
+  auto result = run_process(launch({"--nproc-per-node", "2", "--json"}, {"2", "1.0=kill"}));
+  CHECK(result.exit_code == 0);
+  auto begin = result.output.find("{\"event\":\"recovered\"");
+  REQUIRE(begin != std::string::npos);
+  auto event = nlohmann::json::parse(result.output.substr(begin, result.output.find('\n', begin) - begin));
+  CHECK(event["rank"] == 1);
+  CHECK(event["cause"] == "killed by SIGKILL");
+  CHECK(event["kept_running"] == 1);
+  double sum = 0;
+  for (auto* phase : {"detect", "fence", "quiesce", "respawn", "restore", "rebuild", "replay"})
+    sum += event[phase].get<double>();
+  CHECK(std::abs(sum - event["seconds"].get<double>()) < 1e-6);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL at step"));
+}
+
+TEST_CASE("a reader that goes away does not keep the job from ending") {
+  auto result =
+      run_process({.command = {"sh", "-c", std::string(TROUPE_PROGRAM) + " launch seq 100000 | head -1"},
+                   .environment = {},
+                   .without = {}});
+  CHECK(result.output == "[0] 1\n");
+}
+
+TEST_CASE("every process is told who it is, and nothing that was set before") {
+  auto options =
+      launch_shell({"--nproc-per-node", "2"},
+                   "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $TROUPE_INCARNATION $TROUPE_AGENT "
+                   "${#TROUPE_JOB_SECRET} $MASTER_ADDR");
+  options.environment = {{"RANK", "77"}, {"TROUPE_JOB_SECRET", "old"}, {"WORLD_SIZE", "78"}};
+  auto result = run_process(options);
+  CHECK_THAT(result.output, ContainsSubstring("[0] 0/2 0/2 0 1 64 127.0.0.1\n") &&
+                                ContainsSubstring("[1] 1/2 1/2 0 1 64 127.0.0.1\n"));
+}

@@ -1,0 +1,181 @@
+#include <fcntl.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sstream>
+
+#include "launch_command_line.hpp"
+#include "launcher.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// The process id in the line of `rank` for the view of `generation`; empty if there is none.
+std::string pid_in(const std::string& output, int rank, int generation) {
+  std::istringstream lines(output);
+  auto start = "[" + std::to_string(rank).append("] view ") + std::to_string(generation) + " ";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(start)) return line.substr(line.rfind(' ') + 1);
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a job whose processes all end well ends with 0") {
+  auto result = run_process(launch({"--nproc-per-node", "3"}, {"1"}));
+  CHECK(result.exit_code == 0);
+  CHECK(result.errors.empty());
+  for (int rank = 0; rank < 3; ++rank) CHECK_FALSE(pid_in(result.output, rank, 1).empty());
+}
+
+TEST_CASE("without restarts the first failure ends the job with its exit code and is named") {
+  auto result = run_process(launch({"--nproc-per-node", "3", "--max-restarts", "0"}, {"0", "1.0=exit-3"}));
+  CHECK(result.exit_code == 3);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 failed first: exit code 3"));
+}
+
+TEST_CASE("a killed process is started again while the others keep their processes") {
+  auto result = run_process(launch({"--nproc-per-node", "3"}, {"2", "1.0=kill"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(pid_in(result.output, 0, 1) == pid_in(result.output, 0, 2));
+  CHECK(pid_in(result.output, 2, 1) == pid_in(result.output, 2, 2));
+  CHECK(pid_in(result.output, 1, 1) != pid_in(result.output, 1, 2));
+  CHECK_THAT(result.output, ContainsSubstring("[1] view 2 of 3 members, incarnation 1"));
+  CHECK_THAT(result.errors, ContainsSubstring("troupe: rank 1 was killed by SIGKILL at step ") &&
+                                ContainsSubstring("2 other processes kept running"));
+}
+
+TEST_CASE("rank 0 may be lost too, by any signal or exit code") {
+  auto result = run_process(launch({"--nproc-per-node", "2"}, {"3", "0.0=exit-7", "0.1=kill"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(pid_in(result.output, 1, 1) == pid_in(result.output, 1, 3));
+  CHECK_THAT(result.errors, ContainsSubstring("rank 0 ended with exit code 7 at step "));
+}
+
+TEST_CASE("a process that dies before it joins is started again") {
+  auto result = run_process(launch({"--nproc-per-node", "2"}, {"2", "1.0=kill-early"}));
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.output, ContainsSubstring("[1] view 2 of 2 members, incarnation 1"));
+}
+
+TEST_CASE("a process that dies again and again uses the restarts up") {
+  auto result = run_process(launch({"--nproc-per-node", "2", "--max-restarts", "2"},
+                                   {"0", "1.0=kill", "1.1=kill-early", "1.2=kill"}));
+  CHECK(result.exit_code == 128 + 9);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("rank 1 failed first: killed by SIGKILL, and no restarts are left"));
+}
+
+TEST_CASE("bad input is not tried again") {
+  auto result = run_process(launch({"--nproc-per-node", "2"}, {"0", "1.0=exit-2"}));
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 failed first: exit code 2"));
+  CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
+}
+
+TEST_CASE("a worker that never joins ends the job, and is named") {
+  auto result = run_process(launch({"--nproc-per-node", "3", "--join-timeout", "0.5"}, {"1", "1.0=no-join"}));
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("rank 1 of 3 did not join") && ContainsSubstring("--join-timeout"));
+}
+
+TEST_CASE("a process that stops is killed as a suspect and started again") {
+  auto result = run_process(launch({"--nproc-per-node", "2", "--suspect-after", "2"}, {"2", "1.0=stop"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 (pid ") && ContainsSubstring("no heartbeat for") &&
+                                ContainsSubstring("rank 1 was killed by SIGKILL (no heartbeat"));
+}
+
+TEST_CASE("a process that crashes after it left is not started again, but the job has failed") {
+  auto result = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=crash-after-leave"}));
+  CHECK(result.exit_code == 128 + 9);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL after it had left the job"));
+}
+
+TEST_CASE("a drill kills its rank at its step, and one that never came is mentioned") {
+  auto result = run_process(launch({"--nproc-per-node", "2", "--drill", "1@5", "--drill", "0@900"}, {"2"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("drill: killing rank 1 (pid ") &&
+                                ContainsSubstring(") with SIGKILL at step ") &&
+                                ContainsSubstring("rank 1 was killed by SIGKILL at step") &&
+                                ContainsSubstring("the drill 0@900 was not run"));
+}
+
+TEST_CASE("what cannot be launched is refused with code 2 and in words") {
+  auto errors_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {TROUPE_PROGRAM, "launch"});
+    auto result = run_process({.command = words, .environment = {}, .without = {}});
+    CHECK(result.exit_code == 2);
+    CHECK(result.output.empty());
+    return result.errors;
+  };
+  CHECK_THAT(errors_of({"no-such-program"}),
+             ContainsSubstring("'no-such-program'") && ContainsSubstring("PATH"));
+  CHECK_THAT(errors_of({"./no-such-file"}), ContainsSubstring("there is no such file"));
+  CHECK_THAT(errors_of({"--", "/proc/version"}), ContainsSubstring("not an executable"));
+  CHECK_THAT(errors_of({}), ContainsSubstring("no program to launch"));
+  CHECK_THAT(errors_of({"--no-such-option", "true"}), ContainsSubstring("--no-such-option"));
+  CHECK_THAT(errors_of({"--nproc-per-node", "0", "true"}), ContainsSubstring("--nproc-per-node is 0"));
+  CHECK_THAT(errors_of({"--drill", "1@2", "true"}), ContainsSubstring("rank 1"));
+  CHECK_THAT(errors_of({"--drill", "two@2", "true"}), ContainsSubstring("RANK@STEP"));
+  CHECK_THAT(errors_of({"--log-dir", "/proc/nothing", "true"}), ContainsSubstring("/proc/nothing"));
+  auto taken = listen_on("127.0.0.1", 0);
+  auto port = std::to_string(local_port(taken));
+  CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
+}
+
+TEST_CASE("a program's own options stay its own") {
+  for (bool dashes : {false, true}) {
+    std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--", "echo",
+                                        "--json",       "-x",     "--", "--nproc-per-node"};
+    if (!dashes) command.erase(command.begin() + 2);
+    auto result = run_process({.command = command, .environment = {}, .without = {}});
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == "[0] --json -x -- --nproc-per-node\n");
+  }
+}
+
+TEST_CASE("drills are read strictly") {
+  CHECK(parse_drill("2@117").rank == 2);
+  CHECK(parse_drill("2@117").step == 117);
+  for (auto* bad : {"", "2", "2@", "@3", "-1@3", "2@3x", "2@-3", "a@3"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_drill(bad), bad_input);
+  }
+}
+
+TEST_CASE("the launcher is a class: it tells of starts, progress and recoveries") {
+  launch_options options;
+  options.command = {LAUNCH_WORKER, "2"};
+  options.num_processes = 2;
+  options.drills = {{1, 3}};
+  unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  options.output_fd = options.error_fd = nowhere.get();
+  std::vector<std::string> started;
+  std::vector<recovery_report> reports;
+  std::uint64_t newest_step = 0;
+  launch_callbacks callbacks;
+  callbacks.on_started = [&](int rank, std::uint32_t incarnation, pid_t) {
+    started.push_back(std::to_string(rank) + "." + std::to_string(incarnation));
+  };
+  callbacks.on_progress = [&](const job_progress& progress) {
+    newest_step = std::max(newest_step, progress.step);
+  };
+  callbacks.on_recovered = [&](const recovery_report& report) { reports.push_back(report); };
+  CHECK(launcher(options, callbacks).run() == 0);
+  CHECK(started == std::vector<std::string>{"0.0", "1.0", "1.1"});
+  CHECK(newest_step == 10);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].loss == member_loss{1, "killed by SIGKILL"});
+  CHECK(reports[0].total_s > 0);
+}

@@ -1,0 +1,138 @@
+// A member of a job that does nothing but take part: it joins, acknowledges fences, says what it sees, and
+// ends as told.
+//
+//   launch_worker LEAVE_AT [RANK.INCARNATION=BEHAVIOUR]...
+//
+// It leaves once it has a view of generation LEAVE_AT or later (0: never), unless a behaviour is given for
+// it:
+//   exit-N, kill, stop        what it does to itself at its first view
+//   kill-early                the same before it joins
+//   no-join                   it never joins
+//   catch                     on SIGTERM or SIGINT it says so and ends with code 0
+//   ignore                    it ignores both
+//   crash-after-leave         leaves as usual, then kills itself
+// Rank 0 plays the scheduler: it reports ten steps for each view and the phases of each recovery.
+#include <unistd.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "troupe/cluster/agent_client.hpp"
+#include "troupe/cluster/job_secret.hpp"
+
+namespace {
+
+std::string variable(const char* name) {
+  auto* value = std::getenv(name);
+  return value ? value : "";
+}
+
+struct worker_events : troupe::membership_events {
+  void on_fence(std::uint64_t generation, const std::vector<troupe::member_loss>&) override {
+    with_link([&](troupe::membership& link) { link.quiesced(generation, {}); });
+  }
+  void on_view(const troupe::membership_view& view) override {
+    std::printf("view %d of %d members, incarnation %s, pid %d\n", static_cast<int>(view.generation),
+                static_cast<int>(view.members.size()), variable("TROUPE_INCARNATION").c_str(), ::getpid());
+    std::lock_guard lock(mutex);
+    generation = view.generation;
+    changed.notify_all();
+  }
+  void on_recovered(const troupe::recovery_report&) override {}
+  void on_job_end(const std::string& cause) override {
+    std::printf("the job ended: %s\n", cause.c_str());
+    std::fflush(stdout);
+    ::_exit(1);
+  }
+
+  /// The first events may come before connect_agent has returned to main.
+  template <class Use>
+  void with_link(Use use) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return link != nullptr; });
+    use(*link);
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  troupe::membership* link = nullptr;
+  std::uint64_t generation = 0;
+};
+
+[[noreturn]] void behave(const std::string& behaviour) {
+  std::fflush(stdout);
+  if (behaviour.starts_with("exit-")) ::_exit(std::atoi(behaviour.c_str() + 5));
+  ::raise(behaviour == "stop" ? SIGSTOP : SIGKILL);
+  ::_exit(99);
+}
+
+void on_signal(int) {
+  constexpr char said[] = "caught the signal\n";
+  [[maybe_unused]] auto wrote = ::write(1, said, sizeof said - 1);
+  ::_exit(0);
+}
+
+void prepare_signals(const std::string& behaviour) {
+  if (behaviour != "catch" && behaviour != "ignore") return;
+  for (int number : {SIGTERM, SIGINT}) ::signal(number, behaviour == "catch" ? on_signal : SIG_IGN);
+}
+
+void play_scheduler(troupe::membership& link, std::uint64_t generation) {
+  using enum troupe::recovery_phase;
+  if (generation > 1)
+    for (auto phase : {restored, rebuilt, replayed}) link.report(generation, phase);
+  for (std::uint64_t step = 1; step <= 10; ++step) link.report({generation, step, 10, 0.5});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  auto self = variable("RANK") + "." + variable("TROUPE_INCARNATION") + "=";
+  auto leave_at = std::strtoull(argc > 1 ? argv[1] : "1", nullptr, 10);
+  std::string behaviour;
+  for (int i = 2; i < argc; ++i)
+    if (std::string(argv[i]).starts_with(self)) behaviour = argv[i] + self.size();
+  prepare_signals(behaviour);
+  if (behaviour == "kill-early") behave(behaviour);
+  if (behaviour == "no-join") {
+    std::printf("not joining, pid %d\n", ::getpid());
+    while (true) ::pause();
+  }
+
+  worker_events events;
+  troupe::agent_client_options options;
+  options.address = variable("MASTER_ADDR");
+  options.port = static_cast<std::uint16_t>(std::stoi(variable("MASTER_PORT")));
+  options.secret = troupe::parse_job_secret(variable("TROUPE_JOB_SECRET"));
+  options.rank = std::stoi(variable("RANK"));
+  options.world_size = std::stoi(variable("WORLD_SIZE"));
+  options.incarnation = static_cast<std::uint32_t>(std::stoi(variable("TROUPE_INCARNATION")));
+  auto link = troupe::connect_agent(options, events);
+  {
+    std::lock_guard lock(events.mutex);
+    events.link = link.get();
+    events.changed.notify_all();
+  }
+  link->join({options.rank, options.incarnation, ::getpid(), "here", "avx2", {}});
+  for (std::uint64_t seen = 0; leave_at == 0 || seen < leave_at;) {
+    {
+      std::unique_lock lock(events.mutex);
+      events.changed.wait(lock, [&] { return events.generation > seen; });
+      seen = events.generation;
+    }
+    if (!behaviour.empty() && behaviour != "catch" && behaviour != "ignore" &&
+        behaviour != "crash-after-leave")
+      behave(behaviour);
+    if (options.rank == 0) play_scheduler(*link, seen);
+  }
+  link->leave();
+  link.reset();
+  if (behaviour == "crash-after-leave") behave("kill");
+  return 0;
+}
