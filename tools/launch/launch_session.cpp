@@ -142,7 +142,10 @@ void launcher::session::signal_all(int number) {
 }
 
 void launcher::session::on_child_end(worker& of) {
+  auto detected = clock::now();
   auto status = of.process->reap();
+  // What the agent said before counts before: it may have ended the job, and the process because of that.
+  run_told();
   if (phase_ != phase::running) {
     on_failure_while_ending(of, status);
     of.process.reset();
@@ -150,24 +153,24 @@ void launcher::session::on_child_end(worker& of) {
     of.process.reset();
     agent_->process_exited(of.rank);
   } else {
-    on_loss(of, status);
+    on_loss(of, status, detected);
   }
 }
 
 /// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
 /// stop.
-void launcher::session::on_loss(worker& of, const exit_status& status) {
-  auto detected = clock::now();
+void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
-  if (lost_ranks_.empty()) step_at_loss_ = step_;
-  lost_ranks_.insert(of.rank);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();
     return say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
-  if (outcome == loss_outcome::job_failed) return fail(of, cause, status.shell_code());
+  if (outcome == loss_outcome::job_failed) {
+    run_told();
+    return on_failure_while_ending(of, status);
+  }
   if (status.code == hopeless_exit_code)
     return fail(of, cause + ", which starting it again would not cure", status.shell_code());
   if (restarts_ >= options_.max_restarts)
@@ -175,6 +178,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status) {
         of,
         cause + ", and no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")",
         status.shell_code());
+  if (lost_ranks_.empty()) step_at_loss_ = step_;
+  if (had_view_) lost_ranks_.insert(of.rank);
   ++restarts_;
   ++of.incarnation;
   start(of);
@@ -283,6 +288,7 @@ agent_callbacks launcher::session::make_agent_callbacks() {
   made.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
     tell([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
   };
+  made.on_view = [this](const membership_view&) { tell([this] { had_view_ = true; }); };
   made.on_progress = [this](const job_progress& progress) {
     tell([this, progress] { on_progress(progress); });
   };

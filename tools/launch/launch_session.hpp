@@ -59,7 +59,7 @@ class launcher::session {
   int poll_timeout_ms() const;
   void on_signal(int number);
   void on_child_end(worker& of);
-  void on_loss(worker& of, const exit_status& status);
+  void on_loss(worker& of, const exit_status& status, clock::time_point detected);
   void on_failure_while_ending(const worker& of, const exit_status& status);
   void on_deadline();
   void signal_all(int number);
@@ -98,6 +98,7 @@ class launcher::session {
   bool failed_ = false;
   int restarts_ = 0;
   std::uint64_t step_ = 0;
+  bool had_view_ = false;
   std::set<int> lost_ranks_;  ///< since the last recovery
   std::uint64_t step_at_loss_ = 0;
 };

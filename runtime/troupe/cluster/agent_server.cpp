@@ -299,9 +299,10 @@ void agent_server::perform(const send_recovered& recovered) {
 
 void agent_server::perform(const end_job& end) {
   job_end_cause_ = end.cause;
+  // The owner knows the cause before it sees processes end of it.
+  if (callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
   for (auto& connection : connections_)
     if (connection.speaker) connection.send(agent_wire::job_end{end.cause});
-  if (callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
 }
 
 }  // namespace troupe

@@ -104,7 +104,7 @@ std::string to_hex(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
-  std::vector<std::byte> made(hex.size() / 2);
+  std::vector<std::byte> made(hex.size() / 2 + 1);
   std::size_t size = 0;
   const char* end = nullptr;
   int status = ::sodium_hex2bin(reinterpret_cast<unsigned char*>(made.data()), made.size(), hex.data(),
@@ -113,6 +113,7 @@ std::vector<std::byte> parse_job_secret(const std::string& hex) {
     throw bad_input(
         "the job secret (TROUPE_JOB_SECRET) is not an even number of hexadecimal digits, at least 32, but " +
         std::to_string(hex.size()) + " characters. `openssl rand -hex 32` makes one");
+  made.resize(size);
   return made;
 }
 
