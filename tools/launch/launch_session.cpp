@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -22,60 +21,13 @@ constexpr auto time_to_end_alone = 1s;
 /// A process that ends with this code would not do better the next time (bad_input).
 constexpr int hopeless_exit_code = 2;
 
-sigset_t taken_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
-  return set;
-}
-
-void check(const launch_options& options) {
-  if (options.command.empty())
-    throw bad_input("no program to launch. Example: troupe launch --nproc-per-node 4 ./train --epochs 5");
-  if (options.num_processes < 1 || options.num_processes > 4096)
-    throw bad_input(std::string("--nproc-per-node is ") + std::to_string(options.num_processes) +
-                    ", expected 1 to 4096");
-  if (options.max_restarts < 0)
-    throw bad_input(std::string("--max-restarts is ") + std::to_string(options.max_restarts) +
-                    ", expected 0 or more");
-  for (const auto& drill : options.drills)
-    if (drill.rank >= options.num_processes)
-      throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +
-                      ", but the ranks are 0 to " + std::to_string(options.num_processes - 1));
-  std::error_code problem;
-  if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
-  if (problem)
-    throw bad_input("cannot make the folder " + options.log_dir.string() + ": " + problem.message() +
-                    ". Choose another --log-dir");
-}
-
 }  // namespace
-
-signal_guard::signal_guard() {
-  auto set = taken_signals();
-  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
-  fd_ = unique_fd(
-      static_cast<int>(check_posix(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd")));
-}
-
-signal_guard::~signal_guard() {
-  ::signal(SIGPIPE, sigpipe_before_);
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-std::optional<int> signal_guard::next() {
-  signalfd_siginfo about;
-  if (::read(fd(), &about, sizeof about) != sizeof about) return {};
-  return static_cast<int>(about.ssi_signo);
-}
 
 launcher::session::session(launch_options options, launch_callbacks callbacks)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       out_(options_.output_fd),
       err_(options_.error_fd) {
-  check(options_);
   program_ = find_program(options_.command.front());
 }
 

@@ -1,6 +1,4 @@
 #pragma once
-#include <signal.h>
-
 #include <list>
 #include <mutex>
 #include <optional>
@@ -10,26 +8,10 @@
 #include "job_environment.hpp"
 #include "launcher.hpp"
 #include "output_lines.hpp"
+#include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
 
 namespace troupe {
-
-/// Takes SIGINT, SIGTERM and SIGHUP as a readable descriptor, and ignores SIGPIPE, as long as it lives.
-class signal_guard {
- public:
-  signal_guard();
-  signal_guard(const signal_guard&) = delete;
-  signal_guard& operator=(const signal_guard&) = delete;
-  ~signal_guard();
-  int fd() const { return fd_.get(); }
-  /// The next signal that has arrived.
-  std::optional<int> next();
-
- private:
-  sigset_t before_;
-  void (*sigpipe_before_)(int);
-  unique_fd fd_;
-};
 
 /// One run of a job: a single poll loop over processes, their output, signals, and what the agent's thread
 /// tells.
