@@ -7,6 +7,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <caf/send.hpp>
+#include <exception>
 #include <limits>
 #include <mutex>
 
@@ -95,8 +96,16 @@ class real_node : public node {
     }
   }
 
+  /// Ends together with the others: whoever is lost until then can still be brought back by those who are here.
   ~real_node() override {
-    members_->leave();
+    if (!failed_ && std::uncaught_exceptions() == 0) {
+      try {
+        if (world_size_ > 1) run({}, {});
+        members_->leave();
+      } catch (const job_failed& failure) {
+        options_.log->error("{}", failure.what());
+      }
+    }
     stop_actors();
   }
 
@@ -123,7 +132,7 @@ class real_node : public node {
       auto event = client_->take();
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
-      if (auto* failure = std::get_if<job_failure>(&event)) throw job_failed(failure->cause);
+      if (auto* failure = std::get_if<job_failure>(&event)) fail(failure->cause);
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) return *result;
     }
   }
@@ -131,6 +140,11 @@ class real_node : public node {
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:
+  [[noreturn]] void fail(const std::string& cause) {
+    failed_ = true;
+    throw job_failed(cause);
+  }
+
   void connect() {
     if (world_size_ == 1 && !options_.launch) {
       transport_ = make_loopback_transport(router_);
@@ -224,6 +238,7 @@ class real_node : public node {
   std::string job_id_;
   fault_plan faults_;
   bool defined_ = false;
+  bool failed_ = false;
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 
   // From the last to be needed to the first: destroyed in reverse order.

@@ -40,6 +40,22 @@ struct node_restored {
   }
 };
 
+/// Supervisor -> scheduler: this node knows the result of call `index`.
+struct result_seen {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint32_t index = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, index);
+  }
+};
+
+/// Scheduler -> itself, later: no longer wait for nodes to confirm a result.
+struct enough_waited {
+  std::uint32_t index = 0;
+};
+
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
   std::uint64_t generation = 0;
@@ -106,6 +122,8 @@ struct parameters_arrived {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)

@@ -28,6 +28,10 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const call_entered& entered) { on_entered(entered); },
           [this](const node_restored& restored) { on_restored(restored); },
           [this](const step_done& done) { on_step_done(done); },
+          [this](const result_seen& seen) { on_seen(seen); },
+          [this](const enough_waited& waited) {
+            if (!not_seen_.empty() && waited.index + 1 == completed_.size()) tell_own_node(waited.index);
+          },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
           [this](const parameters_arrived& arrived) { on_parameters(arrived); }};
@@ -98,7 +102,26 @@ void scheduler_state::finish_call(call_result result) {
   completed_.push_back(result);
   phase_ = phase::gathering;
   entered_.clear();
-  for (const auto& supervisor : options_.supervisors) self_->send(supervisor, call_finished{options_.generation, result});
+  // This node hears last: it may end once it knows the result, and the others hear of it from here.
+  not_seen_.clear();
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    if (rank == options_.rank) continue;
+    not_seen_.insert(rank);
+    self_->send(options_.supervisors[static_cast<std::size_t>(rank)], call_finished{options_.generation, result});
+  }
+  if (not_seen_.empty()) return tell_own_node(result.index);
+  self_->delayed_send(self_, options_.confirm_timeout, enough_waited{result.index});
+}
+
+void scheduler_state::on_seen(const result_seen& seen) {
+  if (seen.generation != options_.generation || seen.index + 1 != completed_.size()) return;
+  if (not_seen_.erase(seen.rank) > 0 && not_seen_.empty()) tell_own_node(seen.index);
+}
+
+void scheduler_state::tell_own_node(std::uint32_t index) {
+  not_seen_.clear();
+  self_->send(options_.supervisors[static_cast<std::size_t>(options_.rank)],
+              call_finished{options_.generation, completed_[index]});
 }
 
 void scheduler_state::fail(const std::string& cause) {

@@ -12,12 +12,6 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe {
-namespace {
-
-constexpr int scheduler_rank = 0;
-
-}  // namespace
-
 void supervisor_state::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
@@ -82,6 +76,7 @@ void supervisor_state::connect_nodes() {
 void supervisor_state::spawn_scheduler() {
   scheduler_options made;
   made.generation = generation_;
+  made.rank = options_.rank;
   made.world_size = options_.world_size;
   made.job_id = options_.job_id;
   made.numeric_class = options_.numeric_class;

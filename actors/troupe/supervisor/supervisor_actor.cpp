@@ -6,6 +6,7 @@
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/link/link_actor.hpp"
+#include "troupe/link/wire_table.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/snapshotter/messages.hpp"
 
@@ -242,9 +243,17 @@ void supervisor_state::on_finished(const call_finished& finished) {
   if (finished.generation != generation_) return;
   const auto& result = finished.result;
   if (result.index == completed_.size()) completed_.push_back(result);
+  if (options_.rank != scheduler_rank) confirm(result.index);
   if (!call_ || call_->index != result.index) return;
   call_.reset();
   options_.client->put(result);
+}
+
+/// Straight into the transport, which sends what it has accepted before it ends: after the last call this process
+/// ends at once, and messages between actors with it.
+void supervisor_state::confirm(std::uint32_t index) {
+  auto body = encode_message({actor_role::scheduler, 0}, caf::make_message(result_seen{generation_, options_.rank, index}));
+  options_.out->send_control(scheduler_rank, generation_, *body);
 }
 
 // ---- children

@@ -65,6 +65,8 @@ struct supervisor_options {
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";
+  /// The lowest rank: every view is complete, so it is always there.
+  static constexpr int scheduler_rank = 0;
   supervisor_state(caf::event_based_actor* self, supervisor_options options);
   ~supervisor_state();
   caf::behavior make_behavior();
@@ -93,6 +95,7 @@ class supervisor_state {
   void announce_call();
   void send_entered(std::vector<held_part> parts);
   void on_finished(const call_finished& finished);
+  void confirm(std::uint32_t index);
   // children
   void spawn_children();
   void spawn_device(int device);
