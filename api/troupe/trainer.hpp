@@ -76,7 +76,7 @@ class Trainer {
   const plan& training_plan() const { return plan_; }
 
  private:
-  struct observer_state;
+  void write_trace(const std::filesystem::path& folder) const;
 
   World world_;
   Pipeline pipeline_;
