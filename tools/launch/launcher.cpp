@@ -27,4 +27,6 @@ launcher::~launcher() = default;
 
 int launcher::run() { return session_->run(); }
 
+void launcher::kill(int rank) { session_->kill(rank); }
+
 }  // namespace troupe
