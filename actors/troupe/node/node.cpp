@@ -15,6 +15,7 @@
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
 #include "troupe/transport/ucx_transport.hpp"
@@ -117,13 +118,14 @@ class real_node : public node {
   }
 
   call_result run(call_request request, const call_observer& observer) override {
+    if (failed_) throw *failed_;
     request.index = next_call_++;
     caf::anon_send(supervisor_, enter_call{request});
     for (;;) {
       auto event = client_->take();
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
-      if (auto* failure = std::get_if<job_failure>(&event)) throw job_failed(failure->cause);
+      if (auto* failure = std::get_if<job_failure>(&event)) throw failed_.emplace(failure->cause);
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) return *result;
     }
   }
@@ -224,6 +226,7 @@ class real_node : public node {
   std::string job_id_;
   fault_plan faults_;
   bool defined_ = false;
+  std::optional<job_failed> failed_;  ///< told to every later call too
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 
   // From the last to be needed to the first: destroyed in reverse order.
