@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -22,60 +21,13 @@ constexpr auto time_to_end_alone = 1s;
 /// A process that ends with this code would not do better the next time (bad_input).
 constexpr int hopeless_exit_code = 2;
 
-sigset_t taken_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
-  return set;
-}
-
-void check(const launch_options& options) {
-  if (options.command.empty())
-    throw bad_input("no program to launch. Example: troupe launch --nproc-per-node 4 ./train --epochs 5");
-  if (options.num_processes < 1 || options.num_processes > 4096)
-    throw bad_input(std::string("--nproc-per-node is ") + std::to_string(options.num_processes) +
-                    ", expected 1 to 4096");
-  if (options.max_restarts < 0)
-    throw bad_input(std::string("--max-restarts is ") + std::to_string(options.max_restarts) +
-                    ", expected 0 or more");
-  for (const auto& drill : options.drills)
-    if (drill.rank >= options.num_processes)
-      throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +
-                      ", but the ranks are 0 to " + std::to_string(options.num_processes - 1));
-  std::error_code problem;
-  if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
-  if (problem)
-    throw bad_input("cannot make the folder " + options.log_dir.string() + ": " + problem.message() +
-                    ". Choose another --log-dir");
-}
-
 }  // namespace
-
-signal_guard::signal_guard() {
-  auto set = taken_signals();
-  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
-  fd_ = unique_fd(
-      static_cast<int>(check_posix(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd")));
-}
-
-signal_guard::~signal_guard() {
-  ::signal(SIGPIPE, sigpipe_before_);
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-std::optional<int> signal_guard::next() {
-  signalfd_siginfo about;
-  if (::read(fd(), &about, sizeof about) != sizeof about) return {};
-  return static_cast<int>(about.ssi_signo);
-}
 
 launcher::session::session(launch_options options, launch_callbacks callbacks)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       out_(options_.output_fd),
       err_(options_.error_fd) {
-  check(options_);
   program_ = find_program(options_.command.front());
 }
 
@@ -142,7 +94,10 @@ void launcher::session::signal_all(int number) {
 }
 
 void launcher::session::on_child_end(worker& of) {
+  auto detected = clock::now();
   auto status = of.process->reap();
+  // What the agent said before counts before: it may have ended the job, and the process because of that.
+  run_told();
   if (phase_ != phase::running) {
     on_failure_while_ending(of, status);
     of.process.reset();
@@ -150,24 +105,24 @@ void launcher::session::on_child_end(worker& of) {
     of.process.reset();
     agent_->process_exited(of.rank);
   } else {
-    on_loss(of, status);
+    on_loss(of, status, detected);
   }
 }
 
 /// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
 /// stop.
-void launcher::session::on_loss(worker& of, const exit_status& status) {
-  auto detected = clock::now();
+void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
-  if (lost_ranks_.empty()) step_at_loss_ = step_;
-  lost_ranks_.insert(of.rank);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();
     return say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
-  if (outcome == loss_outcome::job_failed) return fail(of, cause, status.shell_code());
+  if (outcome == loss_outcome::job_failed) {
+    run_told();
+    return on_failure_while_ending(of, status);
+  }
   if (status.code == hopeless_exit_code)
     return fail(of, cause + ", which starting it again would not cure", status.shell_code());
   if (restarts_ >= options_.max_restarts)
@@ -175,6 +130,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status) {
         of,
         cause + ", and no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")",
         status.shell_code());
+  if (lost_ranks_.empty()) step_at_loss_ = step_;
+  if (had_view_) lost_ranks_.insert(of.rank);
   ++restarts_;
   ++of.incarnation;
   start(of);
@@ -283,6 +240,7 @@ agent_callbacks launcher::session::make_agent_callbacks() {
   made.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
     tell([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
   };
+  made.on_view = [this](const membership_view&) { tell([this] { had_view_ = true; }); };
   made.on_progress = [this](const job_progress& progress) {
     tell([this, progress] { on_progress(progress); });
   };

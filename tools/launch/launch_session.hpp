@@ -1,6 +1,4 @@
 #pragma once
-#include <signal.h>
-
 #include <list>
 #include <mutex>
 #include <optional>
@@ -10,26 +8,10 @@
 #include "job_environment.hpp"
 #include "launcher.hpp"
 #include "output_lines.hpp"
+#include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
 
 namespace troupe {
-
-/// Takes SIGINT, SIGTERM and SIGHUP as a readable descriptor, and ignores SIGPIPE, as long as it lives.
-class signal_guard {
- public:
-  signal_guard();
-  signal_guard(const signal_guard&) = delete;
-  signal_guard& operator=(const signal_guard&) = delete;
-  ~signal_guard();
-  int fd() const { return fd_.get(); }
-  /// The next signal that has arrived.
-  std::optional<int> next();
-
- private:
-  sigset_t before_;
-  void (*sigpipe_before_)(int);
-  unique_fd fd_;
-};
 
 /// One run of a job: a single poll loop over processes, their output, signals, and what the agent's thread
 /// tells.
@@ -59,7 +41,7 @@ class launcher::session {
   int poll_timeout_ms() const;
   void on_signal(int number);
   void on_child_end(worker& of);
-  void on_loss(worker& of, const exit_status& status);
+  void on_loss(worker& of, const exit_status& status, clock::time_point detected);
   void on_failure_while_ending(const worker& of, const exit_status& status);
   void on_deadline();
   void signal_all(int number);
@@ -98,6 +80,7 @@ class launcher::session {
   bool failed_ = false;
   int restarts_ = 0;
   std::uint64_t step_ = 0;
+  bool had_view_ = false;
   std::set<int> lost_ranks_;  ///< since the last recovery
   std::uint64_t step_at_loss_ = 0;
 };

@@ -6,6 +6,30 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
+
+launch_options checked(launch_options options) {
+  if (options.command.empty())
+    throw bad_input("no program to launch. Example: troupe launch --nproc-per-node 4 ./train --epochs 5");
+  if (options.num_processes < 1 || options.num_processes > 4096)
+    throw bad_input(std::string("--nproc-per-node is ") + std::to_string(options.num_processes) +
+                    ", expected 1 to 4096");
+  if (options.max_restarts < 0)
+    throw bad_input(std::string("--max-restarts is ") + std::to_string(options.max_restarts) +
+                    ", expected 0 or more");
+  for (const auto& drill : options.drills)
+    if (drill.rank >= options.num_processes)
+      throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +
+                      ", but the ranks are 0 to " + std::to_string(options.num_processes - 1));
+  std::error_code problem;
+  if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
+  if (problem)
+    throw bad_input("cannot make the folder " + options.log_dir.string() + ": " + problem.message() +
+                    ". Choose another --log-dir");
+  return options;
+}
+
+}  // namespace
 
 drill parse_drill(const std::string& text) {
   drill made;
@@ -21,7 +45,7 @@ drill parse_drill(const std::string& text) {
 }
 
 launcher::launcher(launch_options options, launch_callbacks callbacks)
-    : session_(std::make_unique<session>(std::move(options), std::move(callbacks))) {}
+    : session_(std::make_unique<session>(checked(std::move(options)), std::move(callbacks))) {}
 
 launcher::~launcher() = default;
 

@@ -29,7 +29,8 @@ std::string recovery_line(const recovery_report& report, std::uint64_t step, int
          phase("fence", report.fence_s) + ", " + phase("quiesce", report.quiesce_s) + ", " +
          phase("respawn", report.respawn_s) + ", " + phase("restore", report.restore_s) + ", " +
          phase("rebuild", report.rebuild_s) + ", " + phase("replay", report.replay_s) + "), " +
-         std::to_string(num_kept) + (num_kept == 1 ? " other process" : " other processes") + " kept running";
+         std::to_string(num_kept) + (report.loss.rank < 0 ? " process" : " other process") +
+         (num_kept == 1 ? "" : "es") + " kept running";
 }
 
 std::string recovery_json(const recovery_report& report, std::uint64_t step, int num_kept) {

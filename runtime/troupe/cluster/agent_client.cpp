@@ -22,6 +22,9 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
+/// Reasons are for people; a longer one than this would not fit a frame at some length.
+std::string shortened(const std::string& cause) { return cause.substr(0, 4096); }
+
 /// Two threads: one reads, writes and beats; the other calls the events, so that a slow one costs no
 /// heartbeat.
 class agent_client final : public membership {
@@ -45,7 +48,7 @@ class agent_client final : public membership {
     send(agent_wire::quiesced_for{generation, address});
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {
-    send(agent_wire::generation_request{current, cause});
+    send(agent_wire::generation_request{current, shortened(cause)});
   }
   void suspect(int rank, const std::string& cause) override {
     std::uint32_t incarnation = 0;
@@ -53,13 +56,13 @@ class agent_client final : public membership {
       std::lock_guard lock(mutex_);
       if (auto found = incarnations_.find(rank); found != incarnations_.end()) incarnation = found->second;
     }
-    send(agent_wire::suspicion{rank, incarnation, cause});
+    send(agent_wire::suspicion{rank, incarnation, shortened(cause)});
   }
   void report(const job_progress& progress) override { send(agent_wire::progress_report{progress}); }
   void report(std::uint64_t generation, recovery_phase phase) override {
     send(agent_wire::phase_report{generation, phase});
   }
-  void fail_job(const std::string& cause) override { send(agent_wire::job_failure{cause}); }
+  void fail_job(const std::string& cause) override { send(agent_wire::job_failure{shortened(cause)}); }
   void leave() override {
     left_ = true;
     send(agent_wire::leave_job{});
@@ -105,7 +108,7 @@ class agent_client final : public membership {
     ::poll(polled, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (polled[0].revents) wake_.clear();
     if (!(polled[1].revents & ~POLLOUT)) return true;
-    auto state = read_available(line_.socket.get(), line_.received, sealed_channel::max_body_bytes);
+    auto state = read_available(line_.socket.get(), line_.received, 1 << 20);
     return read_messages() && state == io_result::open;
   }
 

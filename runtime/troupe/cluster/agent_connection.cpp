@@ -9,7 +9,9 @@ namespace troupe {
 namespace {
 
 /// A member that reads nothing (it is stopped) may not make the agent's memory grow for ever.
-constexpr std::size_t max_unsent_bytes = 8 << 20;
+constexpr std::size_t max_unsent_bytes = sealed_channel::max_from_agent + (8 << 20);
+/// One call leaves the thread to others after so much.
+constexpr std::size_t max_read_bytes = 1 << 18;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ void agent_connection::finish() {
 std::vector<agent_wire::client_message> agent_connection::read() {
   if (!wants_read()) return {};
   // A stranger's next bytes are not even read before its proof is checked.
-  auto limit = authenticated() ? sealed_channel::max_body_bytes : reply_bytes - in_.size();
+  auto limit = authenticated() ? max_read_bytes : reply_bytes - in_.size();
   auto state = read_available(fd(), in_, limit);
   if (!authenticated()) read_reply();
   auto messages = authenticated() ? read_frames() : std::vector<agent_wire::client_message>();
@@ -48,7 +50,7 @@ void agent_connection::read_reply() {
   auto proof = known ? proofs.proof_of(handshake_role::agent) : handshake_proof{};
   out_.insert(out_.end(), proof.begin(), proof.end());
   if (known)
-    channel_.emplace(proofs.key_of(handshake_role::agent), proofs.key_of(handshake_role::client));
+    channel_.emplace(handshake_role::agent, proofs);
   else
     finishing_ = true;
   write();

@@ -94,7 +94,7 @@ std::optional<sealed_channel> shake_hands(attempt& with) {
     refuse(with.options,
            "the agent does not know the job's secret, so it is not this job's. Check MASTER_PORT");
   with.in.clear();
-  return sealed_channel(proofs.key_of(handshake_role::client), proofs.key_of(handshake_role::agent));
+  return sealed_channel(handshake_role::client, proofs);
 }
 
 bool say_hello(attempt& with, sealed_channel& channel) {
@@ -111,7 +111,7 @@ bool say_hello(attempt& with, sealed_channel& channel) {
       if (!answer->refusal.empty()) refuse(with.options, answer->refusal);
       return true;
     }
-    if (!with.receive_some(sealed_channel::max_body_bytes)) return false;
+    if (!with.receive_some(1 << 16)) return false;
   }
 }
 

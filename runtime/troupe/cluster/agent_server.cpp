@@ -281,10 +281,11 @@ void agent_server::perform(const send_fence& fence) {
 }
 
 void agent_server::perform(const send_view& view) {
+  // The owner knows of the view before it sees what members do in it.
+  if (callbacks_.on_view) callbacks_.on_view(view.view);
   agent_wire::view message{view.view.generation, {}};
   for (const auto& member : view.view.members) message.members.push_back({member});
   send_to_members(message);
-  if (callbacks_.on_view) callbacks_.on_view(view.view);
 }
 
 void agent_server::perform(const kill_process& kill) {
@@ -292,16 +293,17 @@ void agent_server::perform(const kill_process& kill) {
 }
 
 void agent_server::perform(const send_recovered& recovered) {
+  if (callbacks_.on_recovered) callbacks_.on_recovered(recovered.report);
   send_to_members(
       agent_wire::recovered{recovered.report.generation, {recovered.report.loss}, recovered.report});
-  if (callbacks_.on_recovered) callbacks_.on_recovered(recovered.report);
 }
 
 void agent_server::perform(const end_job& end) {
   job_end_cause_ = end.cause;
+  // The owner knows the cause before it sees processes end of it.
+  if (callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
   for (auto& connection : connections_)
     if (connection.speaker) connection.send(agent_wire::job_end{end.cause});
-  if (callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
 }
 
 }  // namespace troupe

@@ -96,7 +96,7 @@ std::vector<std::byte> make_job_secret() {
 }
 
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
-  std::vector<std::byte> made(hex.size() / 2);
+  std::vector<std::byte> made(hex.size() / 2 + 1);
   std::size_t size = 0;
   const char* end = nullptr;
   int status = ::sodium_hex2bin(reinterpret_cast<unsigned char*>(made.data()), made.size(), hex.data(),
@@ -105,6 +105,7 @@ std::vector<std::byte> parse_job_secret(const std::string& hex) {
     throw bad_input(
         "the job secret (TROUPE_JOB_SECRET) is not an even number of hexadecimal digits, at least 32, but " +
         std::to_string(hex.size()) + " characters. `openssl rand -hex 32` makes one");
+  made.resize(size);
   return made;
 }
 

@@ -44,9 +44,16 @@ std::size_t length_at(const std::vector<std::byte>& in) {
 
 }  // namespace
 
+sealed_channel::sealed_channel(handshake_role self, const handshake& keys)
+    : sending_(keys.key_of(self)),
+      receiving_(
+          keys.key_of(self == handshake_role::client ? handshake_role::agent : handshake_role::client)),
+      max_sent_bytes_(self == handshake_role::client ? max_from_client : max_from_agent),
+      max_received_bytes_(self == handshake_role::client ? max_from_agent : max_from_client) {}
+
 void sealed_channel::seal(std::span<const std::byte> body, std::vector<std::byte>& out) {
-  if (body.size() > max_body_bytes)
-    throw_invalid("sealed_channel::seal", "at most " + std::to_string(max_body_bytes) + " bytes",
+  if (body.size() > max_sent_bytes_)
+    throw_invalid("sealed_channel::seal", "at most " + std::to_string(max_sent_bytes_) + " bytes",
                   std::to_string(body.size()));
   auto length = little_endian<4>(body.size());
   auto code = code_of(sending_, sent_++, body);
@@ -58,7 +65,7 @@ void sealed_channel::seal(std::span<const std::byte> body, std::vector<std::byte
 std::optional<std::vector<std::byte>> sealed_channel::open(std::vector<std::byte>& in) {
   if (in.size() < 4) return {};
   auto length = length_at(in);
-  if (length > max_body_bytes) throw bad_frame("a frame claims " + std::to_string(length) + " bytes");
+  if (length > max_received_bytes_) throw bad_frame("a frame claims " + std::to_string(length) + " bytes");
   if (in.size() < header_bytes + length) return {};
   auto end = in.begin() + static_cast<std::ptrdiff_t>(header_bytes + length);
   std::vector<std::byte> body(in.begin() + header_bytes, end);

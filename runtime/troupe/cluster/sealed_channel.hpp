@@ -22,12 +22,15 @@ class bad_frame : public std::runtime_error {
 /// is counted on both sides and not sent.
 class sealed_channel {
  public:
-  static constexpr std::size_t max_body_bytes = 1 << 20;
+  /// What one member may say at once: an address, a reason.
+  static constexpr std::size_t max_from_client = 1 << 16;
+  /// What the agent may say at once: what every member has said.
+  static constexpr std::size_t max_from_agent = 1 << 28;
   static constexpr std::size_t code_bytes = 16;
   static constexpr std::size_t header_bytes = 4 + code_bytes;
 
-  sealed_channel(const frame_key& sending, const frame_key& receiving)
-      : sending_(sending), receiving_(receiving) {}
+  /// The end of the channel that `self` has.
+  sealed_channel(handshake_role self, const handshake& keys);
 
   /// Appends the next frame to `out`. std::invalid_argument for a body over the limit.
   void seal(std::span<const std::byte> body, std::vector<std::byte>& out);
@@ -37,6 +40,7 @@ class sealed_channel {
 
  private:
   frame_key sending_, receiving_;
+  std::size_t max_sent_bytes_, max_received_bytes_;
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
 };

@@ -80,8 +80,7 @@ authenticated_line shake_hands(const live_agent& job) {
   reply.insert(reply.end(), proof.begin(), proof.end());
   send_all(socket, reply);
   CHECK(read_exactly(socket, verdict_bytes).at(0) == verdict_accepted);
-  return {std::move(socket),
-          sealed_channel(proofs.key_of(handshake_role::client), proofs.key_of(handshake_role::agent))};
+  return {std::move(socket), sealed_channel(handshake_role::client, proofs)};
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST_CASE("without a launcher a closed connection ends the job and names the ran
 
 TEST_CASE("members that never join end the job, and are named") {
   auto options = job_of(3);
-  options.join_timeout = 300ms;
+  options.join_timeout = 2s;
   live_agent job(options);
   test_member first(job.client(1));
   first.join();
@@ -331,4 +331,16 @@ TEST_CASE("a leave counts although the connection closes right behind it") {
     another.made.reset();
     CHECK(another.failures.empty());
   }
+}
+
+TEST_CASE("long reasons are cut, and addresses that no frame can carry are refused where they are given") {
+  live_agent job(job_of(1));
+  test_member member(job.client(0));
+  member.join();
+  member.views.next();
+  CHECK_THROWS_AS(member.link->quiesced(1, {std::vector<std::byte>(1 << 17), {}}), std::invalid_argument);
+  member.link->fail_job(std::string(1 << 20, 'x'));
+  auto cause = member.ends.next();
+  CHECK_THAT(cause, ContainsSubstring("rank 0 ended the job: xxx"));
+  CHECK(cause.size() < 5000);
 }

@@ -17,14 +17,9 @@ bytes text(std::string_view letters) {
   return made;
 }
 
-frame_key key(int seed) {
-  frame_key made{};
-  made[0] = std::byte(seed);
-  return made;
-}
-
 struct two_ends {
-  sealed_channel here{key(1), key(2)}, there{key(2), key(1)};
+  handshake keys{bytes(16, std::byte{7}), {}, {}};
+  sealed_channel here{handshake_role::client, keys}, there{handshake_role::agent, keys};
 };
 
 }  // namespace
@@ -72,7 +67,7 @@ TEST_CASE("a length over the limit is refused before its bytes arrive, and never
   bytes huge = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0x7f}};
   CHECK_THROWS_AS(ends.there.open(huge), bad_frame);
   bytes out;
-  CHECK_THROWS_AS(ends.here.seal(bytes(sealed_channel::max_body_bytes + 1), out), std::invalid_argument);
+  CHECK_THROWS_AS(ends.here.seal(bytes(sealed_channel::max_from_client + 1), out), std::invalid_argument);
   CHECK(out.empty());
 }
 

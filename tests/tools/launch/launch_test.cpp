@@ -81,7 +81,7 @@ TEST_CASE("bad input is not tried again") {
 }
 
 TEST_CASE("a worker that never joins ends the job, and is named") {
-  auto result = run_process(launch({"--nproc-per-node", "3", "--join-timeout", "0.5"}, {"1", "1.0=no-join"}));
+  auto result = run_process(launch({"--nproc-per-node", "3", "--join-timeout", "3"}, {"1", "1.0=no-join"}));
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.errors,
              ContainsSubstring("rank 1 of 3 did not join") && ContainsSubstring("--join-timeout"));

@@ -1,0 +1,38 @@
+#include "signal_guard.hpp"
+
+#include <sys/signalfd.h>
+
+#include <csignal>
+
+namespace troupe {
+namespace {
+
+sigset_t taken_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
+  return set;
+}
+
+}  // namespace
+
+signal_guard::signal_guard() {
+  auto set = taken_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
+  fd_ = unique_fd(
+      static_cast<int>(check_posix(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd")));
+}
+
+signal_guard::~signal_guard() {
+  ::signal(SIGPIPE, sigpipe_before_);
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> signal_guard::next() {
+  signalfd_siginfo about;
+  if (::read(fd(), &about, sizeof about) != sizeof about) return {};
+  return static_cast<int>(about.ssi_signo);
+}
+
+}  // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+#include <signal.h>
+
+#include <optional>
+
+#include "troupe/cluster/unique_fd.hpp"
+
+namespace troupe {
+
+/// Takes SIGINT, SIGTERM and SIGHUP as a readable descriptor, and ignores SIGPIPE, as long as it lives.
+class signal_guard {
+ public:
+  signal_guard();
+  signal_guard(const signal_guard&) = delete;
+  signal_guard& operator=(const signal_guard&) = delete;
+  ~signal_guard();
+  int fd() const { return fd_.get(); }
+  /// The next signal that has arrived.
+  std::optional<int> next();
+
+ private:
+  sigset_t before_;
+  void (*sigpipe_before_)(int);
+  unique_fd fd_;
+};
+
+}  // namespace troupe
