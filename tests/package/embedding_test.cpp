@@ -48,10 +48,12 @@ std::string train(int devices) {
 }
 
 auto num_threads() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
 }
 
-/// A thread that was joined may be listed for a moment longer. A thread that stays ends in the test's own timeout.
+/// A thread that was joined may be listed for a moment longer. A thread that stays ends in the test's own
+/// timeout.
 void wait_for_threads(std::ptrdiff_t count) {
   while (num_threads() > count) std::this_thread::yield();
 }
@@ -87,11 +89,13 @@ TEST_CASE("an exception from a callback leaves fit, and the trainer can go on") 
   std::optional<World> world = World::local(2, small_options());
   bool stop = true;
   Trainer trainer(*world, small_pipeline(), {.on_step = [&](const step_event& event) {
-                    if (event.step == 3 && stop) throw std::runtime_error("enough");
-                  }});
+    if (event.step == 3 && stop) throw std::runtime_error("enough");
+  }});
   auto samples = four_corners(256);
   CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error, MessageMatches(ContainsSubstring("enough")));
-  SECTION("with the next call, which begins when the training is over") { CHECK(trainer.weights_sha256() == alone); }
+  SECTION("with the next call, which begins when the training is over") {
+    CHECK(trainer.weights_sha256() == alone);
+  }
   SECTION("or be dropped in the middle of training") {}
 }
 

@@ -1,6 +1,6 @@
 # One INTERFACE target carries warnings and sanitizers to everything that is ours.
 add_library(troupe_flags INTERFACE)
-target_compile_options(troupe_flags INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wold-style-cast
+target_compile_options(troupe_flags INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wold-style-cast -Wno-restrict
   $<$<BOOL:${TROUPE_WERROR}>:-Werror>)
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// Turns control frames into local sends, generation by generation: frames of an older generation are dropped and
-/// counted, those of a newer one held until this node gets there. Thread-safe.
+/// Turns control frames into local sends, generation by generation: frames of an older generation are dropped
+/// and counted, those of a newer one held until this node gets there. Thread-safe.
 class inbound_gate {
  public:
   /// Whoever is known by `name` from now on.

@@ -43,6 +43,10 @@ struct wire_id<part_written> {
   static constexpr std::uint16_t value = 0x0204;
 };
 template <>
+struct wire_id<result_seen> {
+  static constexpr std::uint16_t value = 0x0205;
+};
+template <>
 struct wire_id<grant> {
   static constexpr std::uint16_t value = 0x0300;
 };
@@ -81,8 +85,8 @@ struct table {
   }
 };
 
-using messages_between_nodes =
-    table<restore_order, call_finished, call_entered, node_restored, step_done, part_held, part_written, grant>;
+using messages_between_nodes = table<restore_order, call_finished, call_entered, node_restored, step_done,
+                                     part_held, part_written, result_seen, grant>;
 
 }  // namespace
 

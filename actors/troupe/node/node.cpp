@@ -7,6 +7,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <caf/send.hpp>
+#include <exception>
 #include <limits>
 #include <mutex>
 
@@ -50,8 +51,12 @@ class event_router : public transport_events, public membership_events {
     supervisor_ = std::move(supervisor);
   }
 
-  void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override { gate.deliver(generation, body); }
-  void on_tensor(int, const tensor_tag& tag, tensor value) override { directory.deliver(tag, std::move(value)); }
+  void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override {
+    gate.deliver(generation, body);
+  }
+  void on_tensor(int, const tensor_tag& tag, tensor value) override {
+    directory.deliver(tag, std::move(value));
+  }
   void on_peer_error(int rank, const std::string& cause) override { tell(peer_broken{rank, cause}); }
 
   void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
@@ -96,8 +101,17 @@ class real_node : public node {
     }
   }
 
+  /// Ends together with the others: whoever is lost until then can still be brought back by those who are
+  /// here.
   ~real_node() override {
-    members_->leave();
+    if (!failed_ && std::uncaught_exceptions() == 0) {
+      try {
+        if (world_size_ > 1) run({}, {});
+        members_->leave();
+      } catch (const job_failed& failure) {
+        options_.log->error("{}", failure.what());
+      }
+    }
     stop_actors();
   }
 
@@ -126,7 +140,8 @@ class real_node : public node {
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
       if (auto* failure = std::get_if<job_failure>(&event)) throw failed_.emplace(failure->cause);
-      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) return *result;
+      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
+        return *result;
     }
   }
 
@@ -162,7 +177,8 @@ class real_node : public node {
   /// The launcher's; without one rank 0 publishes a secret in a file, which does for one host.
   std::vector<std::byte> job_secret(const launch_environment& launch) {
     if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
-    if (rank_ != 0) return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
+    if (rank_ != 0)
+      return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
     published_ = std::make_unique<published_job_secret>(launch.runtime_folder, launch.master_port);
     return published_->secret();
   }
@@ -203,11 +219,13 @@ class real_node : public node {
   void stop_actors() {
     router_.fenced->store(std::numeric_limits<std::uint64_t>::max());
     router_.attach({});
-    router_.gate.close();
-    router_.directory.close();
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     supervisor_ = {};
     system_.await_all_actors_done();
+    // Last: an actor that was still busy may have entered itself a moment ago, and its thread ends only when
+    // nobody holds it.
+    router_.gate.close();
+    router_.directory.close();
   }
 
   void join() {
@@ -244,6 +262,8 @@ class real_node : public node {
 
 }  // namespace
 
-std::unique_ptr<node> node::start(const node_options& options) { return std::make_unique<real_node>(options); }
+std::unique_ptr<node> node::start(const node_options& options) {
+  return std::make_unique<real_node>(options);
+}
 
 }  // namespace troupe

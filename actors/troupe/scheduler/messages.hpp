@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "troupe/job/call.hpp"
+#include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/job/job_definition.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -40,13 +40,29 @@ struct node_restored {
   }
 };
 
+/// Supervisor -> scheduler: this node knows the result of call `index`.
+struct result_seen {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint32_t index = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, index);
+  }
+};
+
+/// Scheduler -> itself, later: no longer wait for nodes to confirm a result.
+struct enough_waited {
+  std::uint32_t index = 0;
+};
+
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::uint64_t step = 0;  ///< the step that is done, from 0
   std::uint32_t device = 0;
-  step_metrics metrics;    ///< of the last stage; zero elsewhere
+  step_metrics metrics;             ///< of the last stage; zero elsewhere
   std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
   std::int64_t last_end_ns = 0;
   std::int64_t busy_ns = 0;
@@ -55,8 +71,8 @@ struct step_done {
   std::vector<measured_action> actions;  ///< in the last step of a call only
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns, peak_activations,
-            actions);
+    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns,
+            peak_activations, actions);
   }
 };
 
@@ -106,6 +122,8 @@ struct parameters_arrived {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)

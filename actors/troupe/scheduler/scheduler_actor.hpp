@@ -8,15 +8,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
-#include "troupe/job/client_mailbox.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -33,11 +34,14 @@ struct scheduler_options {
   /// Steps that may be granted beyond the last complete one: devices go on without a round trip per step.
   std::uint64_t window = 8;
   std::chrono::seconds request_timeout = std::chrono::seconds(60);
+  int rank = 0;  ///< of this node
+  /// How long other nodes may take to confirm a result before this node goes on without.
+  std::chrono::seconds confirm_timeout = std::chrono::seconds(5);
 };
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps, gathers results, says when
-/// snapshots are due and when they are committed. A new one is started for each generation, on the lowest rank;
-/// all it knows comes from the options and from the nodes' inventories.
+/// snapshots are due and when they are committed. A new one is started for each generation, on the lowest
+/// rank; all it knows comes from the options and from the nodes' inventories.
 ///
 /// States: gathering (nodes enter the call) -> restoring (once) -> running -> gathering (the next call).
 ///
@@ -49,6 +53,7 @@ struct scheduler_options {
 ///   part_held          ->
 ///   part_written       ->
 ///   parameters_arrived -> call_finished
+///   result_seen        -> call_finished to the own node, last of all
 ///
 /// Messages of another generation are dropped. Monitors nobody: membership tells of lost nodes. Scheduled.
 class scheduler_state {
@@ -65,6 +70,8 @@ class scheduler_state {
   void on_step_done(const step_done& done);
   void on_held(const part_held& held);
   void on_written(const part_written& written);
+  void on_seen(const result_seen& seen);
+  void tell_own_node(std::uint32_t index);
   void on_parameters(const parameters_arrived& arrived);
 
   // calls
@@ -102,8 +109,10 @@ class scheduler_state {
   std::map<int, node_inventory> inventories_;
   std::vector<bool> node_restored_;
   std::vector<call_result> completed_;
-  std::uint64_t interrupted_step_ = 0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
-  std::uint64_t position_ = 0;          ///< optimizer steps done by everyone
+  std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result
+  std::uint64_t interrupted_step_ =
+      0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
+  std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
 
   // the running activity
   call_request activity_;

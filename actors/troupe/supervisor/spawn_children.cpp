@@ -12,12 +12,6 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe {
-namespace {
-
-constexpr int scheduler_rank = 0;
-
-}  // namespace
-
 void supervisor_state::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
@@ -28,8 +22,8 @@ void supervisor_state::spawn_device(int device) {
 
 void supervisor_state::spawn_stage(int stage) {
   stages_[stage] = self_->spawn<actor_of<stage_state>>(
-      stage_options{stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
-                    options_.out, snapshotter_});
+      stage_options{stage, options_.rank, job_->make_program,
+                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, snapshotter_});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 
@@ -82,15 +76,18 @@ void supervisor_state::connect_nodes() {
 void supervisor_state::spawn_scheduler() {
   scheduler_options made;
   made.generation = generation_;
+  made.rank = options_.rank;
   made.world_size = options_.world_size;
   made.job_id = options_.job_id;
   made.numeric_class = options_.numeric_class;
   made.members = options_.members;
   made.client = options_.client;
   made.log = options_.log;
-  made.supervisors.resize(static_cast<std::size_t>(options_.world_size), caf::actor_cast<caf::actor>(self_->address()));
+  made.supervisors.resize(static_cast<std::size_t>(options_.world_size),
+                          caf::actor_cast<caf::actor>(self_->address()));
   for (const auto& [rank, link] : links_)
-    made.supervisors[static_cast<std::size_t>(rank)] = spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
+    made.supervisors[static_cast<std::size_t>(rank)] =
+        spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
   local_scheduler_ = scheduler_ = self_->spawn<actor_of<scheduler_state>>(made);
   adopt(local_scheduler_, {child::kind::scheduler, 0});
   options_.gate->bind({actor_role::scheduler, 0}, local_scheduler_);

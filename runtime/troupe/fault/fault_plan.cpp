@@ -11,8 +11,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 8> names = {"joined",     "forward",           "backward",        "apply",
-                                                   "copy_state", "part_half_written", "before_manifest", "recovery"};
+constexpr std::array<std::string_view, 8> names = {"joined",          "forward",    "backward",
+                                                   "apply",           "copy_state", "part_half_written",
+                                                   "before_manifest", "recovery"};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& problem) {
   std::string known;
@@ -66,7 +67,8 @@ fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnatio
         refuse(text, "unknown setting '" + std::string(key) + "'");
     }
     if (!wanted_rank) refuse(text, "no rank given");
-    if (*wanted_rank == static_cast<std::uint64_t>(rank) && wanted_incarnation == incarnation) mine_.push_back(made);
+    if (*wanted_rank == static_cast<std::uint64_t>(rank) && wanted_incarnation == incarnation)
+      mine_.push_back(made);
   }
 }
 

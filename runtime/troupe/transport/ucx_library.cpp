@@ -17,14 +17,14 @@ namespace {
 thread_local int silent = 0;
 
 ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_level_t level,
-                                    const ucs_log_component_config_t*, const char* format, va_list arguments) {
+                                    const ucs_log_component_config_t*, const char* format,
+                                    va_list arguments) {
   if (silent > 0 && level > UCS_LOG_LEVEL_FATAL) return UCS_LOG_FUNC_RC_STOP;
   char text[512];
   std::vsnprintf(text, sizeof(text), format, arguments);
   std::fprintf(stderr, "ucx: %s\n", text);
   return UCS_LOG_FUNC_RC_STOP;
 }
-
 
 }  // namespace
 

@@ -27,9 +27,9 @@ constexpr auto farewell = std::chrono::milliseconds(100);
 constexpr auto patient_poll = std::chrono::microseconds(500);
 constexpr auto poll_step = std::chrono::milliseconds(1);
 
-/// One thread drives both workers and delivers what arrives. A sender's thread calls UCX itself, under the lock of
-/// the plane it sends on; no lock is held while an event is delivered, so receivers may send and may take
-/// locks that they hold while sending.
+/// One thread drives both workers and delivers what arrives. A sender's thread calls UCX itself, under the
+/// lock of the plane it sends on; no lock is held while an event is delivered, so receivers may send and may
+/// take locks that they hold while sending.
 class ucx_transport final : public transport {
  public:
   ucx_transport(const ucx_transport_options& options, transport_events& events)
@@ -81,7 +81,7 @@ class ucx_transport final : public transport {
 
   polled_mutex data_mutex_;
   std::optional<data_plane> data_;  ///< none before the first generation
-  transfer_list retired_;           ///< in flight when their generation ended; peers may still read their memory
+  transfer_list retired_;  ///< in flight when their generation ended; peers may still read their memory
 
   std::atomic<bool> stop_ = false;
   std::thread thread_;
@@ -151,7 +151,8 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
   {
     std::lock_guard lock(data_mutex_);
     // The generation may have changed since.
-    if (tag.generation == gate_.current() && gate_.is_open()) done = data_->send(to_rank, std::move(header), value);
+    if (tag.generation == gate_.current() && gate_.is_open())
+      done = data_->send(to_rank, std::move(header), value);
   }
   if (!done) wakeup_.wake();
 }
@@ -221,7 +222,8 @@ void ucx_transport::deliver(tensor_arrival& arrival) {
     return;
   }
   if (settings_.verify_tensors &&
-      (!header.body_code || !same_code(*header.body_code, settings_.key.code(std::as_const(arrival.value).bytes())))) {
+      (!header.body_code ||
+       !same_code(*header.body_code, settings_.key.code(std::as_const(arrival.value).bytes())))) {
     ++settings_.counters.bad_frames;
     return break_connection(gate_.current(), {arrival.from_rank, "it sent a tensor that is not authentic"});
   }
@@ -229,8 +231,8 @@ void ucx_transport::deliver(tensor_arrival& arrival) {
   events_.on_tensor(arrival.from_rank, header.tag, std::move(arrival.value));
 }
 
-/// What fails on the data plane shows on the control plane, once: the next progress_control reports it. Unless the
-/// peer's connection is that of a later generation by now.
+/// What fails on the data plane shows on the control plane, once: the next progress_control reports it.
+/// Unless the peer's connection is that of a later generation by now.
 void ucx_transport::break_connection(std::uint64_t generation, const peer_failure& failure) {
   std::lock_guard lock(control_mutex_);
   if (generation == gate_.current()) control_.break_connection(failure);
@@ -270,7 +272,8 @@ std::array<int, 2> ucx_transport::arm(bool& armed) {
 
 }  // namespace
 
-std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events) {
+std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options,
+                                              transport_events& events) {
   return std::make_unique<ucx_transport>(options, events);
 }
 

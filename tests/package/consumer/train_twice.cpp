@@ -1,4 +1,5 @@
-// The runtime starts, trains and shuts down twice in one process; the bits do not depend on the number of devices.
+// The runtime starts, trains and shuts down twice in one process; the bits do not depend on the number of
+// devices.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

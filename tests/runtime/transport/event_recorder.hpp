@@ -70,7 +70,8 @@ class event_recorder final : public transport_events {
   }
   void wait_for_error(int rank) {
     std::unique_lock lock(mutex_);
-    wait(lock, [&] { return std::ranges::any_of(errors_, [&](const auto& one) { return one.rank == rank; }); });
+    wait(lock,
+         [&] { return std::ranges::any_of(errors_, [&](const auto& one) { return one.rank == rank; }); });
   }
 
  private:

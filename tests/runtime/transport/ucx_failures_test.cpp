@@ -13,8 +13,8 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Keeps a number of tensors on the way to every peer by answering each one that comes, and checks what comes.
-/// Shared, because a tensor may still come when a test is done with it; the node must outlive it.
+/// Keeps a number of tensors on the way to every peer by answering each one that comes, and checks what
+/// comes. Shared, because a tensor may still come when a test is done with it; the node must outlive it.
 class flood : public std::enable_shared_from_this<flood> {
  public:
   flood(ucx_node& node, std::uint64_t generation, std::vector<int> peers, std::uint64_t seed)
@@ -81,7 +81,8 @@ std::shared_ptr<flood> make_flood(ucx_node& node, std::uint64_t generation, int 
   return made;
 }
 
-void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, std::uint64_t seed, test_rank& self) {
+void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, std::uint64_t seed,
+                 test_rank& self) {
   auto second = make_flood(node, 2, rank, seed * 100);
   node.connect(2, processes);
   second->start();
@@ -94,7 +95,8 @@ void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, st
   for (int process : processes) self.wait_for(process, 51);
 }
 
-/// In one generation everybody floods everybody, one rank is killed, a new process takes its place in the next.
+/// In one generation everybody floods everybody, one rank is killed, a new process takes its place in the
+/// next.
 void lose_one(test_rank& self, int victim, std::uint64_t seed) {
   auto processes = std::vector<int>{0, 1, 2, 3};
   auto next_processes = processes;
@@ -126,5 +128,6 @@ void lose_one(test_rank& self, int victim, std::uint64_t seed) {
 
 TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on with the right bytes") {
   auto seed = GENERATE(range(1, 25));
-  spawn_ranks(world + 1, [&](test_rank& self) { lose_one(self, seed % world, static_cast<std::uint64_t>(seed)); });
+  spawn_ranks(world + 1,
+              [&](test_rank& self) { lose_one(self, seed % world, static_cast<std::uint64_t>(seed)); });
 }
