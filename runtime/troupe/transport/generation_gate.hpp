@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// The generation a transport is in, and whether its data plane is connected. One thread at a time changes it,
-/// any thread reads it.
+/// The generation a transport is in, and whether its data plane is connected. One thread at a time changes
+/// it, any thread reads it.
 class generation_gate {
  public:
   std::uint64_t current() const { return state_ >> 1; }
