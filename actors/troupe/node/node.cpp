@@ -50,7 +50,13 @@ class event_router : public transport_events, public membership_events {
     supervisor_ = std::move(supervisor);
   }
 
-  void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override { gate.deliver(generation, body); }
+  void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override {
+    try {
+      gate.deliver(generation, body);
+    } catch (const decode_error& problem) {
+      tell(peer_broken{from_rank, std::string("it sent what is no message: ") + problem.what()});
+    }
+  }
   void on_tensor(int, const tensor_tag& tag, tensor value) override { directory.deliver(tag, std::move(value)); }
   void on_peer_error(int rank, const std::string& cause) override { tell(peer_broken{rank, cause}); }
 
