@@ -34,7 +34,7 @@ struct snapshotter_options {
 ///   replica_arrived     -> part_held to the scheduler
 ///   write_part          -> part_written to the scheduler  a full or unwritable folder: in part_written, and warned
 ///   commit_snapshot     -> snapshot_committed             the manifest cannot be written
-///   find_on_disk        -> found_on_disk
+///   find_on_disk        -> found_on_disk                  the folder cannot be read
 ///   read_from_disk      -> stage_copy                     missing or damaged part
 ///   get_replica         -> stage_copy                     no such replica
 ///   list_parts          -> held_parts
@@ -52,7 +52,7 @@ class snapshotter_state {
   void on_replica(const replica_arrived& arrived);
   void on_write(const write_part& order);
   caf::result<snapshot_committed> on_commit(const commit_snapshot& order);
-  found_on_disk on_find();
+  caf::result<found_on_disk> on_find();
   caf::result<stage_copy> on_read(const read_from_disk& wanted);
   caf::result<stage_copy> on_get(const get_replica& wanted) const;
   held_parts on_list() const;
