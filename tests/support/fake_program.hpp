@@ -15,15 +15,16 @@ namespace troupe::testing {
 /// What all fake stages of a test share.
 struct fake_model {
   int num_stages = 1;
-  /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0", "W1.0",
-  /// "A1@3" (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
+  /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
+  /// "W1.0", "A1@3" (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
   std::vector<std::string> calls;
   /// Called with each entry before anything is done: may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
 };
 
-/// One weight a stage: y = w * x, squared loss, gradient descent with momentum, small enough to follow by hand.
-/// Throws std::logic_error when it is not called as stage_program says, and when a step is applied twice or left out.
+/// One weight a stage: y = w * x, squared loss, gradient descent with momentum, small enough to follow by
+/// hand. Throws std::logic_error when it is not called as stage_program says, and when a step is applied
+/// twice or left out.
 class fake_program : public stage_program {
  public:
   fake_program(std::shared_ptr<fake_model> model, int stage) : model_(std::move(model)), stage_(stage) {
@@ -36,7 +37,8 @@ class fake_program : public stage_program {
     expect(input.defined() && targets.defined() == is_last(), "inputs, and targets on the last stage only");
     if (which.training) expect_step(which.step);
     auto output = scaled(input, w());
-    if (which.training) expect(saved_.emplace(which.index, activation{input, {}}).second, "each microbatch once");
+    if (which.training)
+      expect(saved_.emplace(which.index, activation{input, {}}).second, "each microbatch once");
     if (!is_last()) return output;
     auto gradient = loss_of(output, targets);
     if (which.training) saved_[which.index].gradient = gradient;
@@ -165,7 +167,9 @@ class fake_source : public batch_source {
   batch at(std::uint64_t step) override {
     batch made{tensor::empty({batch_, 1}), tensor::empty({batch_, 1})};
     for (std::int64_t row = 0; row < batch_; ++row) {
-      auto mixed = (static_cast<std::uint64_t>(seed_) * 7919 + step * 104729 + static_cast<std::uint64_t>(row) * 1299709) % 97;
+      auto mixed = (static_cast<std::uint64_t>(seed_) * 7919 + step * 104729 +
+                    static_cast<std::uint64_t>(row) * 1299709) %
+                   97;
       made.inputs.values<float>()[static_cast<std::size_t>(row)] = static_cast<float>(mixed) / 97;
       made.targets.values<float>()[static_cast<std::size_t>(row)] = 0.25f + static_cast<float>(mixed) / 194;
     }

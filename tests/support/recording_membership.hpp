@@ -19,7 +19,9 @@ class recording_membership : public membership {
   }
   void suspect(int rank, const std::string& cause) override { suspects.emplace_back(rank, cause); }
   void report(const job_progress& progress) override { progress_reports.push_back(progress); }
-  void report(std::uint64_t generation, recovery_phase phase) override { phases.emplace_back(generation, phase); }
+  void report(std::uint64_t generation, recovery_phase phase) override {
+    phases.emplace_back(generation, phase);
+  }
   void fail_job(const std::string& cause) override { failures.push_back(cause); }
   void leave() override { ++num_left; }
 

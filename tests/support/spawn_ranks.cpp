@@ -120,12 +120,14 @@ namespace {
 using board_owner = std::unique_ptr<rank_board, void (*)(rank_board*)>;
 
 board_owner make_board() {
-  auto* memory = ::mmap(nullptr, sizeof(rank_board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* memory =
+      ::mmap(nullptr, sizeof(rank_board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   return {new (memory) rank_board, [](rank_board* board) { ::munmap(board, sizeof(rank_board)); }};
 }
 
-[[noreturn]] void run_child(rank_board& board, int rank, int count, const std::function<void(test_rank&)>& body) {
+[[noreturn]] void run_child(rank_board& board, int rank, int count,
+                            const std::function<void(test_rank&)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   int result = 0;
   try {

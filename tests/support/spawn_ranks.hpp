@@ -21,13 +21,15 @@ class test_rank {
   int size() const { return size_; }
 
   void post(int slot, std::span<const std::byte> bytes = {});
-  /// Sleeps until `rank` has posted under `slot`. If that never happens, spawn_ranks ends everybody at its deadline.
+  /// Sleeps until `rank` has posted under `slot`. If that never happens, spawn_ranks ends everybody at its
+  /// deadline.
   std::vector<std::byte> wait_for(int rank, int slot);
   /// Posts, and waits for every rank's bytes; as a barrier, with no bytes.
   std::vector<std::vector<std::byte>> all_gather(int slot, std::span<const std::byte> bytes = {});
   void barrier(int slot) { all_gather(slot); }
 
-  /// SIGKILL, SIGSTOP and SIGCONT for another rank or this one. A rank that was killed so is not a failed one.
+  /// SIGKILL, SIGSTOP and SIGCONT for another rank or this one. A rank that was killed so is not a failed
+  /// one.
   void kill(int rank);
   /// Returns when the rank has stopped.
   void stop(int rank);
@@ -39,13 +41,15 @@ class test_rank {
   int size_;
 };
 
-/// Throws with the place of the call unless `condition` holds: a check for use in ranks, where Catch2's do not work.
+/// Throws with the place of the call unless `condition` holds: a check for use in ranks, where Catch2's do
+/// not work.
 void expect(bool condition, std::string_view what,
             std::source_location where = std::source_location::current());
 
-/// Runs `body` in `count` child processes, forked at once, so before anything they start themselves (UCX does not
-/// survive a fork). Returns when all have ended well. Throws std::runtime_error naming the ranks that threw,
-/// died or did not end within `deadline`; the others are killed then. What was thrown is on standard error.
+/// Runs `body` in `count` child processes, forked at once, so before anything they start themselves (UCX does
+/// not survive a fork). Returns when all have ended well. Throws std::runtime_error naming the ranks that
+/// threw, died or did not end within `deadline`; the others are killed then. What was thrown is on standard
+/// error.
 void spawn_ranks(int count, const std::function<void(test_rank&)>& body,
                  std::chrono::seconds deadline = std::chrono::seconds(60));
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -8,7 +9,6 @@
 #include <caf/message_view.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -24,7 +24,8 @@ namespace troupe::testing {
 /// Actors without threads and in virtual time: nothing happens but in run() and advance().
 class virtual_actors {
  public:
-  explicit virtual_actors(std::size_t messages_per_turn = 1000) : system_(configure(config_, messages_per_turn)) {}
+  explicit virtual_actors(std::size_t messages_per_turn = 1000)
+      : system_(configure(config_, messages_per_turn)) {}
   virtual_actors(const virtual_actors&) = delete;
   virtual_actors& operator=(const virtual_actors&) = delete;
   ~virtual_actors() {
@@ -66,7 +67,8 @@ class virtual_actors {
   }
 
  private:
-  static caf::actor_system_config& configure(caf::actor_system_config& config, std::size_t messages_per_turn) {
+  static caf::actor_system_config& configure(caf::actor_system_config& config,
+                                             std::size_t messages_per_turn) {
     config.set("scheduler.policy", caf::atom("testing"));
     config.set("scheduler.max-throughput", messages_per_turn);
     return config;
@@ -108,10 +110,11 @@ class probe {
    public:
     keeper(caf::actor_config& config, std::shared_ptr<std::vector<caf::message>> kept)
         : caf::event_based_actor(config), kept_(std::move(kept)) {
-      set_default_handler([this](caf::scheduled_actor*, caf::message_view& content) -> caf::result<caf::message> {
-        kept_->push_back(content.move_content_to_message());
-        return caf::message();
-      });
+      set_default_handler(
+          [this](caf::scheduled_actor*, caf::message_view& content) -> caf::result<caf::message> {
+            kept_->push_back(content.move_content_to_message());
+            return caf::message();
+          });
     }
     caf::behavior make_behavior() override {
       return {[](const caf::unit_t&) {}};
@@ -149,7 +152,8 @@ answer<Reply> ask(virtual_actors& actors, const caf::actor& to, Request request)
 /// Why an actor ended, or none while it lives.
 class obituary {
  public:
-  obituary(virtual_actors& actors, const caf::actor& of) : reason_(std::make_shared<std::optional<std::string>>()) {
+  obituary(virtual_actors& actors, const caf::actor& of)
+      : reason_(std::make_shared<std::optional<std::string>>()) {
     actors.spawn<watcher>(of, reason_);
     actors.run();
   }
@@ -158,7 +162,8 @@ class obituary {
  private:
   class watcher : public caf::event_based_actor {
    public:
-    watcher(caf::actor_config& config, const caf::actor& of, std::shared_ptr<std::optional<std::string>> reason)
+    watcher(caf::actor_config& config, const caf::actor& of,
+            std::shared_ptr<std::optional<std::string>> reason)
         : caf::event_based_actor(config) {
       monitor(of);
       set_down_handler([reason](const caf::down_msg& down) { *reason = describe(down.reason); });

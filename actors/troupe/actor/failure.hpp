@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// The one place where exceptions become errors between actors: caf::sec::runtime_error with the exception's text.
+/// The one place where exceptions become errors between actors: caf::sec::runtime_error with the exception's
+/// text.
 caf::error failure_from(const std::exception_ptr& thrown);
 caf::error failure(const std::string& what);
 

@@ -45,7 +45,8 @@ stopped device_state::on_quiesce(const quiesce& order) {
 void device_state::on_grant(const grant& given) {
   if (!running_ || given.generation != generation_) return;
   // Training may go on with other samples within a call, when it makes up for steps of earlier calls.
-  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind || call_->source != given.call.source)
+  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
+      call_->source != given.call.source)
     begin_call(given);
   end_step_ = given.end_step;
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
@@ -112,7 +113,8 @@ void device_state::begin_step() {
   clock_.begin_step();
   if (!order_.loader) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
-  for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, end_step_); ++next_wanted_)
+  for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, end_step_);
+       ++next_wanted_)
     self_->send(order_.loader, want_batch{call_->index, call_->source, next_wanted_});
 }
 
@@ -144,9 +146,10 @@ bool device_state::run_forward(const action& what, const microbatch& which) {
   auto last = what.stage == order_.job->num_stages() - 1;
   std::optional<tensor> targets = tensor();
   if (last && !(targets = samples_for(what, true))) return false;
-  auto input = what.stage == 0 ? samples_for(what, false)
-                               : inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(what.stage),
-                                              static_cast<std::uint32_t>(what.microbatch), tensor_role::activation});
+  auto input = what.stage == 0
+                   ? samples_for(what, false)
+                   : inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(what.stage),
+                                  static_cast<std::uint32_t>(what.microbatch), tensor_role::activation});
   if (!input) return false;
   options_.faults->at(fault_point::forward, step_);
   auto begin = now_ns();
@@ -168,7 +171,8 @@ bool device_state::run_backward(const action& what, const microbatch& which) {
   auto& program = *stage(what.stage).program;
   auto input_gradient = program.backward_input(which, std::move(*gradient));
   // The stage before can go on while this one computes its weight gradients.
-  if (what.stage > 0) pass_on(what.stage - 1, tensor_role::gradient, what.microbatch, std::move(input_gradient));
+  if (what.stage > 0)
+    pass_on(what.stage - 1, tensor_role::gradient, what.microbatch, std::move(input_gradient));
   if (what.kind == action_kind::backward) {
     program.backward_weight(which);
     clock_.released(what.stage);
@@ -185,8 +189,12 @@ void device_state::run_weight_gradient(const action& what, const microbatch& whi
 }
 
 void device_state::pass_on(int to_stage, tensor_role role, int microbatch, tensor value) {
-  tensor_tag tag{generation_, step_, call_->index, static_cast<std::uint32_t>(to_stage),
-                 static_cast<std::uint32_t>(microbatch), role};
+  tensor_tag tag{generation_,
+                 step_,
+                 call_->index,
+                 static_cast<std::uint32_t>(to_stage),
+                 static_cast<std::uint32_t>(microbatch),
+                 role};
   auto at = static_cast<std::size_t>(to_stage);
   if (order_.job->training.device_of_stage[at] == options_.device)
     inbox_.put(tag, std::move(value));
@@ -195,8 +203,17 @@ void device_state::pass_on(int to_stage, tensor_role role, int microbatch, tenso
 }
 
 void device_state::finish_step() {
-  step_done done{generation_, call_->index, step_, static_cast<std::uint32_t>(options_.device), {},
-                 clock_.first_begin_ns(), clock_.last_end_ns(), clock_.busy_ns(), 0, clock_.peak_activations(), {}};
+  step_done done{generation_,
+                 call_->index,
+                 step_,
+                 static_cast<std::uint32_t>(options_.device),
+                 {},
+                 clock_.first_begin_ns(),
+                 clock_.last_end_ns(),
+                 clock_.busy_ns(),
+                 0,
+                 clock_.peak_activations(),
+                 {}};
   if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
   for (auto& attached : order_.stages) {
     if (call_->kind == call_kind::train) {
@@ -234,7 +251,8 @@ void device_state::copy_states(const due_copy& due) {
 
 void device_state::send_parameters() {
   for (auto& attached : order_.stages) {
-    tensor_tag tag{generation_, step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0, tensor_role::parameter};
+    tensor_tag tag{generation_,           step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0,
+                   tensor_role::parameter};
     options_.out->send_tensor(order_.scheduler_rank, tag, pack_state(attached.program->parameters(), pool_));
   }
 }

@@ -28,10 +28,11 @@ struct device_options {
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
 };
 
-/// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are there.
+/// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are
+/// there.
 ///
-/// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running it waits in
-/// its mailbox for inputs or for a grant; a message makes it go on as far as it can.
+/// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running it waits
+/// in its mailbox for inputs or for a grant; a message makes it go on as far as it can.
 ///
 ///   message           -> reply                                 errors
 ///   begin_generation  ->

@@ -11,8 +11,9 @@ void inbox::put(const tensor_tag& tag, tensor value) {
     return;
   }
   if (!held_.emplace(key_of(tag), std::move(value)).second)
-    throw std::logic_error("[inbox] expected each tensor once, got a second one for stage " + std::to_string(tag.stage) +
-                           ", microbatch " + std::to_string(tag.microbatch) + ", step " + std::to_string(tag.step));
+    throw std::logic_error("[inbox] expected each tensor once, got a second one for stage " +
+                           std::to_string(tag.stage) + ", microbatch " + std::to_string(tag.microbatch) +
+                           ", step " + std::to_string(tag.step));
 }
 
 std::optional<tensor> inbox::take(const tensor_tag& tag) {

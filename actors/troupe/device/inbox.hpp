@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Tensors that have come before their action, by tag. Older generations are dropped and counted, newer ones and later
-/// steps are held until the device gets there.
+/// Tensors that have come before their action, by tag. Older generations are dropped and counted, newer ones
+/// and later steps are held until the device gets there.
 class inbox {
  public:
   /// Throws std::logic_error if the same tensor came before in this generation and was not taken.
@@ -20,7 +20,8 @@ class inbox {
 
  private:
   /// In the order of comparison: generation first, so that old ones are a prefix.
-  using key = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t, std::uint32_t>;
+  using key =
+      std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t, std::uint32_t>;
   static key key_of(const tensor_tag& tag) {
     return {tag.generation, tag.call, tag.step, tag.role, tag.stage, tag.microbatch};
   }

@@ -33,12 +33,13 @@ void step_clock::add(const action& what, std::int64_t begin_ns, std::int64_t end
   if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
   last_end_ns_ = end_ns;
   busy_ns_ += end_ns - begin_ns;
-  actions_.push_back({device_, static_cast<std::uint32_t>(what.stage), static_cast<std::uint32_t>(what.microbatch),
-                      what.kind, begin_ns, end_ns});
+  actions_.push_back({device_, static_cast<std::uint32_t>(what.stage),
+                      static_cast<std::uint32_t>(what.microbatch), what.kind, begin_ns, end_ns});
   ring_->record({begin_ns, end_ns, generation, step, what.stage, what.microbatch, kind_of(what.kind)});
 }
 
-void step_clock::note(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step, int stage) {
+void step_clock::note(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step,
+                      int stage) {
   ring_->record({begin_ns, now_ns(), generation, step, stage, -1, kind});
 }
 

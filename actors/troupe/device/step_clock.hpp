@@ -15,7 +15,8 @@ class step_clock {
 
   void begin_step();
   /// Records one action and adds it to the step's work.
-  void add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation, std::uint64_t step);
+  void add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
+           std::uint64_t step);
   /// Records something beside the plan (apply, copy_state), which is no work of the schedule.
   void note(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step, int stage);
   void saved(int stage);

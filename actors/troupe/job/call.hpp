@@ -34,9 +34,9 @@ std::string to_string(const call_request& request);
 
 /// How the devices spent a call's steps: medians over its steps, in seconds of the slowest device.
 struct step_timing {
-  double span_s = 0;          ///< from the first action's begin to the last one's end, over all devices
-  double busy_s = 0;          ///< computing, averaged over devices
-  double bubble = 0;          ///< 1 - busy / span
+  double span_s = 0;  ///< from the first action's begin to the last one's end, over all devices
+  double busy_s = 0;  ///< computing, averaged over devices
+  double bubble = 0;  ///< 1 - busy / span
   std::uint32_t peak_activations = 0;  ///< most saved microbatches of any stage
   template <class Archive>
   void serialize(Archive& archive) {
@@ -64,9 +64,9 @@ struct measured_action {
 struct call_result {
   std::uint32_t index = 0;
   std::uint64_t steps_done = 0;
-  step_metrics metrics;        ///< train: of the last step; evaluate: of all batches
-  std::string weights_sha256;  ///< hash only
-  step_timing timing;          ///< train only
+  step_metrics metrics;                    ///< train: of the last step; evaluate: of all batches
+  std::string weights_sha256;              ///< hash only
+  step_timing timing;                      ///< train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;  ///< train, evaluate: where the samples came from

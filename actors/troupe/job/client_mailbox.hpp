@@ -6,8 +6,8 @@
 #include <string>
 #include <variant>
 
-#include "troupe/job/call.hpp"
 #include "troupe/cluster/membership.hpp"
+#include "troupe/job/call.hpp"
 
 namespace troupe {
 

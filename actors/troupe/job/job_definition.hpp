@@ -31,7 +31,9 @@ struct job_definition {
   std::vector<std::pair<std::string, std::string>> identity;
 
   int rank_of_device(int device) const { return device / devices_per_rank; }
-  int rank_of_stage(int stage) const { return rank_of_device(training.device_of_stage[static_cast<std::size_t>(stage)]); }
+  int rank_of_stage(int stage) const {
+    return rank_of_device(training.device_of_stage[static_cast<std::size_t>(stage)]);
+  }
   std::vector<int> ranks_of_stages() const;
 };
 

@@ -10,13 +10,14 @@
 
 namespace troupe {
 
-/// Turns control frames into local sends, generation by generation: frames of an older generation are dropped and
-/// counted, those of a newer one held until this node gets there. Thread-safe.
+/// Turns control frames into local sends, generation by generation: frames of an older generation are dropped
+/// and counted, those of a newer one held until this node gets there. Thread-safe.
 class inbound_gate {
  public:
   /// Whoever is known by `name` from now on.
   void bind(const actor_name& name, caf::actor receiver);
-  /// From the transport's progress thread. Throws decode_error for a body that is no message, unless it is dropped.
+  /// From the transport's progress thread. Throws decode_error for a body that is no message, unless it is
+  /// dropped.
   void deliver(std::uint64_t generation, std::span<const std::byte> body);
   /// Frames of `generation` pass from now on, those that were held first.
   void open(std::uint64_t generation);

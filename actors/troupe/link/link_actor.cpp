@@ -26,7 +26,8 @@ caf::behavior link_state::make_behavior() {
 void link_state::on_outbound(const outbound& message) {
   auto body = encode_message(message.to, message.content);
   if (!body)
-    throw std::logic_error("[link] expected a message that crosses nodes, got one for " + to_string(message.to));
+    throw std::logic_error("[link] expected a message that crosses nodes, got one for " +
+                           to_string(message.to));
   options_.out->send_control(options_.remote_rank, options_.generation, *body);
 }
 

@@ -19,8 +19,8 @@ struct link_options {
 ///   message  -> reply  errors
 ///   outbound ->        a message that does not cross nodes ends the link: a mistake in this program
 ///
-/// Proxies are bound to it: when it ends, so do they, and whoever monitors one gets a down message. Frames from the
-/// remote node take the other way in without an actor (inbound_gate). Monitors nobody. Scheduled.
+/// Proxies are bound to it: when it ends, so do they, and whoever monitors one gets a down message. Frames
+/// from the remote node take the other way in without an actor (inbound_gate). Monitors nobody. Scheduled.
 class link_state {
  public:
   static constexpr const char* actor_name = "link";

@@ -85,9 +85,8 @@ struct table {
   }
 };
 
-using messages_between_nodes =
-    table<restore_order, call_finished, call_entered, node_restored, step_done, part_held, part_written,
-          result_seen, grant>;
+using messages_between_nodes = table<restore_order, call_finished, call_entered, node_restored, step_done,
+                                     part_held, part_written, result_seen, grant>;
 
 }  // namespace
 

@@ -19,7 +19,8 @@ namespace troupe {
 ///   add_source ->
 ///   want_batch -> batch_ready (a message to the sender)     a source that throws ends the actor
 ///
-/// Monitors nobody. Detached: decompressing and gathering samples takes time that no other actor should wait for.
+/// Monitors nobody. Detached: decompressing and gathering samples takes time that no other actor should wait
+/// for.
 class loader_state {
  public:
   static constexpr const char* actor_name = "loader";

@@ -57,7 +57,9 @@ class event_router : public transport_events, public membership_events {
       tell(peer_broken{from_rank, std::string("it sent what is no message: ") + problem.what()});
     }
   }
-  void on_tensor(int, const tensor_tag& tag, tensor value) override { directory.deliver(tag, std::move(value)); }
+  void on_tensor(int, const tensor_tag& tag, tensor value) override {
+    directory.deliver(tag, std::move(value));
+  }
   void on_peer_error(int rank, const std::string& cause) override { tell(peer_broken{rank, cause}); }
 
   void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
@@ -102,7 +104,8 @@ class real_node : public node {
     }
   }
 
-  /// Ends together with the others: whoever is lost until then can still be brought back by those who are here.
+  /// Ends together with the others: whoever is lost until then can still be brought back by those who are
+  /// here.
   ~real_node() override {
     if (!failed_ && std::uncaught_exceptions() == 0) {
       try {
@@ -139,7 +142,8 @@ class real_node : public node {
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
       if (auto* failure = std::get_if<job_failure>(&event)) fail(failure->cause);
-      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) return *result;
+      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
+        return *result;
     }
   }
 
@@ -180,7 +184,8 @@ class real_node : public node {
   /// The launcher's; without one rank 0 publishes a secret in a file, which does for one host.
   std::vector<std::byte> job_secret(const launch_environment& launch) {
     if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
-    if (rank_ != 0) return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
+    if (rank_ != 0)
+      return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
     published_ = std::make_unique<published_job_secret>(launch.runtime_folder, launch.master_port);
     return published_->secret();
   }
@@ -262,6 +267,8 @@ class real_node : public node {
 
 }  // namespace
 
-std::unique_ptr<node> node::start(const node_options& options) { return std::make_unique<real_node>(options); }
+std::unique_ptr<node> node::start(const node_options& options) {
+  return std::make_unique<real_node>(options);
+}
 
 }  // namespace troupe

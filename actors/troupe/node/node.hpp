@@ -17,12 +17,12 @@ namespace troupe {
 struct node_options {
   /// Who this process is; none: a job of this one process, with no launcher, port or file.
   std::optional<launch_environment> launch;
-  std::string numeric_class;              ///< see ops/numeric_class.hpp; must be equal in all processes
+  std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
   std::string network_interface = "lo";
   bool verify_frames = false;
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
-  std::string fault;                      ///< see fault/fault_plan.hpp
-  std::shared_ptr<spdlog::logger> log;    ///< required
+  std::string fault;                    ///< see fault/fault_plan.hpp
+  std::shared_ptr<spdlog::logger> log;  ///< required
 };
 
 /// What a call tells while it runs; called on the thread that runs it.
@@ -53,8 +53,8 @@ class node {
   virtual void define(std::shared_ptr<const job_definition> job) = 0;
   /// Returns the number by which calls name it. Every process adds the same sources in the same order.
   virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
-  /// Makes the next call together with all processes and waits for its end; `request.index` is filled in here.
-  /// Throws job_failed.
+  /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
+  /// here. Throws job_failed.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
   /// Writes what this process recorded. Throws system_failure.
   virtual void write_trace(const std::filesystem::path& file) const = 0;

@@ -8,7 +8,8 @@ namespace troupe {
 /// learned from what copies and steps took so far.
 class copy_interval {
  public:
-  /// A step took `step_s` from its completion to the last one's, of which `copy_s` went into a copy (0: none was due).
+  /// A step took `step_s` from its completion to the last one's, of which `copy_s` went into a copy (0: none
+  /// was due).
   void observe(double step_s, double copy_s);
   /// At least 1; 1 until something was observed.
   std::uint64_t steps() const;

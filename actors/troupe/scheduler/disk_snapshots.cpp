@@ -7,7 +7,8 @@ void disk_snapshots::announced(std::uint64_t step, clock::time_point now) {
   last_ = now;
 }
 
-std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written& part, std::uint32_t num_stages) {
+std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written& part,
+                                                              std::uint32_t num_stages) {
   auto found = pending_.find(part.step);
   if (found == pending_.end()) return {};
   if (!part.problem.empty()) {

@@ -16,7 +16,8 @@ class disk_snapshots {
   explicit disk_snapshots(clock::time_point job_began = clock::now()) : last_(job_began) {}
 
   void announced(std::uint64_t step, clock::time_point now);
-  /// Returns the parts, by stage, when this was the last one missing. A part that could not be written ends its snapshot.
+  /// Returns the parts, by stage, when this was the last one missing. A part that could not be written ends
+  /// its snapshot.
   std::optional<std::vector<manifest_part>> add(const part_written& part, std::uint32_t num_stages);
   /// The manifest of `step` is written, or will not be.
   void ended(std::uint64_t step);

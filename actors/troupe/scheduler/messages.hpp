@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "troupe/job/call.hpp"
+#include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/job/job_definition.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -62,7 +62,7 @@ struct step_done {
   std::uint32_t call = 0;
   std::uint64_t step = 0;  ///< the step that is done, from 0
   std::uint32_t device = 0;
-  step_metrics metrics;    ///< of the last stage; zero elsewhere
+  step_metrics metrics;             ///< of the last stage; zero elsewhere
   std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
   std::int64_t last_end_ns = 0;
   std::int64_t busy_ns = 0;
@@ -71,8 +71,8 @@ struct step_done {
   std::vector<measured_action> actions;  ///< in the last step of a call only
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns, peak_activations,
-            actions);
+    archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns,
+            peak_activations, actions);
   }
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 /// Snapshots on their way to disk at once; while so many are, no further steps are granted.
 constexpr std::size_t most_pending_on_disk = 2;
-/// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is a whole
-/// state, here and on its way to the peer.
+/// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
+/// a whole state, here and on its way to the peer.
 constexpr std::uint64_t most_uncommitted_windows = 2;
 
 }  // namespace
@@ -55,7 +55,8 @@ void scheduler_state::on_entered(const call_entered& entered) {
   if (phase_ == phase::gathering && everyone_entered()) begin_call();
 }
 
-/// A node that missed the end of a call, because it was lost or a failure came in between, gets the result again.
+/// A node that missed the end of a call, because it was lost or a failure came in between, gets the result
+/// again.
 void scheduler_state::catch_up(const call_entered& behind) {
   if (behind.request.index < completed_.size())
     self_->send(options_.supervisors[static_cast<std::size_t>(behind.inventory.rank)],
@@ -64,7 +65,8 @@ void scheduler_state::catch_up(const call_entered& behind) {
 
 bool scheduler_state::everyone_entered() const {
   return entered_.size() == static_cast<std::size_t>(options_.world_size) &&
-         std::ranges::all_of(entered_, [this](const auto& one) { return one.second.request.index == completed_.size(); });
+         std::ranges::all_of(
+             entered_, [this](const auto& one) { return one.second.request.index == completed_.size(); });
 }
 
 bool scheduler_state::requests_agree() const {
@@ -73,8 +75,10 @@ bool scheduler_state::requests_agree() const {
 
 void scheduler_state::begin_call() {
   if (!requests_agree()) {
-    std::string what = "the processes do different things, every process must make the same calls in the same order:";
-    for (const auto& [rank, entered] : entered_) what += " rank " + std::to_string(rank) + ": " + to_string(entered.request) + ";";
+    std::string what =
+        "the processes do different things, every process must make the same calls in the same order:";
+    for (const auto& [rank, entered] : entered_)
+      what += " rank " + std::to_string(rank) + ": " + to_string(entered.request) + ";";
     return fail(what);
   }
   result_ = empty_result();
@@ -100,12 +104,14 @@ void scheduler_state::continue_call() {
   finish_call(result_);
 }
 
-/// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as this one asks.
+/// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as
+/// this one asks.
 void scheduler_state::train_on() {
   for (const auto& before : completed_)
     if (before.kind == call_kind::train && position_ < before.steps_done)
       return start(call_kind::train, before.source, position_, before.steps_done);
-  start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_, request().target_step);
+  start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
+        request().target_step);
 }
 
 call_result scheduler_state::empty_result() const {
@@ -126,7 +132,8 @@ void scheduler_state::finish_call(call_result result) {
   for (int rank = 0; rank < options_.world_size; ++rank) {
     if (rank == options_.rank) continue;
     not_seen_.insert(rank);
-    self_->send(options_.supervisors[static_cast<std::size_t>(rank)], call_finished{options_.generation, result});
+    self_->send(options_.supervisors[static_cast<std::size_t>(rank)],
+                call_finished{options_.generation, result});
   }
   if (not_seen_.empty()) return tell_own_node(result.index);
   self_->delayed_send(self_, options_.confirm_timeout, enough_waited{result.index});
@@ -151,37 +158,45 @@ void scheduler_state::fail(const std::string& cause) {
 // ---- restoring
 
 void scheduler_state::restore_from_disk_or_scratch() {
-  // A fresh job begins with fresh weights; what lies on disk counts for one that resumes or has lost processes.
+  // A fresh job begins with fresh weights; what lies on disk counts for one that resumes or has lost
+  // processes.
   if (job().snapshots.folder.empty() || (!job().resume && options_.generation == 1)) return restore({});
   phase_ = phase::finding;
   self_->request(known_.snapshotter, options_.request_timeout, find_on_disk{})
-      .then([this](const found_on_disk& found) {
-        if (!found.manifest) {
-          options_.log->warn("no usable snapshot on disk, starting from the initial weights folder=\"{}\"",
-                             job().snapshots.folder.string());
-          return restore({});
-        }
-        if (found.manifest->identity != job().identity) {
-          std::string differences;
-          for (const auto& [name, value] : job().identity)
-            for (const auto& [other, saved] : found.manifest->identity)
-              if (name == other && value != saved) differences += " " + name + " is " + value + ", the snapshot has " + saved + ";";
-          return fail("the snapshot of step " + std::to_string(found.manifest->step) + " belongs to another job:" + differences +
-                      " use the same options, or another --snapshot-dir");
-        }
-        restore_plan plan{found.manifest->step, false, {}};
-        auto ranks = job().ranks_of_stages();
-        for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
-          plan.sources.push_back({stage, ranks[stage], part_place::disk});
-        restore(plan);
-      },
-            [this](const caf::error& problem) { fail("snapshots on disk cannot be read: " + describe(problem)); });
+      .then(
+          [this](const found_on_disk& found) {
+            if (!found.manifest) {
+              options_.log->warn(
+                  "no usable snapshot on disk, starting from the initial weights folder=\"{}\"",
+                  job().snapshots.folder.string());
+              return restore({});
+            }
+            if (found.manifest->identity != job().identity) {
+              std::string differences;
+              for (const auto& [name, value] : job().identity)
+                for (const auto& [other, saved] : found.manifest->identity)
+                  if (name == other && value != saved)
+                    differences += " " + name + " is " + value + ", the snapshot has " + saved + ";";
+              return fail("the snapshot of step " + std::to_string(found.manifest->step) +
+                          " belongs to another job:" + differences +
+                          " use the same options, or another --snapshot-dir");
+            }
+            restore_plan plan{found.manifest->step, false, {}};
+            auto ranks = job().ranks_of_stages();
+            for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
+              plan.sources.push_back({stage, ranks[stage], part_place::disk});
+            restore(plan);
+          },
+          [this](const caf::error& problem) {
+            fail("snapshots on disk cannot be read: " + describe(problem));
+          });
 }
 
 void scheduler_state::restore(const restore_plan& plan) {
   phase_ = phase::restoring;
   position_ = plan.step;
-  options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step, plan.from_scratch);
+  options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
+                     plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
     self_->send(supervisor, restore_order{options_.generation, plan, completed_});
   for (auto& [rank, inventory] : inventories_) {
@@ -221,7 +236,8 @@ void scheduler_state::extend_grant() {
   auto until = std::min(end_, ledger_.complete() + options_.window);
   bool first_grant = granted_end_ == ledger_.complete();
   // Not every step: half a window at once.
-  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < options_.window / 2)) return;
+  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < options_.window / 2))
+    return;
   if (disk_.num_pending() >= most_pending_on_disk) return;
   auto committed = committed_step();
   uncommitted_.erase(uncommitted_.begin(), uncommitted_.upper_bound(committed));
@@ -240,7 +256,8 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
   auto now = std::chrono::steady_clock::now();
   std::optional<std::uint64_t> announced;
   if (on_disk && disk_.num_pending() == 0)
-    announced = next_disk_step({ledger_.complete(), first - 1, last, copies_.step_time(), disk_.since_last(now)}, cadence);
+    announced = next_disk_step(
+        {ledger_.complete(), first - 1, last, copies_.step_time(), disk_.since_last(now)}, cadence);
   std::vector<due_copy> copies;
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
@@ -257,7 +274,8 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
 }
 
 void scheduler_state::on_step_done(const step_done& done) {
-  if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running) return;
+  if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running)
+    return;
   result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   for (const auto& step : ledger_.add(done)) on_finished(step);
   extend_grant();
@@ -284,7 +302,8 @@ void scheduler_state::on_finished(const finished_step& step) {
   }
 }
 
-/// A call's last state is committed, and on disk if there is a folder, before anyone hears that the call is over.
+/// A call's last state is committed, and on disk if there is a folder, before anyone hears that the call is
+/// over.
 void scheduler_state::finish_training_if_safe() {
   if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
   if (committed_step() < end_ || disk_.is_pending(end_)) return;
@@ -295,7 +314,9 @@ void scheduler_state::finish_training_if_safe() {
 }
 
 void scheduler_state::on_parameters(const parameters_arrived& arrived) {
-  if (arrived.generation != options_.generation || arrived.call != activity_.index || activity_.kind != call_kind::hash) return;
+  if (arrived.generation != options_.generation || arrived.call != activity_.index ||
+      activity_.kind != call_kind::hash)
+    return;
   parameters_[arrived.stage] = arrived.packed;
   if (parameters_.size() < static_cast<std::size_t>(job().training.num_stages)) return;
   std::vector<named_tensor> all;
@@ -347,17 +368,18 @@ void scheduler_state::on_written(const part_written& written) {
 void scheduler_state::commit(const snapshot_manifest& manifest) {
   auto step = manifest.step;
   self_->request(known_.snapshotter, options_.request_timeout, commit_snapshot{manifest})
-      .then([this, step](const snapshot_committed&) {
-        options_.log->debug("snapshot on disk step={}", step);
-        disk_.ended(step);
-        extend_grant();
-        finish_training_if_safe();
-      },
-            [this, step](const caf::error&) {  // warned about by the snapshotter
-              disk_.ended(step);
-              extend_grant();
-              finish_training_if_safe();
-            });
+      .then(
+          [this, step](const snapshot_committed&) {
+            options_.log->debug("snapshot on disk step={}", step);
+            disk_.ended(step);
+            extend_grant();
+            finish_training_if_safe();
+          },
+          [this, step](const caf::error&) {  // warned about by the snapshotter
+            disk_.ended(step);
+            extend_grant();
+            finish_training_if_safe();
+          });
 }
 
 }  // namespace troupe

@@ -13,11 +13,11 @@
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
-#include "troupe/job/client_mailbox.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -40,8 +40,8 @@ struct scheduler_options {
 };
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps, gathers results, says when
-/// snapshots are due and when they are committed. A new one is started for each generation, on the lowest rank;
-/// all it knows comes from the options and from the nodes' inventories.
+/// snapshots are due and when they are committed. A new one is started for each generation, on the lowest
+/// rank; all it knows comes from the options and from the nodes' inventories.
 ///
 /// States: gathering (nodes enter the call) -> restoring (once) -> running -> gathering (the next call).
 ///
@@ -112,8 +112,9 @@ class scheduler_state {
   std::vector<bool> node_restored_;
   std::vector<call_result> completed_;
   std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result
-  std::uint64_t interrupted_step_ = 0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
-  std::uint64_t position_ = 0;          ///< optimizer steps done by everyone
+  std::uint64_t interrupted_step_ =
+      0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
+  std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
 
   // the running activity
   call_request activity_;

@@ -15,11 +15,13 @@ struct finished_step {
   double span_s = 0, busy_s = 0, copy_s = 0;
 };
 
-/// Collects the devices' reports of one activity (a run of steps or batches) and tells when steps are complete.
+/// Collects the devices' reports of one activity (a run of steps or batches) and tells when steps are
+/// complete.
 class step_ledger {
  public:
   step_ledger() = default;
-  step_ledger(std::uint32_t num_devices, std::uint64_t first_step) : done_(num_devices, first_step), complete_(first_step) {}
+  step_ledger(std::uint32_t num_devices, std::uint64_t first_step)
+      : done_(num_devices, first_step), complete_(first_step) {}
   /// Returns the steps that this report completes, in order.
   std::vector<finished_step> add(const step_done& report);
   /// Steps below this are complete.

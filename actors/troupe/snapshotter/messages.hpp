@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// Supervisor -> snapshotter: a generation begins; copies of steps after `step` belong to a future that is rolled back.
+/// Supervisor -> snapshotter: a generation begins; copies of steps after `step` belong to a future that is
+/// rolled back.
 struct snapshot_generation {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;

@@ -33,7 +33,8 @@ caf::behavior snapshotter_state::make_behavior() {
 void snapshotter_state::on_generation(const snapshot_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
-  // What peers sent for this generation may already be here; only an older generation's future is rolled back.
+  // What peers sent for this generation may already be here; only an older generation's future is rolled
+  // back.
   std::erase_if(replicas_, [&](const auto& kept) {
     return kept.second.generation < generation_ && kept.first.first > begun.step;
   });
@@ -45,16 +46,19 @@ void snapshotter_state::on_replica(const replica_arrived& arrived) {
   if (arrived.generation < generation_) return;
   replicas_[{arrived.step, arrived.stage}] = {arrived.generation, arrived.packed};
   if (scheduler_)
-    self_->send(scheduler_, part_held{arrived.generation, options_.rank,
-                                      {arrived.step, arrived.stage, arrived.generation, part_place::peer_memory}});
+    self_->send(scheduler_,
+                part_held{arrived.generation,
+                          options_.rank,
+                          {arrived.step, arrived.stage, arrived.generation, part_place::peer_memory}});
 }
 
 void snapshotter_state::on_write(const write_part& order) {
   part_written written{order.generation, order.step, order.stage, {}, 0, {}, options_.host, {}};
   if (order.generation != generation_ || !store_) return;
   try {
-    snapshot_part part{options_.job_id,     order.step, order.stage, options_.num_stages, order.generation,
-                       options_.numeric_class, unpack_state(order.packed)};
+    snapshot_part part{options_.job_id,           order.step,       order.stage,
+                       options_.num_stages,       order.generation, options_.numeric_class,
+                       unpack_state(order.packed)};
     auto encoded = encode_part(part);
     auto entry = store_->write_part(order.step, order.stage, encoded.bytes());
     written.file = entry.file;
@@ -62,8 +66,8 @@ void snapshotter_state::on_write(const write_part& order) {
     written.checksum = entry.checksum;
   } catch (const snapshot_error& problem) {
     written.problem = problem.what();
-    options_.log->warn("snapshot not written, training goes on step={} stage={} reason=\"{}\"", order.step, order.stage,
-                       problem.what());
+    options_.log->warn("snapshot not written, training goes on step={} stage={} reason=\"{}\"", order.step,
+                       order.stage, problem.what());
   }
   self_->send(scheduler_, written);
 }
@@ -74,7 +78,8 @@ caf::result<snapshot_committed> snapshotter_state::on_commit(const commit_snapsh
     store_->commit(order.manifest);
     return snapshot_committed{order.manifest.step};
   } catch (const snapshot_error& problem) {
-    options_.log->warn("snapshot not committed, training goes on step={} reason=\"{}\"", order.manifest.step, problem.what());
+    options_.log->warn("snapshot not committed, training goes on step={} reason=\"{}\"", order.manifest.step,
+                       problem.what());
     return failure(problem.what());
   }
 }
@@ -82,7 +87,8 @@ caf::result<snapshot_committed> snapshotter_state::on_commit(const commit_snapsh
 caf::result<found_on_disk> snapshotter_state::on_find() {
   if (!store_) return found_on_disk{};
   try {
-    auto newest = store_->newest_valid([&](const std::string& problem) { options_.log->warn("{}", problem); });
+    auto newest =
+        store_->newest_valid([&](const std::string& problem) { options_.log->warn("{}", problem); });
     if (newest && newest->job_id != options_.job_id && !options_.resume) newest.reset();
     return found_on_disk{newest};
   } catch (const snapshot_error& problem) {
@@ -101,13 +107,15 @@ caf::result<stage_copy> snapshotter_state::on_read(const read_from_disk& wanted)
   } catch (const snapshot_error& problem) {
     return failure(problem.what());
   }
-  return failure("no snapshot of step " + std::to_string(wanted.step) + " in " + options_.store->folder.string());
+  return failure("no snapshot of step " + std::to_string(wanted.step) + " in " +
+                 options_.store->folder.string());
 }
 
 caf::result<stage_copy> snapshotter_state::on_get(const get_replica& wanted) const {
   auto found = replicas_.find({wanted.step, wanted.stage});
   if (found == replicas_.end())
-    return failure("no replica of stage " + std::to_string(wanted.stage) + " at step " + std::to_string(wanted.step));
+    return failure("no replica of stage " + std::to_string(wanted.stage) + " at step " +
+                   std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 

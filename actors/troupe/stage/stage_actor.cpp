@@ -30,7 +30,8 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   }
   auto found = copies_.find(order.step);
   if (!order.packed.defined() && found == copies_.end())
-    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " + std::to_string(order.step));
+    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
+                   std::to_string(order.step));
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
   program_->discard();
   try {
@@ -49,15 +50,18 @@ void stage_state::on_copied(const state_copied& copied) {
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
   if (copied.to_disk)
-    self_->send(snapshotter_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage), copied.packed});
+    self_->send(snapshotter_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
+                                         copied.packed});
 }
 
 /// Tells the scheduler that the owner holds this copy, and gives it to the peer.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
-  self_->send(scheduler_, part_held{generation_, options_.rank, {step, stage, generation_, part_place::own_memory}});
+  self_->send(scheduler_,
+              part_held{generation_, options_.rank, {step, stage, generation_, part_place::own_memory}});
   if (options_.replica_rank)
-    options_.out->send_tensor(*options_.replica_rank, {generation_, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
+    options_.out->send_tensor(*options_.replica_rank,
+                              {generation_, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
 }
 
 void stage_state::on_drop(const drop_before& order) {
@@ -68,14 +72,16 @@ void stage_state::on_drop(const drop_before& order) {
 held_parts stage_state::on_list() const {
   held_parts held;
   for (const auto& [step, kept] : copies_)
-    held.parts.push_back({step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_place::own_memory});
+    held.parts.push_back(
+        {step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_place::own_memory});
   return held;
 }
 
 caf::result<stage_copy> stage_state::on_get(const get_copy& wanted) const {
   auto found = copies_.find(wanted.step);
   if (found == copies_.end())
-    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " + std::to_string(wanted.step));
+    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
+                   std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 

@@ -22,9 +22,9 @@ struct stage_options {
 
 /// The control face of one stage: owns its program and the copies of its state in memory.
 ///
-/// States: no program -> detached (after the first restore) <-> attached to a device, which alone then touches the
-/// program. The supervisor attaches and detaches by begin_generation and quiesce of the device, and sends
-/// restore_stage only while detached.
+/// States: no program -> detached (after the first restore) <-> attached to a device, which alone then
+/// touches the program. The supervisor attaches and detaches by begin_generation and quiesce of the device,
+/// and sends restore_stage only while detached.
 ///
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy, state of another model

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/job/call.hpp"
 #include "troupe/cluster/membership.hpp"
-#include "troupe/recovery/restore_plan.hpp"
+#include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
+#include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

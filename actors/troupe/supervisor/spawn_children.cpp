@@ -34,8 +34,8 @@ void supervisor_state::spawn_device(int device) {
 
 void supervisor_state::spawn_stage(int stage) {
   stages_[stage] = self_->spawn<actor_of<stage_state>>(
-      stage_options{stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
-                    options_.out});
+      stage_options{stage, options_.rank, job_->make_program,
+                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 
@@ -96,9 +96,11 @@ void supervisor_state::spawn_scheduler() {
   made.members = options_.members;
   made.client = options_.client;
   made.log = options_.log;
-  made.supervisors.resize(static_cast<std::size_t>(options_.world_size), caf::actor_cast<caf::actor>(self_->address()));
+  made.supervisors.resize(static_cast<std::size_t>(options_.world_size),
+                          caf::actor_cast<caf::actor>(self_->address()));
   for (const auto& [rank, link] : links_)
-    made.supervisors[static_cast<std::size_t>(rank)] = spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
+    made.supervisors[static_cast<std::size_t>(rank)] =
+        spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
   local_scheduler_ = scheduler_ = self_->spawn<actor_of<scheduler_state>>(made);
   adopt(local_scheduler_, {child::kind::scheduler, 0});
   options_.gate->bind({actor_role::scheduler, 0}, local_scheduler_);

@@ -30,14 +30,17 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       return;
     case tensor_role::parameter:
       if (receivers_.scheduler)
-        caf::anon_send(receivers_.scheduler, parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
+        caf::anon_send(receivers_.scheduler,
+                       parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
       return;
     case tensor_role::snapshot_part:
       // A part of a stage that lives here comes back to it; any other is a peer's, to be kept.
       if (hosted)
-        caf::anon_send(receivers_.supervisor, state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+        caf::anon_send(receivers_.supervisor,
+                       state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
       else if (receivers_.snapshotter)
-        caf::anon_send(receivers_.snapshotter, replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+        caf::anon_send(receivers_.snapshotter,
+                       replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
       return;
   }
 }

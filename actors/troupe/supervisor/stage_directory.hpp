@@ -14,8 +14,8 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor snapshotter;
-    caf::actor scheduler;                ///< of this node, for parameters
-    std::map<int, caf::actor> devices;   ///< by local stage
+    caf::actor scheduler;               ///< of this node, for parameters
+    std::map<int, caf::actor> devices;  ///< by local stage
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);

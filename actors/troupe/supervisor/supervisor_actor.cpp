@@ -26,7 +26,8 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
 
 supervisor_state::~supervisor_state() {
   for (const auto& [address, one] : children_)
-    if (auto child = caf::actor_cast<caf::actor>(address)) caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
+    if (auto child = caf::actor_cast<caf::actor>(address))
+      caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
 }
 
 caf::behavior supervisor_state::make_behavior() {
@@ -42,7 +43,9 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const state_arrived& arrived) { on_state(arrived); },
           [this](const call_finished& finished) { on_finished(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
-          [this](const generation_wanted& wanted) { options_.members->request_generation(wanted.current, wanted.cause); },
+          [this](const generation_wanted& wanted) {
+            options_.members->request_generation(wanted.current, wanted.cause);
+          },
           [this](const recovery_done& done) {
             if (done.report.generation == generation_) interrupted_step_ = 0;
             options_.client->put(done.report);
@@ -155,13 +158,14 @@ void supervisor_state::restore_one(const restore_source& source) {
     return hand_to_stage(stage, order);
   }
   self_->request(snapshotter_, options_.restore_timeout, read_from_disk{order.step, source.stage})
-      .then([this, stage, order](const stage_copy& copy) mutable {
-        order.packed = copy.packed;
-        hand_to_stage(stage, order);
-      },
-            [this, generation = generation_](const caf::error& problem) {
-              fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
-            });
+      .then(
+          [this, stage, order](const stage_copy& copy) mutable {
+            order.packed = copy.packed;
+            hand_to_stage(stage, order);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
+          });
 }
 
 void supervisor_state::send_copy(const restore_source& source) {
@@ -169,12 +173,14 @@ void supervisor_state::send_copy(const restore_source& source) {
   auto generation = generation_;
   auto host = job_->rank_of_stage(static_cast<int>(source.stage));
   self_->request(snapshotter_, options_.restore_timeout, get_replica{step, source.stage})
-      .then([this, generation, step, host, stage = source.stage](const stage_copy& copy) {
-        options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part}, copy.packed);
-      },
-            [this, generation](const caf::error& problem) {
-              fail_unless_restarted(generation, "a peer's state is gone: ", problem);
-            });
+      .then(
+          [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
+            options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part},
+                                      copy.packed);
+          },
+          [this, generation](const caf::error& problem) {
+            fail_unless_restarted(generation, "a peer's state is gone: ", problem);
+          });
 }
 
 void supervisor_state::on_state(const state_arrived& arrived) {
@@ -184,18 +190,20 @@ void supervisor_state::on_state(const state_arrived& arrived) {
   auto stage = static_cast<int>(arrived.stage);
   states_arrived_[stage] = arrived.packed;
   if (restoring_ && arrived.generation == generation_)
-    hand_to_stage(stage, {generation_, restoring_->plan.step, false, arrived.packed, scheduler_, snapshotter_});
+    hand_to_stage(stage,
+                  {generation_, restoring_->plan.step, false, arrived.packed, scheduler_, snapshotter_});
 }
 
 void supervisor_state::hand_to_stage(int stage, restore_stage order) {
   if (order.generation != generation_) return;
   self_->request(stages_.at(stage), options_.restore_timeout, order)
-      .then([this, generation = generation_](const stage_ready& ready) {
-        if (generation == generation_) on_stage_ready(ready);
-      },
-            [this, generation = generation_](const caf::error& problem) {
-              fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
-            });
+      .then(
+          [this, generation = generation_](const stage_ready& ready) {
+            if (generation == generation_) on_stage_ready(ready);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
+          });
 }
 
 void supervisor_state::on_stage_ready(const stage_ready& ready) {
@@ -231,7 +239,8 @@ std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
 /// Tells the scheduler which call this node is in and what it could give to a recovery.
 void supervisor_state::announce_call() {
   if (!job_) return send_entered({});
-  auto answers = std::make_shared<std::pair<std::size_t, std::vector<held_part>>>(stages_.size() + 1, std::vector<held_part>());
+  auto answers = std::make_shared<std::pair<std::size_t, std::vector<held_part>>>(stages_.size() + 1,
+                                                                                  std::vector<held_part>());
   auto one_answered = [this, answers, generation = generation_](const std::vector<held_part>& parts) {
     answers->second.insert(answers->second.end(), parts.begin(), parts.end());
     if (--answers->first == 0 && generation == generation_ && call_) send_entered(std::move(answers->second));
@@ -247,7 +256,8 @@ void supervisor_state::announce_call() {
 
 void supervisor_state::send_entered(std::vector<held_part> parts) {
   node_inventory inventory{options_.rank, 0, std::move(parts)};
-  self_->send(scheduler_, call_entered{generation_, std::move(inventory), *call_, completed_, interrupted_step_});
+  self_->send(scheduler_,
+              call_entered{generation_, std::move(inventory), *call_, completed_, interrupted_step_});
 }
 
 void supervisor_state::on_finished(const call_finished& finished) {
@@ -260,10 +270,11 @@ void supervisor_state::on_finished(const call_finished& finished) {
   options_.client->put(result);
 }
 
-/// Straight into the transport, which sends what it has accepted before it ends: after the last call this process
-/// ends at once, and messages between actors with it.
+/// Straight into the transport, which sends what it has accepted before it ends: after the last call this
+/// process ends at once, and messages between actors with it.
 void supervisor_state::confirm(std::uint32_t index) {
-  auto body = encode_message({actor_role::scheduler, 0}, caf::make_message(result_seen{generation_, options_.rank, index}));
+  auto body = encode_message({actor_role::scheduler, 0},
+                             caf::make_message(result_seen{generation_, options_.rank, index}));
   options_.out->send_control(scheduler_rank, generation_, *body);
 }
 
@@ -303,7 +314,8 @@ void supervisor_state::spawn_children() {
 }
 
 void supervisor_state::publish_children() {
-  stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), snapshotter_, local_scheduler_, {}};
+  stage_directory::receivers all{
+      caf::actor_cast<caf::actor>(self_->address()), snapshotter_, local_scheduler_, {}};
   for (const auto& [stage, actor] : stages_)
     all.devices[stage] = devices_.at(job_->training.device_of_stage[static_cast<std::size_t>(stage)]);
   options_.directory->set(std::move(all));
@@ -318,14 +330,17 @@ void supervisor_state::on_down(const caf::down_msg& down) {
   auto failed = found->second;
   children_.erase(found);
   if (!down.reason || down.reason == caf::exit_reason::user_shutdown) return;
-  auto cause = to_string(failed) + " on rank " + std::to_string(options_.rank) + " failed: " + describe(down.reason);
+  auto cause =
+      to_string(failed) + " on rank " + std::to_string(options_.rank) + " failed: " + describe(down.reason);
   options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", to_string(failed), describe(down.reason));
   auto now = std::chrono::steady_clock::now();
   auto decision = decide_restart(options_.restarts, 0, 1, restart_times_, now);
-  if (decision.escalate) return fail(cause + " (and again after " + std::to_string(restart_times_.size()) + " restarts)");
+  if (decision.escalate)
+    return fail(cause + " (and again after " + std::to_string(restart_times_.size()) + " restarts)");
   restart_times_.push_back(now);
   if (failed.what != child::kind::scheduler) to_respawn_.push_back(failed);
-  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), decision.delay, generation_wanted{generation_, cause});
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), decision.delay,
+                      generation_wanted{generation_, cause});
 }
 
 void supervisor_state::respawn_failed() {
@@ -341,8 +356,10 @@ void supervisor_state::respawn_failed() {
 
 void supervisor_state::fail(const std::string& cause) { options_.members->fail_job(cause); }
 
-/// A child that has failed is started again with the next generation; one that answers that it cannot, never will.
-void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem) {
+/// A child that has failed is started again with the next generation; one that answers that it cannot, never
+/// will.
+void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std::string& what,
+                                             const caf::error& problem) {
   if (generation == generation_ && problem != caf::sec::request_receiver_down) fail(what + describe(problem));
 }
 

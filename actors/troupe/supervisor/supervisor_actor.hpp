@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "troupe/device/device_actor.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/recovery/restart_policy.hpp"
 #include "troupe/stage/messages.hpp"
-#include "troupe/job/client_mailbox.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 
 namespace troupe {
 
-/// Where children that compute or wait for the disk run: each on a thread of its own, or among the scheduled actors,
-/// which is for jobs in virtual time on one thread.
+/// Where children that compute or wait for the disk run: each on a thread of its own, or among the scheduled
+/// actors, which is for jobs in virtual time on one thread.
 enum class child_threads : std::uint8_t { own, shared };
 
 /// What the process shares with its supervisor; all outlive it.
@@ -50,8 +50,8 @@ struct supervisor_options {
 
 /// Runs one node: starts its actors, leads it through generations, restarts what fails.
 ///
-/// States: outside (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting (all
-/// devices stopped, acknowledged) -> active ... A fence may come in any state.
+/// States: outside (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
+/// (all devices stopped, acknowledged) -> active ... A fence may come in any state.
 ///
 ///   message       -> reply                                                     errors
 ///   define_job    ->                            spawns stages, devices, loader, snapshotter
@@ -59,14 +59,14 @@ struct supervisor_options {
 ///   enter_call    -> call_entered to the scheduler
 ///   fence_raised  -> quiesce to devices, then membership::quiesced             a device that hangs: suspect
 ///   view_formed   ->                            links, a scheduler on rank 0, call_entered again
-///   restore_order -> restore_stage to stages, then node_restored               no state to be had: ends the job
-///   state_arrived ->                            a lost stage's state from a peer
-///   call_finished ->                            to the user's thread
-///   peer_broken   ->                            reported as a suspect
-///   recovery_done, job_ended ->                 to the user's thread
+///   restore_order -> restore_stage to stages, then node_restored               no state to be had: ends the
+///   job state_arrived ->                            a lost stage's state from a peer call_finished -> to the
+///   user's thread peer_broken   ->                            reported as a suspect recovery_done, job_ended
+///   ->                 to the user's thread
 ///
-/// Monitors the actors it starts: one that fails is started again with the next generation, which it asks for; too many
-/// failures end the job. Detached: it tears the data plane down and builds it up, which takes milliseconds.
+/// Monitors the actors it starts: one that fails is started again with the next generation, which it asks
+/// for; too many failures end the job. Detached: it tears the data plane down and builds it up, which takes
+/// milliseconds.
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";
@@ -148,7 +148,8 @@ class supervisor_state {
   phase phase_ = phase::outside;
   std::uint64_t generation_ = 0;
   std::size_t still_running_ = 0;
-  std::map<int, caf::actor> links_;  ///< by remote rank: all on the scheduler's node, the scheduler's elsewhere
+  std::map<int, caf::actor>
+      links_;                   ///< by remote rank: all on the scheduler's node, the scheduler's elsewhere
   caf::actor scheduler_;        ///< or its proxy
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;

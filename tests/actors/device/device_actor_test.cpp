@@ -40,7 +40,8 @@ struct one_device {
     model->num_stages = num_stages;
     job->training = make_plan({kind, num_stages, 2, num_devices});
     job->rank_of_stage = job->training.device_of_stage;
-    device = actors.spawn<actor_of<device_state>>(device_options{number, number, &out, &no_faults, &ring, fenced});
+    device =
+        actors.spawn<actor_of<device_state>>(device_options{number, number, &out, &no_faults, &ring, fenced});
   }
 
   /// Attaches stages made anew, as they are after `steps_applied` steps.
@@ -57,7 +58,8 @@ struct one_device {
     actors.send(device, order);
     model->calls.clear();
   }
-  grant training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {}, std::uint64_t committed = 0) {
+  grant training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {},
+                 std::uint64_t committed = 0) {
     return {generation, {3, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), committed};
   }
   void give(const grant& given) { actors.send(device, given); }
@@ -70,7 +72,9 @@ struct one_device {
   void tensor_comes(const tensor_tag& tag) {
     actors.send(device, tensor_arrived{tag, tensor::full({2, 1}, 0.5f)});
   }
-  answer<stopped> stop(std::uint64_t at_generation) { return ask<stopped>(actors, device, quiesce{at_generation}); }
+  answer<stopped> stop(std::uint64_t at_generation) {
+    return ask<stopped>(actors, device, quiesce{at_generation});
+  }
   std::vector<std::uint64_t> steps_done() const {
     std::vector<std::uint64_t> steps;
     for (const auto& done : scheduler.all<step_done>()) steps.push_back(done.step);
@@ -84,7 +88,8 @@ using steps = std::vector<std::uint64_t>;
 
 // ---- the plan
 
-TEST_CASE("a device in the middle computes each action as soon as its inputs are there, in the order of its plan") {
+TEST_CASE(
+    "a device in the middle computes each action as soon as its inputs are there, in the order of its plan") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(here.training(0, 1));
@@ -199,7 +204,8 @@ TEST_CASE("stages on one device hand tensors to each other without the transport
   CHECK(std::ranges::count(here.model->calls, "A2@0") == 1);
   CHECK(std::ranges::count(here.model->calls, "A3@0") == 1);
   REQUIRE(here.out.tensors.size() == 2);  // gradients for stage 1
-  CHECK(std::ranges::all_of(here.out.tensors, [](const auto& sent) { return sent.to_rank == 0 && sent.tag.stage == 1; }));
+  CHECK(std::ranges::all_of(here.out.tensors,
+                            [](const auto& sent) { return sent.to_rank == 0 && sent.tag.stage == 1; }));
 }
 
 TEST_CASE("one device with all stages trains by itself") {
@@ -336,7 +342,8 @@ TEST_CASE("evaluation goes forward only, in the microbatches of its call") {
   CHECK(here.loader.last<want_batch>().source == 1);
   here.batch_comes(0, 3, 1);
   for (auto microbatch : {0u, 1u, 2u, 3u}) {
-    here.actors.send(here.device, tensor_arrived{here.tag(0, 1, microbatch, tensor_role::activation), tensor::full({1, 1}, 1)});
+    here.actors.send(here.device, tensor_arrived{here.tag(0, 1, microbatch, tensor_role::activation),
+                                                 tensor::full({1, 1}, 1)});
   }
   CHECK(here.model->calls == calls{"E1.0", "E1.1", "E1.2", "E1.3"});
   CHECK(here.steps_done() == steps{0});
@@ -458,8 +465,12 @@ TEST_CASE("a device that is stopped lets go of its stages") {
   one_device here(1, 1, 0);
   auto program = std::make_shared<fake_program>(here.model, 0);
   std::weak_ptr<fake_program> watched = program;
-  here.actors.send(here.device, begin_generation{1, here.job, {{0, std::move(program), here.owner.handle()}},
-                                                 here.scheduler.handle(), here.loader.handle(), 0});
+  here.actors.send(here.device, begin_generation{1,
+                                                 here.job,
+                                                 {{0, std::move(program), here.owner.handle()}},
+                                                 here.scheduler.handle(),
+                                                 here.loader.handle(),
+                                                 0});
   CHECK_FALSE(watched.expired());
   here.stop(2);
   CHECK(watched.expired());

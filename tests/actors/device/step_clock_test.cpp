@@ -50,7 +50,8 @@ TEST_CASE("actions and notes are events of the trace; notes are no work") {
   event_ring ring("device 0", 16);
   step_clock clock(ring, 0);
   clock.begin_step();
-  for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient, action_kind::weight_gradient})
+  for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
+                    action_kind::weight_gradient})
     clock.add({2, kind, 1}, 10, 20, 4, 9);
   clock.note(trace_kind::apply, 30, 4, 9, 2);
   CHECK(clock.busy_ns() == 40);

@@ -28,7 +28,8 @@ class counting_source : public fake_source {
 struct one_loader {
   virtual_actors actors;
   std::shared_ptr<counting_source> source = std::make_shared<counting_source>(1);
-  caf::actor loader = actors.spawn<actor_of<loader_state>>(std::vector<std::shared_ptr<batch_source>>{source});
+  caf::actor loader =
+      actors.spawn<actor_of<loader_state>>(std::vector<std::shared_ptr<batch_source>>{source});
   probe device{actors};
   probe other{actors};
   void want(const probe& from, const want_batch& wanted) {

@@ -20,7 +20,8 @@ TEST_CASE("copying takes at most two hundredths of the time") {
   CHECK_THAT(interval.step_time().count(), Catch::Matchers::WithinRel(1.0, 1e-9));
 }
 
-TEST_CASE("copies that cost next to nothing are made at every step, dear ones no more rarely than each 64th") {
+TEST_CASE(
+    "copies that cost next to nothing are made at every step, dear ones no more rarely than each 64th") {
   copy_interval cheap, dear;
   cheap.observe(1, 1e-6);
   dear.observe(10, 9.9);

@@ -10,7 +10,8 @@ namespace {
 constexpr disk_snapshots::clock::time_point began{};
 
 part_written written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {}) {
-  return {1, step, stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here", problem};
+  return {1,      step,   stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage),
+          "here", problem};
 }
 
 }  // namespace
@@ -25,7 +26,8 @@ TEST_CASE("a snapshot is whole when its last part comes, in whatever order") {
   REQUIRE(parts);
   REQUIRE(parts->size() == 3);
   for (std::uint32_t stage = 0; stage < 3; ++stage)
-    CHECK((*parts)[stage] == manifest_part{stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here"});
+    CHECK((*parts)[stage] ==
+          manifest_part{stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here"});
   CHECK(disk.is_pending(10));  // until the manifest is written
   disk.ended(10);
   CHECK_FALSE(disk.is_pending(10));

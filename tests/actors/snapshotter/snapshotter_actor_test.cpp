@@ -35,7 +35,8 @@ struct one_snapshotter {
   probe scheduler{actors};
   caf::actor snapshotter;
 
-  explicit one_snapshotter(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1", bool resume = false) {
+  explicit one_snapshotter(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1",
+                           bool resume = false) {
     start(folder.path() / below, job, resume);
     begin(1);
   }
@@ -51,14 +52,16 @@ struct one_snapshotter {
       options.store.emplace();
       options.store->folder = where;
     }
-    options.log = std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    options.log =
+        std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
     snapshotter = actors.spawn<actor_of<snapshotter_state>>(options);
   }
   void begin(std::uint64_t generation, std::uint64_t step = 0) {
     actors.send(snapshotter, snapshot_generation{generation, step, scheduler.handle()});
   }
   part_written write(std::uint64_t step, std::uint32_t stage, std::uint64_t generation = 1) {
-    actors.send(snapshotter, write_part{generation, step, stage, packed(static_cast<float>(step) + static_cast<float>(stage))});
+    actors.send(snapshotter, write_part{generation, step, stage,
+                                        packed(static_cast<float>(step) + static_cast<float>(stage))});
     return scheduler.last<part_written>();
   }
   snapshot_manifest manifest_of(const std::vector<part_written>& parts, const std::string& job = "job-1") {
@@ -175,7 +178,8 @@ TEST_CASE("a damaged snapshot is named and the one before is found") {
   CHECK(here.log.str().find(".part") != std::string::npos);
 }
 
-TEST_CASE("a part that was damaged since it was found is an error in the answer, and the snapshotter lives on") {
+TEST_CASE(
+    "a part that was damaged since it was found is an error in the answer, and the snapshotter lives on") {
   one_snapshotter here;
   obituary of(here.actors, here.snapshotter);
   here.snapshot(10);
@@ -236,14 +240,16 @@ TEST_CASE("a peer's copy is kept and told to the scheduler") {
   auto copy = ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 0});
   REQUIRE(copy.value);
   CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
-  CHECK(ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 1}).problem == "no replica of stage 1 at step 5");
+  CHECK(ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 1}).problem ==
+        "no replica of stage 1 at step 5");
 }
 
 TEST_CASE("copies of steps that are rolled back go with their generation, older steps stay") {
   one_snapshotter here;
   for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
   here.begin(2, 5);
-  CHECK(here.held() == std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
+  CHECK(here.held() ==
+        std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
 }
 
 TEST_CASE("copies of older generations that come late are not kept") {
@@ -270,5 +276,6 @@ TEST_CASE("copies older than a committed step are dropped") {
   for (std::uint64_t step : {4, 5, 6})
     for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
   here.actors.send(here.snapshotter, drop_before{6});
-  CHECK(here.held() == std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
+  CHECK(here.held() ==
+        std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
 }

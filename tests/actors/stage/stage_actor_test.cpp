@@ -35,10 +35,11 @@ struct one_stage {
 
   explicit one_stage(std::optional<int> replica_rank = 2) {
     model->num_stages = 4;
-    stage = actors.spawn<actor_of<stage_state>>(
-        stage_options{2, 1, fake_programs(model), replica_rank, &out});
+    stage =
+        actors.spawn<actor_of<stage_state>>(stage_options{2, 1, fake_programs(model), replica_rank, &out});
   }
-  answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {}, bool from_scratch = false) {
+  answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
+                              bool from_scratch = false) {
     restore_stage order;
     order.generation = generation;
     order.step = step;
@@ -63,7 +64,9 @@ using steps = std::vector<std::uint64_t>;
 
 bool same_state(const tensor& a, const tensor& b) { return same_bits(unpack_state(a), unpack_state(b)); }
 
-float weight_of(const answer<stage_ready>& ready) { return ready.value->program->parameters()[0].value.values<float>()[0]; }
+float weight_of(const answer<stage_ready>& ready) {
+  return ready.value->program->parameters()[0].value.values<float>()[0];
+}
 
 }  // namespace
 

@@ -10,14 +10,16 @@ using namespace troupe::testing;
 
 namespace {
 
-call_request call(call_kind kind, std::uint32_t source, std::uint64_t target_step, std::uint64_t num_batches = 0) {
+call_request call(call_kind kind, std::uint32_t source, std::uint64_t target_step,
+                  std::uint64_t num_batches = 0) {
   return {0, kind, source, target_step, num_batches, num_batches == 0 ? 0 : 2};
 }
 
 /// Sources are numbered in the order in which calls bring them.
 std::vector<call_request> example_calls() {
-  return {call(call_kind::barrier, 0, 0),   call(call_kind::train, 0, 12),   call(call_kind::evaluate, 1, 12, 5),
-          call(call_kind::hash, 0, 12),     call(call_kind::train, 2, 20),   call(call_kind::hash, 0, 20),
+  return {call(call_kind::barrier, 0, 0),      call(call_kind::train, 0, 12),
+          call(call_kind::evaluate, 1, 12, 5), call(call_kind::hash, 0, 12),
+          call(call_kind::train, 2, 20),       call(call_kind::hash, 0, 20),
           call(call_kind::evaluate, 3, 20, 4), call(call_kind::barrier, 0, 0)};
 }
 
@@ -49,8 +51,8 @@ void explore(const simulated_job_options& options) {
   simulated_job expected(undisturbed), job(options);
   expected.run();
   job.run();
-  INFO("seed " << options.seed << ", " << options.world_size << " processes, " << options.devices_per_rank << " devices each, "
-               << options.num_stages << " stages\n"
+  INFO("seed " << options.seed << ", " << options.world_size << " processes, " << options.devices_per_rank
+               << " devices each, " << options.num_stages << " stages\n"
                << told(job));
   REQUIRE(expected.ended_well());
   CHECK(expected.problems().empty());

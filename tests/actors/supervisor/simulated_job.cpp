@@ -13,7 +13,8 @@ namespace troupe::testing {
 
 using namespace std::chrono_literals;
 
-/// Delivers control frames between two nodes in order, tensors in any order, and keeps the rules of generations.
+/// Delivers control frames between two nodes in order, tensors in any order, and keeps the rules of
+/// generations.
 class simulated_transport : public transport {
  public:
   simulated_transport(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
@@ -93,7 +94,8 @@ void simulated_transport::connect(std::uint64_t generation, const std::map<int, 
   for (const auto& [rank, address] : peers) id_of_rank_[rank] = std::to_integer<int>(address.control.at(0));
 }
 
-void simulated_transport::send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
+void simulated_transport::send_control(int to_rank, std::uint64_t generation,
+                                       std::span<const std::byte> body) {
   if (!self_.alive) return;
   if (to_rank == self_.rank) return self_.gate.deliver(generation, body);
   if (!id_of_rank_.contains(to_rank)) return;
@@ -111,7 +113,8 @@ void simulated_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor
   auto to = id_of_rank_.at(to_rank);
   auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
   job_.carry({self_.id, to, job_.next_lane_++}, [&receiver, tag, value] {
-    if (receiver.alive && receiver.out.data_generation == tag.generation) receiver.directory.deliver(tag, value);
+    if (receiver.alive && receiver.out.data_generation == tag.generation)
+      receiver.directory.deliver(tag, value);
   });
 }
 
@@ -141,18 +144,21 @@ void simulated_membership::quiesced(std::uint64_t generation, const node_address
 }
 
 void simulated_membership::request_generation(std::uint64_t current, const std::string& cause) {
-  job_.tell_agent(self_, [this, current, cause] { return job_.agent_.generation_requested(current, cause, job_.now_); });
+  job_.tell_agent(
+      self_, [this, current, cause] { return job_.agent_.generation_requested(current, cause, job_.now_); });
 }
 
 void simulated_membership::suspect(int rank, const std::string& cause) {
   job_.tell_agent(self_, [this, rank, cause] {
     auto* suspected = job_.present(rank);
-    return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_) : membership_outputs{};
+    return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_)
+                     : membership_outputs{};
   });
 }
 
 void simulated_membership::report(std::uint64_t generation, recovery_phase phase) {
-  job_.tell_agent(self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
+  job_.tell_agent(
+      self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
 }
 
 void simulated_membership::fail_job(const std::string& cause) {
@@ -216,7 +222,8 @@ simulated_job::~simulated_job() {
 }
 
 simulated_node* simulated_job::present(int rank) {
-  auto found = std::ranges::find_if(nodes_, [&](const auto& node) { return node->alive && node->rank == rank; });
+  auto found =
+      std::ranges::find_if(nodes_, [&](const auto& node) { return node->alive && node->rank == rank; });
   return found == nodes_.end() ? nullptr : found->get();
 }
 
@@ -307,7 +314,8 @@ void simulated_job::enter(simulated_node& node) {
   if (node.next_call == 0) {
     auto job = std::make_shared<job_definition>();
     job->make_program = fake_programs(node.model);
-    job->training = make_plan({options_.schedule, options_.num_stages, 2, options_.world_size * options_.devices_per_rank});
+    job->training = make_plan(
+        {options_.schedule, options_.num_stages, 2, options_.world_size * options_.devices_per_rank});
     job->devices_per_rank = options_.devices_per_rank;
     job->snapshots.folder = options_.folder;
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
@@ -315,7 +323,8 @@ void simulated_job::enter(simulated_node& node) {
     caf::anon_send(node.supervisor, define_job{job});
   }
   if (request.kind == call_kind::train || request.kind == call_kind::evaluate)
-    caf::anon_send(node.supervisor, add_source{std::make_shared<fake_source>(static_cast<int>(request.source))});
+    caf::anon_send(node.supervisor,
+                   add_source{std::make_shared<fake_source>(static_cast<int>(request.source))});
   caf::anon_send(node.supervisor, enter_call{request});
   node.in_call = true;
 }
@@ -325,9 +334,11 @@ void simulated_job::poll_user(simulated_node& node) {
     if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
     if (auto* step = std::get_if<step_progress>(&event)) {
       auto [told, is_first] = steps_.emplace(step->step, step->metrics);
-      if (!is_first && told->second != step->metrics) problems_.push_back("step " + std::to_string(step->step) + " told twice, differently");
+      if (!is_first && told->second != step->metrics)
+        problems_.push_back("step " + std::to_string(step->step) + " told twice, differently");
     }
-    if (auto* result = std::get_if<call_result>(&event); result && node.in_call && result->index == node.next_call) {
+    if (auto* result = std::get_if<call_result>(&event);
+        result && node.in_call && result->index == node.next_call) {
       check(node, *result);
       ++node.next_call;
       node.in_call = false;
@@ -344,8 +355,10 @@ void simulated_job::check(const simulated_node& node, const call_result& result)
   auto [told, is_first] = results_.emplace(result.index, result);
   if (is_first) return;
   const auto& before = told->second;
-  if (before.steps_done != result.steps_done || before.metrics != result.metrics || before.weights_sha256 != result.weights_sha256)
-    problems_.push_back("rank " + std::to_string(node.rank) + " was told another result of call " + std::to_string(result.index));
+  if (before.steps_done != result.steps_done || before.metrics != result.metrics ||
+      before.weights_sha256 != result.weights_sha256)
+    problems_.push_back("rank " + std::to_string(node.rank) + " was told another result of call " +
+                        std::to_string(result.index));
 }
 
 // ---- what happens

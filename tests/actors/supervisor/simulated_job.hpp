@@ -31,9 +31,9 @@ struct simulated_job_options {
   std::uint32_t seed = 0;
 };
 
-/// A whole job on one thread: supervisors and all their actors, transports that deliver in any order the real ones
-/// may, the agent's own state machine, and users who make calls. What happens next is drawn by lot; so is who
-/// fails when.
+/// A whole job on one thread: supervisors and all their actors, transports that deliver in any order the real
+/// ones may, the agent's own state machine, and users who make calls. What happens next is drawn by lot; so
+/// is who fails when.
 class simulated_job {
  public:
   explicit simulated_job(simulated_job_options options);
@@ -58,7 +58,8 @@ class simulated_job {
   friend struct simulated_node;
   friend class simulated_transport;
   friend class simulated_membership;
-  /// Things on their way from one node to another (0: the agent), in order; things with different `lane`s overtake.
+  /// Things on their way from one node to another (0: the agent), in order; things with different `lane`s
+  /// overtake.
   struct channel {
     int from = 0, to = 0;
     std::uint64_t lane = 0;
@@ -68,7 +69,9 @@ class simulated_job {
   void start(int rank, std::uint32_t incarnation);
   void end(simulated_node& node, bool killed);
   bool happen();
-  void carry(const channel& along, std::function<void()> what) { channels_[along].push_back(std::move(what)); }
+  void carry(const channel& along, std::function<void()> what) {
+    channels_[along].push_back(std::move(what));
+  }
   void carry_out(const membership_outputs& outputs);
   template <class Change>
   void tell_agent(const simulated_node& from, Change change);
