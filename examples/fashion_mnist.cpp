@@ -1,5 +1,6 @@
-// Trains an MLP of four comparable blocks on Fashion-MNIST as a pipeline. The same program runs as one process with any
-// number of devices (--devices 4), under `troupe launch --nproc-per-node 4`, and under `mpirun -n 4`.
+// Trains an MLP of four comparable blocks on Fashion-MNIST as a pipeline. The same program runs as one
+// process with any number of devices (--devices 4), under `troupe launch --nproc-per-node 4`, and under
+// `mpirun -n 4`.
 #include <troupe/troupe.hpp>
 
 using namespace troupe;
@@ -9,10 +10,10 @@ int main(int argc, char** argv) {
     auto train = fashion_mnist(options.data, data_split::train);
     auto test = fashion_mnist(options.data, data_split::test);
 
-    nn::Sequential model(nn::ToFloat(), nn::Flatten(),              //
-                         nn::Linear(784, 512), nn::ReLU(),          //
-                         nn::Linear(512, 768), nn::ReLU(),          //
-                         nn::Linear(768, 512), nn::ReLU(),          //
+    nn::Sequential model(nn::ToFloat(), nn::Flatten(),      //
+                         nn::Linear(784, 512), nn::ReLU(),  //
+                         nn::Linear(512, 768), nn::ReLU(),  //
+                         nn::Linear(768, 512), nn::ReLU(),  //
                          nn::Linear(512, 512), nn::ReLU(), nn::Linear(512, 10));
     auto pipeline = Pipeline(model)
                         .stages(options.stages)

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-int run_program(int argc, char** argv, job_options options, const std::function<void(const job_options&)>& body) {
+int run_program(int argc, char** argv, job_options options,
+                const std::function<void(const job_options&)>& body) {
   CLI::App app;
   try {
     add_job_options(app, options);

@@ -58,7 +58,9 @@ void progress::clear_line() {
 void progress::on_step(const step_event& event) {
   if (!speaks_) return;
   if (options_.json) {
-    print(nlohmann::json{{"event", "step"}, {"step", event.step}, {"loss", event.loss}, {"samples_per_s", event.samples_per_s}}.dump());
+    print(nlohmann::json{
+        {"event", "step"}, {"step", event.step}, {"loss", event.loss}, {"samples_per_s", event.samples_per_s}}
+              .dump());
     return;
   }
   auto now = now_ns();
@@ -66,9 +68,10 @@ void progress::on_step(const step_event& event) {
   if (!last && now - last_print_ns_ < (live_ ? live_interval_ns : quiet_interval_ns)) return;
   last_print_ns_ = now;
   auto epoch = static_cast<double>(event.step) / static_cast<double>(event.steps_per_epoch);
-  auto line = format("epoch %.2f  step %llu/%llu  loss %.4f  %.0f samples/s  %s left", epoch,
-                     static_cast<unsigned long long>(event.step), static_cast<unsigned long long>(event.target_step),
-                     event.loss, event.samples_per_s, time_left(event, options_.batch).c_str());
+  auto line =
+      format("epoch %.2f  step %llu/%llu  loss %.4f  %.0f samples/s  %s left", epoch,
+             static_cast<unsigned long long>(event.step), static_cast<unsigned long long>(event.target_step),
+             event.loss, event.samples_per_s, time_left(event, options_.batch).c_str());
   if (!live_ || last) return print(line);
   std::fprintf(stdout, "\r\033[K%s", line.c_str());
   std::fflush(stdout);
@@ -78,9 +81,14 @@ void progress::on_step(const step_event& event) {
 void progress::on_recovered(const recovery_event& event) {
   if (!speaks_) return;
   if (options_.json)
-    return print(nlohmann::json{{"event", "recovered"}, {"rank", event.rank}, {"seconds", event.seconds}, {"generation", event.generation}}.dump());
+    return print(nlohmann::json{{"event", "recovered"},
+                                {"rank", event.rank},
+                                {"seconds", event.seconds},
+                                {"generation", event.generation}}
+                     .dump());
   if (event.rank < 0) return print(format("recovered in %.3f s: %s", event.seconds, event.cause.c_str()));
-  print(format("rank %d was lost (%s); training went on after %.3f s", event.rank, event.cause.c_str(), event.seconds));
+  print(format("rank %d was lost (%s); training went on after %.3f s", event.rank, event.cause.c_str(),
+               event.seconds));
 }
 
 void progress::on_fitted(const fit_result& fitted, const plan& planned) {
@@ -92,20 +100,27 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
     print("measured: the last step");
     print(draw_text(fitted.last_step, how));
   }
-  auto bubble = "bubble: planned " + percent(fitted.planned_bubble) + ", measured " + percent(fitted.measured_bubble);
+  auto bubble =
+      "bubble: planned " + percent(fitted.planned_bubble) + ", measured " + percent(fitted.measured_bubble);
   auto cores = static_cast<int>(std::thread::hardware_concurrency());
   if (cores > 0 && num_devices_ > cores)
     bubble += format(" (%d devices share %d cores: they wait for each other's turn)", num_devices_, cores);
   print(bubble);
-  print(format("step: %.2f ms, at most %d saved microbatches in a stage", 1e3 * fitted.step_s, fitted.peak_activations));
-  if (!options_.trace_dir.empty()) print("trace: " + options_.trace_dir.string() + " (open in ui.perfetto.dev)");
+  print(format("step: %.2f ms, at most %d saved microbatches in a stage", 1e3 * fitted.step_s,
+               fitted.peak_activations));
+  if (!options_.trace_dir.empty())
+    print("trace: " + options_.trace_dir.string() + " (open in ui.perfetto.dev)");
   if (!options_.snapshot_dir.empty()) print("snapshots: " + options_.snapshot_dir.string());
 }
 
 void progress::on_done(const evaluation_result& evaluation, const std::string& weights_sha256) {
   if (!speaks_) return;
   if (options_.json)
-    return print(nlohmann::json{{"event", "done"}, {"weights_sha256", weights_sha256}, {"accuracy", evaluation.accuracy}, {"loss", evaluation.loss}}.dump());
+    return print(nlohmann::json{{"event", "done"},
+                                {"weights_sha256", weights_sha256},
+                                {"accuracy", evaluation.accuracy},
+                                {"loss", evaluation.loss}}
+                     .dump());
   print(format("test accuracy %.4f, test loss %.4f (%lld samples)", evaluation.accuracy, evaluation.loss,
                static_cast<long long>(evaluation.num_samples)));
   print("weights sha256 " + weights_sha256);

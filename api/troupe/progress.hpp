@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// What a training program tells the person in front of it, on rank 0: a live line on a terminal, a line now and then in
-/// a file or pipe, or with options.json one JSON object per line and nothing else (ARCHITECTURE's `step`, `recovered` and `done`
-/// events). Silent on other ranks.
+/// What a training program tells the person in front of it, on rank 0: a live line on a terminal, a line now
+/// and then in a file or pipe, or with options.json one JSON object per line and nothing else (ARCHITECTURE's
+/// `step`, `recovered` and `done` events). Silent on other ranks.
 class progress {
  public:
   explicit progress(const World& world);

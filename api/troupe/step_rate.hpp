@@ -19,7 +19,8 @@ class step_rate {
   double steps_per_s() const {
     if (seen_.size() < 2) return 0;
     std::chrono::duration<double> time = seen_.back().first - seen_.front().first;
-    return time.count() > 0 ? static_cast<double>(seen_.back().second - seen_.front().second) / time.count() : 0;
+    return time.count() > 0 ? static_cast<double>(seen_.back().second - seen_.front().second) / time.count()
+                            : 0;
   }
 
  private:

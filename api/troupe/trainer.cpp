@@ -22,24 +22,25 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     " or more, or fewer devices or processes");
   if (options.batch % pipeline.microbatches() != 0)
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
-                    std::to_string(options.batch) + " samples into equal parts. Change --microbatches or --batch");
+                    std::to_string(options.batch) +
+                    " samples into equal parts. Change --microbatches or --batch");
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices});
 }
 
-/// A fresh job must not mix its snapshots with another one's, nor delete them. Whether the folder can be written is
-/// found out when a snapshot is due: training goes on without, with a warning.
+/// A fresh job must not mix its snapshots with another one's, nor delete them. Whether the folder can be
+/// written is found out when a snapshot is due: training goes on without, with a warning.
 void refuse_foreign_snapshots(const job_options& options) {
   if (options.snapshot_dir.empty() || options.resume) return;
   for (const auto& info : snapshot_store({options.snapshot_dir}).list())
     if (info.manifest)
-      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots of job " + info.manifest->job_id +
-                      " (step " + std::to_string(info.step) +
+      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots of job " +
+                      info.manifest->job_id + " (step " + std::to_string(info.step) +
                       "). Use --resume to go on from there, or another --snapshot-dir");
 }
 
 /// What a snapshot must agree in with the job that loads it.
-std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline, const job_options& options,
-                                                             int num_stages) {
+std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline,
+                                                             const job_options& options, int num_stages) {
   return {{"seed", std::to_string(options.seed)},
           {"batch", std::to_string(options.batch)},
           {"microbatches", std::to_string(pipeline.microbatches())},
@@ -50,7 +51,8 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
   job_definition job;
-  job.make_program = make_module_programs(pipeline.model(), training.num_stages, pipeline.loss(), pipeline.optimizer(), options.seed);
+  job.make_program = make_module_programs(pipeline.model(), training.num_stages, pipeline.loss(),
+                                          pipeline.optimizer(), options.seed);
   job.training = training;
   job.devices_per_rank = options.devices;
   job.num_threads = options.threads;
@@ -67,7 +69,8 @@ timeline timeline_of(const std::vector<measured_action>& actions, int num_device
   std::vector<std::vector<timed_action>> devices(static_cast<std::size_t>(num_devices));
   for (const auto& one : actions)
     devices[one.device].push_back({{static_cast<int>(one.stage), one.kind, static_cast<int>(one.microbatch)},
-                                   static_cast<double>(one.begin_ns) * 1e-9, static_cast<double>(one.end_ns) * 1e-9});
+                                   static_cast<double>(one.begin_ns) * 1e-9,
+                                   static_cast<double>(one.end_ns) * 1e-9});
   return measured_timeline(std::move(devices));
 }
 
@@ -107,6 +110,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
+  if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
   fit_result fitted;
   fitted.steps = result.steps_done;
@@ -119,8 +123,14 @@ fit_result Trainer::fit(dataset_ptr samples) {
   return fitted;
 }
 
+void Trainer::write_trace(const std::filesystem::path& folder) const {
+  std::filesystem::create_directories(folder);
+  world_.shared_->self->write_trace(folder / ("trace-rank-" + std::to_string(world_.rank()) + ".json"));
+}
+
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
-  auto source = std::make_shared<evaluation_source>(std::move(samples), world_.options().batch, pipeline_.microbatches());
+  auto source = std::make_shared<evaluation_source>(std::move(samples), world_.options().batch,
+                                                    pipeline_.microbatches());
   auto& self = *world_.shared_->self;
   call_request request;
   request.kind = call_kind::evaluate;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "troupe/data/dataset.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
@@ -17,7 +18,7 @@ struct step_event {
   std::uint64_t step = 0;  ///< steps done
   std::uint64_t target_step = 0;
   std::uint64_t steps_per_epoch = 1;
-  double loss = 0;  ///< mean over the step's samples
+  double loss = 0;           ///< mean over the step's samples
   double samples_per_s = 0;  ///< over the last second or so
 };
 
@@ -38,10 +39,11 @@ struct trainer_callbacks {
 struct fit_result {
   std::uint64_t steps = 0;
   double loss = 0;  ///< of the last step
-  /// Medians over the steps: idle time as a fraction of the devices' time, planned (all stages alike) and measured.
+  /// Medians over the steps: idle time as a fraction of the devices' time, planned (all stages alike) and
+  /// measured.
   double planned_bubble = 0;
   double measured_bubble = 0;
-  double step_s = 0;  ///< from a step's first action to its last
+  double step_s = 0;         ///< from a step's first action to its last
   int peak_activations = 0;  ///< most saved microbatches of any stage
   timeline last_step;        ///< in seconds
 };
@@ -52,20 +54,20 @@ struct evaluation_result {
   std::int64_t num_samples = 0;
 };
 
-/// Trains a pipeline in a world. Every process makes the same calls in the same order; a process that the launcher
-/// started again runs the same program from the beginning and is led to where the others are: calls that are over return
-/// their results at once.
+/// Trains a pipeline in a world. Every process makes the same calls in the same order; a process that the
+/// launcher started again runs the same program from the beginning and is led to where the others are: calls
+/// that are over return their results at once.
 ///
-/// All throw job_failed (a std::runtime_error) when the job cannot go on for any process.
+/// All throw job_failed when the job cannot go on for any process.
 class Trainer {
  public:
   /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
-  /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the batch, a
-  /// snapshot folder of another job without --resume). One Trainer per World.
+  /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the
+  /// batch, a snapshot folder of another job without --resume). One Trainer per World.
   Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
 
-  /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two processes' memory, and on
-  /// disk if there is a snapshot folder, before this returns.
+  /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two
+  /// processes' memory, and on disk if there is a snapshot folder, before this returns.
   fit_result fit(dataset_ptr samples);
   /// Each sample once.
   evaluation_result evaluate(dataset_ptr samples);
@@ -75,7 +77,7 @@ class Trainer {
   const plan& training_plan() const { return plan_; }
 
  private:
-  struct observer_state;
+  void write_trace(const std::filesystem::path& folder) const;
 
   World world_;
   Pipeline pipeline_;

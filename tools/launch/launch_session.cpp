@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <stdexcept>
 
 #include "recovery_text.hpp"
 #include "troupe/cluster/job_secret.hpp"
@@ -272,6 +273,7 @@ void launcher::session::run_told() {
 void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::string& cause) {
   auto& worker = workers_.at(rank);
   if (!worker.process || worker.incarnation != incarnation || worker.process->has_ended()) return;
+  if (worker.drilled_at) return;  // it is dying already: what its peers noticed is the drill
   say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
       ") is killed: " + cause);
   worker.kill_cause = cause;
@@ -286,6 +288,14 @@ void launcher::session::on_progress(const job_progress& progress) {
     return due;
   });
   if (callbacks_.on_progress) callbacks_.on_progress(progress);
+}
+
+void launcher::session::kill(int rank) {
+  if (rank < 0 || rank >= options_.num_processes)
+    throw std::out_of_range("[launcher::kill] expected a rank of the job, got " + std::to_string(rank));
+  tell([this, rank] {
+    if (workers_.at(rank).process && phase_ == phase::running) run_drill({rank, step_});
+  });
 }
 
 void launcher::session::run_drill(const drill& wanted) {

@@ -19,6 +19,7 @@ class launcher::session {
  public:
   session(launch_options options, launch_callbacks callbacks);
   int run();
+  void kill(int rank);
 
  private:
   using clock = std::chrono::steady_clock;

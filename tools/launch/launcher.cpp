@@ -51,4 +51,6 @@ launcher::~launcher() = default;
 
 int launcher::run() { return session_->run(); }
 
+void launcher::kill(int rank) { session_->kill(rank); }
+
 }  // namespace troupe

@@ -65,6 +65,11 @@ class launcher {
   /// ignores SIGPIPE.
   int run();
 
+  /// Kills the present process of `rank` like a drill, while run() runs; its recovery is timed from here.
+  /// Nothing happens if there is none, or if the job is ending. Thread-safe, and returns at once. Throws
+  /// std::out_of_range.
+  void kill(int rank);
+
  private:
   class session;
   std::unique_ptr<session> session_;

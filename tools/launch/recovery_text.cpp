@@ -34,7 +34,7 @@ std::string recovery_line(const recovery_report& report, std::uint64_t step, int
 }
 
 std::string recovery_json(const recovery_report& report, std::uint64_t step, int num_kept) {
-  nlohmann::ordered_json object = {{"event", "recovered"},
+  nlohmann::ordered_json object = {{"event", "recovery"},
                                    {"rank", report.loss.rank},
                                    {"seconds", report.total_s},
                                    {"cause", report.loss.cause},

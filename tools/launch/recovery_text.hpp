@@ -10,7 +10,7 @@ namespace troupe {
 /// `step` is how many steps were done when it happened, `num_kept` how many processes ran on.
 std::string recovery_line(const recovery_report& report, std::uint64_t step, int num_kept);
 /// The same as one JSON object:
-/// {"event":"recovered","rank":..,"seconds":..,"cause":..,"step":..,"generation":.., "detect":.., ...
+/// {"event":"recovery","rank":..,"seconds":..,"cause":..,"step":..,"generation":.., "detect":.., ...
 /// "replay":..}, times in seconds.
 std::string recovery_json(const recovery_report& report, std::uint64_t step, int num_kept);
 /// "rank 2 was killed by SIGKILL", "rank 2 ended with exit code 3", "an actor failed (cause)"

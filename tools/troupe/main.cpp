@@ -1,7 +1,7 @@
 #include <cstdio>
 
-#include "troupe/error/errors.hpp"
 #include "commands.hpp"
+#include "troupe/error/errors.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"Troupe: an actor runtime for distributed deep learning", "troupe"};

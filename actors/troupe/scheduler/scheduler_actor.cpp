@@ -96,7 +96,13 @@ void scheduler_state::begin_call() {
 void scheduler_state::continue_call() {
   phase_ = phase::running;
   const auto& wanted = request();
-  if (wanted.kind == call_kind::barrier) return finish_call(result_);
+  if (wanted.kind == call_kind::barrier) {
+    // Nothing is restored for a barrier; a recovery during one is over when it is.
+    if (!restored_)
+      for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+        options_.members->report(options_.generation, reached);
+    return finish_call(result_);
+  }
   if (position_ < wanted.target_step) return train_on();
   if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
     return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);

@@ -33,11 +33,13 @@ struct snapshotter_options {
 ///   message             -> reply                          errors
 ///   snapshot_generation ->
 ///   replica_arrived     -> part_held to the scheduler
-///   write_part          -> part_written to the scheduler  a full or unwritable folder: in part_written, and
-///   warned commit_snapshot     -> snapshot_committed             the manifest cannot be written find_on_disk
-///   -> found_on_disk                  the folder cannot be read read_from_disk      -> stage_copy missing or
-///   damaged part get_replica         -> stage_copy                     no such replica list_parts ->
-///   held_parts drop_before         ->
+///   write_part          -> part_written to the scheduler  cannot be written: in part_written, and warned
+///   commit_snapshot     -> snapshot_committed             the manifest cannot be written
+///   find_on_disk        -> found_on_disk                  the folder cannot be read
+///   read_from_disk      -> stage_copy                     missing or damaged part
+///   get_replica         -> stage_copy                     no such replica
+///   list_parts          -> held_parts
+///   drop_before         ->
 ///
 /// Monitors nobody. Detached: it waits for the disk.
 class snapshotter_state {

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A model cut into stages, and how its microbatches go through them. A description: nothing is allocated until a
-/// Trainer runs it.
+/// A model cut into stages, and how its microbatches go through them. A description: nothing is allocated
+/// until a Trainer runs it.
 ///
 ///     auto pipeline = Pipeline(model).stages(4).microbatches(8).schedule(schedule_kind::one_f_one_b)
 ///                         .loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = 1e-3}));

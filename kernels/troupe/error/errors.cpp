@@ -11,8 +11,8 @@ void throw_invalid(std::string_view where, std::string_view expected, std::strin
 }
 
 system_failure::system_failure(std::string_view action, int error_number, std::source_location where)
-    : std::runtime_error(std::string(action) + ": " + std::strerror(error_number) + " (" + where.function_name() +
-                         ")"),
+    : std::runtime_error(std::string(action) + ": " + std::strerror(error_number) + " (" +
+                         where.function_name() + ")"),
       error_number_(error_number) {}
 
 long check_posix(long result, std::string_view action, std::source_location where) {

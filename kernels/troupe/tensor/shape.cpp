@@ -16,8 +16,7 @@ shape::shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {
 
 std::int64_t shape::operator[](int axis) const {
   int at = axis < 0 ? axis + rank() : axis;
-  if (at < 0 || at >= rank())
-    throw_invalid("shape", "an axis of " + to_string(*this), std::to_string(axis));
+  if (at < 0 || at >= rank()) throw_invalid("shape", "an axis of " + to_string(*this), std::to_string(axis));
   return extents_[static_cast<std::size_t>(at)];
 }
 

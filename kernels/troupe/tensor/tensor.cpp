@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t alignment_bytes = 64;
 
 std::shared_ptr<void> allocate(std::size_t size_bytes) {
-  auto rounded = std::max(alignment_bytes, (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
+  auto rounded =
+      std::max(alignment_bytes, (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
   void* memory = std::aligned_alloc(alignment_bytes, rounded);
   if (!memory) throw std::bad_alloc();
   return {memory, std::free};
@@ -21,7 +22,8 @@ std::shared_ptr<void> allocate(std::size_t size_bytes) {
 
 }  // namespace
 
-tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type, device where) {
+tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type,
+                    device where) {
   tensor result;
   result.owner_ = std::move(owner);
   result.elements_ = elements;
@@ -52,20 +54,23 @@ tensor tensor::full(shape extents, float value) {
 tensor tensor::copy_of(std::span<const std::byte> values, shape extents, dtype type) {
   auto result = empty(std::move(extents), type);
   if (values.size() != result.size_bytes())
-    throw_invalid("tensor::from", std::to_string(result.num_elements()) + " elements for shape " + to_string(result.extents_),
+    throw_invalid("tensor::from",
+                  std::to_string(result.num_elements()) + " elements for shape " + to_string(result.extents_),
                   std::to_string(values.size() / troupe::size_bytes(type)));
   std::ranges::copy(values, result.elements_);
   return result;
 }
 
 void tensor::require(dtype type) const {
-  if (!defined()) throw_invalid("tensor::values", std::string(to_string(type)) + " elements", "an undefined tensor");
+  if (!defined())
+    throw_invalid("tensor::values", std::string(to_string(type)) + " elements", "an undefined tensor");
   if (type != type_) throw_invalid("tensor::values", to_string(type), describe(*this));
 }
 
 tensor tensor::reshape(shape extents) const {
   if (extents.num_elements() != num_elements())
-    throw_invalid("tensor::reshape", "a shape of " + std::to_string(num_elements()) + " elements", to_string(extents));
+    throw_invalid("tensor::reshape", "a shape of " + std::to_string(num_elements()) + " elements",
+                  to_string(extents));
   auto result = *this;
   result.extents_ = std::move(extents);
   return result;

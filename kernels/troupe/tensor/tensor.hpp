@@ -41,7 +41,9 @@ class tensor {
   dtype type() const { return type_; }
   device where() const { return where_; }
   std::int64_t num_elements() const { return extents_.num_elements(); }
-  std::size_t size_bytes() const { return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(type_); }
+  std::size_t size_bytes() const {
+    return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(type_);
+  }
 
   /// The elements as T. Throws std::invalid_argument if T is not the dtype or the tensor is undefined.
   template <class T>

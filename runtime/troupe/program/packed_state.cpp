@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::size_t alignment_bytes = 64;
 
-std::size_t aligned(std::size_t size_bytes) { return (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
+std::size_t aligned(std::size_t size_bytes) {
+  return (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+}
 
 struct entry {
   std::string name;
@@ -76,7 +78,8 @@ tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& poo
   std::memcpy(out + sizeof table_bytes, table.data(), table.size());
   auto offset = aligned(sizeof table_bytes + table.size());
   for (const auto& item : state) {
-    if (auto bytes = item.value.bytes(); !bytes.empty()) std::memcpy(out + offset, bytes.data(), bytes.size());
+    if (auto bytes = item.value.bytes(); !bytes.empty())
+      std::memcpy(out + offset, bytes.data(), bytes.size());
     offset += aligned(item.value.size_bytes());
   }
   return packed;
@@ -87,7 +90,8 @@ std::vector<named_tensor> unpack_state(const tensor& packed) {
   std::uint64_t table_bytes = 0;
   if (bytes.size() < sizeof table_bytes) throw std::runtime_error("packed state: too short");
   std::memcpy(&table_bytes, bytes.data(), sizeof table_bytes);
-  if (table_bytes > bytes.size() - sizeof table_bytes) throw std::runtime_error("packed state: truncated table");
+  if (table_bytes > bytes.size() - sizeof table_bytes)
+    throw std::runtime_error("packed state: truncated table");
   auto table = decode<std::vector<entry>>(bytes.subspan(sizeof table_bytes, table_bytes));
   auto offset = aligned(sizeof table_bytes + table_bytes);
   std::vector<named_tensor> state;

@@ -23,8 +23,9 @@ class packed_state_pool {
   std::shared_ptr<shelf> shelf_;
 };
 
-/// Copies tensors into one u8 tensor [num_bytes]: a table of names, dtypes and shapes, then the elements, 64-byte
-/// aligned. One pass over the memory; this is what a stage copies at a step boundary and what travels to peers.
+/// Copies tensors into one u8 tensor [num_bytes]: a table of names, dtypes and shapes, then the elements,
+/// 64-byte aligned. One pass over the memory; this is what a stage copies at a step boundary and what travels
+/// to peers.
 tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool);
 
 /// The tensors in a packed state, sharing its memory, in the order they were packed.

@@ -9,7 +9,9 @@ step_metrics& step_metrics::operator+=(const step_metrics& other) {
   return *this;
 }
 
-double step_metrics::mean_loss() const { return num_samples == 0 ? 0 : loss_sum / static_cast<double>(num_samples); }
+double step_metrics::mean_loss() const {
+  return num_samples == 0 ? 0 : loss_sum / static_cast<double>(num_samples);
+}
 
 double step_metrics::accuracy() const {
   return num_samples == 0 ? 0 : static_cast<double>(num_correct) / static_cast<double>(num_samples);

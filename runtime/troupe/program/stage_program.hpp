@@ -66,7 +66,8 @@ class stage_program {
   virtual std::vector<named_tensor> state() = 0;
   /// Live handles to the parameters alone, in name order.
   virtual std::vector<named_tensor> parameters() = 0;
-  /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another shape.
+  /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another
+  /// shape.
   virtual void load_state(const std::vector<named_tensor>& saved) = 0;
 };
 

@@ -41,7 +41,8 @@ void control_plane::open(int rank, const std::vector<std::byte>& address) {
   auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
   if (status == UCS_OK) return;
   made.endpoint = nullptr;
-  failures_.push_back({rank, std::string("the control connection cannot be made: ") + ucs_status_string(status)});
+  failures_.push_back(
+      {rank, std::string("the control connection cannot be made: ") + ucs_status_string(status)});
 }
 
 void control_plane::close(connection& broken) {
@@ -59,13 +60,17 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
   auto& to = found->second;
   auto& sent = in_flight_.emplace_back(message{this, {}, {body.begin(), body.end()}, {}});
   sent.self = std::prev(in_flight_.end());
-  frame_header frame{frame_kind::control, static_cast<std::uint32_t>(settings_.rank),
-                     static_cast<std::uint32_t>(to_rank), generation, ++to.sequence, body.size()};
+  frame_header frame{frame_kind::control,
+                     static_cast<std::uint32_t>(settings_.rank),
+                     static_cast<std::uint32_t>(to_rank),
+                     generation,
+                     ++to.sequence,
+                     body.size()};
   sent.head = seal_frame(settings_.key, frame, {}, body);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  // Eager, because a rendezvous would be overtaken by what is sent after it. Reply, so that the receiver knows
-  // which connection a frame came by even if it cannot believe what is in it.
+  // Eager, because a rendezvous would be overtaken by what is sent after it. Reply, so that the receiver
+  // knows which connection a frame came by even if it cannot believe what is in it.
   param.flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
   param.cb.send = on_sent;
   param.user_data = &sent;
@@ -99,7 +104,8 @@ ucs_status_t control_plane::on_frame(void* self, const void* head, std::size_t h
   bool named = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
   auto sender = named ? param->reply_ep : nullptr;
   try {
-    // Our own nodes never send control messages by rendezvous; what that would announce is not there to be read.
+    // Our own nodes never send control messages by rendezvous; what that would announce is not there to be
+    // read.
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
       plane.refuse(sender, "a rendezvous");
     else
@@ -111,7 +117,8 @@ ucs_status_t control_plane::on_frame(void* self, const void* head, std::size_t h
   return UCS_OK;
 }
 
-void control_plane::receive(std::span<const std::byte> head, std::span<const std::byte> body, ucp_ep_h sender) {
+void control_plane::receive(std::span<const std::byte> head, std::span<const std::byte> body,
+                            ucp_ep_h sender) {
   auto opened = open_frame(settings_.key, head, body.size(), body);
   if (auto* fault = std::get_if<frame_fault>(&opened)) return refuse(sender, std::string(to_string(*fault)));
   const auto& header = std::get<frame_head>(opened).header;

@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-/// The control messages of a process for as long as it lives: one connection to each peer, over TCP, where UCX
-/// notices that a peer broke. Not thread-safe: the transport serialises all calls. What arrives is collected and
-/// never delivered from inside.
+/// The control messages of a process for as long as it lives: one connection to each peer, over TCP, where
+/// UCX notices that a peer broke. Not thread-safe: the transport serialises all calls. What arrives is
+/// collected and never delivered from inside.
 class control_plane {
  public:
   /// Throws ucx_error. `settings` must outlive it.
@@ -26,7 +26,8 @@ class control_plane {
   ucx_worker& worker() { return *worker_; }
   /// Makes the connections `peers` and no others. One that is whole and has the same address is kept.
   void connect(const std::map<int, node_address>& peers);
-  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection: dropped.
+  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
+  /// dropped.
   bool send(int to_rank, std::uint64_t generation, std::span<const std::byte> body);
   bool all_sent() const { return in_flight_.empty(); }
 
@@ -34,7 +35,8 @@ class control_plane {
   std::vector<control_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
   /// The peers that broke since the last call, each connection at most once.
   std::vector<peer_failure> take_failures();
-  /// Closes the connection to a peer that misbehaved elsewhere. It shows among the failures unless it did before.
+  /// Closes the connection to a peer that misbehaved elsewhere. It shows among the failures unless it did
+  /// before.
   void break_connection(const peer_failure& failure);
 
  private:
@@ -68,7 +70,7 @@ class control_plane {
   std::map<int, connection> connections_;
   std::list<message> in_flight_;
   std::vector<control_arrival> arrivals_;
-  std::vector<peer_failure> broken_;    ///< to be closed, when UCX is not in the middle of a callback
+  std::vector<peer_failure> broken_;  ///< to be closed, when UCX is not in the middle of a callback
   std::vector<peer_failure> failures_;
 };
 

@@ -21,7 +21,7 @@ struct transport_counters {
     tensor_bytes_received += value.size_bytes();
   }
   transport_statistics read() const {
-    return {control_frames_sent, control_frames_received, tensors_sent,  tensors_received,
+    return {control_frames_sent, control_frames_received, tensors_sent, tensors_received,
             tensor_bytes_sent,   tensor_bytes_received,   stale_frames, bad_frames};
   }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "troupe/transport/ucx_library.hpp"
 #include "troupe/wire/frame.hpp"
 
 namespace troupe {
@@ -26,6 +27,7 @@ data_plane::~data_plane() {
 }
 
 transfer_list data_plane::stop() {
+  ucx_silence failing_reads_are_expected;
   phase_ = phase::finishing_reads;
   finish_reads();
   phase_ = phase::destroying;
@@ -33,10 +35,10 @@ transfer_list data_plane::stop() {
   return std::move(in_flight_);
 }
 
-/// UCX 1.13 aborts the process if a worker is destroyed in the middle of reading another process's memory. Such a
-/// read goes on whatever the other process does (if that is dead the read fails, which takes UCX a few calls to
-/// clean up after), and no new ones are begun, so a known number of calls ends them all. A worker that can be
-/// armed has none. Fetches that need the other side's help just stay in flight.
+/// UCX 1.13 aborts the process if a worker is destroyed in the middle of reading another process's memory.
+/// Such a read goes on whatever the other process does (if that is dead the read fails, which takes UCX a few
+/// calls to clean up after), and no new ones are begun, so a known number of calls ends them all. A worker
+/// that can be armed has none. Fetches that need the other side's help just stay in flight.
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
@@ -61,8 +63,12 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
-  frame_header frame{frame_kind::tensor, static_cast<std::uint32_t>(settings_.rank),
-                     static_cast<std::uint32_t>(to_rank), generation_, ++to.sequence, value.size_bytes()};
+  frame_header frame{frame_kind::tensor,
+                     static_cast<std::uint32_t>(settings_.rank),
+                     static_cast<std::uint32_t>(to_rank),
+                     generation_,
+                     ++to.sequence,
+                     value.size_bytes()};
   auto& transfer = start(to_rank, std::move(header), std::move(value));
   transfer.head = seal_frame(settings_.key, frame, encode_tensor_header(transfer.header), {});
   ucp_request_param_t param{};
@@ -101,7 +107,8 @@ ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head
   return UCS_OK;
 }
 
-void data_plane::receive(std::span<const std::byte> head, void* body, std::size_t body_bytes, bool rendezvous) {
+void data_plane::receive(std::span<const std::byte> head, void* body, std::size_t body_bytes,
+                         bool rendezvous) {
   auto opened = open(head, body_bytes);
   if (!opened) return;
   auto& [from_rank, header] = *opened;
@@ -119,7 +126,8 @@ std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const st
   auto opened = open_frame(settings_.key, head, body_bytes, {});
   auto* frame = std::get_if<frame_head>(&opened);
   std::optional<tensor_header> header;
-  if (frame && frame->header.kind == frame_kind::tensor && std::cmp_equal(frame->header.to_rank, settings_.rank))
+  if (frame && frame->header.kind == frame_kind::tensor &&
+      std::cmp_equal(frame->header.to_rank, settings_.rank))
     header = decode_tensor_header(frame->extension, body_bytes);
   if (!header || header->tag.generation != frame->header.generation) {
     ++settings_.counters.bad_frames;
@@ -160,7 +168,8 @@ void data_plane::finish_fetch(tensor_transfer& transfer, ucs_status_t status) {
 }
 
 tensor_transfer& data_plane::start(int peer, tensor_header header, tensor value) {
-  auto& transfer = in_flight_.emplace_back(tensor_transfer{this, peer, std::move(header), std::move(value), {}, {}});
+  auto& transfer =
+      in_flight_.emplace_back(tensor_transfer{this, peer, std::move(header), std::move(value), {}, {}});
   transfer.self = std::prev(in_flight_.end());
   return transfer;
 }

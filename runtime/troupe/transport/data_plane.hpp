@@ -25,9 +25,9 @@ struct tensor_transfer {
 };
 using transfer_list = std::list<tensor_transfer>;
 
-/// The tensors of one generation: a worker without error handling, free to use shared memory. A dead peer does not
-/// show here; what was sent to it stays in flight until stop(). Not thread-safe: the transport serialises
-/// all calls. What arrives is collected and never delivered from inside.
+/// The tensors of one generation: a worker without error handling, free to use shared memory. A dead peer
+/// does not show here; what was sent to it stays in flight until stop(). Not thread-safe: the transport
+/// serialises all calls. What arrives is collected and never delivered from inside.
 class data_plane {
  public:
   /// Throws ucx_error. `settings` must outlive it.
@@ -39,15 +39,16 @@ class data_plane {
   ucx_worker& worker() { return *worker_; }
   /// A peer that cannot be connected (it may just have died) becomes a failure.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
-  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection: dropped.
+  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
+  /// dropped.
   bool send(int to_rank, tensor_header header, tensor value);
 
   bool has_collected() const { return !arrivals_.empty() || !failures_.empty(); }
   std::vector<tensor_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
 
-  /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not stopped
-  /// may still read the memory of what was being sent. Nothing else may be called afterwards.
+  /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not
+  /// stopped may still read the memory of what was being sent. Nothing else may be called afterwards.
   transfer_list stop();
 
  private:

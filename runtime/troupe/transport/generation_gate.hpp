@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// The generation a transport is in, and whether its data plane is connected. One thread at a time changes it,
-/// any thread reads it.
+/// The generation a transport is in, and whether its data plane is connected. One thread at a time changes
+/// it, any thread reads it.
 class generation_gate {
  public:
   std::uint64_t current() const { return state_ >> 1; }
@@ -25,7 +25,8 @@ class generation_gate {
   /// Throws std::invalid_argument if it is earlier than what was begun last.
   void open(std::uint64_t generation) {
     if (generation < current())
-      throw_invalid("transport::connect", "the generation begun last, " + std::to_string(current()) + ", or a later one",
+      throw_invalid("transport::connect",
+                    "the generation begun last, " + std::to_string(current()) + ", or a later one",
                     std::to_string(generation));
     state_ = (generation << 1) | 1;
   }

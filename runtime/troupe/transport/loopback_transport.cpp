@@ -1,6 +1,5 @@
 #include "troupe/transport/loopback_transport.hpp"
 
-
 #include "troupe/error/errors.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/generation_gate.hpp"
@@ -19,7 +18,9 @@ class loopback_transport final : public transport {
     return {};
   }
 
-  void connect(std::uint64_t generation, const std::map<int, node_address>&) override { gate_.open(generation); }
+  void connect(std::uint64_t generation, const std::map<int, node_address>&) override {
+    gate_.open(generation);
+  }
 
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
     if (to_rank != rank()) return;

@@ -67,14 +67,16 @@ std::vector<std::byte> encode_tensor_header(const tensor_header& header) {
   return bytes;
 }
 
-std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> bytes, std::uint64_t body_bytes) {
+std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> bytes,
+                                                  std::uint64_t body_bytes) {
   try {
     byte_reader reader(bytes);
     tensor_header header;
     header.tag = read_tag(reader);
     read_layout(reader, header);
     header.body_code = read_code(reader);
-    if (!reader.ok() || !reader.at_end() || !known(header.tag.role) || !has_size(header, body_bytes)) return std::nullopt;
+    if (!reader.ok() || !reader.at_end() || !known(header.tag.role) || !has_size(header, body_bytes))
+      return std::nullopt;
     return header;
   } catch (const std::invalid_argument&) {
     return std::nullopt;

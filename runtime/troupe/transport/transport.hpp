@@ -14,8 +14,8 @@ namespace troupe {
 /// What a tensor on the data plane is.
 enum class tensor_role : std::uint8_t { activation = 1, gradient = 2, parameter = 3, snapshot_part = 4 };
 
-/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations and gradients, the
-/// owning stage for parameters and snapshot parts. `call` numbers the job's calls (fit, evaluate, ...).
+/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations and gradients,
+/// the owning stage for parameters and snapshot parts. `call` numbers the job's calls (fit, evaluate, ...).
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -68,8 +68,8 @@ class transport {
   virtual ~transport() = default;
   virtual int rank() const = 0;
   virtual node_address begin_generation(std::uint64_t generation) = 0;
-  /// `peers` are all members by rank, this node among them. A peer whose control address is unchanged keeps its
-  /// control connection.
+  /// `peers` are all members by rank, this node among them. A peer whose control address is unchanged keeps
+  /// its control connection.
   virtual void connect(std::uint64_t generation, const std::map<int, node_address>& peers) = 0;
   /// Queues a control message and returns. A rank that is not connected: dropped (a lost peer is reported by
   /// on_peer_error or by the membership, not here).

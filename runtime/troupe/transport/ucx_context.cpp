@@ -30,7 +30,8 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"CONN_NB", "y"},
   }};
   for (const auto& [name, value] : settings)
-    check_ucx(ucp_config_modify(config.get(), name, value.c_str()), "set UCX_" + std::string(name) + "=" + value);
+    check_ucx(ucp_config_modify(config.get(), name, value.c_str()),
+              "set UCX_" + std::string(name) + "=" + value);
   return config;
 }
 

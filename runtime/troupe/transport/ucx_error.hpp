@@ -8,7 +8,8 @@ namespace troupe {
 /// UCX refused: `what` names the call, its object and UCX's own words.
 class ucx_error : public std::runtime_error {
  public:
-  ucx_error(std::string_view action, int status, std::source_location where = std::source_location::current());
+  ucx_error(std::string_view action, int status,
+            std::source_location where = std::source_location::current());
   /// A ucs_status_t.
   int status() const { return status_; }
 

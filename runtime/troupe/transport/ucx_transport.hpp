@@ -13,11 +13,13 @@ struct ucx_transport_options {
   int rank = 0;
   /// The job's secret: keys the authentication code of every frame. At least 16 bytes.
   std::vector<std::byte> secret;
-  /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface otherwise.
+  /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface
+  /// otherwise.
   std::string interface = "lo";
-  /// UCX transports for tensors. Without "posix,cma" they go over TCP on one host too: slower, for
-  /// processes that share no memory.
-  std::string data_transports = "posix,cma,tcp";
+  /// UCX transports for tensors. Without "sysv,cma" they go over TCP on one host too: slower, for processes
+  /// that share no memory. Not "posix": its segments are known by descriptor numbers of their owner, so that
+  /// a peer of an older generation may take one of a new generation for an old one and write into it.
+  std::string data_transports = "sysv,cma,tcp";
   /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
   bool verify_frames = false;
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
@@ -25,8 +27,8 @@ struct ucx_transport_options {
   std::chrono::microseconds spin = std::chrono::microseconds(20);
 };
 
-/// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and ucx_error
-/// if UCX cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
+/// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and
+/// ucx_error if UCX cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
 
 }  // namespace troupe

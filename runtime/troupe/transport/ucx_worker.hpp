@@ -12,8 +12,8 @@ class ucx_worker {
  public:
   /// Throws ucx_error.
   explicit ucx_worker(ucp_context_h context);
-  /// Requests may still be in flight, to peers that may be dead: it does not wait for them. Their handles must
-  /// not be touched from then on, and their callbacks may run during the call.
+  /// Requests may still be in flight, to peers that may be dead: it does not wait for them. Their handles
+  /// must not be touched from then on, and their callbacks may run during the call.
   ~ucx_worker();
   ucx_worker(const ucx_worker&) = delete;
   ucx_worker& operator=(const ucx_worker&) = delete;

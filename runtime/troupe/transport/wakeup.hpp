@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// Lets one thread sleep on descriptors and others wake it. The sleeper announces itself *before* it checks for
-/// work the last time, and wakers come after they made work, so that no wake-up is lost; a waker pays for a
-/// system call only if somebody sleeps.
+/// Lets one thread sleep on descriptors and others wake it. The sleeper announces itself *before* it checks
+/// for work the last time, and wakers come after they made work, so that no wake-up is lost; a waker pays for
+/// a system call only if somebody sleeps.
 class wakeup {
  public:
   /// Throws system_failure.
@@ -18,8 +18,8 @@ class wakeup {
 
   void announce_sleep() { sleeping_ = true; }
   void cancel_sleep() { sleeping_ = false; }
-  /// Until a descriptor (negative ones are skipped) is readable, somebody called wake() since announce_sleep, or
-  /// `at_most` passed (negative: for ever).
+  /// Until a descriptor (negative ones are skipped) is readable, somebody called wake() since announce_sleep,
+  /// or `at_most` passed (negative: for ever).
   void sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_most);
   void wake();
 

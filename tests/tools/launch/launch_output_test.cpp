@@ -73,7 +73,7 @@ TEST_CASE("with --json standard output is rank 0's and nothing else") {
 TEST_CASE("with --json a recovery is an object on standard output") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--json"}, {"2", "1.0=kill"}));
   CHECK(result.exit_code == 0);
-  auto begin = result.output.find("{\"event\":\"recovered\"");
+  auto begin = result.output.find("{\"event\":\"recovery\"");
   REQUIRE(begin != std::string::npos);
   auto event = nlohmann::json::parse(result.output.substr(begin, result.output.find('\n', begin) - begin));
   CHECK(event["rank"] == 1);

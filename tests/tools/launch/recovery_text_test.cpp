@@ -40,7 +40,7 @@ TEST_CASE("the JSON form is one line with every phase, whatever the cause's text
   report.loss.cause = "said \"no\"\n\xff";
   auto text = recovery_json(report, 117, 3);
   CHECK(text.find('\n') == std::string::npos);
-  CHECK(text.starts_with("{\"event\":\"recovered\",\"rank\":2,\"seconds\":0.312,"));
+  CHECK(text.starts_with("{\"event\":\"recovery\",\"rank\":2,\"seconds\":0.312,"));
   auto event = nlohmann::json::parse(text);
   CHECK(event["step"] == 117);
   CHECK(event["replay"] == 0.020);

@@ -1,0 +1,29 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/run_process.hpp"
+
+namespace troupe::testing {
+
+/// What a run of the Fashion-MNIST example came to.
+struct job_outcome {
+  process_result process;
+  std::vector<nlohmann::json> events;  ///< every line of standard output
+
+  std::string weights_sha256() const;
+  /// All events of this name.
+  std::vector<nlohmann::json> named(const std::string& name) const;
+};
+
+/// Few, small steps: what these tests are about is not how well it learns.
+std::vector<std::string> small_job();
+
+/// The example in one process, or over `num_processes` under `troupe launch`, with --json. Fails the test if
+/// it does not end with exit code 0.
+job_outcome run_local(std::vector<std::string> options);
+job_outcome run_launched(int num_processes, std::vector<std::string> options,
+                         std::vector<std::string> launch_options = {});
+
+}  // namespace troupe::testing

@@ -1,0 +1,111 @@
+// Real processes, real SIGKILLs, at each named point and on every rank: the survivors live on, and the
+// weights are the same bits as without the failure.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <set>
+
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+constexpr int num_processes = 4;
+
+/// Of the job without failures; computed once in a process of this test program.
+const std::string& undisturbed_weights() {
+  static const auto weights = [] {
+    auto options = small_job();
+    options.insert(options.end(), {"--stages", "4"});
+    return run_local(options).weights_sha256();
+  }();
+  return weights;
+}
+
+/// Runs the job with a drill and checks that every rank in `killed` was lost once and nothing else changed.
+void check_drill(const std::string& drill, const std::multiset<int>& killed) {
+  INFO(drill);
+  temp_folder folder;
+  auto options = small_job();
+  options.insert(options.end(), {"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
+                                 (folder.path() / "snapshots").string(), "--fault", drill});
+  auto outcome = run_launched(num_processes, options);
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  auto recoveries = outcome.named("recovery");
+  REQUIRE(!recoveries.empty());
+  CHECK(recoveries.back()["generation"] == 1 + killed.size());
+  CHECK(killed.contains(recoveries.back()["rank"].get<int>()));
+}
+
+std::string at(const std::string& point, int rank, const std::string& more = "") {
+  return point + "@rank=" + std::to_string(rank) + more;
+}
+
+int next(int rank) { return (rank + 1) % num_processes; }
+
+}  // namespace
+
+TEST_CASE("any rank may be killed when it has just joined") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("joined", rank), {rank});
+}
+
+TEST_CASE("any rank may be killed in a forward, a backward, or the optimizer's step") {
+  auto point = GENERATE(as<std::string>(), "forward", "backward", "apply");
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at(point, rank, ",step=7"), {rank});
+}
+
+TEST_CASE("any rank may be killed while it copies its state") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("copy_state", rank, ",step=7"), {rank});
+}
+
+TEST_CASE("any rank may be killed while it writes its part of a snapshot") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("part_half_written", rank), {rank});
+}
+
+TEST_CASE("the rank that writes the manifest may be killed just before") {
+  check_drill(at("before_manifest", 0), {0});
+}
+
+TEST_CASE("any rank may be killed while another one's loss is being recovered from") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("forward", next(rank), ",step=7") + ";" + at("recovery", rank), {next(rank), rank});
+}
+
+TEST_CASE("a respawned rank may be killed while it is being restored") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("forward", rank, ",step=7") + ";" + at("recovery", rank, ",incarnation=1"), {rank, rank});
+}
+
+TEST_CASE("any rank may stop for good: its silence is noticed, it is killed and replaced") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("forward:stop", rank, ",step=7"), {rank});
+}
+
+TEST_CASE("an actor that fails in any process is started again, and no process is lost") {
+  auto point = GENERATE(as<std::string>(), "forward:fail", "apply:fail");
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at(point, rank, ",step=7"), {-1});
+}
+
+TEST_CASE("an actor that fails in a job of one process is started again from the copies in memory") {
+  auto options = small_job();
+  options.insert(options.end(), {"--devices", "4", "--fault", "backward:fail@rank=0,step=7"});
+  auto outcome = run_local(options);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  REQUIRE(outcome.named("recovered").size() == 1);
+  CHECK(outcome.named("recovered")[0]["generation"] == 2);
+}
+
+TEST_CASE(
+    "two ranks that keep each other's copies may be killed at once: the state comes from disk or is computed "
+    "again") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("forward", rank, ",step=9") + ";" + at("forward", next(rank), ",step=9"),
+              {rank, next(rank)});
+}

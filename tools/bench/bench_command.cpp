@@ -1,0 +1,21 @@
+#include "benches.hpp"
+#include "commands.hpp"
+#include "workers.hpp"
+
+namespace troupe {
+
+void add_bench_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("bench", "Measure this installation on this machine");
+  command->require_subcommand(1);
+  bench::add_recovery_bench(*command, exit_code);
+  bench::add_pipeline_bench(*command, exit_code);
+  bench::add_hop_bench(*command, exit_code);
+  auto* worker = command->add_subcommand("worker", "A process that another bench measures");
+  worker->group("");
+  worker->require_subcommand(1);
+  bench::add_training_worker(*worker);
+  bench::add_hop_worker(*worker);
+  bench::add_ping_worker(*worker);
+}
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+#pragma once
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace troupe::bench {
+
+/// What repeated measurements came to, in the unit they had.
+struct spread {
+  std::size_t count = 0;
+  double smallest = 0, lower_quartile = 0, median = 0, upper_quartile = 0, largest = 0;
+};
+
+/// Quantiles lie on the nearest measurement; all zero if there is none.
+spread spread_of(std::vector<double> values);
+
+/// {"median":..,"p25":..,"p75":..,"min":..,"max":..,"n":..}
+nlohmann::ordered_json to_json(const spread& of);
+
+/// "median [smallest..largest]", each times `factor`, with so many digits after the point.
+std::string to_text(const spread& of, double factor, int digits);
+
+}  // namespace troupe::bench

@@ -1,0 +1,12 @@
+#pragma once
+#include <CLI/CLI.hpp>
+
+namespace troupe::bench {
+
+/// What is measured: `troupe bench worker train|hop|ping`, each a process of a job. They print JSON objects
+/// on rank 0.
+void add_training_worker(CLI::App& app);
+void add_hop_worker(CLI::App& app);
+void add_ping_worker(CLI::App& app);
+
+}  // namespace troupe::bench
