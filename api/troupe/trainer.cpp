@@ -110,6 +110,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
+  if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
   fit_result fitted;
   fitted.steps = result.steps_done;
@@ -120,6 +121,11 @@ fit_result Trainer::fit(dataset_ptr samples) {
   fitted.peak_activations = static_cast<int>(result.timing.peak_activations);
   if (!result.last_step.empty()) fitted.last_step = timeline_of(result.last_step, plan_.num_devices());
   return fitted;
+}
+
+void Trainer::write_trace(const std::filesystem::path& folder) const {
+  std::filesystem::create_directories(folder);
+  world_.shared_->self->write_trace(folder / ("trace-rank-" + std::to_string(world_.rank()) + ".json"));
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "troupe/data/dataset.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
@@ -57,7 +58,7 @@ struct evaluation_result {
 /// launcher started again runs the same program from the beginning and is led to where the others are: calls
 /// that are over return their results at once.
 ///
-/// All throw job_failed (a std::runtime_error) when the job cannot go on for any process.
+/// All throw job_failed when the job cannot go on for any process.
 class Trainer {
  public:
   /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
@@ -76,7 +77,7 @@ class Trainer {
   const plan& training_plan() const { return plan_; }
 
  private:
-  struct observer_state;
+  void write_trace(const std::filesystem::path& folder) const;
 
   World world_;
   Pipeline pipeline_;

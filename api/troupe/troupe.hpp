@@ -1,6 +1,7 @@
 #pragma once
 /// Everything a training program needs.
 #include "troupe/data/fashion_mnist.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"

@@ -82,6 +82,26 @@ TEST_CASE("a respawned rank may be killed while it is being restored") {
   check_drill(at("forward", rank, ",step=7") + ";" + at("recovery", rank, ",incarnation=1"), {rank, rank});
 }
 
+TEST_CASE("any rank may stop for good: its silence is noticed, it is killed and replaced") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at("forward:stop", rank, ",step=7"), {rank});
+}
+
+TEST_CASE("an actor that fails in any process is started again, and no process is lost") {
+  auto point = GENERATE(as<std::string>(), "forward:fail", "apply:fail");
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_drill(at(point, rank, ",step=7"), {-1});
+}
+
+TEST_CASE("an actor that fails in a job of one process is started again from the copies in memory") {
+  auto options = small_job();
+  options.insert(options.end(), {"--devices", "4", "--fault", "backward:fail@rank=0,step=7"});
+  auto outcome = run_local(options);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  REQUIRE(outcome.named("recovered").size() == 1);
+  CHECK(outcome.named("recovered")[0]["generation"] == 2);
+}
+
 TEST_CASE(
     "two ranks that keep each other's copies may be killed at once: the state comes from disk or is computed "
     "again") {

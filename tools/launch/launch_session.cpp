@@ -273,6 +273,7 @@ void launcher::session::run_told() {
 void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::string& cause) {
   auto& worker = workers_.at(rank);
   if (!worker.process || worker.incarnation != incarnation || worker.process->has_ended()) return;
+  if (worker.drilled_at) return;  // it is dying already: what its peers noticed is the drill
   say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
       ") is killed: " + cause);
   worker.kill_cause = cause;

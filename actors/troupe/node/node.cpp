@@ -16,6 +16,7 @@
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
 #include "troupe/transport/ucx_transport.hpp"
@@ -50,8 +51,12 @@ class event_router : public transport_events, public membership_events {
     supervisor_ = std::move(supervisor);
   }
 
-  void on_control(int, std::uint64_t generation, std::span<const std::byte> body) override {
-    gate.deliver(generation, body);
+  void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override {
+    try {
+      gate.deliver(generation, body);
+    } catch (const decode_error& problem) {
+      tell(peer_broken{from_rank, std::string("it sent a message that cannot be read: ") + problem.what()});
+    }
   }
   void on_tensor(int, const tensor_tag& tag, tensor value) override {
     directory.deliver(tag, std::move(value));
@@ -131,13 +136,14 @@ class real_node : public node {
   }
 
   call_result run(call_request request, const call_observer& observer) override {
+    if (failed_) throw *failed_;
     request.index = next_call_++;
     caf::anon_send(supervisor_, enter_call{request});
     for (;;) {
       auto event = client_->take();
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
-      if (auto* failure = std::get_if<job_failure>(&event)) fail(failure->cause);
+      if (auto* failure = std::get_if<job_failure>(&event)) throw failed_.emplace(failure->cause);
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
         return *result;
     }
@@ -146,11 +152,6 @@ class real_node : public node {
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:
-  [[noreturn]] void fail(const std::string& cause) {
-    failed_ = true;
-    throw job_failed(cause);
-  }
-
   void connect() {
     if (world_size_ == 1 && !options_.launch) {
       transport_ = make_loopback_transport(router_);
@@ -222,11 +223,13 @@ class real_node : public node {
   void stop_actors() {
     router_.fenced->store(std::numeric_limits<std::uint64_t>::max());
     router_.attach({});
-    router_.gate.close();
-    router_.directory.close();
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     supervisor_ = {};
     system_.await_all_actors_done();
+    // Last: an actor that was still busy may have entered itself a moment ago, and its thread ends only when
+    // nobody holds it.
+    router_.gate.close();
+    router_.directory.close();
   }
 
   void join() {
@@ -245,7 +248,7 @@ class real_node : public node {
   std::string job_id_;
   fault_plan faults_;
   bool defined_ = false;
-  bool failed_ = false;
+  std::optional<job_failed> failed_;  ///< told to every later call too
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 
   // From the last to be needed to the first: destroyed in reverse order.

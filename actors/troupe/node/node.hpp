@@ -31,12 +31,6 @@ struct call_observer {
   std::function<void(const recovery_report&)> on_recovered = [](const recovery_report&) {};
 };
 
-/// The job has failed for all its processes; the message says why and what to do.
-class job_failed : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 /// One process among others: its actor system, transport, membership and the actors it hosts. For one thread.
 class node {
  public:
@@ -54,7 +48,7 @@ class node {
   /// Returns the number by which calls name it. Every process adds the same sources in the same order.
   virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
   /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
-  /// here. Throws job_failed.
+  /// here. Throws job_failed (error/errors.hpp), from then on at once.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
   /// Writes what this process recorded. Throws system_failure.
   virtual void write_trace(const std::filesystem::path& file) const = 0;

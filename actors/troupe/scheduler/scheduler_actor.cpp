@@ -94,7 +94,13 @@ void scheduler_state::begin_call() {
 void scheduler_state::continue_call() {
   phase_ = phase::running;
   const auto& wanted = request();
-  if (wanted.kind == call_kind::barrier) return finish_call(result_);
+  if (wanted.kind == call_kind::barrier) {
+    // Nothing is restored for a barrier; a recovery during one is over when it is.
+    if (!restored_)
+      for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+        options_.members->report(options_.generation, reached);
+    return finish_call(result_);
+  }
   if (position_ < wanted.target_step) return start(call_kind::train, position_, wanted.target_step);
   if (wanted.kind == call_kind::evaluate) return start(call_kind::evaluate, 0, wanted.num_batches);
   if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 1);

@@ -253,7 +253,10 @@ void supervisor_state::on_finished(const call_finished& finished) {
   const auto& result = finished.result;
   if (result.index == completed_.size()) completed_.push_back(result);
   if (options_.rank != scheduler_rank) confirm(result.index);
-  if (!call_ || call_->index != result.index) return;
+  if (!call_) return;
+  // The user may have left a call by an exception from a callback: the next one begins when this one is over.
+  if (call_->index == completed_.size() && phase_ == phase::active) return announce_call();
+  if (call_->index != result.index) return;
   call_.reset();
   options_.client->put(result);
 }

@@ -17,6 +17,12 @@ class bad_input : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The job has ended for all its processes: the message says why, and what to do where there is something to do.
+class job_failed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The operating system refused: `what` names the call, the object and strerror(errno).
 class system_failure : public std::runtime_error {
  public:

@@ -29,7 +29,8 @@ class local_membership final : public membership {
   void request_generation(std::uint64_t current, const std::string& cause) override {
     step([&] { return state_.generation_requested(current, cause, clock::now()); });
   }
-  void suspect(int, const std::string&) override {}
+  /// There is nobody to kill this process, and it is the user's.
+  void suspect(int, const std::string& cause) override { fail_job(cause); }
   void report(const job_progress&) override {}
   void report(std::uint64_t generation, recovery_phase phase) override {
     step([&] { return state_.phase_reached(generation, phase, clock::now()); });

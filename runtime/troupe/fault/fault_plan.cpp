@@ -19,13 +19,21 @@ constexpr std::array<std::string_view, 8> names = {"joined",          "forward",
   std::string known;
   for (auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
   throw bad_input("fault drill '" + std::string(text) + "': " + problem +
-                  ". Expected POINT@rank=R[,step=S][,incarnation=I] with POINT one of " + known);
+                  ". Expected POINT[:kill|stop|fail]@rank=R[,step=S][,incarnation=I] with POINT one of " +
+                  known);
 }
 
 fault_point point_from(std::string_view name, std::string_view text) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return static_cast<fault_point>(i);
   refuse(text, "unknown point '" + std::string(name) + "'");
+}
+
+fault_kind kind_from(std::string_view name, std::string_view text) {
+  if (name.empty() || name == "kill") return fault_kind::kill;
+  if (name == "stop") return fault_kind::stop;
+  if (name == "fail") return fault_kind::fail;
+  refuse(text, "'" + std::string(name) + "' is none of kill, stop and fail");
 }
 
 std::uint64_t number_from(std::string_view digits, std::string_view text) {
@@ -44,6 +52,12 @@ std::string_view next(std::string_view& rest, char separator) {
   return head;
 }
 
+void strike(fault_kind kind, fault_point point) {
+  if (kind == fault_kind::fail)
+    throw std::runtime_error("a fault drill failed at '" + std::string(to_string(point)) + "'");
+  ::kill(::getpid(), kind == fault_kind::stop ? SIGSTOP : SIGKILL);
+}
+
 }  // namespace
 
 std::string_view to_string(fault_point point) { return names[static_cast<std::size_t>(point)]; }
@@ -51,7 +65,10 @@ std::string_view to_string(fault_point point) { return names[static_cast<std::si
 fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnation) {
   for (auto rest = text; !rest.empty();) {
     auto settings = next(rest, ';');
-    entry made{point_from(next(settings, '@'), text), {}};
+    auto what = next(settings, '@');
+    entry made;
+    made.point = point_from(next(what, ':'), text);
+    made.kind = kind_from(what, text);
     std::optional<std::uint64_t> wanted_rank;
     std::uint64_t wanted_incarnation = 0;
     while (!settings.empty()) {
@@ -74,7 +91,8 @@ fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnatio
 
 void fault_plan::at(fault_point point, std::optional<std::uint64_t> step) const {
   for (const auto& drill : mine_)
-    if (drill.point == point && (!drill.step || drill.step == step)) ::kill(::getpid(), SIGKILL);
+    if (drill.point == point && (!drill.step || drill.step == step) && !drill.fired->exchange(true))
+      strike(drill.kind, point);
 }
 
 }  // namespace troupe

@@ -37,11 +37,32 @@ TEST_CASE("a drill kills only at its point, step, rank and incarnation") {
   CHECK(signal_of(troupe::fault_plan("forward@rank=2,incarnation=1", 2, 1), forward, 7) == SIGKILL);
 }
 
+TEST_CASE("a drill can fail with an exception instead, once") {
+  troupe::fault_plan plan("apply:fail@rank=0,step=3", 0, 0);
+  plan.at(troupe::fault_point::apply, 2);
+  CHECK_THROWS_AS(plan.at(troupe::fault_point::apply, 3), std::runtime_error);
+  CHECK_NOTHROW(plan.at(troupe::fault_point::apply, 3));
+}
+
+TEST_CASE("a drill can stop the process instead") {
+  auto child = ::fork();
+  if (child == 0) {
+    troupe::fault_plan("forward:stop@rank=0", 0, 0).at(troupe::fault_point::forward, 1);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  CHECK((WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+}
+
 TEST_CASE("a drill that cannot be read names the text and the points") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(troupe::fault_plan("nowhere@rank=1", 1, 0),
                     ContainsSubstring("nowhere") && ContainsSubstring("before_manifest"));
   CHECK_THROWS_AS(troupe::fault_plan("forward@step=1", 1, 0), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::fault_plan("forward:explode@rank=1", 1, 0), troupe::bad_input);
   CHECK_THROWS_AS(troupe::fault_plan("forward@rank=x", 1, 0), troupe::bad_input);
   CHECK_THROWS_AS(troupe::fault_plan("forward@rank=1,colour=red", 1, 0), troupe::bad_input);
 }

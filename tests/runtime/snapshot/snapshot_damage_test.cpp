@@ -102,6 +102,14 @@ TEST_CASE("a whole part that is not the one the manifest lists is named") {
   made.check_skipped("stage-0001.part");
 }
 
+TEST_CASE("a whole part that took the place of the committed one is named") {
+  two_snapshots made;
+  auto other = example_part(20, 1, 2);
+  other.generation = 8;
+  made.store.write_part(20, 1, encode_part(other).bytes());
+  made.check_skipped("the manifest's");
+}
+
 TEST_CASE("a part of another stage under its own checksum is named") {
   temp_folder folder;
   snapshot_store store({folder.path()});

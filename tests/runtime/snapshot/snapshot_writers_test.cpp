@@ -59,6 +59,8 @@ TEST_CASE("a writer killed after the manifest leaves the new snapshot in force")
         }) == SIGKILL);
   CHECK(newest_valid_step(store) == 20);
   CHECK(listed_steps(store) == steps{20, 10});
+  bool half_removed = point == std::string("manifest_removed");
+  CHECK(store.list()[1].state == (half_removed ? snapshot_state::incomplete : snapshot_state::ok));
   write_snapshot(store, 30);
   CHECK(listed_steps(store) == steps{30});
   CHECK(files_below(folder.path()).size() == 3);

@@ -1,0 +1,146 @@
+// Troupe as a part of a program that has other things to do.
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+#include "package/synthetic.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Matches;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// Computes nothing, and fails in the microbatch with this number.
+class FailingModule : public nn::Module {
+ public:
+  explicit FailingModule(int good_microbatches)
+      : left_(std::make_shared<std::atomic<int>>(good_microbatches)) {}
+  variable forward(const variable& input) override {
+    if (left_->fetch_sub(1) <= 0) throw std::runtime_error("the sensor is unplugged");
+    return input;
+  }
+  std::shared_ptr<nn::Module> clone() const override { return std::make_shared<FailingModule>(*this); }
+
+ private:
+  std::shared_ptr<std::atomic<int>> left_;
+};
+
+Pipeline failing_pipeline() {
+  nn::Sequential model(nn::Linear(2, 16), FailingModule(10), nn::Linear(16, 4));
+  return Pipeline(model).stages(2).microbatches(4);
+}
+
+std::string train(int devices) {
+  Trainer trainer(World::local(devices, small_options()), small_pipeline());
+  auto samples = four_corners(256);
+  trainer.fit(samples);
+  CHECK(trainer.evaluate(samples).accuracy > 0.9);
+  return trainer.weights_sha256();
+}
+
+auto num_threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+/// A thread that was joined may be listed for a moment longer. A thread that stays ends in the test's own
+/// timeout.
+void wait_for_threads(std::ptrdiff_t count) {
+  while (num_threads() > count) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST_CASE("a job trains on one thread while the program goes on with its own work") {
+  std::atomic<std::uint64_t> steps = 0;
+  auto training = std::async(std::launch::async, [&] {
+    Trainer trainer(World::local(2, small_options()), small_pipeline(),
+                    {.on_step = [&](const step_event& event) { steps = event.step; }});
+    trainer.fit(four_corners(256));
+    return trainer.weights_sha256();
+  });
+  while (steps < 10) std::this_thread::yield();
+  CHECK(train(1) == training.get());
+  CHECK(steps == 80);
+}
+
+TEST_CASE("an exception in a module ends training with its text, and a new world works") {
+  {
+    Trainer trainer(World::local(2, small_options()), failing_pipeline());
+    auto named = MessageMatches(Matches("device [01] on rank 0 failed: the sensor is unplugged.*"));
+    CHECK_THROWS_MATCHES(trainer.fit(four_corners(256)), job_failed, named);
+    // And so does every later call, rather than wait for a job that is gone.
+    CHECK_THROWS_MATCHES(trainer.weights_sha256(), job_failed, named);
+  }
+  CHECK(train(2) == train(1));
+}
+
+TEST_CASE("an exception from a callback leaves fit, and the trainer can go on") {
+  auto alone = train(1);
+  std::optional<World> world = World::local(2, small_options());
+  bool stop = true;
+  Trainer trainer(*world, small_pipeline(), {.on_step = [&](const step_event& event) {
+    if (event.step == 3 && stop) throw std::runtime_error("enough");
+  }});
+  auto samples = four_corners(256);
+  CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error, MessageMatches(ContainsSubstring("enough")));
+  SECTION("with the next call, which begins when the training is over") {
+    CHECK(trainer.weights_sha256() == alone);
+  }
+  SECTION("or be dropped in the middle of training") {}
+}
+
+TEST_CASE("worlds end in any order and at any time") {
+  SECTION("without a trainer") { auto world = World::local(3); }
+  SECTION("with a trainer that never trains") {
+    Trainer trainer(World::local(2, small_options()), small_pipeline());
+  }
+  SECTION("after a barrier") {
+    auto world = World::local(2);
+    world.barrier();
+  }
+  SECTION("while another one lives on") {
+    auto alone = train(2);
+    std::optional<World> other = World::local(1, small_options());
+    Trainer trainer(World::local(2, small_options()), small_pipeline());
+    other.reset();
+    trainer.fit(four_corners(256));
+    CHECK(trainer.weights_sha256() == alone);
+  }
+}
+
+TEST_CASE("a world that has ended leaves no thread behind") {
+  train(2);  // what libraries start once and keep
+  auto before = num_threads();
+  for (int round = 0; round < 3; ++round) {
+    train(2);
+    { auto world = World::local(2); }
+    {
+      Trainer trainer(World::local(2, small_options()), failing_pipeline());
+      CHECK_THROWS_AS(trainer.fit(four_corners(256)), job_failed);
+    }
+  }
+  wait_for_threads(before);
+  CHECK(num_threads() <= before);
+}
+
+TEST_CASE("what cannot be trained is refused before anything starts") {
+  auto refused = [](const job_options& options, Pipeline pipeline, const char* text) {
+    CHECK_THROWS_MATCHES(Trainer(World::local(options.devices, options), std::move(pipeline)), bad_input,
+                         MessageMatches(ContainsSubstring(text)));
+  };
+  auto options = small_options();
+  refused(options, small_pipeline().stages(9), "9 stages");
+  refused(options, small_pipeline().microbatches(5), "5 microbatches");
+  options.devices = 3;
+  refused(options, small_pipeline(), "3 devices");
+}
