@@ -109,6 +109,15 @@ void test_rank::stop(int rank) {
 
 void test_rank::resume(int rank) { ::kill(board_.areas[static_cast<std::size_t>(rank)].pid, SIGCONT); }
 
+void test_rank::wait_for_death(int rank) {
+  auto pidfd =
+      static_cast<int>(::syscall(SYS_pidfd_open, board_.areas[static_cast<std::size_t>(rank)].pid.load(), 0));
+  if (pidfd < 0) return;  // it ended, and the parent has seen it
+  pollfd waited{pidfd, POLLIN, 0};
+  ::poll(&waited, 1, -1);
+  ::close(pidfd);
+}
+
 void expect(bool condition, std::string_view what, std::source_location where) {
   if (condition) return;
   throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) +

@@ -34,6 +34,8 @@ class test_rank {
   /// Returns when the rank has stopped.
   void stop(int rank);
   void resume(int rank);
+  /// Returns when the process of `rank` has ended.
+  void wait_for_death(int rank);
 
  private:
   rank_board& board_;

@@ -29,6 +29,7 @@ void device_state::on_begin(const begin_generation& order) {
   call_.reset();
   batches_.clear();
   copies_.clear();
+  committed_step_ = 0;  // may be later than where this generation begins, if all was lost
   running_ = true;
   set_num_threads(order.job->num_threads);
 }
@@ -44,7 +45,10 @@ stopped device_state::on_quiesce(const quiesce& order) {
 
 void device_state::on_grant(const grant& given) {
   if (!running_ || given.generation != generation_) return;
-  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind) begin_call(given);
+  // Training may go on with other samples within a call, when it makes up for steps of earlier calls.
+  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
+      call_->source != given.call.source)
+    begin_call(given);
   end_step_ = given.end_step;
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
@@ -63,7 +67,8 @@ void device_state::on_tensor(const tensor_arrived& arrived) {
 }
 
 void device_state::on_batch(const batch_ready& ready) {
-  if (!call_ || ready.call != call_->index || ready.step < step_) return;
+  // One call may train and then evaluate, and what an interrupted generation asked for may come late.
+  if (!call_ || ready.call != call_->index || ready.source != call_->source || ready.step < step_) return;
   batches_.emplace(ready.step, ready.samples);
   run_ready();
 }

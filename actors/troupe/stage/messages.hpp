@@ -37,7 +37,8 @@ struct restore_stage {
   std::uint64_t step = 0;
   bool from_scratch = false;
   tensor packed;
-  caf::actor scheduler;  ///< of this generation
+  caf::actor scheduler;    ///< of this generation
+  caf::actor snapshotter;  ///< of this generation: it may have been started again
 };
 struct stage_ready {
   int stage = 0;

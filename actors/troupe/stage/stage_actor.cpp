@@ -21,20 +21,27 @@ caf::behavior stage_state::make_behavior() {
 caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   generation_ = order.generation;
   scheduler_ = order.scheduler;
+  snapshotter_ = order.snapshotter;
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
   if (!program_ || order.from_scratch) program_ = options_.make_program(options_.stage);
   if (order.from_scratch) {
     copies_.clear();
     return stage_ready{options_.stage, program_};
   }
-  if (order.packed.defined()) copies_[order.step] = {generation_, order.packed};
   auto found = copies_.find(order.step);
-  if (found == copies_.end())
+  if (!order.packed.defined() && found == copies_.end())
     return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
                    std::to_string(order.step));
+  auto packed = order.packed.defined() ? order.packed : found->second.packed;
   program_->discard();
-  program_->load_state(unpack_state(found->second.packed));
-  replicate(order.step, found->second.packed);
+  try {
+    program_->load_state(unpack_state(packed));
+  } catch (const std::exception& problem) {
+    return failure("stage " + std::to_string(options_.stage) + " cannot load the state of step " +
+                   std::to_string(order.step) + ": " + problem.what());
+  }
+  copies_[order.step] = {generation_, packed};
+  replicate(order.step, packed);
   return stage_ready{options_.stage, program_};
 }
 
@@ -43,8 +50,8 @@ void stage_state::on_copied(const state_copied& copied) {
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
   if (copied.to_disk)
-    self_->send(options_.snapshotter, write_part{generation_, copied.step,
-                                                 static_cast<std::uint32_t>(options_.stage), copied.packed});
+    self_->send(snapshotter_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
+                                         copied.packed});
 }
 
 /// Tells the scheduler that the owner holds this copy, and gives it to the peer.
@@ -59,7 +66,7 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
 
 void stage_state::on_drop(const drop_before& order) {
   copies_.erase(copies_.begin(), copies_.lower_bound(order.step));
-  self_->send(options_.snapshotter, order);
+  self_->send(snapshotter_, order);
 }
 
 held_parts stage_state::on_list() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "troupe/transport/ucx_library.hpp"
 #include "troupe/wire/frame.hpp"
 
 namespace troupe {
@@ -26,6 +27,7 @@ data_plane::~data_plane() {
 }
 
 transfer_list data_plane::stop() {
+  ucx_silence failing_reads_are_expected;
   phase_ = phase::finishing_reads;
   finish_reads();
   phase_ = phase::destroying;

@@ -17,7 +17,7 @@ using ucx_context = std::unique_ptr<ucp_context, ucx_context_deleter>;
 void check_ucx(ucs_status_t status, std::string_view action,
                std::source_location where = std::source_location::current());
 
-/// A context for active messages and sleeping, over the given UCX transports ("tcp", "posix,cma,tcp") and
+/// A context for active messages and sleeping, over the given UCX transports ("tcp", "sysv,cma,tcp") and
 /// network interface. Whatever matters is set here and not taken from the environment. Throws ucx_error.
 ucx_context make_ucx_context(const std::string& transports, const std::string& interface);
 

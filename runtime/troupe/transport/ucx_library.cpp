@@ -9,17 +9,19 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
-#include <string>
 
 namespace troupe {
 namespace {
 
 thread_local int silent = 0;
 
-ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_level_t level,
+/// Whoever raises UCX's log level wants to see everything.
+bool is_debugging() { return ucs_global_opts.log_component.log_level > UCS_LOG_LEVEL_WARN; }
+
+ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_level_t,
                                     const ucs_log_component_config_t*, const char* format,
                                     va_list arguments) {
-  if (silent > 0 && level > UCS_LOG_LEVEL_FATAL) return UCS_LOG_FUNC_RC_STOP;
+  if (silent > 0 && !is_debugging()) return UCS_LOG_FUNC_RC_STOP;
   char text[512];
   std::vsnprintf(text, sizeof(text), format, arguments);
   std::fprintf(stderr, "ucx: %s\n", text);

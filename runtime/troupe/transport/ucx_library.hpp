@@ -6,8 +6,10 @@ namespace troupe {
 /// results) and gives the signals SEGV, BUS, ILL and FPE back to whoever had them before UCX was loaded.
 void tame_ucx_library();
 
-/// While one exists, what UCX warns about on this thread is dropped: destroying a worker with requests in
-/// flight is intended here and not worth a line for each of them.
+/// While one exists, what UCX says on this thread is dropped, unless the environment raised its log level: a
+/// lost peer and a worker destroyed with requests in flight are normal events here, reported in our own
+/// words, and not worth a line for each request. (What makes UCX abort the process is printed by other
+/// means.)
 class ucx_silence {
  public:
   ucx_silence();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "troupe/transport/generation_gate.hpp"
 #include "troupe/transport/polled_mutex.hpp"
 #include "troupe/transport/ucx_context.hpp"
+#include "troupe/transport/ucx_library.hpp"
 #include "troupe/transport/wakeup.hpp"
 
 namespace troupe {
@@ -26,6 +28,10 @@ constexpr auto farewell = std::chrono::milliseconds(100);
 /// steps: its receiver may be dead.
 constexpr auto patient_poll = std::chrono::microseconds(500);
 constexpr auto poll_step = std::chrono::milliseconds(1);
+
+/// A failure of the data plane counts only if the generation is still the same after this: a peer that has
+/// entered the next generation already looks just like one that cannot be reached.
+constexpr auto data_failure_patience = std::chrono::seconds(1);
 
 /// One thread drives both workers and delivers what arrives. A sender's thread calls UCX itself, under the
 /// lock of the plane it sends on; no lock is held while an event is delivered, so receivers may send and may
@@ -66,6 +72,8 @@ class ucx_transport final : public transport {
   void wait_for_events(clock::duration idle);
   std::array<int, 2> arm(bool& armed);
   void deliver(tensor_arrival& arrival);
+  void judge_suspicions();
+  std::chrono::milliseconds until_next_judgement() const;
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
   transport_events& events_;
@@ -82,6 +90,14 @@ class ucx_transport final : public transport {
   polled_mutex data_mutex_;
   std::optional<data_plane> data_;  ///< none before the first generation
   transfer_list retired_;  ///< in flight when their generation ended; peers may still read their memory
+
+  /// The progress thread's own: failures of the data plane and when to believe them, earliest first.
+  struct suspicion {
+    clock::time_point due;
+    std::uint64_t generation;
+    peer_failure failure;
+  };
+  std::deque<suspicion> suspicions_;
 
   std::atomic<bool> stop_ = false;
   std::thread thread_;
@@ -105,6 +121,7 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
   for (const auto& [rank, address] : peers)
     if (address.control.empty() || address.data.empty())
       throw_invalid("transport::connect", "an address for rank " + std::to_string(rank), "none");
+  ucx_silence failures_are_reported_as_events;
   transfer_list released;
   {
     std::lock_guard lock(control_mutex_);
@@ -125,6 +142,7 @@ void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::spa
     ++settings_.counters.control_frames_received;
     return events_.on_control(to_rank, generation, body);
   }
+  ucx_silence failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(control_mutex_);
@@ -147,6 +165,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
   }
   tensor_header header{tag, value.type(), value.extents(), std::nullopt};
   if (settings_.verify_tensors) header.body_code = settings_.key.code(std::as_const(value).bytes());
+  ucx_silence failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(data_mutex_);
@@ -158,6 +177,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
 }
 
 void ucx_transport::run() {
+  ucx_silence failures_are_reported_as_events;
   for (auto last_event = clock::now(); !stop_;) {
     if (progress()) {
       last_event = clock::now();
@@ -174,6 +194,7 @@ void ucx_transport::run() {
 bool ucx_transport::progress() {
   bool control = progress_control();
   bool data = progress_data();
+  judge_suspicions();
   return control || data;
 }
 
@@ -211,7 +232,8 @@ bool ucx_transport::progress_data() {
     failures = data_->take_failures();
   }
   for (auto& arrival : arrivals) deliver(arrival);
-  for (const auto& failure : failures) break_connection(generation, failure);
+  for (auto& failure : failures)
+    suspicions_.push_back({clock::now() + data_failure_patience, generation, std::move(failure)});
   return worked || !arrivals.empty() || !failures.empty();
 }
 
@@ -231,8 +253,20 @@ void ucx_transport::deliver(tensor_arrival& arrival) {
   events_.on_tensor(arrival.from_rank, header.tag, std::move(arrival.value));
 }
 
-/// What fails on the data plane shows on the control plane, once: the next progress_control reports it.
-/// Unless the peer's connection is that of a later generation by now.
+void ucx_transport::judge_suspicions() {
+  for (; !suspicions_.empty() && suspicions_.front().due <= clock::now(); suspicions_.pop_front())
+    break_connection(suspicions_.front().generation, suspicions_.front().failure);
+}
+
+/// How long the progress thread may sleep; negative is for ever.
+std::chrono::milliseconds ucx_transport::until_next_judgement() const {
+  if (suspicions_.empty()) return std::chrono::milliseconds(-1);
+  auto left = suspicions_.front().due - clock::now();
+  return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(left));
+}
+
+/// What fails on the data plane ends the peer's control connection, once, and the next progress_control
+/// reports it. Unless that is the connection of a later generation by now.
 void ucx_transport::break_connection(std::uint64_t generation, const peer_failure& failure) {
   std::lock_guard lock(control_mutex_);
   if (generation == gate_.current()) control_.break_connection(failure);
@@ -245,7 +279,7 @@ void ucx_transport::wait_for_events(clock::duration idle) {
   bool armed = !stop_;
   auto descriptors = arm(armed);
   if (armed)
-    wakeup_.sleep(descriptors, std::chrono::milliseconds(-1));
+    wakeup_.sleep(descriptors, until_next_judgement());
   else if (idle > patient_poll)
     wakeup_.sleep(descriptors, poll_step);
   else {

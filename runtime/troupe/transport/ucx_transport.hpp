@@ -16,9 +16,10 @@ struct ucx_transport_options {
   /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface
   /// otherwise.
   std::string interface = "lo";
-  /// UCX transports for tensors. Without "posix,cma" they go over TCP on one host too: slower, for
-  /// processes that share no memory.
-  std::string data_transports = "posix,cma,tcp";
+  /// UCX transports for tensors. Without "sysv,cma" they go over TCP on one host too: slower, for processes
+  /// that share no memory. Not "posix": its segments are known by descriptor numbers of their owner, so that
+  /// a peer of an older generation may take one of a new generation for an old one and write into it.
+  std::string data_transports = "sysv,cma,tcp";
   /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
   bool verify_frames = false;
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.

@@ -1,4 +1,5 @@
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
@@ -91,6 +92,7 @@ void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, st
   self.post(50);
   for (int process : processes) self.wait_for(process, 50);
   second->stop();
+  expect(node.events.error_count() == (self.rank() == spare ? 0 : 1), "one error, of the lost rank");
   self.post(51);
   for (int process : processes) self.wait_for(process, 51);
 }
@@ -116,12 +118,202 @@ void lose_one(test_rank& self, int victim, std::uint64_t seed) {
     expect(first->sound(), "the elements that were sent");
     node.begin(2);
     flood_after(node, rank, next_processes, seed, self);
-    expect(node.events.take_errors().size() == 1, "one error");
     expect(node.link().statistics().bad_frames == 0, "no bad frame");
   } else {
     node.begin(2);
     flood_after(node, rank, next_processes, seed, self);
   }
+}
+
+/// Rank 1 dies after its address is known and before rank 0 connects to it.
+void connect_to_the_dead(test_rank& self, const std::string& data_transports) {
+  auto options = test_options(self.rank());
+  options.data_transports = data_transports;
+  ucx_node node(self, options);
+  node.begin(1);
+  if (self.rank() == 1) {
+    self.kill(1);
+  }
+  self.wait_for_death(1);
+  node.connect(1, {0, 1});
+  for (int i = 0; i < 50; ++i) {
+    node.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 10000, 1));
+    node.link().send_control(1, 1, {});
+  }
+  node.events.wait_for_error(1);
+  node.begin(2);
+  expect(node.events.error_count() == 1, "one error");
+}
+
+/// Rank 1 dies at some moment while both connect.
+void die_while_connecting(test_rank& self, int seed) {
+  ucx_node node(self);
+  node.begin(1);
+  if (self.rank() == 0) {
+    auto other = node.address_of(1, 1);
+    auto start = std::chrono::steady_clock::now();
+    std::thread killer([&] {
+      while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(seed * 40))
+        std::this_thread::yield();
+      self.kill(1);
+    });
+    self.post(1);
+    node.connect(1, {0, 1});
+    for (int i = 0; i < 20; ++i)
+      node.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 5000, 1));
+    killer.join();
+    node.events.wait_for_error(1);
+    node.begin(2);
+  } else {
+    self.wait_for(0, 1);
+    node.connect(1, {0, 1});
+    for (int i = 0; i < 1000000; ++i)
+      node.link().send_tensor(0, {1}, pattern(static_cast<std::size_t>(i % 20) * 5000, 1));
+    self.wait_for(0, 999);  // for the end
+  }
+}
+
+/// Rank 2 is stopped with a rendezvous in its queue. Its peers go on with a replacement and use the memory
+/// for something else; then it wakes up.
+void wake_up_late(test_rank& self) {
+  constexpr int zombie = 2, replacement = 3;
+  bool replaces = self.rank() == replacement;
+  int rank = replaces ? zombie : self.rank();
+  ucx_node node(self, test_options(rank));
+  if (!replaces) node.join(1, {0, 1, zombie});
+  if (self.rank() == zombie) {
+    node.events.take_tensors(2);
+    node.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+      node.link().send_tensor(from, tag, value);  // late, into what was the old generation
+      node.link().send_control(from, 1, {});
+      return false;
+    });
+    self.post(1);
+    node.events.take_tensors(6);
+    self.post(5);
+    self.wait_for(0, 6);
+    return;
+  }
+  std::vector<troupe::tensor> given;
+  if (!replaces) {
+    node.link().send_tensor(zombie, {1}, pattern(100000, 1));  // so that both ends are fully connected
+    self.wait_for(zombie, 1);
+    if (self.rank() == 0) {
+      self.stop(zombie);
+      self.post(2);
+    }
+    self.wait_for(0, 2);
+    for (std::uint64_t i = 0; i < 3; ++i)
+      node.link().send_tensor(zombie, {1, i}, given.emplace_back(pattern(3 << 20, i)));
+  }
+  node.join(2, {0, 1, replacement});
+  for (auto& reused : given) std::ranges::fill(reused.values<std::uint8_t>(), std::uint8_t{7});
+  auto traffic = std::make_shared<flood>(node, 2, without({0, 1, 2}, rank), static_cast<std::uint64_t>(rank));
+  traffic->listen();
+  self.post(3);
+  for (int process : {0, 1, replacement}) self.wait_for(process, 3);
+  traffic->start();
+  traffic->wait_for(50);
+  if (self.rank() == 0) self.resume(zombie);
+  self.wait_for(zombie, 5);
+  traffic->wait_for(300);
+  expect(traffic->sound(), "the elements that were sent");
+  for (auto& reused : given)
+    expect(std::ranges::all_of(reused.values<std::uint8_t>(), [](auto byte) { return byte == 7; }),
+           "own memory intact");
+  self.post(6);
+  for (int process : {0, 1, replacement}) self.wait_for(process, 6);
+  traffic->stop();
+  self.post(7);
+  for (int process : {0, 1, replacement}) self.wait_for(process, 7);
+}
+
+/// Several generations without a loss: tensors in flight are let go of, the control connections stay.
+void many_generations(test_rank& self) {
+  ucx_node node(self);
+  std::weak_ptr<void> watched;
+  for (std::uint64_t generation = 1; generation <= 5; ++generation) {
+    node.join_all(2 * generation);
+    self.barrier(static_cast<int>(generation));
+    int peer = 1 - self.rank();
+    node.link().send_tensor(peer, {2 * generation - 1}, pattern(10, 0));
+    node.link().send_tensor(peer, {2 * generation}, pattern(10, generation));
+    node.link().send_control(peer, generation, {});
+    auto received = node.events.take_tensors().front();
+    expect(received.tag.generation == 2 * generation && same_bytes(received.value, pattern(10, generation)),
+           "this one");
+    expect(node.events.take_controls().front().generation == generation, "the control message");
+    self.barrier(100 + static_cast<int>(generation));
+    if (generation == 3) node.link().begin_generation(7);  // begun and never connected
+  }
+  expect(node.events.error_count() == 0, "no connection broke");
+  expect(node.link().statistics().stale_frames == 5, "tensors of another generation counted");
+  self.barrier(200);
+}
+
+/// A tensor that was sent is alive until the next generation is connected, though its worker is gone before.
+void keep_what_is_in_flight(test_rank& self) {
+  ucx_node node(self);
+  node.join_all();
+  self.barrier(1);
+  if (self.rank() == 1) {
+    self.post(2);
+    self.wait_for(0, 3);
+    node.join_all(2);
+  } else {
+    self.wait_for(1, 2);
+    self.stop(1);
+    auto memory = std::make_shared<std::vector<std::byte>>(1 << 20);
+    std::weak_ptr<std::vector<std::byte>> watched = memory;
+    auto* elements = memory->data();
+    node.link().send_tensor(1, {1},
+                            troupe::tensor::wrap(std::move(memory), elements, {1 << 20}, troupe::dtype::u8));
+    expect(!watched.expired(), "in flight");
+    node.begin(2);
+    expect(!watched.expired(), "kept when the worker is gone");
+    self.resume(1);
+    self.post(3);
+    node.connect(2, {0, 1});
+    expect(watched.expired(), "released when everybody has stopped");
+  }
+  self.barrier(4);
+}
+
+/// Rank 1 has gone on to the next generation when rank 0 sends to it, which fails. That matters only if rank
+/// 0 does not follow.
+void send_to_one_who_went_on(test_rank& self, bool follow) {
+  ucx_node node(self);
+  node.join_all();
+  self.barrier(1);
+  if (self.rank() == 1) {
+    node.begin(2);
+    self.post(2);
+    if (follow) node.connect(2, {0, 1});
+  } else {
+    self.wait_for(1, 2);
+    node.link().send_tensor(1, {1}, pattern(5000, 1));
+    if (follow) {
+      node.join_all(2);
+    } else {
+      auto error = node.events.take_errors().front();
+      expect(error.rank == 1 && error.cause.find("tensor") != std::string::npos, "the cause");
+    }
+  }
+  if (follow) {
+    node.link().send_tensor(1 - self.rank(), {2}, pattern(5000, 2));
+    expect(same_bytes(node.events.take_tensors().front().value, pattern(5000, 2)), "what was sent");
+    expect(node.events.error_count() == 0, "no error");
+  }
+  self.barrier(4);
+}
+
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 }  // namespace
@@ -130,4 +322,43 @@ TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on 
   auto seed = GENERATE(range(1, 25));
   spawn_ranks(world + 1,
               [&](test_rank& self) { lose_one(self, seed % world, static_cast<std::uint64_t>(seed)); });
+}
+
+TEST_CASE("connecting to a process that just died reports it and nothing worse") {
+  for (const std::string transports : {"sysv,cma,tcp", "tcp"})
+    spawn_ranks(2, [&](test_rank& self) { connect_to_the_dead(self, transports); });
+}
+
+TEST_CASE("a process may die at any moment while connections are made") {
+  auto seed = GENERATE(range(0, 25));
+  spawn_ranks(2, [&](test_rank& self) { die_while_connecting(self, seed); });
+}
+
+TEST_CASE("a process that was stopped and wakes up in a later generation spoils nothing") {
+  spawn_ranks(4, wake_up_late);
+}
+
+TEST_CASE("generations follow each other without a loss") { spawn_ranks(2, many_generations); }
+
+TEST_CASE("a tensor in flight outlives its generation's worker until the next generation is connected") {
+  spawn_ranks(2, keep_what_is_in_flight);
+}
+
+TEST_CASE("a tensor that cannot be sent is an error unless the generation was ending") {
+  auto follow = GENERATE(false, true);
+  spawn_ranks(2, [&](test_rank& self) { send_to_one_who_went_on(self, follow); });
+}
+
+TEST_CASE("an idle transport sleeps") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    node.link().send_tensor(1 - self.rank(), {1}, pattern(1 << 20, 1));
+    node.events.take_tensors();
+    self.barrier(1);
+    auto before = cpu_seconds();
+    ::usleep(500000);
+    expect(cpu_seconds() - before < 0.25, "much less processor time than time");
+    self.barrier(2);
+  });
 }
