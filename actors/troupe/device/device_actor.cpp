@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "troupe/job/metrics_note.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -235,7 +236,7 @@ void device_state::finish_step() {
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
   if (call_->kind == call_kind::train && due != copies_.end()) {
     auto begin = now_ns();
-    copy_states(*due);
+    copy_states(*due, done.metrics);
     done.copy_ns = now_ns() - begin;
   }
   std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
@@ -246,10 +247,12 @@ void device_state::finish_step() {
   step_begun_ = false;
 }
 
-void device_state::copy_states(const due_copy& due) {
+void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
   for (auto& attached : order_.stages) {
     auto begin = now_ns();
-    auto packed = pack_state(attached.program->state(), pool_);
+    auto state = attached.program->state();
+    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_note(metrics));
+    auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
     clock_.note(trace_kind::copy_state, begin, generation_, step_, attached.stage);

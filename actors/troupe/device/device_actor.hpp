@@ -73,7 +73,7 @@ class device_state {
   std::optional<tensor> samples_for(const action& what, bool targets);
   void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
   void finish_step();
-  void copy_states(const due_copy& due);
+  void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
   attached_stage& stage(int number);
 

@@ -107,6 +107,7 @@ void scheduler_state::continue_call() {
   if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
     return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
   if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 0, 1);
+  if (wanted.kind == call_kind::train) result_.metrics = metrics_;
   finish_call(result_);
 }
 
@@ -129,7 +130,8 @@ call_result scheduler_state::empty_result() const {
 }
 
 void scheduler_state::finish_call(call_result result) {
-  result.steps_done = position_;
+  // A barrier before anything is restored knows from the call before.
+  result.steps_done = restored_ || completed_.empty() ? position_ : completed_.back().steps_done;
   completed_.push_back(result);
   phase_ = phase::gathering;
   entered_.clear();
@@ -213,7 +215,9 @@ void scheduler_state::restore(const restore_plan& plan) {
 
 void scheduler_state::on_restored(const node_restored& restored) {
   if (restored.generation != options_.generation || phase_ != phase::restoring) return;
-  node_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
+  if (node_restored_.at(static_cast<std::size_t>(restored.rank))) return;
+  node_restored_[static_cast<std::size_t>(restored.rank)] = true;
+  metrics_ += restored.metrics;
   if (!std::ranges::all_of(node_restored_, std::identity())) return;
   restored_ = true;
   options_.members->report(options_.generation, recovery_phase::restored);
@@ -299,7 +303,7 @@ void scheduler_state::on_finished(const finished_step& step) {
   copies_.observe(std::chrono::duration<double>(now - last_finished_).count(), step.copy_s);
   last_finished_ = now;
   position_ = step.step + 1;
-  result_.metrics = step.metrics;
+  metrics_ = step.metrics;
   options_.client->put(step_progress{position_, end_, step.metrics});
   options_.members->report(job_progress{options_.generation, position_, end_, step.metrics.mean_loss()});
   if (interrupted_step_ != 0 && position_ >= interrupted_step_) {

@@ -115,6 +115,7 @@ class scheduler_state {
   std::uint64_t interrupted_step_ =
       0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
   std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
+  step_metrics metrics_;        ///< of the step before `position_`
 
   // the running activity
   call_request activity_;

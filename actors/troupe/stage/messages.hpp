@@ -43,6 +43,7 @@ struct restore_stage {
 struct stage_ready {
   int stage = 0;
   std::shared_ptr<stage_program> program;
+  step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
 /// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Answered with `stage_copy`.

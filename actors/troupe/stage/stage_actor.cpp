@@ -1,6 +1,7 @@
 #include "troupe/stage/stage_actor.hpp"
 
 #include "troupe/actor/failure.hpp"
+#include "troupe/job/metrics_note.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/snapshotter/messages.hpp"
@@ -26,23 +27,26 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   if (!program_ || order.from_scratch) program_ = options_.make_program(options_.stage);
   if (order.from_scratch) {
     copies_.clear();
-    return stage_ready{options_.stage, program_};
+    return stage_ready{options_.stage, program_, {}};
   }
   auto found = copies_.find(order.step);
   if (!order.packed.defined() && found == copies_.end())
     return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
                    std::to_string(order.step));
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
+  stage_ready ready{options_.stage, program_, {}};
   program_->discard();
   try {
-    program_->load_state(unpack_state(packed));
+    auto state = unpack_state(packed);
+    ready.metrics = take_metrics_note(state).value_or(step_metrics());
+    program_->load_state(state);
   } catch (const std::exception& problem) {
     return failure("stage " + std::to_string(options_.stage) + " cannot load the state of step " +
                    std::to_string(order.step) + ": " + problem.what());
   }
   copies_[order.step] = {generation_, packed};
   replicate(order.step, packed);
-  return stage_ready{options_.stage, program_};
+  return ready;
 }
 
 void stage_state::on_copied(const state_copied& copied) {

@@ -132,6 +132,7 @@ void supervisor_state::on_restore(const restore_order& order) {
   if (generation_ > 1) options_.faults->at(fault_point::recovery);
   restoring_ = order;
   ready_.clear();
+  restored_metrics_ = {};
   if (order.completed.size() > completed_.size()) completed_ = order.completed;
   self_->send(snapshotter_, snapshot_generation{generation_, order.plan.step, scheduler_});
   if (order.plan.from_scratch) {
@@ -207,6 +208,7 @@ void supervisor_state::hand_to_stage(int stage, restore_stage order) {
 }
 
 void supervisor_state::on_stage_ready(const stage_ready& ready) {
+  restored_metrics_ += ready.metrics;
   ready_[ready.stage] = {ready.stage, ready.program, stages_.at(ready.stage)};
   if (ready_.size() == stages_.size()) begin_devices();
 }
@@ -223,7 +225,7 @@ void supervisor_state::begin_devices() {
     self_->send(device, order);
   }
   states_arrived_.clear();
-  self_->send(scheduler_, node_restored{generation_, options_.rank});
+  self_->send(scheduler_, node_restored{generation_, options_.rank, restored_metrics_});
 }
 
 std::shared_ptr<const device_job> supervisor_state::make_device_job() const {

@@ -154,6 +154,7 @@ class supervisor_state {
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;
   std::map<int, attached_stage> ready_;
+  step_metrics restored_metrics_;         ///< of the restored step, if the last stage is here
   std::map<int, tensor> states_arrived_;  ///< from peers, of the newest generation
   std::uint64_t states_generation_ = 0;
   std::uint64_t interrupted_step_ = 0;

@@ -74,6 +74,16 @@ TEST_CASE("a message that does not cross nodes ends the link, naming the receive
   CHECK(remote.out.frames.empty());
 }
 
+TEST_CASE("a proxy that nobody needs any more leaves its link alone") {
+  one_link remote;
+  obituary of_link(remote.actors, remote.link);
+  spawn_proxy(remote.actors.system(), remote.link, {actor_role::device, 1});
+  remote.actors.run();
+  CHECK_FALSE(of_link.reason());
+  remote.actors.send(remote.proxy, result_seen{7, 2, 1});
+  CHECK(remote.out.frames.size() == 1);
+}
+
 TEST_CASE("when a link is told to end, whoever monitors a proxy hears of it") {
   one_link remote;
   obituary of(remote.actors, remote.proxy);

@@ -20,7 +20,8 @@ std::vector<call_request> example_calls() {
   return {call(call_kind::barrier, 0, 0),      call(call_kind::train, 0, 12),
           call(call_kind::evaluate, 1, 12, 5), call(call_kind::hash, 0, 12),
           call(call_kind::train, 2, 20),       call(call_kind::hash, 0, 20),
-          call(call_kind::evaluate, 3, 20, 4), call(call_kind::barrier, 0, 0)};
+          call(call_kind::evaluate, 3, 20, 4), call(call_kind::barrier, 0, 0),
+          call(call_kind::barrier, 0, 0)};
 }
 
 simulated_job_options example_job(std::uint32_t seed) {
@@ -60,6 +61,7 @@ void explore(const simulated_job_options& options) {
   CHECK(job.failure() == "");
   REQUIRE(job.ended_well());
   CHECK(job.problems().empty());
+  CHECK(job.generation() <= 1 + job.history().size());
   for (const auto& [index, result] : expected.results()) {
     INFO("call " << index);
     const auto& mine = job.results().at(index);

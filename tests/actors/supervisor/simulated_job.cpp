@@ -232,7 +232,8 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
       std::make_unique<simulated_node>(*this, static_cast<int>(nodes_.size()) + 1, rank, incarnation));
   node.model->num_stages = options_.num_stages;
   node.model->before = [&node](const std::string& call) {
-    if (!node.alive || call.starts_with("L") || call.starts_with("D")) return;
+    // A stage that cannot be made or loaded would be so again: that ends a job.
+    if (!node.alive || std::string_view("NLD").find(call[0]) != std::string_view::npos) return;
     if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
@@ -283,7 +284,9 @@ void simulated_job::end(simulated_node& node, bool killed) {
 // ---- failures
 
 void simulated_job::maybe_fail() {
-  if (failures_left_ == 0 || num_left_ > 0 || random_() % 400 != 0) return;
+  // Who fails while others end is not to be saved: they do not wait for it.
+  auto ends = [this](const auto& node) { return node->next_call + 1 == options_.calls.size(); };
+  if (failures_left_ == 0 || random_() % 400 != 0 || std::ranges::any_of(nodes_, ends)) return;
   auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
   if (!node) return;
   --failures_left_;
@@ -293,17 +296,12 @@ void simulated_job::maybe_fail() {
       node->program_calls_to_failure = 1 + static_cast<int>(random_() % 20);
       return;
     case 1:
-      return fail_actor(*node);
+      history_.push_back("rank " + std::to_string(node->rank) + " asks for a generation");
+      return node->members.request_generation(agent_.generation(), "drawn by lot");
     default:
       history_.push_back("rank " + std::to_string(node->rank) + " is killed");
       return end(*node, true);
   }
-}
-
-/// Whichever actor has something to do and is on that node's side of the world: here, its snapshotter.
-void simulated_job::fail_actor(simulated_node& node) {
-  history_.push_back("rank " + std::to_string(node.rank) + " asks for a generation");
-  node.members.request_generation(agent_.generation(), "drawn by lot");
 }
 
 // ---- users

@@ -26,8 +26,7 @@ struct simulated_job_options {
   schedule_kind schedule = schedule_kind::gpipe;
   std::filesystem::path folder;  ///< empty: memory only
   std::vector<call_request> calls;
-  /// Chances in a thousand, for each thing that happens, while failures are left.
-  int num_failures = 0;
+  int num_failures = 0;  ///< at most: processes killed, actors that fail, generations asked for
   std::uint32_t seed = 0;
 };
 
@@ -76,7 +75,6 @@ class simulated_job {
   template <class Change>
   void tell_agent(const simulated_node& from, Change change);
   void maybe_fail();
-  void fail_actor(simulated_node& node);
   void poll_user(simulated_node& node);
   void enter(simulated_node& node);
   void check(const simulated_node& node, const call_result& result);
