@@ -28,6 +28,9 @@ void control_plane::connect(const std::map<int, node_address>& peers) {
     if (!known) close(entry->second);
     entry = entry->second.endpoint ? std::next(entry) : connections_.erase(entry);
   }
+  // What is still to be reported is about connections that are gone; said now, it would be held against new
+  // ones.
+  failures_.clear();
   for (const auto& [rank, address] : peers)
     if (rank != settings_.rank && !connections_.contains(rank)) open(rank, address.control);
 }

@@ -34,14 +34,16 @@ struct node_address {
 };
 
 /// Receives what arrives. Called on the transport's progress thread, or on the sender's thread for a
-/// message to itself: return soon, do not call back into the transport except to send.
+/// message to itself: return soon, do not throw, do not call back into the transport except to send. The
+/// transport holds no lock meanwhile.
 class transport_events {
  public:
   virtual ~transport_events() = default;
   /// `body` is valid during the call only. Control messages of one sender arrive in order.
   virtual void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;
   virtual void on_tensor(int from_rank, const tensor_tag& tag, tensor value) = 0;
-  /// The control connection to `rank` broke, or it sent a bad frame. Once per connection.
+  /// The control connection to `rank` broke, or it sent a bad frame, or tensors cannot be sent to it or
+  /// fetched from it although the generation goes on. Once per connection.
   virtual void on_peer_error(int rank, const std::string& cause) = 0;
 };
 

@@ -28,8 +28,8 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"RNDV_THRESH", "8k"},
       // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
       {"CONN_NB", "y"},
-      // Nothing we use needs registered memory, and without the cache UCX does not patch mmap, munmap and their
-      // like in the whole process to keep it valid.
+      // Nothing we use needs registered memory, and without the cache UCX does not patch mmap, munmap and
+      // their like in the whole process to keep it valid.
       {"RCACHE_ENABLE", "n"},
   }};
   for (const auto& [name, value] : settings)

@@ -28,7 +28,8 @@ struct ucx_transport_options {
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and
-/// ucx_error if UCX cannot be initialised; the first initialisation in a process takes 0.1 to 0.4 s.
+/// ucx_error if UCX cannot be initialised. A child that the process forks afterwards must exec and not use
+/// UCX.
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
 
 }  // namespace troupe

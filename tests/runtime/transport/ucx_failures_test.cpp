@@ -321,7 +321,8 @@ double cpu_seconds() {
 }  // namespace
 
 TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on with the right bytes") {
-  auto [transports, seeds] = GENERATE(table<std::string, int>({{"sysv,cma,tcp", 24}, {"sysv,tcp", 8}, {"tcp", 8}}));
+  auto [transports, seeds] =
+      GENERATE(table<std::string, int>({{"sysv,cma,tcp", 24}, {"sysv,tcp", 8}, {"tcp", 8}}));
   for (int seed = 1; seed <= seeds; ++seed) {
     CAPTURE(transports, seed);
     CHECK_NOTHROW(spawn_ranks(world + 1, [&](test_rank& self) {

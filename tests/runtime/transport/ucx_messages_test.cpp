@@ -142,6 +142,26 @@ TEST_CASE("thousands of messages between four ranks arrive once, whole, and cont
   spawn_ranks(4, all_to_all, std::chrono::seconds(100));
 }
 
+TEST_CASE("sixteen ranks connect at once") {
+  spawn_ranks(16, [](test_rank& self) {
+    ucx_node node(self);
+    for (std::uint64_t generation = 1; generation <= 3; ++generation) {
+      node.join_all(generation);
+      for (int to = 0; to < self.size(); ++to) {
+        node.link().send_control(to, generation, numbered(generation));
+        node.link().send_tensor(to, {generation}, pattern(20000, generation));
+      }
+      for (const auto& received : node.events.take_tensors(16))
+        expect(same_bytes(received.value, pattern(20000, generation)), "what was sent");
+      for (const auto& received : node.events.take_controls(16))
+        expect(number_in(received.body) == generation, "this generation's message");
+      self.barrier(static_cast<int>(generation));
+    }
+    expect(node.events.error_count() == 0, "no connection broke");
+    self.barrier(4);
+  });
+}
+
 TEST_CASE("tensors keep their shape and dtype") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);

@@ -2,8 +2,10 @@
 #include <random>
 #include <thread>
 
+#include "troupe/transport/tensor_header.hpp"
 #include "troupe/transport/ucx_context.hpp"
 #include "troupe/transport/ucx_worker.hpp"
+#include "troupe/wire/frame.hpp"
 #include "ucx_node.hpp"
 
 using namespace troupe::testing;
@@ -68,46 +70,92 @@ void verified(test_rank& self) {
   self.barrier(2);
 }
 
-/// Somebody without the secret who reached the ports, and sends bytes that are no frames.
+/// Somebody who reached the ports and speaks UCX, but not through a transport of ours.
 class stranger {
  public:
-  explicit stranger(const std::string& transports)
-      : context_(troupe::make_ucx_context(transports, "lo")), worker_(context_.get()) {}
-
-  void send_garbage(const std::vector<std::byte>& address, int count, std::uint64_t seed) {
-    std::mt19937_64 random(seed);
+  stranger(const std::string& transports, const std::vector<std::byte>& address)
+      : context_(troupe::make_ucx_context(transports, "lo")), worker_(context_.get()) {
     auto params = troupe::endpoint_params(address);
-    ucp_ep_h endpoint = nullptr;
-    troupe::check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint), "connect a stranger");
+    troupe::check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect a stranger");
+  }
+
+  void send(std::span<const std::byte> head, std::span<const std::byte> body, std::uint32_t flags) {
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = flags;
+    auto* request = ucp_am_send_nbx(endpoint_, 1, head.data(), head.size(), body.data(), body.size(), &param);
+    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) worker_.progress();
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  }
+
+  /// Bytes that are no frames, in every way they can be sent.
+  void send_garbage(int count, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
     for (int i = 0; i < count; ++i) {
       auto head = pattern(random() % 300, random());
       auto body = pattern(random() % 30000, random());
       std::uint32_t flags[] = {0, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER};
-      ucp_request_param_t param{};
-      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      param.flags = flags[random() % 4];
-      auto head_bytes = head.bytes(), body_bytes = body.bytes();
-      auto* request = ucp_am_send_nbx(endpoint, 1, head_bytes.data(), head_bytes.size(), body_bytes.data(),
-                                      body_bytes.size(), &param);
-      while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS)
-        worker_.progress();
-      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+      send(head.bytes(), body.bytes(), flags[random() % 4]);
     }
   }
 
  private:
   troupe::ucx_context context_;
   troupe::ucx_worker worker_;
+  ucp_ep_h endpoint_ = nullptr;
 };
+
+/// A sealed tensor frame for rank 0 in generation 5, or almost.
+struct forged_tensor {
+  std::uint64_t generation = 5;
+  std::uint64_t tag_generation = 5;
+  std::uint32_t to_rank = 0;
+  std::int64_t extent = 1000;
+
+  std::vector<std::byte> head() const {
+    troupe::tensor_header tensor{{tag_generation, 77}, troupe::dtype::u8, {extent}, std::nullopt};
+    return troupe::seal_frame(troupe::frame_authenticator(test_secret()),
+                              {troupe::frame_kind::tensor, 1, to_rank, generation, 1, 1000},
+                              troupe::encode_tensor_header(tensor), {});
+  }
+};
+
+/// Rank 1 knows the secret and sends authentic frames that do not belong where they arrive.
+void misplaced_frames(test_rank& self) {
+  if (self.rank() == 0) {
+    ucx_node node(self);
+    node.join(5, {0});
+    expect(node.events.take_tensors().front().tag.generation == 5, "the tensor of this generation");
+    expect(node.events.take_tensors().front().tag.generation == 6, "the tensor of a later generation");
+    self.wait_for(1, 1);
+    while (node.link().statistics().bad_frames < 4) std::this_thread::yield();
+    expect(node.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
+    expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
+    self.post(2);
+  } else {
+    auto [control, data] =
+        troupe::decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(self.wait_for(0, 1005));
+    stranger to_data("sysv,cma,tcp", data), to_control("tcp", control);
+    auto elements = pattern(1000, 1);
+    for (const auto& forged :
+         {forged_tensor{.generation = 4, .tag_generation = 4}, forged_tensor{.tag_generation = 4},
+          forged_tensor{.to_rank = 1}, forged_tensor{.extent = 999}, forged_tensor{},
+          forged_tensor{.generation = 6, .tag_generation = 6}})
+      to_data.send(forged.head(), elements.bytes(), 0);
+    to_control.send(forged_tensor{}.head(), elements.bytes(), 0);
+    self.post(1);
+    self.wait_for(0, 2);
+  }
+}
 
 void survive_garbage(test_rank& self) {
   constexpr int count = 300;
   if (self.rank() == 2) {
     auto [control, data] =
         troupe::decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(self.wait_for(0, 1001));
-    stranger over_tcp("tcp"), over_memory("sysv,cma,tcp");
-    over_tcp.send_garbage(control, count, 1);
-    over_memory.send_garbage(data, count, 2);
+    stranger over_tcp("tcp", control), over_memory("sysv,cma,tcp", data);
+    over_tcp.send_garbage(count, 1);
+    over_memory.send_garbage(count, 2);
     self.post(1);
     self.wait_for(0, 2);
     return;
@@ -120,12 +168,14 @@ void survive_garbage(test_rank& self) {
   expect(node.events.take_controls().front().body == greeting, "the friend's message");
   expect(same_bytes(node.events.take_tensors().front().value, pattern(50000, 5)), "the friend's tensor");
   expect(node.events.error_count() == 0, "nobody suspected for what a stranger did");
-  if (self.rank() == 0)  // no event comes with a bad frame; if they are not counted, the deadline of spawn_ranks strikes
+  if (self.rank() ==
+      0)  // no event comes with a bad frame; if they are not counted, the deadline of spawn_ranks strikes
     while (node.link().statistics().bad_frames < 2 * count) std::this_thread::yield();
   self.post(2);
   self.wait_for(0, 2);
   self.wait_for(1, 2);
-  expect(node.link().statistics().bad_frames == (self.rank() == 0 ? 2 * count : 0), "each bad frame counted once");
+  expect(node.link().statistics().bad_frames == (self.rank() == 0 ? 2 * count : 0),
+         "each bad frame counted once");
 }
 
 }  // namespace
@@ -139,6 +189,8 @@ TEST_CASE("verified tensors that changed on the way are dropped and cost the con
 }
 
 TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive_garbage); }
+
+TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
 
 TEST_CASE("options that cannot work are refused with their name") {
   spawn_ranks(1, [](test_rank&) {
