@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 
 #include "troupe/job/metrics_note.hpp"
 #include "troupe/loader/messages.hpp"
@@ -103,10 +104,16 @@ void device_state::run_ready() {
     if (position_ == actions().size()) {
       finish_step();
     } else {
-      if (!run(actions()[position_])) return;
+      if (!run(actions()[position_])) return wait_briefly();
       ++position_;
     }
   }
+}
+
+/// What it waits for is often on its way already: looking for it a little longer is quicker than being woken up. Others
+/// that want this core get it meanwhile.
+void device_state::wait_briefly() {
+  for (auto end = now_ns() + options_.patience.count(); self_->mailbox().empty() && now_ns() < end;) std::this_thread::yield();
 }
 
 void device_state::begin_step() {

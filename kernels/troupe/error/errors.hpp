@@ -17,7 +17,8 @@ class bad_input : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The job has ended for all its processes: the message says why, and what to do where there is something to do.
+/// The job has ended for all its processes: the message says why, and what to do where there is something to
+/// do.
 class job_failed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

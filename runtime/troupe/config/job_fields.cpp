@@ -38,7 +38,8 @@ const job_field fields[] = {
     {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
     {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},
-    {"fault", &o::fault, "for drills: kill a worker, POINT@rank=R[,step=S][,incarnation=I]"},
+    {"fault", &o::fault,
+     "for drills: strike a worker, POINT[:kill|stop|fail]@rank=R[,step=S][,incarnation=I]"},
     {"json", &o::json, "one JSON object per line on standard output, nothing else"},
 };
 

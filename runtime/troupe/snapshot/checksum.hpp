@@ -14,5 +14,4 @@ using checksum = std::array<std::byte, checksum_bytes>;
 /// BLAKE2b-256 (RFC 7693) of `bytes`. Finds damage; it has no key, so it proves nothing about who made them.
 checksum checksum_of(std::span<const std::byte> bytes);
 
-
 }  // namespace troupe

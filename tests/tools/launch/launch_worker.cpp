@@ -17,20 +17,17 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
+#include "troupe/config/launch_environment.hpp"
 
 namespace {
 
-std::string variable(const char* name) {
-  auto* value = std::getenv(name);
-  return value ? value : "";
-}
+std::string variable(const char* name) { return troupe::process_environment()(name).value_or(""); }
 
 struct worker_events : troupe::membership_events {
   void on_fence(std::uint64_t generation, const std::vector<troupe::member_loss>&) override {

@@ -1,0 +1,334 @@
+// What a user can get wrong: each ends (or goes on, where it can) with a message that says what was expected,
+// what came and what to do, with an exit code that is not 0, and with no process left behind.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/snapshot/mounted_tmpfs.hpp"
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+using words = std::vector<std::string>;
+using variables = std::map<std::string, std::string>;
+
+const fs::path fashion_mnist_folder = "/usr/share/datasets/fashion-mnist";
+
+std::string contents(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// Every process that a test starts inherits this variable, whatever becomes of its parent.
+const std::string& mark() {
+  static const auto made = "TROUPE_TEST_MARK=bad-input-" + std::to_string(::getpid());
+  return made;
+}
+
+int num_processes_left() {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    auto environment = contents(entry.path() / "environ");
+    if (environment.find(mark()) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+run_options options_for(words command, variables environment) {
+  environment.emplace("TROUPE_TEST_MARK", mark().substr(mark().find('=') + 1));
+  return {.command = std::move(command),
+          .environment = std::move(environment),
+          .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET"},
+          .deadline = std::chrono::minutes(2)};
+}
+
+process_result run(words command, variables environment = {}) {
+  auto result = run_process(options_for(std::move(command), std::move(environment)));
+  CHECK(result.signal == 0);
+  CHECK(num_processes_left() == 0);
+  return result;
+}
+
+words join(words first, const words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+words example(const words& options) {
+  return join({FASHION_MNIST_PROGRAM, "--steps", "4", "--batch", "64", "--microbatches", "4"}, options);
+}
+
+words launched(const words& program, const words& launch_options = {}) {
+  return join(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "2"}, launch_options),
+              join({"--"}, program));
+}
+
+/// Bad input: exit code 2 in one process and, without starting anything again, under the launcher.
+void check_refused(const words& options, const words& texts) {
+  auto many = GENERATE(false, true);
+  auto result = run(many ? launched(example(options)) : example(options));
+  INFO((many ? "launched\n" : "alone\n") << result.output << result.errors);
+  CHECK(result.exit_code == 2);
+  for (const auto& text : texts) CHECK_THAT(result.errors, ContainsSubstring(text));
+}
+
+std::string weights_of(const process_result& result) {
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  auto found = result.output.find("\"weights_sha256\":\"");
+  REQUIRE(found != std::string::npos);
+  return result.output.substr(found + 18, 64);
+}
+
+/// The data set's files, which a test may then damage.
+void copy_data_set(const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(fashion_mnist_folder))
+    fs::copy_file(entry.path(), to / entry.path().filename());
+}
+
+/// A TCP port on loopback that somebody else listens on.
+class taken_port {
+ public:
+  taken_port() {
+    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(socket_, generic, size) == 0);
+    REQUIRE(::listen(socket_, 1) == 0);
+    REQUIRE(::getsockname(socket_, generic, &size) == 0);
+    number_ = std::to_string(ntohs(address.sin_port));
+  }
+  taken_port(const taken_port&) = delete;
+  taken_port& operator=(const taken_port&) = delete;
+  ~taken_port() { give_back(); }
+
+  /// From now on nobody listens there.
+  void give_back() {
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+  }
+  const std::string& number() const { return number_; }
+
+ private:
+  int socket_ = -1;
+  std::string number_;
+};
+
+std::string free_port() {
+  taken_port port;
+  return port.number();
+}
+
+variables by_hand(int rank, const std::string& port, const std::string& secret = "") {
+  variables made = {{"RANK", std::to_string(rank)},
+                    {"WORLD_SIZE", "2"},
+                    {"MASTER_ADDR", "127.0.0.1"},
+                    {"MASTER_PORT", port}};
+  if (!secret.empty()) made["TROUPE_JOB_SECRET"] = secret;
+  return made;
+}
+
+fs::path newest_snapshot(const fs::path& folder) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && entry.path() > newest) newest = entry.path();
+  return newest;
+}
+
+}  // namespace
+
+TEST_CASE("more stages than layers") { check_refused({"--stages", "30"}, {"30 stages", "5 layers", "at most"}); }
+
+TEST_CASE("more devices than stages") {
+  check_refused({"--stages", "1", "--devices", "2"}, {"devices", "stages", "--stages"});
+}
+
+TEST_CASE("microbatches that do not divide the batch") {
+  check_refused({"--microbatches", "7"}, {"batch of 64", "7", "--microbatches"});
+}
+
+TEST_CASE("an option that does not exist") { check_refused({"--epoch", "3"}, {"--epoch"}); }
+
+TEST_CASE("an option whose value is no number") {
+  check_refused({"--batch", "many"}, {"--batch", "expected a whole number", "many"});
+}
+
+TEST_CASE("an unknown YAML key, and a file that is not there") {
+  temp_folder folder;
+  auto file = folder.path() / "job.yaml";
+  std::ofstream(file) << "batch: 64\nepoch: 3\n";
+  check_refused({"--config", file}, {file.string() + ":2", "unknown key 'epoch'", "did you mean 'epochs'"});
+  check_refused({"--config", file.string() + "x"}, {file.string() + "x", "No such file"});
+}
+
+TEST_CASE("a data set that is not there") {
+  check_refused({"--data", "/nowhere"}, {"'/nowhere' does not exist", "--data", "dataset-fashion-mnist"});
+}
+
+TEST_CASE("a data set file that is missing or truncated") {
+  temp_folder folder;
+  copy_data_set(folder.path());
+  auto images = folder.path() / "train-images-idx3-ubyte.gz";
+  auto what = GENERATE(as<std::string>(), "missing", "truncated in the header", "truncated later");
+  INFO(what);
+  if (what == "missing")
+    fs::remove(images);
+  else
+    fs::resize_file(images, what == "truncated later" ? 1'000'000 : 12);
+  auto many = GENERATE(false, true);
+  auto program = example({"--data", folder.path()});
+  auto result = run(many ? launched(program) : program);
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring(images.string()) && ContainsSubstring("--data"));
+}
+
+TEST_CASE("RANK without WORLD_SIZE, and ranks that cannot be") {
+  struct wrong {
+    variables environment;
+    std::string text;
+  };
+  auto one =
+      GENERATE(wrong{{{"RANK", "0"}}, "WORLD_SIZE is not"}, wrong{{{"WORLD_SIZE", "2"}}, "RANK is not"},
+               wrong{{{"RANK", "2"}, {"WORLD_SIZE", "2"}}, "expected a number from 0 to 1, got '2'"},
+               wrong{{{"RANK", "first"}, {"WORLD_SIZE", "2"}}, "got 'first'"});
+  auto result = run(example({}), one.environment);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring(one.text));
+}
+
+TEST_CASE("a port in use") {
+  taken_port port;
+  auto by_launcher = GENERATE(false, true);
+  auto result = by_launcher ? run(launched(example({}), {"--master-port", port.number()}))
+                            : run(example({}), by_hand(0, port.number(), std::string(64, 'a')));
+  INFO(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring(port.number()) && ContainsSubstring("in use"));
+}
+
+TEST_CASE("a wrong secret") {
+  auto port = free_port();
+  background_process first(
+      options_for(example({"--join-timeout", "10s"}), by_hand(0, port, std::string(64, 'a'))));
+  auto stranger =
+      run_process(options_for(example({"--join-timeout", "10s"}), by_hand(1, port, std::string(64, 'b'))));
+  INFO(stranger.errors);
+  CHECK(stranger.exit_code == 2);
+  CHECK_THAT(stranger.errors, ContainsSubstring("secret"));
+  auto result = first.wait();
+  INFO(result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1"));
+}
+
+TEST_CASE("a secret that is none") {
+  auto result = run(example({}), by_hand(0, free_port(), "hush"));
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("TROUPE_JOB_SECRET") && !ContainsSubstring("hush"));
+}
+
+TEST_CASE("a worker that never joins is named") {
+  SECTION("by rank 0 of processes started by hand") {
+    auto result = run(example({"--join-timeout", "1s"}), by_hand(0, free_port()));
+    INFO(result.errors);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors, ContainsSubstring("rank 1") && ContainsSubstring("join"));
+  }
+  SECTION("if it is rank 0") {
+    auto result = run(example({"--join-timeout", "1s"}), by_hand(1, free_port()));
+    INFO(result.errors);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, ContainsSubstring("rank 0"));
+  }
+  SECTION("by the launcher, which ends it") {
+    auto stubborn = "[ $RANK = 1 ] && exec sleep 1000; exec \"$@\"";
+    auto result = run(launched(join({"sh", "-c", stubborn, "sh"}, example({})), {"--join-timeout", "2"}));
+    INFO(result.errors);
+    CHECK(result.exit_code != 0);
+    CHECK_THAT(result.errors, ContainsSubstring("rank 1") && ContainsSubstring("join"));
+  }
+}
+
+TEST_CASE("a program that cannot be started") {
+  auto result = run(launched({"/nowhere/program"}));
+  CHECK(result.exit_code != 0);
+  CHECK_THAT(result.errors, ContainsSubstring("/nowhere/program") && ContainsSubstring("No such file"));
+}
+
+TEST_CASE("training goes on without snapshots where they cannot be written, and says so") {
+  SECTION("below a file") {
+    temp_folder folder;
+    auto file = folder.path() / "file";
+    std::ofstream(file) << "in the way";
+    auto many = GENERATE(false, true);
+    auto program = example({"--snapshot-dir", file / "snapshots", "--disk-every", "2"});
+    auto result = run(many ? launched(program) : program);
+    INFO(result.errors);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.errors, ContainsSubstring("training goes on") && ContainsSubstring(file.string()));
+  }
+  SECTION("in a full file system") {
+    mounted_tmpfs small("1m");
+    auto result = run(example({"--snapshot-dir", small.path() / "snapshots", "--disk-every", "2"}));
+    INFO(result.errors);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.errors, ContainsSubstring("training goes on") && ContainsSubstring("No space left"));
+  }
+}
+
+TEST_CASE("a damaged newest snapshot is named, and the one before is used") {
+  temp_folder folder;
+  auto snapshots = folder.path() / "snapshots";
+  words job = {"--steps", "8", "--snapshot-dir", snapshots, "--disk-every", "4"};
+  REQUIRE(run(example(job)).exit_code == 0);
+  auto damaged = newest_snapshot(snapshots);
+  fs::path part;
+  for (const auto& entry : fs::directory_iterator(damaged))
+    if (entry.path().extension() != ".json") part = entry.path();
+  INFO(part);
+  fs::resize_file(part, fs::file_size(part) - 1);
+  auto resumed = run(example({"--steps", "12", "--snapshot-dir", snapshots, "--resume", "--json"}));
+  INFO(resumed.errors);
+  CHECK_THAT(resumed.errors, ContainsSubstring(part.filename().string()));
+  CHECK(resumed.output.find("{\"event\":\"step\",") < resumed.output.find("\"step\":5,"));
+  CHECK(resumed.output.find("\"step\":4,") == std::string::npos);
+  CHECK(weights_of(resumed) == weights_of(run(example({"--steps", "12", "--json"}))));
+}
+
+TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
+  temp_folder folder;
+  auto snapshots = folder.path() / "snapshots";
+  REQUIRE(run(example({"--snapshot-dir", snapshots})).exit_code == 0);
+  check_refused({"--snapshot-dir", snapshots}, {snapshots.string(), "--resume"});
+  auto other = run(example({"--snapshot-dir", snapshots, "--resume", "--seed", "7"}));
+  INFO(other.errors);
+  CHECK(other.exit_code == 1);
+  CHECK_THAT(other.errors, ContainsSubstring("seed is 7, the snapshot has 1"));
+}
+
+TEST_CASE("--resume without a snapshot to resume from") {
+  check_refused({"--resume"}, {"--resume", "--snapshot-dir"});
+  temp_folder folder;
+  auto result = run(example({"--resume", "--snapshot-dir", folder.path(), "--json"}));
+  INFO(result.errors);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("no usable snapshot") && ContainsSubstring(folder.path().string()));
+  CHECK(weights_of(result) == weights_of(run(example({"--json"}))));
+}
