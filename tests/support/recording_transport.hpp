@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ class recording_transport : public transport {
     frames.push_back({to_rank, generation, {body.begin(), body.end()}});
   }
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+    before_tensor(tag);
     tensors.push_back({to_rank, tag, std::move(value)});
   }
   transport_statistics statistics() const override { return {}; }
@@ -46,6 +48,8 @@ class recording_transport : public transport {
   std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
+  /// May throw.
+  std::function<void(const tensor_tag&)> before_tensor = [](const tensor_tag&) {};
 
  private:
   int rank_;

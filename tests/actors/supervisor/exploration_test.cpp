@@ -33,7 +33,8 @@ simulated_job_options example_job(std::uint32_t seed) {
   options.num_stages = options.world_size * options.devices_per_rank + static_cast<int>(random() % 2);
   options.schedule = random() % 2 ? schedule_kind::gpipe : schedule_kind::one_f_one_b;
   options.calls = example_calls();
-  options.num_failures = static_cast<int>(random() % 5);
+  options.num_failures = static_cast<int>(random() % 6);
+  options.failure_every = random() % 2 ? 150 : 1500;
   return options;
 }
 
@@ -75,12 +76,12 @@ void explore(const simulated_job_options& options) {
 }  // namespace
 
 TEST_CASE("whatever fails when, every process is told the same bits") {
-  auto seed = GENERATE(range(0u, 300u));
+  auto seed = GENERATE(range(0u, 400u));
   explore(example_job(seed));
 }
 
 TEST_CASE("with snapshots on disk too") {
-  auto seed = GENERATE(range(1000u, 1040u));
+  auto seed = GENERATE(range(1000u, 1015u));
   temp_folder folder;
   auto options = example_job(seed);
   options.folder = folder.path();

@@ -286,7 +286,8 @@ void simulated_job::end(simulated_node& node, bool killed) {
 void simulated_job::maybe_fail() {
   // Who fails while others end is not to be saved: they do not wait for it.
   auto ends = [this](const auto& node) { return node->next_call + 1 == options_.calls.size(); };
-  if (failures_left_ == 0 || random_() % 400 != 0 || std::ranges::any_of(nodes_, ends)) return;
+  if (failures_left_ == 0 || random_() % options_.failure_every != 0 || std::ranges::any_of(nodes_, ends))
+    return;
   auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
   if (!node) return;
   --failures_left_;
@@ -351,7 +352,9 @@ void simulated_job::poll_user(simulated_node& node) {
 
 void simulated_job::check(const simulated_node& node, const call_result& result) {
   auto [told, is_first] = results_.emplace(result.index, result);
-  if (is_first) return;
+  // Processes that were all lost at once come back from a later snapshot and hear of its steps in earlier
+  // calls.
+  if (is_first || !options_.folder.empty()) return;
   const auto& before = told->second;
   if (before.steps_done != result.steps_done || before.metrics != result.metrics ||
       before.weights_sha256 != result.weights_sha256)

@@ -26,7 +26,8 @@ struct simulated_job_options {
   schedule_kind schedule = schedule_kind::gpipe;
   std::filesystem::path folder;  ///< empty: memory only
   std::vector<call_request> calls;
-  int num_failures = 0;  ///< at most: processes killed, actors that fail, generations asked for
+  int num_failures = 0;               ///< at most: processes killed, actors that fail, generations asked for
+  std::uint32_t failure_every = 400;  ///< things that happen, on the average
   std::uint32_t seed = 0;
 };
 

@@ -1,1 +1,94 @@
+#include "troupe/supervisor/stage_directory.hpp"
 
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/virtual_actors.hpp"
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/snapshotter/messages.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Stages 2 and 3 live here, on two devices.
+struct directory_and_receivers {
+  virtual_actors actors;
+  probe supervisor{actors}, snapshotter{actors}, scheduler{actors}, first{actors}, second{actors};
+  stage_directory directory;
+  directory_and_receivers() {
+    directory.set({supervisor.handle(),
+                   snapshotter.handle(),
+                   scheduler.handle(),
+                   {{2, first.handle()}, {3, second.handle()}}});
+  }
+  void arrives(tensor_role role, std::uint32_t stage) {
+    directory.deliver({7, 5, 4, stage, 1, role}, tensor::full({2}, 3));
+    actors.run();
+  }
+  std::size_t num_delivered() const {
+    return supervisor.size() + snapshotter.size() + scheduler.size() + first.size() + second.size();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("activations and gradients go to the device of their stage") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::activation, 2);
+  here.arrives(tensor_role::gradient, 3);
+  CHECK(here.first.last<tensor_arrived>().tag == tensor_tag{7, 5, 4, 2, 1, tensor_role::activation});
+  CHECK(here.second.last<tensor_arrived>().tag.role == tensor_role::gradient);
+  CHECK(here.second.last<tensor_arrived>().value.values<float>()[1] == 3);
+  CHECK(here.num_delivered() == 2);
+}
+
+TEST_CASE("parameters go to the scheduler, whoever's stage they are of") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::parameter, 2);
+  here.arrives(tensor_role::parameter, 9);
+  CHECK(here.scheduler.all<parameters_arrived>().size() == 2);
+  CHECK(here.scheduler.last<parameters_arrived>().generation == 7);
+  CHECK(here.scheduler.last<parameters_arrived>().call == 4);
+  CHECK(here.scheduler.last<parameters_arrived>().stage == 9);
+  CHECK(here.num_delivered() == 2);
+}
+
+TEST_CASE("a part of a stage that lives here comes back to it, any other is kept for a peer") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::snapshot_part, 2);
+  here.arrives(tensor_role::snapshot_part, 1);
+  CHECK(here.supervisor.last<state_arrived>().stage == 2);
+  CHECK(here.supervisor.last<state_arrived>().generation == 7);
+  CHECK(here.supervisor.last<state_arrived>().step == 5);
+  CHECK(here.snapshotter.last<replica_arrived>().stage == 1);
+  CHECK(here.snapshotter.last<replica_arrived>().generation == 7);
+  CHECK(here.num_delivered() == 2);
+}
+
+TEST_CASE("what is for nobody here is dropped") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::activation, 1);
+  here.arrives(static_cast<tensor_role>(99), 2);
+  CHECK(here.num_delivered() == 0);
+  here.directory.set_scheduler({});
+  here.arrives(tensor_role::parameter, 2);
+  here.directory.close();
+  for (auto role :
+       {tensor_role::activation, tensor_role::gradient, tensor_role::parameter, tensor_role::snapshot_part})
+    here.arrives(role, 2);
+  CHECK(here.num_delivered() == 0);
+}
+
+TEST_CASE("a new scheduler takes the place of the old one, and of nobody else") {
+  directory_and_receivers here;
+  probe next(here.actors);
+  here.directory.set_scheduler(next.handle());
+  here.arrives(tensor_role::parameter, 2);
+  here.arrives(tensor_role::activation, 2);
+  CHECK(next.size() == 1);
+  CHECK(here.scheduler.size() == 0);
+  CHECK(here.first.size() == 1);
+}
