@@ -78,8 +78,19 @@ caf::result<snapshot_committed> snapshotter_state::on_commit(const commit_snapsh
   }
 }
 
-found_on_disk snapshotter_state::on_find() {
-  if (!store_) return {};
+caf::result<found_on_disk> snapshotter_state::on_find() {
+  if (!store_) return found_on_disk{};
+  try {
+    return find_newest();
+  } catch (const snapshot_error& problem) {
+    // Only who asked for it must have it; others may never have written any.
+    if (options_.resume) return failure(problem.what());
+    options_.log->warn("{}", problem.what());
+    return found_on_disk{};
+  }
+}
+
+found_on_disk snapshotter_state::find_newest() const {
   auto newest = store_->newest_valid([&](const std::string& problem) { options_.log->warn("{}", problem); });
   if (newest && newest->job_id != options_.job_id && !options_.resume) newest.reset();
   return {newest};

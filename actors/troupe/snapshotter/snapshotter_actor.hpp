@@ -52,7 +52,8 @@ class snapshotter_state {
   void on_replica(const replica_arrived& arrived);
   void on_write(const write_part& order);
   caf::result<snapshot_committed> on_commit(const commit_snapshot& order);
-  found_on_disk on_find();
+  caf::result<found_on_disk> on_find();
+  found_on_disk find_newest() const;
   caf::result<stage_copy> on_read(const read_from_disk& wanted);
   caf::result<stage_copy> on_get(const get_replica& wanted) const;
   held_parts on_list() const;
