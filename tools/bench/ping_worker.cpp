@@ -59,7 +59,7 @@ class ping_process : public transport_events, public membership_events {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<membership_view> view_;
-  bool other_is_ready_ = false, done_ = false;
+  bool other_is_ready_ = false, all_answered_ = false, done_ = false;
   std::string failure_;
 };
 
@@ -67,12 +67,15 @@ template <class Condition>
 void ping_process::wait_for(Condition condition) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return condition() || !failure_.empty(); });
-  if (!failure_.empty() && !done_) throw std::runtime_error(failure_);
+  if (!failure_.empty()) throw std::runtime_error(failure_);
 }
 
 void ping_process::end(const std::string& cause) {
   std::lock_guard lock(mutex_);
-  failure_ = cause;
+  if (all_answered_)
+    done_ = true;
+  else
+    failure_ = cause;
   changed_.notify_all();
 }
 
@@ -82,8 +85,8 @@ void ping_process::on_view(const membership_view& view) {
   changed_.notify_all();
 }
 
-/// Step 0: the other one is connected. Step k: the k-th ping or its answer. Rank 1 says at last that it is to
-/// end: step 0 again.
+/// Step 0: the other one is connected. Step k: the k-th ping or its answer. After the last answer rank 0 says
+/// step 0 again and goes; rank 1 goes when it hears that, or that rank 0 is gone.
 void ping_process::on_tensor(int from_rank, const tensor_tag& tag, tensor value) {
   if (tag.step == 0) {
     std::lock_guard lock(mutex_);
@@ -98,9 +101,9 @@ void ping_process::on_tensor(int from_rank, const tensor_tag& tag, tensor value)
     if (tag.step == options_.round_trips) next.step = 0;
   }
   transport_->send_tensor(from_rank, next, std::move(value));
-  if (next.step != 0) return;
+  if (tag.step != options_.round_trips) return;
   std::lock_guard lock(mutex_);
-  done_ = true;
+  (rank_ == 0 ? done_ : all_answered_) = true;
   changed_.notify_all();
 }
 

@@ -78,6 +78,10 @@ void check(recovery_options& options) {
   if (!options.torchrun.root.empty() && !std::filesystem::is_directory(options.torchrun.root))
     throw bad_input("--torchrun " + options.torchrun.root.string() +
                     ": there is no such folder, expected the root of a system with PyTorch");
+  if (!options.torchrun.root.empty() && options.torchrun.script.empty())
+    throw bad_input(
+        "--torchrun wants --torchrun-script, the path in there of a script that kills a worker: see "
+        "tools/bench/README.md");
 }
 
 /// The program without the number of steps. Many epochs, so that steps decide.

@@ -7,21 +7,11 @@ int main(int argc, char** argv) {
   CLI::App app{"Troupe: an actor runtime for distributed deep learning", "troupe"};
   app.require_subcommand(1);
   int exit_code = 0;
-#ifdef TROUPE_HAS_LAUNCH
   troupe::add_launch_command(app, exit_code);
-#endif
-#ifdef TROUPE_HAS_SCHEDULE
   troupe::add_schedule_command(app, exit_code);
-#endif
-#ifdef TROUPE_HAS_SNAPSHOT
   troupe::add_snapshot_command(app, exit_code);
-#endif
-#ifdef TROUPE_HAS_DOCTOR
   troupe::add_doctor_command(app, exit_code);
-#endif
-#ifdef TROUPE_HAS_BENCH
   troupe::add_bench_command(app, exit_code);
-#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

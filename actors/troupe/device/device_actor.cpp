@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 
+#include "troupe/job/metrics_note.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -28,6 +30,7 @@ void device_state::on_begin(const begin_generation& order) {
   call_.reset();
   batches_.clear();
   copies_.clear();
+  committed_step_ = 0;  // may be later than where this generation begins, if all was lost
   running_ = true;
   set_num_threads(order.job->num_threads);
 }
@@ -43,7 +46,10 @@ stopped device_state::on_quiesce(const quiesce& order) {
 
 void device_state::on_grant(const grant& given) {
   if (!running_ || given.generation != generation_) return;
-  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind) begin_call(given);
+  // Training may go on with other samples within a call, when it makes up for steps of earlier calls.
+  if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
+      call_->source != given.call.source)
+    begin_call(given);
   end_step_ = given.end_step;
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
@@ -62,7 +68,8 @@ void device_state::on_tensor(const tensor_arrived& arrived) {
 }
 
 void device_state::on_batch(const batch_ready& ready) {
-  if (!call_ || ready.call != call_->index || ready.step < step_) return;
+  // One call may train and then evaluate, and what an interrupted generation asked for may come late.
+  if (!call_ || ready.call != call_->index || ready.source != call_->source || ready.step < step_) return;
   batches_.emplace(ready.step, ready.samples);
   run_ready();
 }
@@ -97,10 +104,16 @@ void device_state::run_ready() {
     if (position_ == actions().size()) {
       finish_step();
     } else {
-      if (!run(actions()[position_])) return;
+      if (!run(actions()[position_])) return wait_briefly();
       ++position_;
     }
   }
+}
+
+/// What it waits for is often on its way already: looking for it a little longer is quicker than being woken up. Others
+/// that want this core get it meanwhile.
+void device_state::wait_briefly() {
+  for (auto end = now_ns() + options_.patience.count(); self_->mailbox().empty() && now_ns() < end;) std::this_thread::yield();
 }
 
 void device_state::begin_step() {
@@ -223,7 +236,7 @@ void device_state::finish_step() {
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
   if (call_->kind == call_kind::train && due != copies_.end()) {
     auto begin = now_ns();
-    copy_states(*due);
+    copy_states(*due, done.metrics);
     done.copy_ns = now_ns() - begin;
   }
   std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
@@ -234,10 +247,12 @@ void device_state::finish_step() {
   step_begun_ = false;
 }
 
-void device_state::copy_states(const due_copy& due) {
+void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
   for (auto& attached : order_.stages) {
     auto begin = now_ns();
-    auto packed = pack_state(attached.program->state(), pool_);
+    auto state = attached.program->state();
+    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_note(metrics));
+    auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
     clock_.note(trace_kind::copy_state, begin, generation_, step_, attached.stage);

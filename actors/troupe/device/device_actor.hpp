@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,9 @@ struct device_options {
   event_ring* ring = nullptr;
   /// The abort word: the newest generation that has been fenced. Looked at between two actions.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
+  /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each time), and
+  /// a core that others share with it.
+  std::chrono::nanoseconds patience = std::chrono::microseconds(50);
 };
 
 /// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are
@@ -59,6 +63,7 @@ class device_state {
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
   const std::vector<action>& actions() const;
   void run_ready();
+  void wait_briefly();
   void begin_call(const grant& given);
   void begin_step();
   bool run(const action& what);
@@ -68,7 +73,7 @@ class device_state {
   std::optional<tensor> samples_for(const action& what, bool targets);
   void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
   void finish_step();
-  void copy_states(const due_copy& due);
+  void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
   attached_stage& stage(int number);
 

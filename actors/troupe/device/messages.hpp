@@ -81,6 +81,7 @@ struct tensor_arrived {
 /// Loader -> device: the samples of a step. In this process only.
 struct batch_ready {
   std::uint32_t call = 0;
+  std::uint32_t source = 0;
   std::uint64_t step = 0;
   batch samples;
 };

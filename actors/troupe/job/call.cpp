@@ -22,7 +22,8 @@ std::string name_of(call_kind kind) {
 std::string to_string(const call_request& request) {
   return name_of(request.kind) + " (call " + std::to_string(request.index) + ", source " +
          std::to_string(request.source) + ", step " + std::to_string(request.target_step) + ", " +
-         std::to_string(request.num_batches) + " batches)";
+         std::to_string(request.num_batches) + " batches of " + std::to_string(request.num_microbatches) +
+         " microbatches)";
 }
 
 }  // namespace troupe

@@ -68,9 +68,11 @@ struct call_result {
   std::string weights_sha256;              ///< hash only
   step_timing timing;                      ///< train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
+  call_kind kind = call_kind::barrier;
+  std::uint32_t source = 0;  ///< train, evaluate: where the samples came from
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing, last_step);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source);
   }
   bool operator==(const call_result&) const = default;
 };

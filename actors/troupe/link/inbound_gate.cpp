@@ -1,8 +1,7 @@
 #include "troupe/link/inbound_gate.hpp"
 
 #include <caf/send.hpp>
-
-#include "troupe/link/wire_table.hpp"
+#include <utility>
 
 namespace troupe {
 
@@ -16,9 +15,9 @@ void inbound_gate::deliver(std::uint64_t generation, std::span<const std::byte> 
   if (generation < generation_)
     ++num_stale_;
   else if (generation > generation_)
-    held_.emplace(generation, std::vector(body.begin(), body.end()));
+    held_.emplace(generation, decode_message(body));
   else
-    send_on(body);
+    send_on(decode_message(body));
 }
 
 void inbound_gate::open(std::uint64_t generation) {
@@ -27,7 +26,7 @@ void inbound_gate::open(std::uint64_t generation) {
   auto first_newer = held_.upper_bound(generation);
   for (auto frame = held_.begin(); frame != first_newer; ++frame) {
     if (frame->first == generation)
-      send_on(frame->second);
+      send_on(std::move(frame->second));
     else
       ++num_stale_;
   }
@@ -44,8 +43,7 @@ void inbound_gate::close() {
   receivers_.clear();
 }
 
-void inbound_gate::send_on(std::span<const std::byte> body) {
-  auto message = decode_message(body);
+void inbound_gate::send_on(addressed_message message) {
   auto found = receivers_.find(message.to);
   if (found != receivers_.end()) caf::anon_send(found->second, std::move(message.content));
 }

@@ -5,9 +5,8 @@
 #include <map>
 #include <mutex>
 #include <span>
-#include <vector>
 
-#include "troupe/actor/actor_name.hpp"
+#include "troupe/link/wire_table.hpp"
 
 namespace troupe {
 
@@ -17,7 +16,8 @@ class inbound_gate {
  public:
   /// Whoever is known by `name` from now on.
   void bind(const actor_name& name, caf::actor receiver);
-  /// From the transport's progress thread. Throws decode_error for a body that is no message.
+  /// From the transport's progress thread. Throws decode_error for a body that is no message, unless it is
+  /// dropped.
   void deliver(std::uint64_t generation, std::span<const std::byte> body);
   /// Frames of `generation` pass from now on, those that were held first.
   void open(std::uint64_t generation);
@@ -26,13 +26,13 @@ class inbound_gate {
   void close();
 
  private:
-  void send_on(std::span<const std::byte> body);
+  void send_on(addressed_message message);
 
   mutable std::mutex mutex_;
   std::uint64_t generation_ = 0;
   std::uint64_t num_stale_ = 0;
   std::map<actor_name, caf::actor> receivers_;
-  std::multimap<std::uint64_t, std::vector<std::byte>> held_;
+  std::multimap<std::uint64_t, addressed_message> held_;
 };
 
 }  // namespace troupe

@@ -33,7 +33,9 @@ void link_state::on_outbound(const outbound& message) {
 
 caf::actor spawn_proxy(caf::actor_system& system, const caf::actor& link, const actor_name& to) {
   return system.spawn([link, to](caf::event_based_actor* self) -> caf::behavior {
-    self->link_to(link);
+    // Not link_to: that goes both ways, and a proxy that nobody needs any more would end the link.
+    self->monitor(link);
+    self->set_down_handler([self](const caf::down_msg& down) { self->quit(down.reason); });
     self->set_default_handler(
         [self, link, to](caf::scheduled_actor*, caf::message_view& content) -> caf::result<caf::message> {
           self->send(link, outbound{to, content.move_content_to_message()});

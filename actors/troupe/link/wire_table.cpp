@@ -11,44 +11,11 @@
 namespace troupe {
 namespace {
 
-/// Type numbers: one block of 256 per receiving family. Never reuse one.
-template <class T>
-struct wire_id;
-template <>
-struct wire_id<restore_order> {
-  static constexpr std::uint16_t value = 0x0100;
-};
-template <>
-struct wire_id<call_finished> {
-  static constexpr std::uint16_t value = 0x0101;
-};
-template <>
-struct wire_id<call_entered> {
-  static constexpr std::uint16_t value = 0x0200;
-};
-template <>
-struct wire_id<node_restored> {
-  static constexpr std::uint16_t value = 0x0201;
-};
-template <>
-struct wire_id<step_done> {
-  static constexpr std::uint16_t value = 0x0202;
-};
-template <>
-struct wire_id<part_held> {
-  static constexpr std::uint16_t value = 0x0203;
-};
-template <>
-struct wire_id<part_written> {
-  static constexpr std::uint16_t value = 0x0204;
-};
-template <>
-struct wire_id<result_seen> {
-  static constexpr std::uint16_t value = 0x0205;
-};
-template <>
-struct wire_id<grant> {
-  static constexpr std::uint16_t value = 0x0300;
+/// One type of message and its number on the wire.
+template <std::uint16_t Number, class T>
+struct row {
+  static constexpr std::uint16_t number = Number;
+  using type = T;
 };
 
 /// Before the body, an archive of its own and of fixed size.
@@ -61,32 +28,40 @@ struct frame_head {
   }
 };
 
-template <class... Ts>
+template <class T>
+std::vector<std::byte> framed(std::uint16_t number, const actor_name& to, const T& content) {
+  auto bytes = encode(frame_head{number, to});
+  auto body = encode(content);
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+template <class... Rows>
 struct table {
   static std::optional<std::vector<std::byte>> encode_any(const actor_name& to, const caf::message& content) {
     std::optional<std::vector<std::byte>> body;
-    ((content.match_elements<Ts>() && (body = framed(to, content.get_as<Ts>(0)), true)) || ...);
+    ((content.match_elements<typename Rows::type>() &&
+      (body = framed(Rows::number, to, content.get_as<typename Rows::type>(0)), true)) ||
+     ...);
     return body;
   }
 
-  template <class T>
-  static std::vector<std::byte> framed(const actor_name& to, const T& content) {
-    auto bytes = encode(frame_head{wire_id<T>::value, to});
-    auto body = encode(content);
-    bytes.insert(bytes.end(), body.begin(), body.end());
-    return bytes;
-  }
-
-  static caf::message decode_any(std::uint16_t id, std::span<const std::byte> rest) {
+  static caf::message decode_any(std::uint16_t number, std::span<const std::byte> rest) {
     caf::message content;
-    bool known = ((id == wire_id<Ts>::value && (content = caf::make_message(decode<Ts>(rest)), true)) || ...);
-    if (!known) throw decode_error("unknown message type " + std::to_string(id));
+    bool known =
+        ((number == Rows::number && (content = caf::make_message(decode<typename Rows::type>(rest)), true)) ||
+         ...);
+    if (!known) throw decode_error("unknown message type " + std::to_string(number));
     return content;
   }
 };
 
-using messages_between_nodes = table<restore_order, call_finished, call_entered, node_restored, step_done,
-                                     part_held, part_written, result_seen, grant>;
+/// One block of 256 numbers per receiving family. Never reuse one.
+using messages_between_nodes =
+    table<row<0x0100, restore_order>, row<0x0101, call_finished>,  //
+          row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
+          row<0x0203, part_held>, row<0x0204, part_written>, row<0x0205, result_seen>,  //
+          row<0x0300, grant>>;
 
 }  // namespace
 

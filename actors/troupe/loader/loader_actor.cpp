@@ -28,7 +28,7 @@ void loader_state::on_want_batch(const want_batch& wanted) {
     found = std::prev(recent_.end());
   }
   self_->send(caf::actor_cast<caf::actor>(self_->current_sender()),
-              batch_ready{wanted.call, wanted.step, found->samples});
+              batch_ready{wanted.call, wanted.source, wanted.step, found->samples});
 }
 
 }  // namespace troupe

@@ -34,9 +34,10 @@ struct call_entered {
 struct node_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
+  step_metrics metrics;  ///< of the step that is restored, if the last stage is here; else zero
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, rank);
+    archive(generation, rank, metrics);
   }
 };
 

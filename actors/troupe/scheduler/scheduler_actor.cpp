@@ -14,6 +14,9 @@ namespace {
 
 /// Snapshots on their way to disk at once; while so many are, no further steps are granted.
 constexpr std::size_t most_pending_on_disk = 2;
+/// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
+/// a whole state, here and on its way to the peer.
+constexpr std::uint64_t most_uncommitted_windows = 2;
 
 }  // namespace
 
@@ -78,8 +81,7 @@ void scheduler_state::begin_call() {
       what += " rank " + std::to_string(rank) + ": " + to_string(entered.request) + ";";
     return fail(what);
   }
-  result_ = {};
-  result_.index = request().index;
+  result_ = empty_result();
   if (restored_ || request().kind == call_kind::barrier) return continue_call();
   std::vector<node_inventory> inventories;
   for (const auto& [rank, inventory] : inventories_) inventories.push_back(inventory);
@@ -101,14 +103,35 @@ void scheduler_state::continue_call() {
         options_.members->report(options_.generation, reached);
     return finish_call(result_);
   }
-  if (position_ < wanted.target_step) return start(call_kind::train, position_, wanted.target_step);
-  if (wanted.kind == call_kind::evaluate) return start(call_kind::evaluate, 0, wanted.num_batches);
-  if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 1);
+  if (position_ < wanted.target_step) return train_on();
+  if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
+    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
+  if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 0, 1);
+  if (wanted.kind == call_kind::train) result_.metrics = metrics_;
   finish_call(result_);
 }
 
+/// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as
+/// this one asks.
+void scheduler_state::train_on() {
+  for (const auto& before : completed_)
+    if (before.kind == call_kind::train && position_ < before.steps_done)
+      return start(call_kind::train, before.source, position_, before.steps_done);
+  start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
+        request().target_step);
+}
+
+call_result scheduler_state::empty_result() const {
+  call_result result;
+  result.index = request().index;
+  result.kind = request().kind;
+  result.source = request().source;
+  return result;
+}
+
 void scheduler_state::finish_call(call_result result) {
-  result.steps_done = position_;
+  // A barrier before anything is restored knows from the call before.
+  result.steps_done = restored_ || completed_.empty() ? position_ : completed_.back().steps_done;
   completed_.push_back(result);
   phase_ = phase::gathering;
   entered_.clear();
@@ -192,7 +215,9 @@ void scheduler_state::restore(const restore_plan& plan) {
 
 void scheduler_state::on_restored(const node_restored& restored) {
   if (restored.generation != options_.generation || phase_ != phase::restoring) return;
-  node_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
+  if (node_restored_.at(static_cast<std::size_t>(restored.rank))) return;
+  node_restored_[static_cast<std::size_t>(restored.rank)] = true;
+  metrics_ += restored.metrics;
   if (!std::ranges::all_of(node_restored_, std::identity())) return;
   restored_ = true;
   options_.members->report(options_.generation, recovery_phase::restored);
@@ -204,11 +229,10 @@ void scheduler_state::on_restored(const node_restored& restored) {
 
 // ---- running
 
-void scheduler_state::start(call_kind kind, std::uint64_t first, std::uint64_t end) {
+void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end) {
   activity_ = request();
   activity_.kind = kind;
-  // Steps that a later call must make up for take the samples that training takes.
-  if (kind == call_kind::train) activity_.source = 0;
+  activity_.source = source;
   end_ = end;
   granted_end_ = first;
   last_copy_due_ = first;
@@ -225,7 +249,10 @@ void scheduler_state::extend_grant() {
   if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < options_.window / 2))
     return;
   if (disk_.num_pending() >= most_pending_on_disk) return;
-  grant given{options_.generation, activity_, ledger_.complete(), until, {}, committed_step()};
+  auto committed = committed_step();
+  uncommitted_.erase(uncommitted_.begin(), uncommitted_.upper_bound(committed));
+  if (uncommitted_.size() >= most_uncommitted_windows * options_.window) return;
+  grant given{options_.generation, activity_, ledger_.complete(), until, {}, committed};
   if (activity_.kind == call_kind::train) given.copies = copies_due(granted_end_ + 1, until);
   granted_end_ = until;
   for (const auto& device : known_.devices) self_->send(device, given);
@@ -248,6 +275,7 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
     due.memory = due.disk || step == end_ || step - last_copy_due_ >= cadence.memory_every_steps;
     if (due.memory) {
       copies.push_back({step, due.disk});
+      uncommitted_.insert(step);
       last_copy_due_ = step;
     }
     if (due.disk) disk_.announced(step, now);
@@ -275,7 +303,7 @@ void scheduler_state::on_finished(const finished_step& step) {
   copies_.observe(std::chrono::duration<double>(now - last_finished_).count(), step.copy_s);
   last_finished_ = now;
   position_ = step.step + 1;
-  result_.metrics = step.metrics;
+  metrics_ = step.metrics;
   options_.client->put(step_progress{position_, end_, step.metrics});
   options_.members->report(job_progress{options_.generation, position_, end_, step.metrics.mean_loss()});
   if (interrupted_step_ != 0 && position_ >= interrupted_step_) {
@@ -290,6 +318,8 @@ void scheduler_state::finish_training_if_safe() {
   if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
   if (committed_step() < end_ || disk_.is_pending(end_)) return;
   result_.timing = ledger_.timing();
+  // What was made up for is no part of this call's result.
+  if (request().kind != call_kind::train || position_ < request().target_step) result_ = empty_result();
   continue_call();
 }
 
@@ -323,6 +353,7 @@ void scheduler_state::on_held(const part_held& held) {
   auto committed = committed_step();
   for (auto& [rank, other] : inventories_)
     std::erase_if(other.parts, [&](const held_part& part) { return part.step < committed; });
+  extend_grant();
   finish_training_if_safe();
 }
 

@@ -80,12 +80,14 @@ class scheduler_state {
   bool requests_agree() const;
   void begin_call();
   void continue_call();
+  call_result empty_result() const;
   void finish_call(call_result result);
   // restoring
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();
   // running
-  void start(call_kind kind, std::uint64_t first, std::uint64_t end);
+  void train_on();
+  void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
   void extend_grant();
   std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
   void on_finished(const finished_step& step);
@@ -113,6 +115,7 @@ class scheduler_state {
   std::uint64_t interrupted_step_ =
       0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
   std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
+  step_metrics metrics_;        ///< of the step before `position_`
 
   // the running activity
   call_request activity_;
@@ -126,6 +129,7 @@ class scheduler_state {
   copy_interval copies_;
   std::chrono::steady_clock::time_point last_finished_;
   std::uint64_t last_copy_due_ = 0;
+  std::set<std::uint64_t> uncommitted_;  ///< steps whose copies are due or under way
   disk_snapshots disk_;
 };
 

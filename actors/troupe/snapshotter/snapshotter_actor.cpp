@@ -7,6 +7,11 @@
 #include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
+namespace {
+
+constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folder for them";
+
+}  // namespace
 
 snapshotter_state::snapshotter_state(caf::event_based_actor* self, snapshotter_options options)
     : self_(self), options_(std::move(options)) {
@@ -68,6 +73,7 @@ void snapshotter_state::on_write(const write_part& order) {
 }
 
 caf::result<snapshot_committed> snapshotter_state::on_commit(const commit_snapshot& order) {
+  if (!store_) return failure(no_folder);
   try {
     store_->commit(order.manifest);
     return snapshot_committed{order.manifest.step};
@@ -81,7 +87,10 @@ caf::result<snapshot_committed> snapshotter_state::on_commit(const commit_snapsh
 caf::result<found_on_disk> snapshotter_state::on_find() {
   if (!store_) return found_on_disk{};
   try {
-    return find_newest();
+    auto newest =
+        store_->newest_valid([&](const std::string& problem) { options_.log->warn("{}", problem); });
+    if (newest && newest->job_id != options_.job_id && !options_.resume) newest.reset();
+    return found_on_disk{newest};
   } catch (const snapshot_error& problem) {
     // Only who asked for it must have it; others may never have written any.
     if (options_.resume) return failure(problem.what());
@@ -90,17 +99,16 @@ caf::result<found_on_disk> snapshotter_state::on_find() {
   }
 }
 
-found_on_disk snapshotter_state::find_newest() const {
-  auto newest = store_->newest_valid([&](const std::string& problem) { options_.log->warn("{}", problem); });
-  if (newest && newest->job_id != options_.job_id && !options_.resume) newest.reset();
-  return {newest};
-}
-
 caf::result<stage_copy> snapshotter_state::on_read(const read_from_disk& wanted) {
-  for (const auto& info : store_->list()) {
-    if (!info.manifest || info.step != wanted.step) continue;
-    packed_state_pool fresh;
-    return stage_copy{pack_state(store_->read_part(*info.manifest, wanted.stage).tensors, fresh)};
+  if (!store_) return failure(no_folder);
+  try {
+    for (const auto& info : store_->list()) {
+      if (!info.manifest || info.step != wanted.step) continue;
+      packed_state_pool fresh;
+      return stage_copy{pack_state(store_->read_part(*info.manifest, wanted.stage).tensors, fresh)};
+    }
+  } catch (const snapshot_error& problem) {
+    return failure(problem.what());
   }
   return failure("no snapshot of step " + std::to_string(wanted.step) + " in " +
                  options_.store->folder.string());

@@ -33,9 +33,10 @@ struct snapshotter_options {
 ///   message             -> reply                          errors
 ///   snapshot_generation ->
 ///   replica_arrived     -> part_held to the scheduler
-///   write_part          -> part_written to the scheduler  a full or unwritable folder: in part_written, and
-///   warned commit_snapshot     -> snapshot_committed             the manifest cannot be written find_on_disk
-///   -> found_on_disk read_from_disk      -> stage_copy                     missing or damaged part
+///   write_part          -> part_written to the scheduler  cannot be written: in part_written, and warned
+///   commit_snapshot     -> snapshot_committed             the manifest cannot be written
+///   find_on_disk        -> found_on_disk                  the folder cannot be read
+///   read_from_disk      -> stage_copy                     missing or damaged part
 ///   get_replica         -> stage_copy                     no such replica
 ///   list_parts          -> held_parts
 ///   drop_before         ->
@@ -53,7 +54,6 @@ class snapshotter_state {
   void on_write(const write_part& order);
   caf::result<snapshot_committed> on_commit(const commit_snapshot& order);
   caf::result<found_on_disk> on_find();
-  found_on_disk find_newest() const;
   caf::result<stage_copy> on_read(const read_from_disk& wanted);
   caf::result<stage_copy> on_get(const get_replica& wanted) const;
   held_parts on_list() const;

@@ -37,11 +37,13 @@ struct restore_stage {
   std::uint64_t step = 0;
   bool from_scratch = false;
   tensor packed;
-  caf::actor scheduler;  ///< of this generation
+  caf::actor scheduler;    ///< of this generation
+  caf::actor snapshotter;  ///< of this generation: it may have been started again
 };
 struct stage_ready {
   int stage = 0;
   std::shared_ptr<stage_program> program;
+  step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
 /// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Answered with `stage_copy`.

@@ -1,6 +1,7 @@
 #include "troupe/stage/stage_actor.hpp"
 
 #include "troupe/actor/failure.hpp"
+#include "troupe/job/metrics_note.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/snapshotter/messages.hpp"
@@ -21,21 +22,31 @@ caf::behavior stage_state::make_behavior() {
 caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   generation_ = order.generation;
   scheduler_ = order.scheduler;
+  snapshotter_ = order.snapshotter;
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
   if (!program_ || order.from_scratch) program_ = options_.make_program(options_.stage);
   if (order.from_scratch) {
     copies_.clear();
-    return stage_ready{options_.stage, program_};
+    return stage_ready{options_.stage, program_, {}};
   }
-  if (order.packed.defined()) copies_[order.step] = {generation_, order.packed};
   auto found = copies_.find(order.step);
-  if (found == copies_.end())
+  if (!order.packed.defined() && found == copies_.end())
     return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
                    std::to_string(order.step));
+  auto packed = order.packed.defined() ? order.packed : found->second.packed;
+  stage_ready ready{options_.stage, program_, {}};
   program_->discard();
-  program_->load_state(unpack_state(found->second.packed));
-  replicate(order.step, found->second.packed);
-  return stage_ready{options_.stage, program_};
+  try {
+    auto state = unpack_state(packed);
+    ready.metrics = take_metrics_note(state).value_or(step_metrics());
+    program_->load_state(state);
+  } catch (const std::exception& problem) {
+    return failure("stage " + std::to_string(options_.stage) + " cannot load the state of step " +
+                   std::to_string(order.step) + ": " + problem.what());
+  }
+  copies_[order.step] = {generation_, packed};
+  replicate(order.step, packed);
+  return ready;
 }
 
 void stage_state::on_copied(const state_copied& copied) {
@@ -43,8 +54,8 @@ void stage_state::on_copied(const state_copied& copied) {
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
   if (copied.to_disk)
-    self_->send(options_.snapshotter, write_part{generation_, copied.step,
-                                                 static_cast<std::uint32_t>(options_.stage), copied.packed});
+    self_->send(snapshotter_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
+                                         copied.packed});
 }
 
 /// Tells the scheduler that the owner holds this copy, and gives it to the peer.
@@ -59,7 +70,7 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
 
 void stage_state::on_drop(const drop_before& order) {
   copies_.erase(copies_.begin(), copies_.lower_bound(order.step));
-  self_->send(options_.snapshotter, order);
+  self_->send(snapshotter_, order);
 }
 
 held_parts stage_state::on_list() const {

@@ -18,7 +18,6 @@ struct stage_options {
   program_factory make_program;
   std::optional<int> replica_rank;  ///< who keeps a copy of this stage's copies; none in a job of one process
   transport* out = nullptr;
-  caf::actor snapshotter;
 };
 
 /// The control face of one stage: owns its program and the copies of its state in memory.
@@ -63,6 +62,7 @@ class stage_state {
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
+  caf::actor snapshotter_;
 };
 
 }  // namespace troupe

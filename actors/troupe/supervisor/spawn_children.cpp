@@ -1,5 +1,6 @@
 // The part of supervisor_state that knows how each kind of child is made.
 #include <caf/actor_system.hpp>
+#include <utility>
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/device/device_actor.hpp"
@@ -12,10 +13,21 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe {
+namespace {
+
+template <class State, class... Args>
+caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&... args) {
+  if (threads == child_threads::shared) return self->spawn<actor_of<State>>(std::forward<Args>(args)...);
+  return self->spawn<actor_of<State>, caf::detached>(std::forward<Args>(args)...);
+}
+
+}  // namespace
+
 void supervisor_state::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
-  devices_[device] = self_->spawn<actor_of<device_state>, caf::detached>(
+  devices_[device] = spawn_on<device_state>(
+      options_.threads, self_,
       device_options{device, options_.rank, options_.out, options_.faults, ring, options_.fenced});
   adopt(devices_[device], {child::kind::device, device});
 }
@@ -23,12 +35,12 @@ void supervisor_state::spawn_device(int device) {
 void supervisor_state::spawn_stage(int stage) {
   stages_[stage] = self_->spawn<actor_of<stage_state>>(
       stage_options{stage, options_.rank, job_->make_program,
-                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, snapshotter_});
+                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 
 void supervisor_state::spawn_loader() {
-  loader_ = self_->spawn<actor_of<loader_state>, caf::detached>(sources_);
+  loader_ = spawn_on<loader_state>(options_.threads, self_, sources_);
   adopt(loader_, {child::kind::loader, 0});
 }
 
@@ -51,7 +63,7 @@ void supervisor_state::spawn_snapshotter() {
     };
     made.store = store;
   }
-  snapshotter_ = self_->spawn<actor_of<snapshotter_state>, caf::detached>(made);
+  snapshotter_ = spawn_on<snapshotter_state>(options_.threads, self_, made);
   adopt(snapshotter_, {child::kind::snapshotter, 0});
 }
 
@@ -61,6 +73,7 @@ void supervisor_state::connect_nodes() {
   links_.clear();
   auto link_to = [this](int rank) {
     links_[rank] = self_->spawn<actor_of<link_state>>(link_options{rank, generation_, options_.out});
+    adopt(links_[rank], {child::kind::link, rank});
   };
   options_.gate->bind({actor_role::supervisor, 0}, caf::actor_cast<caf::actor>(self_->address()));
   if (options_.rank != scheduler_rank) {

@@ -2,9 +2,11 @@
 
 #include <caf/actor_ostream.hpp>
 #include <caf/exit_reason.hpp>
+#include <caf/sec.hpp>
 #include <caf/send.hpp>
 
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/actor/failure.hpp"
 #include "troupe/link/link_actor.hpp"
 #include "troupe/link/wire_table.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -15,13 +17,17 @@ namespace troupe {
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self), options_(std::move(options)) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
+  self_->set_exception_handler([this](std::exception_ptr& thrown) {
+    auto problem = failure_from(thrown);
+    give_up("the supervisor of rank " + std::to_string(options_.rank) + " failed: " + describe(problem));
+    return problem;
+  });
 }
 
 supervisor_state::~supervisor_state() {
   for (const auto& [address, one] : children_)
     if (auto child = caf::actor_cast<caf::actor>(address))
       caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
-  for (const auto& [rank, link] : links_) caf::anon_send_exit(link, caf::exit_reason::user_shutdown);
 }
 
 caf::behavior supervisor_state::make_behavior() {
@@ -41,7 +47,7 @@ caf::behavior supervisor_state::make_behavior() {
             options_.members->request_generation(wanted.current, wanted.cause);
           },
           [this](const recovery_done& done) {
-            interrupted_step_ = 0;
+            if (done.report.generation == generation_) interrupted_step_ = 0;
             options_.client->put(done.report);
           },
           [this](const job_ended& ended) { options_.client->put(job_failure{ended.cause}); }};
@@ -87,8 +93,7 @@ void supervisor_state::on_fence(const fence_raised& fence) {
         .then([one_stopped](const stopped& answer) { one_stopped(answer.interrupted_step); },
               [this, one_stopped, number = number](const caf::error& problem) {
                 if (problem == caf::sec::request_timeout)
-                  options_.members->suspect(options_.rank,
-                                            "device " + std::to_string(number) + " does not stop computing");
+                  give_up("device " + std::to_string(number) + " does not stop computing");
                 else
                   one_stopped(0);  // it has failed, and is started again with the next view
               });
@@ -127,10 +132,12 @@ void supervisor_state::on_restore(const restore_order& order) {
   if (generation_ > 1) options_.faults->at(fault_point::recovery);
   restoring_ = order;
   ready_.clear();
+  restored_metrics_ = {};
   if (order.completed.size() > completed_.size()) completed_ = order.completed;
   self_->send(snapshotter_, snapshot_generation{generation_, order.plan.step, scheduler_});
   if (order.plan.from_scratch) {
-    for (const auto& [number, actor] : stages_) hand_to_stage(number, {generation_, 0, true, {}, scheduler_});
+    for (const auto& [number, actor] : stages_)
+      hand_to_stage(number, {generation_, 0, true, {}, scheduler_, snapshotter_});
     return;
   }
   for (const auto& source : order.plan.sources) {
@@ -143,7 +150,7 @@ void supervisor_state::on_restore(const restore_order& order) {
 
 void supervisor_state::restore_one(const restore_source& source) {
   auto stage = static_cast<int>(source.stage);
-  restore_stage order{generation_, restoring_->plan.step, false, {}, scheduler_};
+  restore_stage order{generation_, restoring_->plan.step, false, {}, scheduler_, snapshotter_};
   if (source.place == part_place::own_memory) return hand_to_stage(stage, order);
   if (source.place == part_place::peer_memory) {
     auto arrived = states_arrived_.find(stage);
@@ -157,7 +164,9 @@ void supervisor_state::restore_one(const restore_source& source) {
             order.packed = copy.packed;
             hand_to_stage(stage, order);
           },
-          [this](const caf::error& problem) { fail("a snapshot cannot be read: " + describe(problem)); });
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
+          });
 }
 
 void supervisor_state::send_copy(const restore_source& source) {
@@ -170,7 +179,9 @@ void supervisor_state::send_copy(const restore_source& source) {
             options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part},
                                       copy.packed);
           },
-          [this](const caf::error& problem) { fail("a peer's state is gone: " + describe(problem)); });
+          [this, generation](const caf::error& problem) {
+            fail_unless_restarted(generation, "a peer's state is gone: ", problem);
+          });
 }
 
 void supervisor_state::on_state(const state_arrived& arrived) {
@@ -180,7 +191,8 @@ void supervisor_state::on_state(const state_arrived& arrived) {
   auto stage = static_cast<int>(arrived.stage);
   states_arrived_[stage] = arrived.packed;
   if (restoring_ && arrived.generation == generation_)
-    hand_to_stage(stage, {generation_, restoring_->plan.step, false, arrived.packed, scheduler_});
+    hand_to_stage(stage,
+                  {generation_, restoring_->plan.step, false, arrived.packed, scheduler_, snapshotter_});
 }
 
 void supervisor_state::hand_to_stage(int stage, restore_stage order) {
@@ -191,11 +203,12 @@ void supervisor_state::hand_to_stage(int stage, restore_stage order) {
             if (generation == generation_) on_stage_ready(ready);
           },
           [this, generation = generation_](const caf::error& problem) {
-            if (generation == generation_) fail("a stage cannot be restored: " + describe(problem));
+            fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
           });
 }
 
 void supervisor_state::on_stage_ready(const stage_ready& ready) {
+  restored_metrics_ += ready.metrics;
   ready_[ready.stage] = {ready.stage, ready.program, stages_.at(ready.stage)};
   if (ready_.size() == stages_.size()) begin_devices();
 }
@@ -211,7 +224,8 @@ void supervisor_state::begin_devices() {
     }
     self_->send(device, order);
   }
-  self_->send(scheduler_, node_restored{generation_, options_.rank});
+  states_arrived_.clear();
+  self_->send(scheduler_, node_restored{generation_, options_.rank, restored_metrics_});
 }
 
 std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
@@ -283,6 +297,8 @@ std::string supervisor_state::to_string(const child& one) {
       return "the snapshotter";
     case child::kind::scheduler:
       return "the scheduler";
+    case child::kind::link:
+      return "the link to rank " + std::to_string(one.number);
   }
   return "an actor";
 }
@@ -345,5 +361,20 @@ void supervisor_state::respawn_failed() {
 }
 
 void supervisor_state::fail(const std::string& cause) { options_.members->fail_job(cause); }
+
+/// A child that has failed is started again with the next generation; one that answers that it cannot, never
+/// will.
+void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std::string& what,
+                                             const caf::error& problem) {
+  if (generation == generation_ && problem != caf::sec::request_receiver_down) fail(what + describe(problem));
+}
+
+/// This process cannot go on: it is lost for the job, and the job with it if there is no other.
+void supervisor_state::give_up(const std::string& cause) {
+  options_.log->error("{}", cause);
+  if (options_.world_size > 1) return options_.members->suspect(options_.rank, cause);
+  options_.client->put(job_failure{cause});
+  fail(cause);
+}
 
 }  // namespace troupe

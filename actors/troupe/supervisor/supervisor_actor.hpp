@@ -21,6 +21,10 @@
 
 namespace troupe {
 
+/// Where children that compute or wait for the disk run: each on a thread of its own, or among the scheduled
+/// actors, which is for jobs in virtual time on one thread.
+enum class child_threads : std::uint8_t { own, shared };
+
 /// What the process shares with its supervisor; all outlive it.
 struct supervisor_options {
   int rank = 0;
@@ -41,6 +45,7 @@ struct supervisor_options {
   /// A device that does not stop within this time after a fence makes its whole process a suspect.
   std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
+  child_threads threads = child_threads::own;
 };
 
 /// Runs one node: starts its actors, leads it through generations, restarts what fails.
@@ -109,9 +114,11 @@ class supervisor_state {
   void on_down(const caf::down_msg& down);
   void respawn_failed();
   void fail(const std::string& cause);
+  void give_up(const std::string& cause);
+  void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);
 
   struct child {
-    enum class kind { device, stage, loader, snapshotter, scheduler };
+    enum class kind { device, stage, loader, snapshotter, scheduler, link };
     kind what = kind::device;
     int number = 0;
   };
@@ -147,6 +154,7 @@ class supervisor_state {
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;
   std::map<int, attached_stage> ready_;
+  step_metrics restored_metrics_;         ///< of the restored step, if the last stage is here
   std::map<int, tensor> states_arrived_;  ///< from peers, of the newest generation
   std::uint64_t states_generation_ = 0;
   std::uint64_t interrupted_step_ = 0;

@@ -18,7 +18,7 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
   ucp_config_t* read = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
   ucx_config config(read);
-  const std::array<std::pair<const char*, std::string>, 5> settings = {{
+  const std::array<std::pair<const char*, std::string>, 6> settings = {{
       {"TLS", transports},
       {"NET_DEVICES", interface},
       // The receiver fetches from the sender's memory and nobody writes into another process: a process that
@@ -28,6 +28,9 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"RNDV_THRESH", "8k"},
       // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
       {"CONN_NB", "y"},
+      // Nothing we use needs registered memory, and without the cache UCX does not patch mmap, munmap and their
+      // like in the whole process to keep it valid.
+      {"RCACHE_ENABLE", "n"},
   }};
   for (const auto& [name, value] : settings)
     check_ucx(ucp_config_modify(config.get(), name, value.c_str()),

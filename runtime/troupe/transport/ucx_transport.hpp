@@ -24,7 +24,7 @@ struct ucx_transport_options {
   bool verify_frames = false;
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
   /// Longer: lower latency, and a core that others cannot use.
-  std::chrono::microseconds spin = std::chrono::microseconds(20);
+  std::chrono::microseconds spin = std::chrono::microseconds(100);
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and

@@ -1,0 +1,55 @@
+#pragma once
+#include <tuple>
+
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe::testing {
+
+enum class fields { empty, full, large };
+
+inline call_result example_result(fields size) {
+  if (size == fields::empty) return {};
+  call_result result;
+  result.index = 7;
+  result.steps_done = ~0ull;
+  result.metrics = {1.5, -3, 9};
+  result.weights_sha256 = std::string(size == fields::large ? 100'000 : 64, 'a');
+  result.timing = {0.1, 0.2, 0.3, 4};
+  result.last_step.assign(size == fields::large ? 5'000 : 2,
+                          {1, 2, 3, action_kind::weight_gradient, -5, 1ll << 60});
+  return result;
+}
+
+inline node_inventory example_inventory(fields size) {
+  if (size == fields::empty) return {};
+  return {3, 8, std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, 2, 3, part_place::disk})};
+}
+
+inline restore_plan example_plan(fields size) {
+  if (size == fields::empty) return {};
+  return {12, false,
+          std::vector<restore_source>(size == fields::large ? 4'000 : 2, {5, -1, part_place::peer_memory})};
+}
+
+/// One of every message that crosses nodes.
+inline auto example_messages(fields size) {
+  bool empty = size == fields::empty;
+  auto text = [&](char letter) {
+    return std::string(empty ? 0 : size == fields::large ? 70'000 : 5, letter);
+  };
+  call_request request = empty ? call_request{} : call_request{1, call_kind::evaluate, 2, 3, 4, -5};
+  std::vector<call_result> completed(empty ? 0 : 3, example_result(size));
+  return std::tuple{restore_order{2, example_plan(size), completed},
+                    call_finished{3, example_result(size)},
+                    call_entered{4, example_inventory(size), request, completed, 17},
+                    node_restored{5, -1, {0.5, 3, 2}},
+                    step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step},
+                    part_held{7, 2, {1, 2, 3, part_place::peer_memory}},
+                    part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
+                    result_seen{9, 2, 1},
+                    grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6}};
+}
+
+}  // namespace troupe::testing

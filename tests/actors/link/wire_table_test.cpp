@@ -1,0 +1,117 @@
+#include "troupe/link/wire_table.hpp"
+
+#include <caf/message.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <random>
+#include <set>
+
+#include "example_messages.hpp"
+#include "troupe/stage/messages.hpp"
+#include "troupe/wire/codec.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr actor_name receiver{actor_role::device, 5};
+
+/// Applies `check` to one of every message, as it goes over the wire.
+template <class Check>
+void for_each_example(fields size, Check check) {
+  std::apply([&](const auto&... message) { (check(message), ...); }, example_messages(size));
+}
+
+std::vector<std::byte> encoded(const caf::message& content) {
+  auto body = encode_message(receiver, content);
+  REQUIRE(body);
+  return *body;
+}
+
+int number_of(const caf::message& content) {
+  auto body = encoded(content);
+  return std::to_integer<int>(body[0]) | std::to_integer<int>(body[1]) << 8;
+}
+
+}  // namespace
+
+TEST_CASE("every message that crosses nodes comes out as it went in") {
+  auto size = GENERATE(fields::empty, fields::full, fields::large);
+  for_each_example(size, [&]<class Message>(const Message& message) {
+    addressed_message decoded = decode_message(encoded(caf::make_message(message)));
+    CHECK(decoded.to == receiver);
+    REQUIRE(decoded.content.match_elements<Message>());
+    // Equal encodings are equal messages: the codec's own tests see to that.
+    CHECK(encode(decoded.content.get_as<Message>(0)) == encode(message));
+  });
+}
+
+TEST_CASE("every type has a number of its own") {
+  std::set<int> numbers;
+  std::size_t count = 0;
+  for_each_example(fields::empty, [&](const auto& message) {
+    numbers.insert(number_of(caf::make_message(message)));
+    ++count;
+  });
+  CHECK(numbers.size() == count);
+}
+
+TEST_CASE("the numbers of the first version are still the same") {
+  CHECK(number_of(caf::make_message(restore_order{})) == 0x0100);
+  CHECK(number_of(caf::make_message(call_finished{})) == 0x0101);
+  CHECK(number_of(caf::make_message(call_entered{})) == 0x0200);
+  CHECK(number_of(caf::make_message(node_restored{})) == 0x0201);
+  CHECK(number_of(caf::make_message(step_done{})) == 0x0202);
+  CHECK(number_of(caf::make_message(part_held{})) == 0x0203);
+  CHECK(number_of(caf::make_message(part_written{})) == 0x0204);
+  CHECK(number_of(caf::make_message(result_seen{})) == 0x0205);
+  CHECK(number_of(caf::make_message(grant{})) == 0x0300);
+}
+
+TEST_CASE("messages that do not cross nodes are refused") {
+  CHECK_FALSE(encode_message(receiver, caf::make_message(list_parts{})));
+  CHECK_FALSE(encode_message(receiver, caf::make_message(quiesce{1})));
+  CHECK_FALSE(encode_message(receiver, caf::make_message(job_known{})));
+  CHECK_FALSE(encode_message(receiver, caf::make_message(42)));
+  CHECK_FALSE(encode_message(receiver, caf::message()));
+  CHECK_FALSE(encode_message(receiver, caf::make_message(grant{}, grant{})));
+}
+
+TEST_CASE("bodies that nobody encoded are refused") {
+  CHECK_THROWS_AS(decode_message({}), decode_error);
+  CHECK_THROWS_AS(decode_message(std::vector<std::byte>(3)), decode_error);
+  auto body = encoded(caf::make_message(result_seen{1, 2, 3}));
+  body[0] = std::byte{0xff};
+  CHECK_THROWS_AS(decode_message(body), decode_error);
+}
+
+TEST_CASE("a body that is cut anywhere, or goes on, is refused") {
+  for_each_example(fields::full, [&](const auto& message) {
+    auto body = encoded(caf::make_message(message));
+    for (std::size_t length = 0; length < body.size(); ++length)
+      CHECK_THROWS_AS(decode_message(std::span(body).first(length)), decode_error);
+    body.push_back(std::byte{0});
+    CHECK_THROWS_AS(decode_message(body), decode_error);
+  });
+}
+
+TEST_CASE("whatever bytes come, they are a message or a decode_error") {
+  std::mt19937 random(GENERATE(1u, 2u, 3u));
+  int refused = 0;
+  for_each_example(fields::full, [&](const auto& message) {
+    for (int i = 0; i < 2000; ++i) {
+      auto body = encoded(caf::make_message(message));
+      for (auto changes = 1 + random() % 4; changes > 0; --changes) {
+        auto at = static_cast<std::size_t>(random() % body.size());
+        body[at] = random() % 2 ? std::byte{0xff} : std::byte(static_cast<unsigned char>(random()));
+      }
+      try {
+        decode_message(body);
+      } catch (const decode_error&) {
+        ++refused;
+      }
+    }
+  });
+  CHECK(refused > 0);
+}

@@ -1,0 +1,94 @@
+#include "troupe/loader/loader_actor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/bits.hpp"
+#include "support/fake_program.hpp"
+#include "support/virtual_actors.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/device/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Counts what it makes, and can fail.
+class counting_source : public fake_source {
+ public:
+  using fake_source::fake_source;
+  batch at(std::uint64_t step) override {
+    if (step == 13) throw std::runtime_error("file of step 13 is damaged");
+    ++num_made;
+    return fake_source::at(step);
+  }
+  int num_made = 0;
+};
+
+struct one_loader {
+  virtual_actors actors;
+  std::shared_ptr<counting_source> source = std::make_shared<counting_source>(1);
+  caf::actor loader =
+      actors.spawn<actor_of<loader_state>>(std::vector<std::shared_ptr<batch_source>>{source});
+  probe device{actors};
+  probe other{actors};
+  void want(const probe& from, const want_batch& wanted) {
+    caf::send_as(from.handle(), loader, wanted);
+    actors.run();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the sender gets the samples of the step it asked for") {
+  one_loader here;
+  here.want(here.device, {4, 0, 7});
+  auto ready = here.device.last<batch_ready>();
+  CHECK(ready.call == 4);
+  CHECK(ready.step == 7);
+  CHECK(same_bits(ready.samples.inputs, fake_source(1).at(7).inputs));
+  CHECK(same_bits(ready.samples.targets, fake_source(1).at(7).targets));
+  CHECK(here.other.size() == 0);
+}
+
+TEST_CASE("several devices share one making of a batch") {
+  one_loader here;
+  here.want(here.device, {4, 0, 7});
+  here.want(here.other, {5, 0, 7});
+  CHECK(here.source->num_made == 1);
+  CHECK(here.other.last<batch_ready>().call == 5);
+}
+
+TEST_CASE("only the newest batches are kept") {
+  one_loader here;
+  for (std::uint64_t step = 20; step < 25; ++step) here.want(here.device, {0, 0, step});
+  CHECK(here.source->num_made == 5);
+  here.want(here.device, {0, 0, 24});
+  CHECK(here.source->num_made == 5);
+  here.want(here.device, {0, 0, 20});
+  CHECK(here.source->num_made == 6);
+  CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(1).at(20).inputs));
+}
+
+TEST_CASE("sources count from 0 in the order they come, and their batches do not mix") {
+  one_loader here;
+  here.actors.send(here.loader, add_source{std::make_shared<fake_source>(2)});
+  here.want(here.device, {0, 0, 7});
+  here.want(here.device, {0, 1, 7});
+  CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(2).at(7).inputs));
+}
+
+TEST_CASE("a source that throws ends the loader with its words") {
+  one_loader here;
+  obituary of(here.actors, here.loader);
+  here.want(here.device, {0, 0, 13});
+  CHECK(of.reason() == "file of step 13 is damaged");
+  CHECK(here.device.size() == 0);
+}
+
+TEST_CASE("a source that nobody added ends the loader") {
+  one_loader here;
+  obituary of(here.actors, here.loader);
+  here.want(here.device, {0, 1, 1});
+  CHECK(of.reason());
+}

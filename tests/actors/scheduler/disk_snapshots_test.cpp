@@ -1,0 +1,69 @@
+#include "troupe/scheduler/disk_snapshots.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr disk_snapshots::clock::time_point began{};
+
+part_written written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {}) {
+  return {1,      step,   stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage),
+          "here", problem};
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot is whole when its last part comes, in whatever order") {
+  disk_snapshots disk(began);
+  disk.announced(10, began);
+  CHECK(disk.is_pending(10));
+  CHECK_FALSE(disk.add(written(10, 2), 3));
+  CHECK_FALSE(disk.add(written(10, 0), 3));
+  auto parts = disk.add(written(10, 1), 3);
+  REQUIRE(parts);
+  REQUIRE(parts->size() == 3);
+  for (std::uint32_t stage = 0; stage < 3; ++stage)
+    CHECK((*parts)[stage] ==
+          manifest_part{stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here"});
+  CHECK(disk.is_pending(10));  // until the manifest is written
+  disk.ended(10);
+  CHECK_FALSE(disk.is_pending(10));
+  CHECK(disk.num_pending() == 0);
+}
+
+TEST_CASE("snapshots under way do not mix") {
+  disk_snapshots disk(began);
+  disk.announced(10, began);
+  disk.announced(11, began);
+  CHECK(disk.num_pending() == 2);
+  CHECK_FALSE(disk.add(written(10, 0), 2));
+  CHECK_FALSE(disk.add(written(11, 1), 2));
+  CHECK(disk.add(written(10, 1), 2));
+  CHECK(disk.add(written(11, 0), 2));
+}
+
+TEST_CASE("a part that could not be written ends its snapshot, late parts of it are ignored") {
+  disk_snapshots disk(began);
+  disk.announced(10, began);
+  CHECK_FALSE(disk.add(written(10, 0), 2));
+  CHECK_FALSE(disk.add(written(10, 1, "disk full"), 2));
+  CHECK_FALSE(disk.is_pending(10));
+  CHECK_FALSE(disk.add(written(10, 1), 2));
+  CHECK_FALSE(disk.add(written(10, 0), 2));
+}
+
+TEST_CASE("parts that nobody announced are ignored") {
+  disk_snapshots disk(began);
+  CHECK_FALSE(disk.add(written(10, 0), 1));
+  CHECK(disk.num_pending() == 0);
+}
+
+TEST_CASE("the time runs from the newest announcement, or from the job's beginning") {
+  disk_snapshots disk(began);
+  CHECK(disk.since_last(began + 5s) == 5s);
+  disk.announced(10, began + 7s);
+  CHECK(disk.since_last(began + 8s) == 1s);
+}

@@ -1,0 +1,281 @@
+#include "troupe/snapshotter/snapshotter_actor.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/bits.hpp"
+#include "support/temp_folder.hpp"
+#include "support/virtual_actors.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::vector<named_tensor> state_of(float value) { return {{"weight", tensor::full({3}, value)}}; }
+
+tensor packed(float value) {
+  packed_state_pool pool;
+  return pack_state(state_of(value), pool);
+}
+
+struct one_snapshotter {
+  virtual_actors actors;
+  temp_folder folder;
+  std::ostringstream log;
+  probe scheduler{actors};
+  caf::actor snapshotter;
+
+  explicit one_snapshotter(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1",
+                           bool resume = false) {
+    start(folder.path() / below, job, resume);
+    begin(1);
+  }
+  void start(const std::filesystem::path& where, const std::string& job, bool resume) {
+    snapshotter_options options;
+    options.rank = 1;
+    options.job_id = job;
+    options.numeric_class = "class";
+    options.host = "here";
+    options.num_stages = 2;
+    options.resume = resume;
+    if (!where.empty()) {
+      options.store.emplace();
+      options.store->folder = where;
+    }
+    options.log =
+        std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    snapshotter = actors.spawn<actor_of<snapshotter_state>>(options);
+  }
+  void begin(std::uint64_t generation, std::uint64_t step = 0) {
+    actors.send(snapshotter, snapshot_generation{generation, step, scheduler.handle()});
+  }
+  part_written write(std::uint64_t step, std::uint32_t stage, std::uint64_t generation = 1) {
+    actors.send(snapshotter, write_part{generation, step, stage,
+                                        packed(static_cast<float>(step) + static_cast<float>(stage))});
+    return scheduler.last<part_written>();
+  }
+  snapshot_manifest manifest_of(const std::vector<part_written>& parts, const std::string& job = "job-1") {
+    snapshot_manifest manifest;
+    manifest.job_id = job;
+    manifest.step = parts[0].step;
+    manifest.generation = 1;
+    manifest.num_stages = 2;
+    manifest.numeric_class = "class";
+    for (const auto& part : parts)
+      manifest.parts.push_back({part.stage, part.file, part.size_bytes, part.checksum, part.host});
+    return manifest;
+  }
+  /// Writes a whole snapshot.
+  void snapshot(std::uint64_t step, const std::string& job = "job-1") {
+    auto first = write(step, 0);
+    auto manifest = manifest_of({first, write(step, 1)}, job);
+    REQUIRE(ask<snapshot_committed>(actors, snapshotter, commit_snapshot{manifest}).value);
+  }
+  std::optional<snapshot_manifest> find() {
+    auto found = ask<found_on_disk>(actors, snapshotter, find_on_disk{});
+    REQUIRE(found.value);
+    return found.value->manifest;
+  }
+  answer<stage_copy> read(std::uint64_t step, std::uint32_t stage) {
+    return ask<stage_copy>(actors, snapshotter, read_from_disk{step, stage});
+  }
+  void replica(std::uint64_t generation, std::uint64_t step, std::uint32_t stage) {
+    actors.send(snapshotter, replica_arrived{generation, step, stage, packed(static_cast<float>(step))});
+  }
+  std::vector<held_part> held() { return ask<held_parts>(actors, snapshotter, list_parts{}).value->parts; }
+  std::filesystem::path file_of(std::uint64_t step) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      if (entry.path().extension() == ".part" &&
+          entry.path().parent_path().filename().string().ends_with(std::to_string(step)))
+        return entry.path();
+    throw std::runtime_error("no part of step " + std::to_string(step));
+  }
+};
+
+}  // namespace
+
+// ---- disk
+
+TEST_CASE("a part is written and told to the scheduler with what the manifest needs") {
+  one_snapshotter here;
+  auto written = here.write(10, 1);
+  CHECK(written.generation == 1);
+  CHECK(written.step == 10);
+  CHECK(written.stage == 1);
+  CHECK(written.problem.empty());
+  CHECK(written.host == "here");
+  CHECK(written.size_bytes == std::filesystem::file_size(here.file_of(10)));
+  CHECK_FALSE(written.checksum.empty());
+  CHECK_FALSE(here.find());  // no manifest, no snapshot
+}
+
+TEST_CASE("a committed snapshot is found and its stages are read back, bit for bit") {
+  one_snapshotter here;
+  here.snapshot(10);
+  here.snapshot(20);
+  auto found = here.find();
+  REQUIRE(found);
+  CHECK(found->step == 20);
+  for (std::uint32_t stage = 0; stage < 2; ++stage) {
+    auto copy = here.read(20, stage);
+    REQUIRE(copy.value);
+    CHECK(same_bits(unpack_state(copy.value->packed), state_of(20 + static_cast<float>(stage))));
+  }
+  CHECK(here.read(10, 0).value);
+}
+
+TEST_CASE("parts of another generation are not written") {
+  one_snapshotter here;
+  here.begin(3);
+  for (std::uint64_t generation : {2, 4})
+    here.actors.send(here.snapshotter, write_part{generation, 10, 0, packed(1)});
+  CHECK(here.scheduler.all<part_written>().empty());
+  CHECK_THROWS(here.file_of(10));
+}
+
+TEST_CASE("a folder that cannot be written is a problem in part_written and a warning, and no more") {
+  one_snapshotter here("file/snapshots");
+  std::ofstream(here.folder.path() / "file") << "no folder";
+  auto written = here.write(10, 1);
+  CHECK_FALSE(written.problem.empty());
+  CHECK(written.file.empty());
+  CHECK(written.step == 10);
+  CHECK(here.log.str().find("step=10 stage=1") != std::string::npos);
+  std::filesystem::remove(here.folder.path() / "file");
+  CHECK(here.write(11, 1).problem.empty());
+}
+
+TEST_CASE("a manifest that cannot be written is an error in the answer and a warning") {
+  one_snapshotter here;
+  auto first = here.write(10, 0);
+  auto manifest = here.manifest_of({first, here.write(10, 1)});
+  std::filesystem::remove_all(here.folder.path() / "snapshots");
+  std::ofstream(here.folder.path() / "snapshots") << "no folder";
+  auto committed = ask<snapshot_committed>(here.actors, here.snapshotter, commit_snapshot{manifest});
+  CHECK_FALSE(committed.value);
+  CHECK_FALSE(committed.problem.empty());
+  CHECK(here.log.str().find("step=10") != std::string::npos);
+}
+
+TEST_CASE("a damaged snapshot is named and the one before is found") {
+  one_snapshotter here;
+  here.snapshot(10);
+  here.snapshot(20);
+  std::filesystem::resize_file(here.file_of(20), 40);
+  auto found = here.find();
+  REQUIRE(found);
+  CHECK(found->step == 10);
+  CHECK(here.log.str().find(".part") != std::string::npos);
+}
+
+TEST_CASE(
+    "a part that was damaged since it was found is an error in the answer, and the snapshotter lives on") {
+  one_snapshotter here;
+  obituary of(here.actors, here.snapshotter);
+  here.snapshot(10);
+  std::filesystem::resize_file(here.file_of(10), 40);
+  auto stage = here.file_of(10).filename().string().find('1') != std::string::npos ? 1u : 0u;
+  CHECK(here.read(10, stage).problem.find(".part") != std::string::npos);
+  CHECK_FALSE(of.reason());
+}
+
+TEST_CASE("a snapshot that is not there is an error that says where it was looked for") {
+  one_snapshotter here;
+  auto problem = here.read(30, 0).problem;
+  CHECK(problem.find("step 30") != std::string::npos);
+  CHECK(problem.find(here.folder.path().string()) != std::string::npos);
+}
+
+TEST_CASE("a folder that cannot be read is an error in the answer, and the snapshotter lives on") {
+  one_snapshotter here;
+  obituary of(here.actors, here.snapshotter);
+  std::ofstream(here.folder.path() / "snapshots") << "no folder";
+  auto found = ask<found_on_disk>(here.actors, here.snapshotter, find_on_disk{});
+  CHECK_FALSE(found.problem.empty());
+  CHECK_FALSE(here.read(1, 0).problem.empty());
+  CHECK_FALSE(of.reason());
+}
+
+TEST_CASE("another job's snapshots are used by a job that resumes only") {
+  one_snapshotter here("snapshots", "job-0");
+  here.snapshot(10, "job-0");
+  here.start(here.folder.path() / "snapshots", "job-1", false);
+  CHECK_FALSE(here.find());
+  here.start(here.folder.path() / "snapshots", "job-1", true);
+  auto found = here.find();
+  REQUIRE(found);
+  CHECK(found->job_id == "job-0");
+}
+
+TEST_CASE("without a folder nothing is on disk, and asking is no mistake") {
+  one_snapshotter here;
+  here.start({}, "job-1", false);
+  here.begin(1);
+  CHECK_FALSE(here.find());
+  CHECK_FALSE(here.read(1, 0).problem.empty());
+  CHECK_FALSE(ask<snapshot_committed>(here.actors, here.snapshotter, commit_snapshot{}).problem.empty());
+  here.actors.send(here.snapshotter, write_part{1, 10, 0, packed(1)});
+  CHECK(here.scheduler.all<part_written>().empty());
+}
+
+// ---- replicas
+
+TEST_CASE("a peer's copy is kept and told to the scheduler") {
+  one_snapshotter here;
+  here.replica(1, 5, 0);
+  auto held = here.scheduler.last<part_held>();
+  CHECK(held.generation == 1);
+  CHECK(held.rank == 1);
+  CHECK(held.part == held_part{5, 0, 1, part_place::peer_memory});
+  auto copy = ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 0});
+  REQUIRE(copy.value);
+  CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
+  CHECK(ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 1}).problem ==
+        "no replica of stage 1 at step 5");
+}
+
+TEST_CASE("copies of steps that are rolled back go with their generation, older steps stay") {
+  one_snapshotter here;
+  for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
+  here.begin(2, 5);
+  CHECK(here.held() ==
+        std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
+}
+
+TEST_CASE("copies of older generations that come late are not kept") {
+  one_snapshotter here;
+  here.begin(2, 5);
+  here.replica(1, 5, 0);
+  CHECK(here.held().empty());
+}
+
+TEST_CASE("copies that come before their generation begins are kept, and told when it does") {
+  one_snapshotter here;
+  here.replica(2, 6, 0);
+  here.scheduler.clear();
+  here.begin(2, 5);
+  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_place::peer_memory}});
+  auto told = here.scheduler.all<part_held>();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].generation == 2);
+  CHECK(told[0].part.step == 6);
+}
+
+TEST_CASE("copies older than a committed step are dropped") {
+  one_snapshotter here;
+  for (std::uint64_t step : {4, 5, 6})
+    for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
+  here.actors.send(here.snapshotter, drop_before{6});
+  CHECK(here.held() ==
+        std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
+}

@@ -1,0 +1,211 @@
+#include "troupe/stage/stage_actor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/bits.hpp"
+#include "support/fake_program.hpp"
+#include "support/recording_transport.hpp"
+#include "support/virtual_actors.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/snapshotter/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// A state of stage 2 whose weight is `weight`.
+tensor packed_with(float weight) {
+  packed_state_pool pool;
+  return pack_state({{"2.weight", tensor::full({1}, weight)},
+                     {"2.moment", tensor::zeros({1})},
+                     {"2.steps", tensor::full({1}, 4)}},
+                    pool);
+}
+
+struct one_stage {
+  virtual_actors actors;
+  recording_transport out{1};
+  std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
+  probe snapshotter{actors};
+  probe scheduler{actors};
+  caf::actor stage;
+
+  explicit one_stage(std::optional<int> replica_rank = 2) {
+    model->num_stages = 4;
+    stage =
+        actors.spawn<actor_of<stage_state>>(stage_options{2, 1, fake_programs(model), replica_rank, &out});
+  }
+  answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
+                              bool from_scratch = false) {
+    restore_stage order;
+    order.generation = generation;
+    order.step = step;
+    order.from_scratch = from_scratch;
+    order.packed = packed;
+    order.scheduler = scheduler.handle();
+    order.snapshotter = snapshotter.handle();
+    return ask<stage_ready>(actors, stage, order);
+  }
+  void copied(std::uint64_t generation, std::uint64_t step, bool to_disk = false) {
+    actors.send(stage, state_copied{generation, step, packed_with(static_cast<float>(step)), to_disk});
+  }
+  std::vector<std::uint64_t> steps_held() {
+    std::vector<std::uint64_t> steps;
+    auto held = ask<held_parts>(actors, stage, list_parts{});
+    for (const auto& part : held.value->parts) steps.push_back(part.step);
+    return steps;
+  }
+};
+
+using steps = std::vector<std::uint64_t>;
+
+bool same_state(const tensor& a, const tensor& b) { return same_bits(unpack_state(a), unpack_state(b)); }
+
+float weight_of(const answer<stage_ready>& ready) {
+  return ready.value->program->parameters()[0].value.values<float>()[0];
+}
+
+}  // namespace
+
+TEST_CASE("from scratch a stage has its initial weights and no copies") {
+  one_stage here;
+  auto ready = here.restore(1, 0, {}, true);
+  REQUIRE(ready.value);
+  CHECK(ready.value->stage == 2);
+  CHECK(weight_of(ready) == 1.25f);
+  CHECK(here.steps_held().empty());
+  CHECK(here.out.tensors.empty());
+  CHECK(here.scheduler.size() == 0);
+}
+
+TEST_CASE("from scratch again: weights are made anew, and no copy of the other life is left") {
+  one_stage here;
+  auto first = here.restore(1, 0, {}, true);
+  here.copied(1, 3);
+  first.value->program->load_state(unpack_state(packed_with(9)));
+  auto second = here.restore(2, 0, {}, true);
+  CHECK(weight_of(second) == 1.25f);
+  CHECK(here.steps_held().empty());
+}
+
+TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.copied(1, 3);
+  CHECK(here.steps_held() == steps{3});
+  auto held = here.scheduler.last<part_held>();
+  CHECK(held.generation == 1);
+  CHECK(held.rank == 1);
+  CHECK(held.part == held_part{3, 2, 1, part_place::own_memory});
+  REQUIRE(here.out.tensors.size() == 1);
+  CHECK(here.out.tensors[0].to_rank == 2);
+  CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
+  CHECK(same_state(here.out.tensors[0].value, packed_with(3)));
+  CHECK(here.snapshotter.size() == 0);
+}
+
+TEST_CASE("in a job of one process copies go nowhere") {
+  one_stage here{std::nullopt};
+  here.restore(1, 0, {}, true);
+  here.copied(1, 3);
+  CHECK(here.out.tensors.empty());
+  CHECK(here.scheduler.all<part_held>().size() == 1);
+}
+
+TEST_CASE("a copy that is due on disk goes to the snapshotter too") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.copied(1, 3, true);
+  auto order = here.snapshotter.last<write_part>();
+  CHECK(order.generation == 1);
+  CHECK(order.step == 3);
+  CHECK(order.stage == 2);
+  CHECK(same_state(order.packed, packed_with(3)));
+}
+
+TEST_CASE("copies of another generation are dropped") {
+  one_stage here;
+  here.restore(2, 0, {}, true);
+  here.copied(1, 3, true);
+  here.copied(3, 3, true);
+  CHECK(here.steps_held().empty());
+  CHECK(here.scheduler.size() == 0);
+  CHECK(here.snapshotter.size() == 0);
+  CHECK(here.out.tensors.empty());
+}
+
+TEST_CASE("a stage rolls back to its own copy and forgets what came after") {
+  one_stage here;
+  auto program = here.restore(1, 0, {}, true).value->program;
+  for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
+  here.out.tensors.clear();
+  here.scheduler.clear();
+  here.model->calls.clear();
+  auto ready = here.restore(2, 4);
+  REQUIRE(ready.value);
+  CHECK(ready.value->program == program);
+  CHECK(weight_of(ready) == 4);
+  CHECK(here.model->calls == std::vector<std::string>{"D2", "L2"});
+  CHECK(here.steps_held() == steps{3, 4});
+  // The peer's copy may be the one that was lost.
+  REQUIRE(here.out.tensors.size() == 1);
+  CHECK(here.out.tensors[0].tag.generation == 2);
+  CHECK(here.out.tensors[0].tag.step == 4);
+  CHECK(here.scheduler.last<part_held>().part.generation == 2);
+}
+
+TEST_CASE("a stage takes the state it is given and holds it as a copy") {
+  one_stage here;
+  auto ready = here.restore(2, 4, packed_with(7));
+  REQUIRE(ready.value);
+  CHECK(weight_of(ready) == 7);
+  CHECK(here.steps_held() == steps{4});
+  CHECK(here.scheduler.last<part_held>().part == held_part{4, 2, 2, part_place::own_memory});
+  auto copy = ask<stage_copy>(here.actors, here.stage, get_copy{4});
+  REQUIRE(copy.value);
+  CHECK(same_state(copy.value->packed, packed_with(7)));
+}
+
+TEST_CASE("a copy that is not there is an error that says which") {
+  one_stage here;
+  CHECK(here.restore(2, 4).problem == "stage 2 holds no copy of step 4");
+  CHECK(ask<stage_copy>(here.actors, here.stage, get_copy{5}).problem == "stage 2 holds no copy of step 5");
+}
+
+TEST_CASE("a state of another model is an error in the answer, and the stage lives on") {
+  one_stage here;
+  packed_state_pool pool;
+  auto foreign = pack_state({{"other.weight", tensor::full({1}, 1)}}, pool);
+  CHECK(here.restore(2, 4, foreign).problem.find("another model") != std::string::npos);
+  CHECK(here.restore(2, 4, tensor::zeros({3}, dtype::u8)).problem.find("packed state") != std::string::npos);
+  CHECK(here.restore(2, 4, packed_with(7)).value);
+}
+
+TEST_CASE("older copies go when a step is committed, here and at the snapshotter; that step's stays") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
+  here.actors.send(here.stage, drop_before{4});
+  CHECK(here.steps_held() == steps{4, 5});
+  CHECK(here.snapshotter.last<drop_before>().step == 4);
+}
+
+TEST_CASE("a stage that outlives its snapshotter uses the one that was started in its place") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  probe next(here.actors);
+  restore_stage order;
+  order.generation = 2;
+  order.from_scratch = true;
+  order.scheduler = here.scheduler.handle();
+  order.snapshotter = next.handle();
+  REQUIRE(ask<stage_ready>(here.actors, here.stage, order).value);
+  here.copied(2, 3, true);
+  here.actors.send(here.stage, drop_before{3});
+  CHECK(here.snapshotter.size() == 0);
+  CHECK(next.all<write_part>().size() == 1);
+  CHECK(next.all<drop_before>().size() == 1);
+}

@@ -1,0 +1,88 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include "simulated_job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+call_request call(call_kind kind, std::uint32_t source, std::uint64_t target_step,
+                  std::uint64_t num_batches = 0) {
+  return {0, kind, source, target_step, num_batches, num_batches == 0 ? 0 : 2};
+}
+
+/// Sources are numbered in the order in which calls bring them.
+std::vector<call_request> example_calls() {
+  return {call(call_kind::barrier, 0, 0),      call(call_kind::train, 0, 12),
+          call(call_kind::evaluate, 1, 12, 5), call(call_kind::hash, 0, 12),
+          call(call_kind::train, 2, 20),       call(call_kind::hash, 0, 20),
+          call(call_kind::evaluate, 3, 20, 4), call(call_kind::barrier, 0, 0),
+          call(call_kind::barrier, 0, 0)};
+}
+
+simulated_job_options example_job(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  simulated_job_options options;
+  options.seed = seed;
+  options.world_size = 1 + static_cast<int>(random() % 4);
+  options.devices_per_rank = 1 + static_cast<int>(random() % 2);
+  options.num_stages = options.world_size * options.devices_per_rank + static_cast<int>(random() % 2);
+  options.schedule = random() % 2 ? schedule_kind::gpipe : schedule_kind::one_f_one_b;
+  options.calls = example_calls();
+  options.num_failures = static_cast<int>(random() % 5);
+  return options;
+}
+
+std::string told(const simulated_job& job) {
+  std::string text;
+  for (const auto& line : job.history()) text += line + "\n";
+  for (const auto& line : job.problems()) text += "problem: " + line + "\n";
+  return text;
+}
+
+/// Runs a job with failures and compares it with one of the same shape that has none.
+void explore(const simulated_job_options& options) {
+  auto undisturbed = options;
+  undisturbed.num_failures = 0;
+  undisturbed.folder.clear();
+  simulated_job expected(undisturbed), job(options);
+  expected.run();
+  job.run();
+  INFO("seed " << options.seed << ", " << options.world_size << " processes, " << options.devices_per_rank
+               << " devices each, " << options.num_stages << " stages\n"
+               << told(job));
+  REQUIRE(expected.ended_well());
+  CHECK(expected.problems().empty());
+  CHECK(expected.generation() == 1);
+  CHECK(job.failure() == "");
+  REQUIRE(job.ended_well());
+  CHECK(job.problems().empty());
+  CHECK(job.generation() <= 1 + job.history().size());
+  for (const auto& [index, result] : expected.results()) {
+    INFO("call " << index);
+    const auto& mine = job.results().at(index);
+    CHECK(mine.steps_done == result.steps_done);
+    CHECK(mine.weights_sha256 == result.weights_sha256);
+    CHECK(mine.metrics == result.metrics);
+  }
+  for (const auto& [step, metrics] : job.steps()) CHECK(expected.steps().at(step) == metrics);
+}
+
+}  // namespace
+
+TEST_CASE("whatever fails when, every process is told the same bits") {
+  auto seed = GENERATE(range(0u, 300u));
+  explore(example_job(seed));
+}
+
+TEST_CASE("with snapshots on disk too") {
+  auto seed = GENERATE(range(1000u, 1040u));
+  temp_folder folder;
+  auto options = example_job(seed);
+  options.folder = folder.path();
+  explore(options);
+}

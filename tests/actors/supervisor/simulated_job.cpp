@@ -1,0 +1,398 @@
+#include "simulated_job.hpp"
+
+#include <spdlog/logger.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "support/drained.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+
+namespace troupe::testing {
+
+using namespace std::chrono_literals;
+
+/// Delivers control frames between two nodes in order, tensors in any order, and keeps the rules of
+/// generations.
+class simulated_transport : public transport {
+ public:
+  simulated_transport(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
+  int rank() const override;
+  node_address begin_generation(std::uint64_t generation) override;
+  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
+  void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
+  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
+  transport_statistics statistics() const override { return {}; }
+
+  std::uint64_t data_generation = 0;
+
+ private:
+  simulated_job& job_;
+  simulated_node& self_;
+  std::uint64_t connected_generation_ = 0;
+  std::map<int, int> id_of_rank_;
+};
+
+class simulated_membership : public membership {
+ public:
+  simulated_membership(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
+  void join(const member& self) override;
+  void quiesced(std::uint64_t generation, const node_address& address) override;
+  void request_generation(std::uint64_t current, const std::string& cause) override;
+  void suspect(int rank, const std::string& cause) override;
+  void report(const job_progress&) override {}
+  void report(std::uint64_t generation, recovery_phase phase) override;
+  void fail_job(const std::string& cause) override;
+  void leave() override;
+
+ private:
+  simulated_job& job_;
+  simulated_node& self_;
+};
+
+/// One process.
+struct simulated_node {
+  simulated_node(simulated_job& job, int with_id, int with_rank, std::uint32_t with_incarnation)
+      : id(with_id), rank(with_rank), incarnation(with_incarnation), out(job, *this), members(job, *this) {}
+
+  int id;
+  int rank;
+  std::uint32_t incarnation;
+  bool alive = true;
+  fault_plan no_faults;
+  trace_recorder trace{0, 16};
+  inbound_gate gate;
+  stage_directory directory;
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
+  simulated_transport out;
+  simulated_membership members;
+  caf::actor supervisor;
+  /// Calls until an actor fails; 0: it does not.
+  int program_calls_to_failure = 0;
+
+  // the user
+  std::size_t next_call = 0;
+  bool in_call = false;
+};
+
+// ---- transport
+
+int simulated_transport::rank() const { return self_.rank; }
+
+node_address simulated_transport::begin_generation(std::uint64_t generation) {
+  data_generation = generation;
+  connected_generation_ = 0;
+  return {{std::byte(self_.id)}, {std::byte(self_.id), std::byte(generation)}};
+}
+
+void simulated_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
+  data_generation = connected_generation_ = generation;
+  id_of_rank_.clear();
+  for (const auto& [rank, address] : peers) id_of_rank_[rank] = std::to_integer<int>(address.control.at(0));
+}
+
+void simulated_transport::send_control(int to_rank, std::uint64_t generation,
+                                       std::span<const std::byte> body) {
+  if (!self_.alive) return;
+  if (to_rank == self_.rank) return self_.gate.deliver(generation, body);
+  if (!id_of_rank_.contains(to_rank)) return;
+  auto to = id_of_rank_[to_rank];
+  auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
+  std::vector<std::byte> frame(body.begin(), body.end());
+  job_.carry({self_.id, to, 0}, [&receiver, generation, frame] {
+    if (receiver.alive) receiver.gate.deliver(generation, frame);
+  });
+}
+
+void simulated_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value) {
+  if (!self_.alive || tag.generation != connected_generation_) return;
+  if (to_rank == self_.rank) return self_.directory.deliver(tag, std::move(value));
+  auto to = id_of_rank_.at(to_rank);
+  auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
+  job_.carry({self_.id, to, job_.next_lane_++}, [&receiver, tag, value] {
+    if (receiver.alive && receiver.out.data_generation == tag.generation)
+      receiver.directory.deliver(tag, value);
+  });
+}
+
+// ---- membership
+
+template <class Change>
+void simulated_job::tell_agent(const simulated_node& from, Change change) {
+  if (!from.alive) return;
+  carry({from.id, 0, 0}, [this, rank = from.rank, incarnation = from.incarnation, change] {
+    if (agent_.is_member(rank, incarnation)) carry_out(change());
+  });
+}
+
+void simulated_membership::join(const member& self) {
+  job_.carry({self_.id, 0, 0}, [this, self] {
+    if (auto reason = job_.agent_.refusal(self.rank, self.incarnation))
+      job_.problems_.push_back("refused: " + *reason);
+    else
+      job_.carry_out(job_.agent_.joined(self, job_.now_));
+  });
+}
+
+void simulated_membership::quiesced(std::uint64_t generation, const node_address& address) {
+  job_.tell_agent(self_, [this, generation, address] {
+    return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);
+  });
+}
+
+void simulated_membership::request_generation(std::uint64_t current, const std::string& cause) {
+  job_.tell_agent(
+      self_, [this, current, cause] { return job_.agent_.generation_requested(current, cause, job_.now_); });
+}
+
+void simulated_membership::suspect(int rank, const std::string& cause) {
+  job_.tell_agent(self_, [this, rank, cause] {
+    auto* suspected = job_.present(rank);
+    return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_)
+                     : membership_outputs{};
+  });
+}
+
+void simulated_membership::report(std::uint64_t generation, recovery_phase phase) {
+  job_.tell_agent(
+      self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
+}
+
+void simulated_membership::fail_job(const std::string& cause) {
+  job_.tell_agent(self_, [this, cause] { return job_.agent_.failed(cause); });
+}
+
+void simulated_membership::leave() {
+  job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
+}
+
+// ---- the agent
+
+void simulated_job::carry_out(const membership_outputs& outputs) {
+  auto to_member = [this](int rank, auto deliver) {
+    auto* node = present(rank);
+    if (!node) return;
+    carry({0, node->id, 0}, [node, deliver] {
+      if (node->alive) deliver(*node);
+    });
+  };
+  for (const auto& output : outputs) {
+    if (auto* fence = std::get_if<send_fence>(&output))
+      for (auto rank : fence->to)
+        to_member(rank, [fence = *fence](simulated_node& node) {
+          node.fenced->store(fence.generation);
+          caf::anon_send(node.supervisor, fence_raised{fence.generation, fence.losses});
+        });
+    if (auto* view = std::get_if<send_view>(&output))
+      for (const auto& member : view->view.members)
+        to_member(member.rank, [view = view->view](simulated_node& node) {
+          caf::anon_send(node.supervisor, view_formed{view});
+        });
+    if (auto* recovered = std::get_if<send_recovered>(&output))
+      for (int rank = 0; rank < options_.world_size; ++rank)
+        to_member(rank, [report = recovered->report](simulated_node& node) {
+          caf::anon_send(node.supervisor, recovery_done{report});
+        });
+    if (auto* kill = std::get_if<kill_process>(&output))
+      if (auto* node = present(kill->rank); node && node->incarnation == kill->incarnation) {
+        history_.push_back("agent kills rank " + std::to_string(kill->rank) + ": " + kill->cause);
+        end(*node, true);
+      }
+    if (auto* ended = std::get_if<end_job>(&output)) failure_ = ended->cause;
+  }
+}
+
+// ---- processes
+
+simulated_job::simulated_job(simulated_job_options options)
+    : options_(std::move(options)),
+      random_(options_.seed),
+      agent_({options_.world_size, 60s, 1s, true}, now_),
+      failures_left_(options_.num_failures) {
+  for (int rank = 0; rank < options_.world_size; ++rank) start(rank, 0);
+}
+
+simulated_job::~simulated_job() {
+  for (auto& node : nodes_)
+    if (node->alive) end(*node, true);
+  actors_.run();
+}
+
+simulated_node* simulated_job::present(int rank) {
+  auto found =
+      std::ranges::find_if(nodes_, [&](const auto& node) { return node->alive && node->rank == rank; });
+  return found == nodes_.end() ? nullptr : found->get();
+}
+
+void simulated_job::start(int rank, std::uint32_t incarnation) {
+  auto& node = *nodes_.emplace_back(
+      std::make_unique<simulated_node>(*this, static_cast<int>(nodes_.size()) + 1, rank, incarnation));
+  node.model->num_stages = options_.num_stages;
+  node.model->before = [&node](const std::string& call) {
+    // A stage that cannot be made or loaded would be so again: that ends a job.
+    if (!node.alive || std::string_view("NLD").find(call[0]) != std::string_view::npos) return;
+    if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
+      throw std::runtime_error("drawn by lot to fail in " + call);
+  };
+  supervisor_options made;
+  made.rank = rank;
+  made.world_size = options_.world_size;
+  made.job_id = "job";
+  made.host = "host";
+  made.numeric_class = "class";
+  made.out = &node.out;
+  made.members = &node.members;
+  made.gate = &node.gate;
+  made.directory = &node.directory;
+  made.faults = &node.no_faults;
+  made.trace = &node.trace;
+  made.fenced = node.fenced;
+  made.client = node.client;
+  made.log = std::make_shared<spdlog::logger>("actors");
+  made.restarts.intensity = 1000;
+  made.threads = child_threads::shared;
+  node.supervisor = actors_.system().spawn<actor_of<supervisor_state>>(made);
+  member self;
+  self.rank = rank;
+  self.incarnation = incarnation;
+  self.numeric_class = "class";
+  self.address = node.out.begin_generation(0);
+  node.members.join(self);
+}
+
+/// A process that is killed may have sent less than it meant to; one that ends has sent all.
+void simulated_job::end(simulated_node& node, bool killed) {
+  node.alive = false;
+  node.gate.close();
+  node.directory.close();
+  node.fenced->store(std::numeric_limits<std::uint64_t>::max());
+  caf::anon_send_exit(node.supervisor, caf::exit_reason::kill);
+  node.supervisor = {};
+  if (killed)
+    for (auto& [along, things] : channels_)
+      if (along.from == node.id) things.resize(random_() % (things.size() + 1));
+  carry({node.id, 0, 0}, [this, &node, killed] {
+    if (!killed) return carry_out(agent_.process_exited(node.rank, now_));
+    carry_out(agent_.process_lost(node.rank, "killed", now_, now_, now_));
+    start(node.rank, node.incarnation + 1);
+  });
+}
+
+// ---- failures
+
+void simulated_job::maybe_fail() {
+  // Who fails while others end is not to be saved: they do not wait for it.
+  auto ends = [this](const auto& node) { return node->next_call + 1 == options_.calls.size(); };
+  if (failures_left_ == 0 || random_() % 400 != 0 || std::ranges::any_of(nodes_, ends)) return;
+  auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
+  if (!node) return;
+  --failures_left_;
+  switch (random_() % 4) {
+    case 0:
+      history_.push_back("an actor of rank " + std::to_string(node->rank) + " is to fail");
+      node->program_calls_to_failure = 1 + static_cast<int>(random_() % 20);
+      return;
+    case 1:
+      history_.push_back("rank " + std::to_string(node->rank) + " asks for a generation");
+      return node->members.request_generation(agent_.generation(), "drawn by lot");
+    default:
+      history_.push_back("rank " + std::to_string(node->rank) + " is killed");
+      return end(*node, true);
+  }
+}
+
+// ---- users
+
+void simulated_job::enter(simulated_node& node) {
+  auto request = options_.calls[node.next_call];
+  request.index = static_cast<std::uint32_t>(node.next_call);
+  if (node.next_call == 0) {
+    auto job = std::make_shared<job_definition>();
+    job->make_program = fake_programs(node.model);
+    job->training = make_plan(
+        {options_.schedule, options_.num_stages, 2, options_.world_size * options_.devices_per_rank});
+    job->devices_per_rank = options_.devices_per_rank;
+    job->snapshots.folder = options_.folder;
+    job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
+    job->snapshots.cadence.disk_interval = 0s;
+    caf::anon_send(node.supervisor, define_job{job});
+  }
+  if (request.kind == call_kind::train || request.kind == call_kind::evaluate)
+    caf::anon_send(node.supervisor,
+                   add_source{std::make_shared<fake_source>(static_cast<int>(request.source))});
+  caf::anon_send(node.supervisor, enter_call{request});
+  node.in_call = true;
+}
+
+void simulated_job::poll_user(simulated_node& node) {
+  for (const auto& event : drained(*node.client)) {
+    if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
+    if (auto* step = std::get_if<step_progress>(&event)) {
+      auto [told, is_first] = steps_.emplace(step->step, step->metrics);
+      if (!is_first && told->second != step->metrics)
+        problems_.push_back("step " + std::to_string(step->step) + " told twice, differently");
+    }
+    if (auto* result = std::get_if<call_result>(&event);
+        result && node.in_call && result->index == node.next_call) {
+      check(node, *result);
+      ++node.next_call;
+      node.in_call = false;
+    }
+  }
+  if (node.in_call) return;
+  if (node.next_call < options_.calls.size()) return enter(node);
+  node.members.leave();
+  ++num_left_;
+  end(node, false);
+}
+
+void simulated_job::check(const simulated_node& node, const call_result& result) {
+  auto [told, is_first] = results_.emplace(result.index, result);
+  if (is_first) return;
+  const auto& before = told->second;
+  if (before.steps_done != result.steps_done || before.metrics != result.metrics ||
+      before.weights_sha256 != result.weights_sha256)
+    problems_.push_back("rank " + std::to_string(node.rank) + " was told another result of call " +
+                        std::to_string(result.index));
+}
+
+// ---- what happens
+
+/// One thing; false if there is nothing.
+bool simulated_job::happen() {
+  maybe_fail();
+  auto carried = [this] {
+    std::erase_if(channels_, [](const auto& one) { return one.second.empty(); });
+    if (channels_.empty()) return false;
+    auto chosen = std::next(channels_.begin(), static_cast<std::ptrdiff_t>(random_() % channels_.size()));
+    auto what = std::move(chosen->second.front());
+    chosen->second.pop_front();
+    what();
+    return true;
+  };
+  if (random_() % 16 == 0)
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      if (auto* node = present(rank); node && random_() % 2 == 0) poll_user(*node);
+  bool actors_first = random_() % 4 != 0;
+  return actors_first ? actors_.run_any(random_) || carried() : carried() || actors_.run_any(random_);
+}
+
+void simulated_job::run() {
+  constexpr int patience = 400;  // virtual time that may pass with nothing happening, in steps of 50 ms
+  for (int idle = 0; idle < patience && !ended_well() && failure_.empty();) {
+    if (happen()) {
+      idle = 0;
+      continue;
+    }
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      if (auto* node = present(rank)) poll_user(*node);
+    actors_.coordinator().advance_time(50ms);
+    now_ += 50ms;
+    ++idle;
+  }
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,100 @@
+#pragma once
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "support/fake_program.hpp"
+#include "support/virtual_actors.hpp"
+#include "troupe/cluster/membership_state.hpp"
+#include "troupe/job/client_mailbox.hpp"
+#include "troupe/job/job_definition.hpp"
+
+namespace troupe::testing {
+
+struct simulated_node;
+
+struct simulated_job_options {
+  int world_size = 2;
+  int devices_per_rank = 1;
+  int num_stages = 2;
+  schedule_kind schedule = schedule_kind::gpipe;
+  std::filesystem::path folder;  ///< empty: memory only
+  std::vector<call_request> calls;
+  int num_failures = 0;  ///< at most: processes killed, actors that fail, generations asked for
+  std::uint32_t seed = 0;
+};
+
+/// A whole job on one thread: supervisors and all their actors, transports that deliver in any order the real
+/// ones may, the agent's own state machine, and users who make calls. What happens next is drawn by lot; so
+/// is who fails when.
+class simulated_job {
+ public:
+  explicit simulated_job(simulated_job_options options);
+  ~simulated_job();
+
+  /// Until every process has ended well, the job has failed, or nothing happens any more.
+  void run();
+
+  bool ended_well() const { return failure_.empty() && num_left_ == options_.world_size; }
+  const std::string& failure() const { return failure_; }
+  /// By call: what the processes were told, the same for all; see `problems`.
+  const std::map<std::uint32_t, call_result>& results() const { return results_; }
+  /// By step: what was told of it.
+  const std::map<std::uint64_t, step_metrics>& steps() const { return steps_; }
+  /// What processes were told that does not fit together.
+  const std::vector<std::string>& problems() const { return problems_; }
+  std::uint64_t generation() const { return agent_.generation(); }
+  /// Failures that were brought about, in words.
+  const std::vector<std::string>& history() const { return history_; }
+
+ private:
+  friend struct simulated_node;
+  friend class simulated_transport;
+  friend class simulated_membership;
+  /// Things on their way from one node to another (0: the agent), in order; things with different `lane`s
+  /// overtake.
+  struct channel {
+    int from = 0, to = 0;
+    std::uint64_t lane = 0;
+    auto operator<=>(const channel&) const = default;
+  };
+
+  void start(int rank, std::uint32_t incarnation);
+  void end(simulated_node& node, bool killed);
+  bool happen();
+  void carry(const channel& along, std::function<void()> what) {
+    channels_[along].push_back(std::move(what));
+  }
+  void carry_out(const membership_outputs& outputs);
+  template <class Change>
+  void tell_agent(const simulated_node& from, Change change);
+  void maybe_fail();
+  void poll_user(simulated_node& node);
+  void enter(simulated_node& node);
+  void check(const simulated_node& node, const call_result& result);
+  simulated_node* present(int rank);
+
+  simulated_job_options options_;
+  std::mt19937 random_;
+  std::chrono::steady_clock::time_point now_{};
+  virtual_actors actors_{1};
+  membership_state agent_;
+  std::shared_ptr<const job_definition> job_;
+  std::vector<std::unique_ptr<simulated_node>> nodes_;  ///< all that ever were; by id - 1
+  std::map<channel, std::deque<std::function<void()>>> channels_;
+  std::uint64_t next_lane_ = 1;
+  int failures_left_;
+  int num_left_ = 0;
+  std::string failure_;
+  std::map<std::uint32_t, call_result> results_;
+  std::map<std::uint64_t, step_metrics> steps_;
+  std::vector<std::string> problems_, history_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,20 @@
+#pragma once
+#include <vector>
+
+#include "troupe/job/client_mailbox.hpp"
+
+namespace troupe::testing {
+
+/// Takes what is in the mailbox, without waiting.
+inline std::vector<client_event> drained(client_mailbox& mailbox) {
+  static const std::string end = "the end of what is there";
+  mailbox.put(job_failure{end});
+  std::vector<client_event> events;
+  for (;;) {
+    auto event = mailbox.take();
+    if (auto* failure = std::get_if<job_failure>(&event); failure && failure->cause == end) return events;
+    events.push_back(std::move(event));
+  }
+}
+
+}  // namespace troupe::testing

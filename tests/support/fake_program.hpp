@@ -1,0 +1,185 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/program/batch_source.hpp"
+#include "troupe/program/stage_program.hpp"
+
+namespace troupe::testing {
+
+/// What all fake stages of a test share.
+struct fake_model {
+  int num_stages = 1;
+  /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
+  /// "W1.0", "A1@3" (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
+  std::vector<std::string> calls;
+  /// Called with each entry before anything is done: may throw.
+  std::function<void(const std::string&)> before = [](const std::string&) {};
+};
+
+/// One weight a stage: y = w * x, squared loss, gradient descent with momentum, small enough to follow by
+/// hand. Throws std::logic_error when it is not called as stage_program says, and when a step is applied
+/// twice or left out.
+class fake_program : public stage_program {
+ public:
+  fake_program(std::shared_ptr<fake_model> model, int stage) : model_(std::move(model)), stage_(stage) {
+    note("N");
+    weight().values<float>()[0] = 1 + 0.125f * static_cast<float>(stage);
+  }
+
+  tensor forward(const microbatch& which, tensor input, tensor targets) override {
+    note(which.training ? "F" : "E", which.index);
+    expect(input.defined() && targets.defined() == is_last(), "inputs, and targets on the last stage only");
+    if (which.training) expect_step(which.step);
+    auto output = scaled(input, w());
+    if (which.training)
+      expect(saved_.emplace(which.index, activation{input, {}}).second, "each microbatch once");
+    if (!is_last()) return output;
+    auto gradient = loss_of(output, targets);
+    if (which.training) saved_[which.index].gradient = gradient;
+    return {};
+  }
+
+  tensor backward_input(const microbatch& which, tensor output_gradient) override {
+    note("I", which.index);
+    expect_step(which.step);
+    expect(saved_.contains(which.index), "forward before backward");
+    expect(output_gradient.defined() != is_last(), "a gradient on all stages but the last");
+    auto& kept = saved_[which.index];
+    if (!is_last()) kept.gradient = output_gradient;
+    return stage_ == 0 ? tensor() : scaled(kept.gradient, w());
+  }
+
+  void backward_weight(const microbatch& which) override {
+    note("W", which.index);
+    expect(which.index == next_weight_, "weight gradients in the order of microbatches");
+    ++next_weight_;
+    auto kept = std::move(saved_.at(which.index));
+    saved_.erase(which.index);
+    auto input = kept.input.values<float>();
+    auto gradient = kept.gradient.values<float>();
+    for (std::size_t i = 0; i < input.size(); ++i) sum_ += input[i] * gradient[i];
+  }
+
+  void apply(std::uint64_t step) override {
+    note_text("A" + std::to_string(stage_) + "@" + std::to_string(step));
+    expect_step(step);
+    expect(saved_.empty(), "nothing saved when a step is applied");
+    auto& moment = state_[1].values<float>()[0];
+    moment = 0.5f * moment + sum_;
+    state_[0].values<float>()[0] -= 0.01f * moment;
+    state_[2].values<float>()[0] += 1;
+    sum_ = 0;
+    next_weight_ = 0;
+  }
+
+  void discard() override {
+    note("D");
+    saved_.clear();
+    sum_ = 0;
+    next_weight_ = 0;
+    metrics_ = {};
+  }
+
+  step_metrics take_metrics() override { return std::exchange(metrics_, {}); }
+
+  std::vector<named_tensor> state() override {
+    return {{name("weight"), state_[0]}, {name("moment"), state_[1]}, {name("steps"), state_[2]}};
+  }
+  std::vector<named_tensor> parameters() override { return {{name("weight"), state_[0]}}; }
+  void load_state(const std::vector<named_tensor>& saved) override {
+    note("L");
+    auto mine = state();
+    if (saved.size() != mine.size()) throw std::runtime_error("state of another model");
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (saved[i].name != mine[i].name) throw std::runtime_error("unknown name " + saved[i].name);
+      mine[i].value.copy_from(saved[i].value);
+    }
+  }
+
+ private:
+  struct activation {
+    tensor input, gradient;
+  };
+
+  static tensor scaled(const tensor& values, float factor) {
+    auto result = values.clone();
+    for (auto& value : result.values<float>()) value *= factor;
+    return result;
+  }
+  tensor loss_of(const tensor& output, const tensor& targets) {
+    auto gradient = output.clone();
+    auto wanted = targets.values<float>();
+    auto error = gradient.values<float>();
+    for (std::size_t i = 0; i < error.size(); ++i) {
+      error[i] -= wanted[i];
+      metrics_.loss_sum += static_cast<double>(error[i]) * static_cast<double>(error[i]);
+      metrics_.num_correct += error[i] > 0;
+      ++metrics_.num_samples;
+    }
+    return gradient;
+  }
+
+  bool is_last() const { return stage_ == model_->num_stages - 1; }
+  tensor& weight() { return state_[0]; }
+  float w() { return weight().values<float>()[0]; }
+  std::string name(const std::string& what) const { return std::to_string(stage_) + "." + what; }
+  void note(const std::string& what) { note_text(what + std::to_string(stage_)); }
+  void note(const std::string& what, int index) {
+    note_text(what + std::to_string(stage_) + "." + std::to_string(index));
+  }
+  void note_text(const std::string& text) {
+    model_->before(text);
+    model_->calls.push_back(text);
+  }
+  void expect_step(std::uint64_t step) {
+    auto applied = static_cast<std::uint64_t>(state_[2].values<float>()[0]);
+    expect(applied == step, "step " + std::to_string(applied) + ", got step " + std::to_string(step));
+  }
+  static void expect(bool condition, const std::string& what) {
+    if (!condition) throw std::logic_error("[fake_program] expected " + what);
+  }
+
+  std::shared_ptr<fake_model> model_;
+  int stage_;
+  std::vector<tensor> state_{tensor::zeros({1}), tensor::zeros({1}), tensor::zeros({1})};
+  std::map<int, activation> saved_;
+  float sum_ = 0;
+  int next_weight_ = 0;
+  step_metrics metrics_;
+};
+
+inline program_factory fake_programs(const std::shared_ptr<fake_model>& model) {
+  return [model](int stage) { return std::make_unique<fake_program>(model, stage); };
+}
+
+/// Samples that depend on seed and step; two rows a microbatch unless told otherwise.
+class fake_source : public batch_source {
+ public:
+  explicit fake_source(int seed, std::int64_t batch = 4, std::uint64_t steps_per_epoch = 100)
+      : seed_(seed), batch_(batch), steps_(steps_per_epoch) {}
+  std::uint64_t num_steps_per_epoch() const override { return steps_; }
+  batch at(std::uint64_t step) override {
+    batch made{tensor::empty({batch_, 1}), tensor::empty({batch_, 1})};
+    for (std::int64_t row = 0; row < batch_; ++row) {
+      auto mixed = (static_cast<std::uint64_t>(seed_) * 7919 + step * 104729 +
+                    static_cast<std::uint64_t>(row) * 1299709) %
+                   97;
+      made.inputs.values<float>()[static_cast<std::size_t>(row)] = static_cast<float>(mixed) / 97;
+      made.targets.values<float>()[static_cast<std::size_t>(row)] = 0.25f + static_cast<float>(mixed) / 194;
+    }
+    return made;
+  }
+
+ private:
+  int seed_;
+  std::int64_t batch_;
+  std::uint64_t steps_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,38 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+
+namespace troupe::testing {
+
+/// Decides nothing and remembers what it was told. For one thread.
+class recording_membership : public membership {
+ public:
+  void join(const member& self) override { joined.push_back(self); }
+  void quiesced(std::uint64_t generation, const node_address& address) override {
+    acknowledged.emplace_back(generation, address);
+  }
+  void request_generation(std::uint64_t current, const std::string& cause) override {
+    requests.emplace_back(current, cause);
+  }
+  void suspect(int rank, const std::string& cause) override { suspects.emplace_back(rank, cause); }
+  void report(const job_progress& progress) override { progress_reports.push_back(progress); }
+  void report(std::uint64_t generation, recovery_phase phase) override {
+    phases.emplace_back(generation, phase);
+  }
+  void fail_job(const std::string& cause) override { failures.push_back(cause); }
+  void leave() override { ++num_left; }
+
+  std::vector<member> joined;
+  std::vector<std::pair<std::uint64_t, node_address>> acknowledged;
+  std::vector<std::pair<std::uint64_t, std::string>> requests;
+  std::vector<std::pair<int, std::string>> suspects;
+  std::vector<job_progress> progress_reports;
+  std::vector<std::pair<std::uint64_t, recovery_phase>> phases;
+  std::vector<std::string> failures;
+  int num_left = 0;
+};
+
+}  // namespace troupe::testing

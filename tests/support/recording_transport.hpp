@@ -1,0 +1,54 @@
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "troupe/transport/transport.hpp"
+
+namespace troupe::testing {
+
+/// Sends nothing and remembers what it was asked to. For one thread.
+class recording_transport : public transport {
+ public:
+  struct control_frame {
+    int to_rank = 0;
+    std::uint64_t generation = 0;
+    std::vector<std::byte> body;
+  };
+  struct sent_tensor {
+    int to_rank = 0;
+    tensor_tag tag;
+    tensor value;
+  };
+  explicit recording_transport(int rank = 0) : rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  /// The address says the generation.
+  node_address begin_generation(std::uint64_t generation) override {
+    begun.push_back(generation);
+    return address_of(rank_, generation);
+  }
+  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override {
+    connected.emplace_back(generation, peers);
+  }
+  void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
+    frames.push_back({to_rank, generation, {body.begin(), body.end()}});
+  }
+  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+    tensors.push_back({to_rank, tag, std::move(value)});
+  }
+  transport_statistics statistics() const override { return {}; }
+
+  static node_address address_of(int rank, std::uint64_t generation) {
+    return {{std::byte(rank)}, {std::byte(rank), std::byte(generation)}};
+  }
+
+  std::vector<std::uint64_t> begun;
+  std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
+  std::vector<control_frame> frames;
+  std::vector<sent_tensor> tensors;
+
+ private:
+  int rank_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,151 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/run_process.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::process_result;
+
+namespace {
+
+/// Runs `troupe bench ARGUMENTS`, words with blanks between.
+process_result bench(const std::string& arguments) {
+  troupe::testing::run_options options;
+  options.command = {TROUPE_PROGRAM, "bench"};
+  std::istringstream words(arguments);
+  for (std::string word; words >> word;) options.command.push_back(word);
+  options.deadline = std::chrono::seconds(150);
+  return troupe::testing::run_process(options);
+}
+
+/// Every line must be an object.
+std::vector<nlohmann::json> objects_of(const process_result& seen) {
+  INFO(seen.errors);
+  REQUIRE(seen.exit_code == 0);
+  std::vector<nlohmann::json> found;
+  std::istringstream lines(seen.output);
+  for (std::string line; std::getline(lines, line);) found.push_back(nlohmann::json::parse(line));
+  return found;
+}
+
+void check_is_spread(const nlohmann::json& value, std::size_t count) {
+  INFO(value.dump());
+  CHECK(value.at("n") == count);
+  CHECK(value.at("min") <= value.at("median"));
+  CHECK(value.at("median") <= value.at("max"));
+}
+
+void check_refused(const std::string& arguments, const std::string& part) {
+  CAPTURE(arguments);
+  auto seen = bench(arguments);
+  CHECK(seen.exit_code == 2);
+  CHECK(seen.output.empty());
+  CHECK_THAT(seen.errors, ContainsSubstring(part));
+}
+
+}  // namespace
+
+TEST_CASE("bench recovery kills as often as asked and ends with the undisturbed run's weights") {
+  auto lines =
+      objects_of(bench("recovery --kills 3 --nproc 2 --steps-between 3 6 --snapshot-every 2 --json"));
+  REQUIRE(lines.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(lines[i].at("event") == "kill");
+    CHECK(lines[i].at("rank") == i % 2);
+    CHECK(lines[i].at("cause").get<std::string>().starts_with("killed by SIGKILL"));
+    for (const char* phase :
+         {"detect_s", "fence_s", "quiesce_s", "respawn_s", "restore_s", "rebuild_s", "replay_s"})
+      CHECK(lines[i].at(phase) <= lines[i].at("total_s"));
+  }
+  const auto& summary = lines.back();
+  CHECK(summary.at("event") == "summary");
+  CHECK(summary.at("kills") == 3);
+  CHECK(summary.at("processes_started") == 5);
+  CHECK(summary.at("weights_equal") == true);
+  CHECK(summary.at("weights_sha256").get<std::string>().size() == 64);
+  CHECK(summary.at("snapshot_every") == 2);
+  CHECK(summary.at("torchrun_s").is_null());
+  CHECK(summary.at("machine").at("cores") >= 1);
+  check_is_spread(summary.at("total_s"), 3);
+  check_is_spread(summary.at("steps_rolled_back"), 3);
+}
+
+TEST_CASE("bench recovery prints a table that says what was not measured") {
+  auto seen = bench("recovery --kills 1 --nproc 2 --ranks 1 --steps-between 3 3");
+  INFO(seen.errors);
+  CHECK(seen.exit_code == 0);
+  for (const char* part :
+       {"respawn", "total", "equal to those of the undisturbed run", "no peer was measured", "cadence"})
+    CHECK_THAT(seen.output, ContainsSubstring(part));
+}
+
+TEST_CASE("bench recovery refuses options that cannot be used") {
+  check_refused("recovery --kills 0", "--kills");
+  check_refused("recovery --ranks 4", "'4' is no rank");
+  check_refused("recovery --ranks 1,x", "'x' is no rank");
+  check_refused("recovery --steps-between 9 3", "--steps-between");
+  check_refused("recovery --fashion-mnist --program /bin/true", "exclude each other");
+  check_refused("recovery --program /nowhere/train", "/nowhere/train");
+  check_refused("recovery --torchrun /nowhere", "/nowhere");
+  check_refused("recovery --torchrun /", "--torchrun-script");
+}
+
+TEST_CASE("bench recovery fails for a program that prints no hash") {
+  auto seen = bench("recovery --kills 1 --nproc 2 --program /bin/echo --json");
+  CHECK(seen.exit_code == 1);
+  CHECK(seen.output.empty());
+  CHECK_THAT(seen.errors, ContainsSubstring("printed no"));
+}
+
+TEST_CASE("bench pipeline counts the saved activations of the formulas") {
+  auto lines = objects_of(
+      bench("pipeline --stages 3 --microbatches 4 --forward-ms 1 --backward-ms 2 --steps 3 --json"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("schedule") == "gpipe");
+  CHECK(lines[0].at("peak_activations") == std::vector{4, 4, 4});
+  CHECK(lines[1].at("schedule") == "1f1b");
+  CHECK(lines[1].at("peak_activations") == std::vector{3, 2, 1});
+  for (const auto& line : lines) {
+    CHECK(line.at("peak_equal") == true);
+    CHECK(line.at("nominal_work_ms") == 12.0);
+    CHECK(line.at("formula_idle_ms") == 6.0);
+    check_is_spread(line.at("idle_ms"), 3);
+    // A sleep ends late or in time, and no schedule idles less than the formula.
+    CHECK(line.at("excess_percent_of_step").at("min") >= 0);
+    CHECK(line.at("overslept_us_per_action").at("min") >= 0);
+  }
+}
+
+TEST_CASE("bench pipeline refuses options that cannot be used") {
+  check_refused("pipeline --stages 0", "--stages");
+  check_refused("pipeline --schedule sideways", "sideways");
+  check_refused("pipeline --schedule forward_only", "forward_only");
+}
+
+TEST_CASE("bench hop times a step over its critical path, and the bare transport beside it") {
+  auto lines =
+      objects_of(bench("hop --nproc 3 --microbatches 4 --steps 4 --rounds 2 --bytes 4,20000 --json"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("bytes") == 4);
+  CHECK(lines[1].at("bytes") == 20000);
+  for (const auto& line : lines) {
+    CHECK(line.at("devices") == 3);
+    CHECK(line.at("single_critical_hops") == 4.0);
+    CHECK(line.at("critical_hops") >= 4.0);
+    check_is_spread(line.at("hop_us"), 4);
+    check_is_spread(line.at("single_hop_us"), 4);
+    check_is_spread(line.at("hop_over_ping"), 2);
+    CHECK(line.at("hop_us").at("min") > 0);
+    CHECK(line.at("ping_us").at("min") > 0);
+  }
+}
+
+TEST_CASE("bench hop refuses options that cannot be used") {
+  check_refused("hop --nproc 1", "--nproc");
+  check_refused("hop --bytes 0", "--bytes");
+  check_refused("hop --schedule forward_only", "forward_only");
+}
+
+TEST_CASE("a measured process refuses to run on its own") { check_refused("worker ping", "troupe launch"); }
