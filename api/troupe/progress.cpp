@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -110,7 +111,10 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
                fitted.peak_activations));
   if (!options_.trace_dir.empty())
     print("trace: " + options_.trace_dir.string() + " (open in ui.perfetto.dev)");
-  if (!options_.snapshot_dir.empty()) print("snapshots: " + options_.snapshot_dir.string());
+  if (options_.snapshot_dir.empty()) return;
+  std::error_code ignored;
+  bool there = std::filesystem::is_directory(options_.snapshot_dir, ignored);
+  print((there ? "snapshots: " : "no snapshots could be written to ") + options_.snapshot_dir.string());
 }
 
 void progress::on_done(const evaluation_result& evaluation, const std::string& weights_sha256) {

@@ -27,12 +27,22 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices});
 }
 
-/// A fresh job must not mix its snapshots with another one's, nor delete them. Whether the folder can be
-/// written is found out when a snapshot is due: training goes on without, with a warning.
-void refuse_foreign_snapshots(const job_options& options) {
+/// Whether the folder can be used is found out when a snapshot is due: training goes on without, with a
+/// warning. One that cannot be read holds nothing to protect.
+std::vector<snapshot_info> snapshots_in(const std::filesystem::path& folder) {
+  try {
+    return snapshot_store({folder}).list();
+  } catch (const snapshot_error&) {
+    return {};
+  }
+}
+
+/// A fresh job must not mix its snapshots with another one's, nor delete them. `own_job`: whose snapshots may
+/// be there, because this process was lost and started again; empty: nobody's.
+void refuse_foreign_snapshots(const job_options& options, const std::string& own_job) {
   if (options.snapshot_dir.empty() || options.resume) return;
-  for (const auto& info : snapshot_store({options.snapshot_dir}).list())
-    if (info.manifest)
+  for (const auto& info : snapshots_in(options.snapshot_dir))
+    if (info.manifest && info.manifest->job_id != own_job)
       throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots of job " +
                       info.manifest->job_id + " (step " + std::to_string(info.step) +
                       "). Use --resume to go on from there, or another --snapshot-dir");
@@ -77,13 +87,19 @@ timeline timeline_of(const std::vector<measured_action>& actions, int num_device
 }  // namespace
 
 Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
-    : world_(std::move(world)),
-      pipeline_(std::move(pipeline)),
-      callbacks_(std::move(callbacks)),
-      plan_(plan_for(pipeline_, world_.options(), world_.num_devices())) {
-  if (world_.rank() == 0 && world_.shared_->incarnation == 0) refuse_foreign_snapshots(world_.options());
-  world_.shared_->self->define(
-      std::make_shared<job_definition>(definition_of(pipeline_, world_.options(), plan_)));
+    : world_(std::move(world)), pipeline_(std::move(pipeline)), callbacks_(std::move(callbacks)) {
+  const auto& options = world_.options();
+  auto& self = *world_.shared_->self;
+  try {
+    plan_ = plan_for(pipeline_, options, world_.num_devices());
+    if (world_.rank() == 0)
+      refuse_foreign_snapshots(options, world_.shared_->incarnation == 0 ? "" : self.job_id());
+    self.define(std::make_shared<job_definition>(definition_of(pipeline_, options, plan_)));
+  } catch (const bad_input& problem) {
+    // The others end with this cause too, instead of noticing that a process has gone away.
+    self.fail(problem.what());
+    throw;
+  }
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {

@@ -153,7 +153,9 @@ fs::path newest_snapshot(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("more stages than layers") { check_refused({"--stages", "30"}, {"30 stages", "5 layers", "at most"}); }
+TEST_CASE("more stages than layers") {
+  check_refused({"--stages", "30"}, {"30 stages", "5 layers", "at most"});
+}
 
 TEST_CASE("more devices than stages") {
   check_refused({"--stages", "1", "--devices", "2"}, {"devices", "stages", "--stages"});
@@ -195,7 +197,8 @@ TEST_CASE("a data set file that is missing or truncated") {
   auto program = example({"--data", folder.path()});
   auto result = run(many ? launched(program) : program);
   INFO(result.output << result.errors);
-  CHECK(result.exit_code == 2);
+  CHECK(result.exit_code == (what == "truncated later" ? 1 : 2));  // found out when training has begun
+  CHECK_THAT(result.errors, !ContainsSubstring("restarts"));
   CHECK_THAT(result.errors, ContainsSubstring(images.string()) && ContainsSubstring("--data"));
 }
 
@@ -269,7 +272,7 @@ TEST_CASE("a worker that never joins is named") {
 TEST_CASE("a program that cannot be started") {
   auto result = run(launched({"/nowhere/program"}));
   CHECK(result.exit_code != 0);
-  CHECK_THAT(result.errors, ContainsSubstring("/nowhere/program") && ContainsSubstring("No such file"));
+  CHECK_THAT(result.errors, ContainsSubstring("/nowhere/program") && ContainsSubstring("no such file"));
 }
 
 TEST_CASE("training goes on without snapshots where they cannot be written, and says so") {

@@ -149,7 +149,9 @@ void launcher::session::fail(const worker& of, const std::string& what, int exit
 }
 
 void launcher::session::on_failure_while_ending(const worker& of, const exit_status& status) {
-  if (status.success() || exit_code_) return;
+  // When the job has failed its processes end one by one: one that knows of bad input is the cause.
+  bool is_cause = phase_ == phase::told && status.code == hopeless_exit_code;
+  if (status.success() || (exit_code_ && !is_cause)) return;
   bool ended_by_us = phase_ == phase::terminated || phase_ == phase::killed;
   if (failed_ && ended_by_us && status.signal) return;
   exit_code_ = status.shell_code();

@@ -4,6 +4,8 @@
 #include <caf/message.hpp>
 #include <caf/sec.hpp>
 
+#include "troupe/error/errors.hpp"
+
 namespace troupe {
 
 caf::error failure(const std::string& what) { return caf::make_error(caf::sec::runtime_error, what); }
@@ -11,6 +13,8 @@ caf::error failure(const std::string& what) { return caf::make_error(caf::sec::r
 caf::error failure_from(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const bad_input& problem) {
+    return caf::make_error(caf::sec::invalid_argument, std::string(problem.what()));
   } catch (const std::exception& problem) {
     return failure(problem.what());
   } catch (...) {
@@ -18,8 +22,11 @@ caf::error failure_from(const std::exception_ptr& thrown) {
   }
 }
 
+bool is_bad_input(const caf::error& problem) { return problem == caf::sec::invalid_argument; }
+
 std::string describe(const caf::error& problem) {
-  if (problem == caf::sec::runtime_error && problem.context().match_elements<std::string>())
+  bool ours = problem == caf::sec::runtime_error || is_bad_input(problem);
+  if (ours && problem.context().match_elements<std::string>())
     return problem.context().get_as<std::string>(0);
   return caf::deep_to_string(problem);
 }

@@ -6,9 +6,11 @@
 namespace troupe {
 
 /// The one place where exceptions become errors between actors: caf::sec::runtime_error with the exception's
-/// text.
+/// text, caf::sec::invalid_argument for bad_input.
 caf::error failure_from(const std::exception_ptr& thrown);
 caf::error failure(const std::string& what);
+/// Whether it was bad_input: trying again does not help.
+bool is_bad_input(const caf::error& problem);
 
 /// The text of an error made by the above; CAF's own rendering for others.
 std::string describe(const caf::error& problem);

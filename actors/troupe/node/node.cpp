@@ -149,6 +149,8 @@ class real_node : public node {
     }
   }
 
+  void fail(const std::string& cause) override { members_->fail_job(cause); }
+
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:

@@ -50,6 +50,8 @@ class node {
   /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
   /// here. Throws job_failed (error/errors.hpp), from then on at once.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
+  /// Ends the job for all processes, which hear `cause`.
+  virtual void fail(const std::string& cause) = 0;
   /// Writes what this process recorded. Throws system_failure.
   virtual void write_trace(const std::filesystem::path& file) const = 0;
 };

@@ -92,7 +92,10 @@ caf::result<found_on_disk> snapshotter_state::on_find() {
     if (newest && newest->job_id != options_.job_id && !options_.resume) newest.reset();
     return found_on_disk{newest};
   } catch (const snapshot_error& problem) {
-    return failure(problem.what());
+    // Only who asked for it must have it; others may never have written any.
+    if (options_.resume) return failure(problem.what());
+    options_.log->warn("{}", problem.what());
+    return found_on_disk{};
   }
 }
 

@@ -338,6 +338,7 @@ void supervisor_state::on_down(const caf::down_msg& down) {
   auto cause =
       to_string(failed) + " on rank " + std::to_string(options_.rank) + " failed: " + describe(down.reason);
   options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", to_string(failed), describe(down.reason));
+  if (is_bad_input(down.reason)) return fail(cause);
   auto now = std::chrono::steady_clock::now();
   auto decision = decide_restart(options_.restarts, 0, 1, restart_times_, now);
   if (decision.escalate)

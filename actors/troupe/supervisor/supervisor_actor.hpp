@@ -65,8 +65,8 @@ struct supervisor_options {
 ///   ->                 to the user's thread
 ///
 /// Monitors the actors it starts: one that fails is started again with the next generation, which it asks
-/// for; too many failures end the job. Detached: it tears the data plane down and builds it up, which takes
-/// milliseconds.
+/// for; bad input and too many failures end the job. Detached: it tears the data plane down and builds it up,
+/// which takes milliseconds.
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";

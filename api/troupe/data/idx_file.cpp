@@ -110,7 +110,7 @@ shape read_header(unpacker& file, int rank) {
   if (found < magic.size() || magic != expected)
     file.refuse("is no IDX file of unsigned bytes with " + std::to_string(rank) +
                 " extents: expected it to begin with " + hex(expected) + ", found " +
-                hex(std::span(magic).first(found)));
+                (found == 0 ? "nothing" : hex(std::span(magic).first(found))));
   std::vector<std::byte> numbers(4 * static_cast<std::size_t>(rank));
   if (auto got = file.read(numbers); got < numbers.size())
     file.refuse("is truncated: expected " + std::to_string(numbers.size()) + " bytes of extents, found " +
