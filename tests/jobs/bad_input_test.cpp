@@ -326,7 +326,7 @@ TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
   CHECK_THAT(other.errors, ContainsSubstring("seed is 7, the snapshot has 1"));
 }
 
-TEST_CASE("--resume without a snapshot to resume from") {
+TEST_CASE("resuming without a snapshot to resume from") {
   check_refused({"--resume"}, {"--resume", "--snapshot-dir"});
   temp_folder folder;
   auto result = run(example({"--resume", "--snapshot-dir", folder.path(), "--json"}));

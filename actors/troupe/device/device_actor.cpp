@@ -110,10 +110,11 @@ void device_state::run_ready() {
   }
 }
 
-/// What it waits for is often on its way already: looking for it a little longer is quicker than being woken up. Others
-/// that want this core get it meanwhile.
+/// What it waits for is often on its way already: looking for it a little longer is quicker than being woken
+/// up. Others that want this core get it meanwhile.
 void device_state::wait_briefly() {
-  for (auto end = now_ns() + options_.patience.count(); self_->mailbox().empty() && now_ns() < end;) std::this_thread::yield();
+  for (auto end = now_ns() + options_.patience.count(); self_->mailbox().empty() && now_ns() < end;)
+    std::this_thread::yield();
 }
 
 void device_state::begin_step() {

@@ -27,8 +27,8 @@ struct device_options {
   event_ring* ring = nullptr;
   /// The abort word: the newest generation that has been fenced. Looked at between two actions.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
-  /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each time), and
-  /// a core that others share with it.
+  /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each
+  /// time), and a core that others share with it.
   std::chrono::nanoseconds patience = std::chrono::microseconds(50);
 };
 

@@ -4,6 +4,7 @@
 #include <caf/exit_reason.hpp>
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
+#include <utility>
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/actor/failure.hpp"
@@ -65,6 +66,10 @@ void supervisor_state::on_enter(const enter_call& entered) {
   auto index = entered.request.index;
   if (index < completed_.size()) {
     options_.client->put(completed_[index]);
+    return;
+  }
+  if (call_) {
+    next_call_ = entered.request;
     return;
   }
   call_ = entered.request;
@@ -273,6 +278,7 @@ void supervisor_state::on_finished(const call_finished& finished) {
   if (call_->index != result.index) return;
   call_.reset();
   options_.client->put(result);
+  if (auto next = std::exchange(next_call_, {})) on_enter({*next});
 }
 
 /// Straight into the transport, which sends what it has accepted before it ends: after the last call this

@@ -161,6 +161,9 @@ class supervisor_state {
 
   // calls
   std::optional<call_request> call_;
+  /// The user's thread left `call_` by an exception of its own and makes its next one: it begins when that is
+  /// over.
+  std::optional<call_request> next_call_;
   std::vector<call_result> completed_;
 };
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>
 
-#include "support/virtual_actors.hpp"
+#include "actors/virtual_actors.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

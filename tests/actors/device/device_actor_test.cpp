@@ -4,10 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <random>
 
+#include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
 #include "support/fake_program.hpp"
 #include "support/recording_transport.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/scheduler/messages.hpp"

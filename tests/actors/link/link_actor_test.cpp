@@ -2,8 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "actors/virtual_actors.hpp"
 #include "support/recording_transport.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/link/inbound_gate.hpp"

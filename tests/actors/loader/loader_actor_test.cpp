@@ -2,9 +2,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
 #include "support/fake_program.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/device/messages.hpp"
 

@@ -4,10 +4,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "actors/virtual_actors.hpp"
 #include "support/drained.hpp"
 #include "support/fake_program.hpp"
 #include "support/recording_membership.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/weights_hash.hpp"

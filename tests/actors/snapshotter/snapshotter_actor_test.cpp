@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -196,8 +196,9 @@ TEST_CASE("a snapshot that is not there is an error that says where it was looke
   CHECK(problem.find(here.folder.path().string()) != std::string::npos);
 }
 
-TEST_CASE("a folder that cannot be read is an error in the answer, and the snapshotter lives on") {
+TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the snapshotter lives on") {
   one_snapshotter here;
+  here.start(here.folder.path() / "snapshots", "job-0", true);
   obituary of(here.actors, here.snapshotter);
   std::ofstream(here.folder.path() / "snapshots") << "no folder";
   auto found = ask<found_on_disk>(here.actors, here.snapshotter, find_on_disk{});

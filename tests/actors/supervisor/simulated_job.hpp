@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "actors/virtual_actors.hpp"
 #include "support/fake_program.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/cluster/membership_state.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/virtual_actors.hpp"
+#include "actors/virtual_actors.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/snapshotter/messages.hpp"

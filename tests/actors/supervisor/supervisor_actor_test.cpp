@@ -4,11 +4,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "actors/virtual_actors.hpp"
 #include "support/drained.hpp"
 #include "support/fake_program.hpp"
 #include "support/recording_membership.hpp"
 #include "support/recording_transport.hpp"
-#include "support/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/link/wire_table.hpp"
 #include "troupe/program/packed_state.hpp"
