@@ -86,15 +86,18 @@ TEST_CASE("an exception in a module ends training with its text, and a new world
 
 TEST_CASE("an exception from a callback leaves fit, and the trainer can go on") {
   auto alone = train(1);
-  std::optional<World> world = World::local(2, small_options());
-  bool stop = true;
-  Trainer trainer(*world, small_pipeline(), {.on_step = [&](const step_event& event) {
-    if (event.step == 3 && stop) throw std::runtime_error("enough");
-  }});
+  Trainer trainer(World::local(2, small_options()), small_pipeline(),
+                  {.on_step = [](const step_event& event) {
+                    if (event.step == 3 || event.step == 7) throw std::runtime_error("enough");
+                  }});
   auto samples = four_corners(256);
   CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error, MessageMatches(ContainsSubstring("enough")));
   SECTION("with the next call, which begins when the training is over") {
     CHECK(trainer.weights_sha256() == alone);
+  }
+  SECTION("also when calls are left again and again") {
+    CHECK_THROWS_AS(trainer.fit(samples), std::runtime_error);
+    CHECK(trainer.weights_sha256() != alone);
   }
   SECTION("or be dropped in the middle of training") {}
 }

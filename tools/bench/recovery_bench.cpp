@@ -46,7 +46,8 @@ struct recovery_results {
   double step_s = 0;        ///< wall time of a step of the undisturbed job, its start included
   std::string undisturbed_sha256;
   bool equal = true;
-  std::vector<double> torchrun_s;
+  std::vector<double> torchrun_s;  ///< of the runs that recovered
+  int num_torchrun_failed = 0;     ///< the others
 };
 
 std::vector<int> ranks_from(const std::string& text, int num_processes) {
@@ -143,6 +144,13 @@ void add_round(recovery_results& results, const run_outcome& round, bool json) {
   results.equal = results.equal && round.weights_sha256 == results.undisturbed_sha256;
 }
 
+void add_torchrun(recovery_results& results, const recovery_options& options) {
+  if (auto seconds = run_torchrun(options.torchrun, options.num_processes))
+    results.torchrun_s.push_back(*seconds);
+  else
+    ++results.num_torchrun_failed;
+}
+
 recovery_results measure(const recovery_options& options) {
   recovery_results results;
   results.where = this_machine();
@@ -154,9 +162,7 @@ recovery_results measure(const recovery_options& options) {
   results.step_s = undisturbed.seconds / static_cast<double>(results.steps);
   for (const auto& round : rounds) {
     add_round(results, killed_run(command, options.num_processes, round).run(), options.json);
-    if (!options.torchrun.root.empty())
-      results.torchrun_s.push_back(
-          run_torchrun(options.torchrun, options.num_processes).at("kill_to_first_step_s").get<double>());
+    if (!options.torchrun.root.empty()) add_torchrun(results, options);
   }
   return results;
 }
@@ -200,6 +206,7 @@ void print_json(const recovery_results& results, const recovery_options& options
   line["weights_equal"] = results.equal;
   line["weights_sha256"] = results.undisturbed_sha256;
   line["torchrun_s"] = nullptr;
+  line["torchrun_failed"] = results.num_torchrun_failed;
   if (!results.torchrun_s.empty()) {
     line["torchrun_s"] = to_json(spread_of(results.torchrun_s));
     line["torchrun_ratio"] = ratio_to_torchrun(results);
@@ -214,6 +221,16 @@ void print_phases(const recovery_results& results) {
     std::printf("%-10s %10.1f %10.1f %10.1f %10.1f\n", name, 1e3 * of.median, 1e3 * of.largest,
                 1e3 * of.lower_quartile, 1e3 * of.upper_quartile);
   }
+}
+
+void print_torchrun(const recovery_results& results) {
+  if (results.torchrun_s.empty() && results.num_torchrun_failed == 0)
+    return static_cast<void>(std::printf("torchrun   no peer was measured (--torchrun ROOT)\n"));
+  if (!results.torchrun_s.empty())
+    std::printf("torchrun   %s s from a kill to the first step: %.1f times as long (medians)\n",
+                to_text(spread_of(results.torchrun_s), 1, 2).c_str(), ratio_to_torchrun(results));
+  std::printf("torchrun   %zu of %zu runs recovered\n", results.torchrun_s.size(),
+              results.torchrun_s.size() + static_cast<std::size_t>(results.num_torchrun_failed));
 }
 
 void print_table(const recovery_results& results, const recovery_options& options) {
@@ -234,11 +251,7 @@ void print_table(const recovery_results& results, const recovery_options& option
       "\nweights    %s (sha256 %s)\n",
       results.equal ? "equal to those of the undisturbed run" : "DIFFERENT from those of the undisturbed run",
       results.undisturbed_sha256.c_str());
-  if (results.torchrun_s.empty())
-    std::printf("torchrun   no peer was measured (--torchrun ROOT)\n");
-  else
-    std::printf("torchrun   %s s from a kill to the first step: %.1f times as long\n",
-                to_text(spread_of(results.torchrun_s), 1, 2).c_str(), ratio_to_torchrun(results));
+  print_torchrun(results);
 }
 
 int run(recovery_options options) {

@@ -1,6 +1,6 @@
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace troupe::bench {
@@ -11,8 +11,8 @@ struct torchrun_options {
   int runs = 3;
 };
 
-/// Runs the script once: what it printed, with "kill_to_first_step_s". Throws bad_input if it cannot be run,
-/// and std::runtime_error if it did not recover.
-nlohmann::json run_torchrun(const torchrun_options& options, int num_processes);
+/// Runs the script once: seconds from the kill to the first step after it. None, with a warning that holds
+/// what the script printed, if it measured no recovery. Throws bad_input if it cannot be started.
+std::optional<double> run_torchrun(const torchrun_options& options, int num_processes);
 
 }  // namespace troupe::bench

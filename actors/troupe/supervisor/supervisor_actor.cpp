@@ -69,7 +69,7 @@ void supervisor_state::on_enter(const enter_call& entered) {
     return;
   }
   if (call_) {
-    next_call_ = entered.request;
+    next_calls_.push_back(entered.request);
     return;
   }
   call_ = entered.request;
@@ -278,7 +278,10 @@ void supervisor_state::on_finished(const call_finished& finished) {
   if (call_->index != result.index) return;
   call_.reset();
   options_.client->put(result);
-  if (auto next = std::exchange(next_call_, {})) on_enter({*next});
+  if (next_calls_.empty()) return;
+  auto next = next_calls_.front();
+  next_calls_.pop_front();
+  on_enter({next});
 }
 
 /// Straight into the transport, which sends what it has accepted before it ends: after the last call this

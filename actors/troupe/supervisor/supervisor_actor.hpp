@@ -5,6 +5,7 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -161,9 +162,9 @@ class supervisor_state {
 
   // calls
   std::optional<call_request> call_;
-  /// The user's thread left `call_` by an exception of its own and makes its next one: it begins when that is
-  /// over.
-  std::optional<call_request> next_call_;
+  /// The user's thread left `call_` by an exception of its own and makes its next ones: each begins when
+  /// the one before is over.
+  std::deque<call_request> next_calls_;
   std::vector<call_result> completed_;
 };
 

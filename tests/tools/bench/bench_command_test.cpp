@@ -81,6 +81,16 @@ TEST_CASE("bench recovery prints a table that says what was not measured") {
     CHECK_THAT(seen.output, ContainsSubstring(part));
 }
 
+TEST_CASE("bench recovery counts a peer that measured nothing, and keeps its own figures") {
+  auto lines =
+      objects_of(bench("recovery --kills 1 --nproc 2 --steps-between 3 3 --torchrun /tmp --torchrun-script "
+                       "none --torchrun-runs 1 --json"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines.back().at("torchrun_s").is_null());
+  CHECK(lines.back().at("torchrun_failed") == 1);
+  CHECK(lines.back().at("kills") == 1);
+}
+
 TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --kills 0", "--kills");
   check_refused("recovery --ranks 4", "'4' is no rank");
