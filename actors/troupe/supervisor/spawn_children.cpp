@@ -26,9 +26,16 @@ caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&.
 void supervisor_state::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
-  devices_[device] = spawn_on<device_state>(
-      options_.threads, self_,
-      device_options{device, options_.rank, options_.out, options_.faults, ring, options_.fenced});
+  device_options made;
+  made.device = device;
+  made.rank = options_.rank;
+  made.out = options_.out;
+  made.faults = options_.faults;
+  made.ring = ring;
+  made.fenced = options_.fenced;
+  // On a shared thread nobody else brings inputs while it waits.
+  if (options_.threads == child_threads::shared) made.patience = std::chrono::nanoseconds(0);
+  devices_[device] = spawn_on<device_state>(options_.threads, self_, made);
   adopt(devices_[device], {child::kind::device, device});
 }
 

@@ -1,155 +1,259 @@
 #include "troupe/transport/control_plane.hpp"
 
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 #include <exception>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/wire/byte_order.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr unsigned control_message = 1;
+/// Connections that have not proved who they are: more than this, and the oldest go.
+constexpr std::size_t most_strangers = 64;
+constexpr std::uint64_t greeting_sequence = 0;
+
+std::vector<std::byte> greeting(const process_id& to, const process_id& from) {
+  std::vector<std::byte> bytes(to.begin(), to.end());
+  bytes.insert(bytes.end(), from.begin(), from.end());
+  return bytes;
+}
 
 }  // namespace
 
-control_plane::control_plane(ucp_context_h context, plane_settings& settings)
-    : settings_(settings), worker_(std::make_unique<ucx_worker>(context)) {
-  worker_->handle_messages(control_message, on_frame, this);
+control_plane::control_plane(const std::string& interface, plane_settings& settings)
+    : settings_(settings),
+      listener_(listen_on(interface)),
+      epoll_(static_cast<int>(check_posix(::epoll_create1(EPOLL_CLOEXEC), "make an epoll descriptor"))) {
+  watch(listener_.socket.get(), EPOLLIN, true);
 }
 
-control_plane::~control_plane() {
-  stopping_ = true;
-  worker_.reset();
+void control_plane::watch(int socket, std::uint32_t events, bool is_new) {
+  epoll_event wanted{};
+  wanted.events = events;
+  wanted.data.fd = socket;
+  check_posix(::epoll_ctl(epoll_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &wanted),
+              "watch a socket");
 }
+
+bool control_plane::progress() {
+  std::array<epoll_event, 32> events;
+  auto count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (const auto& event : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
+    auto socket = event.data.fd;
+    if (socket == listener_.socket.get()) accept_some();
+    if (auto sender = rank_of_socket_.find(socket); sender != rank_of_socket_.end())
+      look_at(sender->second, (event.events & (EPOLLRDHUP | EPOLLHUP)) != 0);
+    if (auto reader = incoming_.find(socket); reader != incoming_.end()) read(reader->second);
+  }
+  return count > 0;
+}
+
+// --- the sending ends
 
 void control_plane::connect(const std::map<int, node_address>& peers) {
-  close_broken();
+  std::map<int, process_id> members;
+  for (const auto& [rank, address] : peers)
+    if (rank != settings_.rank) members[rank] = decode_control_address(address.control).process;
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     auto wanted = peers.find(entry->first);
-    bool known = wanted != peers.end() && wanted->second.control == entry->second.address;
-    if (!known) close(entry->second);
-    entry = entry->second.endpoint ? std::next(entry) : connections_.erase(entry);
+    bool keep =
+        entry->second.stream && wanted != peers.end() && wanted->second.control == entry->second.address;
+    if (!keep && entry->second.stream) rank_of_socket_.erase(entry->second.stream->socket());
+    entry = keep ? std::next(entry) : connections_.erase(entry);
   }
   // What is still to be reported is about connections that are gone; said now, it would be held against new
   // ones.
   failures_.clear();
-  for (const auto& [rank, address] : peers)
-    if (rank != settings_.rank && !connections_.contains(rank)) open(rank, address.control);
+  for (const auto& [rank, process] : members)
+    if (!connections_.contains(rank)) open(rank, peers.at(rank).control);
+  drop_incoming(members);
 }
 
 void control_plane::open(int rank, const std::vector<std::byte>& address) {
-  auto& made = connections_[rank] = {this, rank, address, nullptr, 0};
-  auto params = endpoint_params(made.address);
-  params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler = {on_broken, &made};
-  auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
-  if (status == UCS_OK) return;
-  made.endpoint = nullptr;
-  failures_.push_back(
-      {rank, std::string("the control connection cannot be made: ") + ucs_status_string(status)});
+  auto& made = connections_[rank];
+  made.address = address;
+  try {
+    auto peer = decode_control_address(address);
+    made.stream = std::make_unique<outgoing_stream>(connect_to(peer));
+    watch(made.stream->socket(), EPOLLRDHUP | EPOLLOUT, true);
+    rank_of_socket_[made.stream->socket()] = rank;
+    greet(rank, peer, *made.stream);
+  } catch (const system_failure& failure) {
+    made.stream.reset();
+    failures_.push_back({rank, std::string("the control connection cannot be made: ") + failure.what()});
+  }
 }
 
-void control_plane::close(connection& broken) {
-  if (!broken.endpoint) return;
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  auto* request = ucp_ep_close_nbx(std::exchange(broken.endpoint, nullptr), &param);
-  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+void control_plane::greet(int rank, const control_address& peer, outgoing_stream& stream) {
+  frame_header header{frame_kind::control,
+                      static_cast<std::uint32_t>(settings_.rank),
+                      static_cast<std::uint32_t>(rank),
+                      0,
+                      stream.next_sequence(),
+                      0};
+  stream.send(seal_frame(settings_.key, header, greeting(peer.process, listener_.address.process), {}), {});
 }
 
 bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
+  if (body.size() > longest_control_bytes)
+    throw_invalid("send_control", "at most 64 MiB", std::to_string(body.size()) + " bytes");
   auto found = connections_.find(to_rank);
-  if (found == connections_.end() || !found->second.endpoint) return true;
-  auto& to = found->second;
-  auto& sent = in_flight_.emplace_back(message{this, {}, {body.begin(), body.end()}, {}});
-  sent.self = std::prev(in_flight_.end());
-  frame_header frame{frame_kind::control,
-                     static_cast<std::uint32_t>(settings_.rank),
-                     static_cast<std::uint32_t>(to_rank),
-                     generation,
-                     ++to.sequence,
-                     body.size()};
-  sent.head = seal_frame(settings_.key, frame, {}, body);
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  // Eager, because a rendezvous would be overtaken by what is sent after it. Reply, so that the receiver
-  // knows which connection a frame came by even if it cannot believe what is in it.
-  param.flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
-  param.cb.send = on_sent;
-  param.user_data = &sent;
+  if (found == connections_.end() || !found->second.stream) return true;
+  auto& stream = *found->second.stream;
+  frame_header header{frame_kind::control,
+                      static_cast<std::uint32_t>(settings_.rank),
+                      static_cast<std::uint32_t>(to_rank),
+                      generation,
+                      stream.next_sequence(),
+                      body.size()};
+  stream.send(seal_frame(settings_.key, header, {}, body), body);
   ++settings_.counters.control_frames_sent;
-  auto* request = ucp_am_send_nbx(to.endpoint, control_message, sent.head.data(), sent.head.size(),
-                                  sent.body.data(), sent.body.size(), &param);
-  if (UCS_PTR_IS_PTR(request)) return false;
-  in_flight_.erase(sent.self);
-  // An error means that the connection broke, which on_broken reports.
-  return !UCS_PTR_IS_ERR(request);
+  if (stream.failure() || !stream.all_sent()) look_at(to_rank, false);
+  return arm();
 }
 
-void control_plane::on_sent(void* request, ucs_status_t, void* user_data) {
-  auto& sent = *static_cast<message*>(user_data);
-  if (sent.plane->stopping_) return;
-  ucp_request_free(request);
-  sent.plane->in_flight_.erase(sent.self);
+/// Gives a sending end the attention it needs: a report if it broke, a watch for room if something is kept.
+void control_plane::look_at(int rank, bool hung_up) {
+  auto& stream = *connections_.at(rank).stream;
+  stream.flush();
+  if (hung_up) stream.fail("closed by the peer");
+  if (stream.failure()) return report({rank, "the control connection broke: " + *stream.failure()});
+  watch(stream.socket(), stream.all_sent() ? EPOLLRDHUP : EPOLLRDHUP | EPOLLOUT, false);
 }
 
-void control_plane::on_broken(void* user_data, ucp_ep_h, ucs_status_t status) {
-  auto& broken = *static_cast<connection*>(user_data);
-  if (broken.plane->stopping_) return;
-  broken.plane->broken_.push_back(
-      {broken.rank, std::string("the control connection broke: ") + ucs_status_string(status)});
+bool control_plane::all_sent() const {
+  return std::ranges::all_of(connections_, [](const auto& entry) {
+    return !entry.second.stream || entry.second.stream->all_sent();
+  });
 }
 
-ucs_status_t control_plane::on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
-                                     std::size_t body_bytes, const ucp_am_recv_param_t* param) {
-  auto& plane = *static_cast<control_plane*>(self);
-  if (plane.stopping_) return UCS_OK;
-  bool named = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-  auto sender = named ? param->reply_ep : nullptr;
-  try {
-    // Our own nodes never send control messages by rendezvous; what that would announce is not there to be
-    // read.
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
-      plane.refuse(sender, "a rendezvous");
-    else
-      plane.receive({static_cast<const std::byte*>(head), head_bytes},
-                    {static_cast<const std::byte*>(body), body_bytes}, sender);
-  } catch (const std::exception& failure) {  // no memory; UCX knows no exceptions
-    plane.refuse(sender, failure.what());
-  }
-  return UCS_OK;
-}
-
-void control_plane::receive(std::span<const std::byte> head, std::span<const std::byte> body,
-                            ucp_ep_h sender) {
-  auto opened = open_frame(settings_.key, head, body.size(), body);
-  if (auto* fault = std::get_if<frame_fault>(&opened)) return refuse(sender, std::string(to_string(*fault)));
-  const auto& header = std::get<frame_head>(opened).header;
-  if (header.kind != frame_kind::control || !std::cmp_equal(header.to_rank, settings_.rank))
-    return refuse(sender, "not meant for this node");
-  arrivals_.push_back({static_cast<int>(header.from_rank), header.generation, {body.begin(), body.end()}});
-}
-
-void control_plane::refuse(ucp_ep_h sender, const std::string& cause) {
-  ++settings_.counters.bad_frames;
-  for (const auto& [rank, entry] : connections_)
-    if (sender && entry.endpoint == sender) broken_.push_back({rank, "it sent a bad frame: " + cause});
-}
-
-void control_plane::break_connection(const peer_failure& failure) {
+/// Closes the sending end and keeps the failure, unless that happened before.
+void control_plane::report(const peer_failure& failure) {
   auto found = connections_.find(failure.rank);
-  if (found == connections_.end() || !found->second.endpoint) return;
-  close(found->second);
+  if (found == connections_.end() || !found->second.stream) return;
+  rank_of_socket_.erase(found->second.stream->socket());
+  found->second.stream.reset();
   failures_.push_back(failure);
 }
 
-void control_plane::close_broken() {
-  for (const auto& failure : std::exchange(broken_, {})) break_connection(failure);
+void control_plane::break_connection(const peer_failure& failure) {
+  report(failure);
+  std::erase_if(incoming_, [&](const auto& entry) {
+    return entry.second.from && entry.second.from->rank == failure.rank;
+  });
 }
 
-std::vector<peer_failure> control_plane::take_failures() {
-  close_broken();
-  return std::exchange(failures_, {});
+// --- the receiving ends
+
+/// A few only, so that greetings are read in between.
+void control_plane::accept_some() {
+  for (int left = 16; left > 0; --left) {
+    descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) return;
+    watch(socket.get(), EPOLLIN, true);
+    auto number = socket.get();
+    incoming_.emplace(number, incoming_stream(std::move(socket), ++accepted_));
+    limit_strangers();
+  }
+}
+
+void control_plane::limit_strangers() {
+  auto oldest = incoming_.end();
+  std::size_t count = 0;
+  for (auto entry = incoming_.begin(); entry != incoming_.end(); ++entry) {
+    if (entry->second.from) continue;
+    ++count;
+    if (oldest == incoming_.end() || entry->second.serial() < oldest->second.serial()) oldest = entry;
+  }
+  if (count > most_strangers) incoming_.erase(oldest);
+}
+
+/// Takes in a portion, and drops the stream at its end or if it is refused.
+void control_plane::read(incoming_stream& stream) {
+  auto filled = stream.fill();
+  if (!receive_all(stream) || filled == incoming_stream::filling::closed) incoming_.erase(stream.socket());
+}
+
+/// False: the stream is refused.
+bool control_plane::receive_all(incoming_stream& stream) {
+  for (;;) {
+    auto next = stream.next();
+    std::optional<std::string> problem;
+    if (auto* fault = std::get_if<frame_fault>(&next))
+      problem = to_string(*fault);
+    else if (const auto& frame = std::get<0>(next))
+      problem = receive(stream, *frame);
+    else
+      return true;
+    if (!problem) continue;
+    refuse(stream, *problem);
+    return false;
+  }
+}
+
+/// What is wrong with the frame, if anything.
+std::optional<std::string> control_plane::receive(incoming_stream& stream,
+                                                  const incoming_stream::frame& frame) {
+  auto opened = open_frame(settings_.key, frame.head, frame.body.size(), frame.body);
+  if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
+  const auto& head = std::get<frame_head>(opened);
+  if (head.header.kind != frame_kind::control || !std::cmp_equal(head.header.to_rank, settings_.rank))
+    return "not meant for this node";
+  if (!stream.from) return receive_greeting(stream, head);
+  if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
+      head.header.sequence != ++stream.from->sequence)
+    return "out of order";
+  arrivals_.push_back({stream.from->rank, head.header.generation, {frame.body.begin(), frame.body.end()}});
+  return std::nullopt;
+}
+
+std::optional<std::string> control_plane::receive_greeting(incoming_stream& stream, const frame_head& head) {
+  process_id from{};
+  byte_reader reader(head.extension);
+  auto to = reader.take(from.size());
+  std::ranges::copy(reader.take(from.size()), from.begin());
+  if (!reader.ok() || !reader.at_end() || head.header.sequence != greeting_sequence ||
+      !std::ranges::equal(to, listener_.address.process))
+    return "not a greeting for this process";
+  stream.from = {static_cast<int>(head.header.from_rank), from, greeting_sequence};
+  replace_incoming(stream);
+  return std::nullopt;
+}
+
+/// A sender that connects anew has closed its older connection; what is still in that comes first.
+void control_plane::replace_incoming(const incoming_stream& newer) {
+  for (auto entry = incoming_.begin(); entry != incoming_.end();) {
+    auto& older = entry->second;
+    bool replaced = &older != &newer && older.from && older.from->rank == newer.from->rank &&
+                    older.from->process == newer.from->process;
+    if (!replaced) {
+      ++entry;
+      continue;
+    }
+    while (older.fill() == incoming_stream::filling::more && receive_all(older)) {
+    }
+    entry = incoming_.erase(entry);
+  }
+}
+
+void control_plane::refuse(const incoming_stream& stream, const std::string& cause) {
+  ++settings_.counters.bad_frames;
+  if (stream.from) report({stream.from->rank, "it sent a bad frame: " + cause});
+}
+
+/// Closes the connections of processes that are no members, like one that was stopped and replaced.
+void control_plane::drop_incoming(const std::map<int, process_id>& members) {
+  std::erase_if(incoming_, [&](const auto& entry) {
+    const auto& from = entry.second.from;
+    if (!from) return false;
+    auto member = members.find(from->rank);
+    return member == members.end() || member->second != from->process;
+  });
 }
 
 }  // namespace troupe

@@ -36,14 +36,19 @@ class data_plane {
   data_plane& operator=(const data_plane&) = delete;
   ~data_plane();
 
-  ucx_worker& worker() { return *worker_; }
+  std::vector<std::byte> address() const { return worker_->address(); }
+  /// Readable when something happens after a successful arm().
+  int event_fd() const { return worker_->event_fd(); }
+  /// Whether anything was done.
+  bool progress() { return worker_->progress(); }
+  /// False: there is work already, or work that makes no event, so do not sleep.
+  bool arm() { return arrivals_.empty() && failures_.empty() && worker_->arm(); }
   /// A peer that cannot be connected (it may just have died) becomes a failure.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
   /// dropped.
   bool send(int to_rank, tensor_header header, tensor value);
 
-  bool has_collected() const { return !arrivals_.empty() || !failures_.empty(); }
   std::vector<tensor_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
 

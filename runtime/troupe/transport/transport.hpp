@@ -26,7 +26,8 @@ struct tensor_tag {
   bool operator==(const tensor_tag&) const = default;
 };
 
-/// How others reach this node: opaque UCX worker addresses. Empty for a transport inside one process.
+/// How others reach this node: opaque bytes, unlike those of any other process. Empty for a transport inside
+/// one process.
 struct node_address {
   std::vector<std::byte> control;
   std::vector<std::byte> data;

@@ -1,7 +1,7 @@
 #include "troupe/transport/ucx_context.hpp"
 
-#include <array>
 #include <utility>
+#include <vector>
 
 #include "troupe/transport/ucx_error.hpp"
 #include "troupe/transport/ucx_library.hpp"
@@ -18,7 +18,7 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
   ucp_config_t* read = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
   ucx_config config(read);
-  const std::array<std::pair<const char*, std::string>, 6> settings = {{
+  std::vector<std::pair<const char*, std::string>> settings = {
       {"TLS", transports},
       {"NET_DEVICES", interface},
       // The receiver fetches from the sender's memory and nobody writes into another process: a process that
@@ -26,12 +26,11 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"RNDV_SCHEME", "get_zcopy"},
       // Above this an eager message would be cut into segments and copied twice.
       {"RNDV_THRESH", "8k"},
-      // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
-      {"CONN_NB", "y"},
-      // Nothing we use needs registered memory, and without the cache UCX does not patch mmap, munmap and
-      // their like in the whole process to keep it valid.
+      // Nothing we use needs registered memory, so there is no need to cache it.
       {"RCACHE_ENABLE", "n"},
-  }};
+  };
+  // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
+  if (transports.find("tcp") != std::string::npos) settings.emplace_back("CONN_NB", "y");
   for (const auto& [name, value] : settings)
     check_ucx(ucp_config_modify(config.get(), name, value.c_str()),
               "set UCX_" + std::string(name) + "=" + value);

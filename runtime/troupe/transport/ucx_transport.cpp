@@ -33,7 +33,13 @@ constexpr auto poll_step = std::chrono::milliseconds(1);
 /// entered the next generation already looks just like one that cannot be reached.
 constexpr auto data_failure_patience = std::chrono::seconds(1);
 
-/// One thread drives both workers and delivers what arrives. A sender's thread calls UCX itself, under the
+/// UCX over TCP is left out where it is not needed.
+std::string data_transports(const ucx_transport_options& options) {
+  if (!options.data_transports.empty()) return options.data_transports;
+  return options.interface == "lo" ? "sysv,cma" : "sysv,cma,tcp";
+}
+
+/// One thread drives both planes and delivers what arrives. A sender's thread calls UCX itself, under the
 /// lock of the plane it sends on; no lock is held while an event is delivered, so receivers may send and may
 /// take locks that they hold while sending.
 class ucx_transport final : public transport {
@@ -42,10 +48,8 @@ class ucx_transport final : public transport {
       : events_(events),
         spin_(options.spin),
         settings_{options.rank, frame_authenticator(options.secret), options.verify_frames, {}},
-        control_context_(make_ucx_context("tcp", options.interface)),
-        data_context_(make_ucx_context(options.data_transports, options.interface)),
-        control_(control_context_.get(), settings_),
-        control_address_(control_.worker().address()),
+        control_(options.interface, settings_),
+        data_context_(make_ucx_context(data_transports(options), options.interface)),
         thread_([this] { run(); }) {}
 
   ~ucx_transport() override {
@@ -53,7 +57,7 @@ class ucx_transport final : public transport {
     wakeup_.wake();
     thread_.join();
     for (auto end = clock::now() + farewell; !control_.all_sent() && clock::now() < end;)
-      if (!control_.worker().progress()) std::this_thread::yield();
+      if (!control_.progress()) std::this_thread::yield();
   }
 
   int rank() const override { return settings_.rank; }
@@ -80,13 +84,12 @@ class ucx_transport final : public transport {
   const std::chrono::microseconds spin_;
   plane_settings settings_;
   generation_gate gate_;
-  ucx_context control_context_, data_context_;
   wakeup wakeup_;
 
   polled_mutex control_mutex_;
   control_plane control_;
-  const std::vector<std::byte> control_address_;
 
+  ucx_context data_context_;
   polled_mutex data_mutex_;
   std::optional<data_plane> data_;  ///< none before the first generation
   transfer_list retired_;  ///< in flight when their generation ended; peers may still read their memory
@@ -111,10 +114,10 @@ node_address ucx_transport::begin_generation(std::uint64_t generation) {
     if (data_) retired_.splice(retired_.end(), data_->stop());
     data_.reset();
     data_.emplace(data_context_.get(), settings_, generation);
-    data_address = data_->worker().address();
+    data_address = data_->address();
   }
   wakeup_.wake();
-  return {control_address_, std::move(data_address)};
+  return {control_.address(), std::move(data_address)};
 }
 
 void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
@@ -205,7 +208,7 @@ bool ucx_transport::progress_control() {
   std::vector<peer_failure> failures;
   {
     std::lock_guard lock(control_mutex_);
-    worked = control_.worker().progress();
+    worked = control_.progress();
     arrivals = control_.take_arrivals();
     failures = control_.take_failures();
   }
@@ -227,7 +230,7 @@ bool ucx_transport::progress_data() {
     std::lock_guard lock(data_mutex_);
     if (!data_) return false;
     generation = gate_.current();
-    worked = data_->worker().progress();
+    worked = data_->progress();
     arrivals = data_->take_arrivals();
     failures = data_->take_failures();
   }
@@ -272,7 +275,7 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
   if (generation == gate_.current()) control_.break_connection(failure);
 }
 
-/// Sleeps until a worker has something to do. Workers are armed after the sleep was announced, so a send that
+/// Sleeps until a plane has something to do. Planes are armed after the sleep was announced, so a send that
 /// stays in progress either is seen by them or wakes this thread.
 void ucx_transport::wait_for_events(clock::duration idle) {
   wakeup_.announce_sleep();
@@ -291,9 +294,8 @@ void ucx_transport::wait_for_events(clock::duration idle) {
 std::array<int, 2> ucx_transport::arm(bool& armed) {
   std::array<int, 2> descriptors = {-1, -1};
   auto prepare = [&](auto& plane) {
-    auto& worker = plane.worker();
-    armed = armed && !worker.progress() && !plane.has_collected() && worker.arm();
-    return worker.event_fd();
+    armed = armed && !plane.progress() && plane.arm();
+    return plane.event_fd();
   };
   {
     std::lock_guard lock(control_mutex_);

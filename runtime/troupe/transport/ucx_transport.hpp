@@ -16,10 +16,13 @@ struct ucx_transport_options {
   /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface
   /// otherwise.
   std::string interface = "lo";
-  /// UCX transports for tensors. Without "sysv,cma" they go over TCP on one host too: slower, for processes
-  /// that share no memory. Not "posix": its segments are known by descriptor numbers of their owner, so that
-  /// a peer of an older generation may take one of a new generation for an old one and write into it.
-  std::string data_transports = "sysv,cma,tcp";
+  /// UCX transports for tensors. Empty: shared memory on "lo", shared memory and TCP on any other interface.
+  /// Without "sysv,cma" tensors go over TCP on one host too, for processes that share no memory. Never
+  /// "posix": its segments are known by descriptor numbers of their owner, so that a peer of an older
+  /// generation may take one of a new generation for an old one and write into it. TCP has a hazard of its
+  /// own: a peer that dies within the few milliseconds in which UCX 1.13 connects to it may make UCX abort
+  /// this process too.
+  std::string data_transports;
   /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
   bool verify_frames = false;
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
@@ -28,8 +31,8 @@ struct ucx_transport_options {
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and
-/// ucx_error if UCX cannot be initialised. A child that the process forks afterwards must exec and not use
-/// UCX.
+/// ucx_error if UCX cannot be initialised, bad_input if there is no such interface. A child that the process
+/// forks afterwards must exec and not use UCX.
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
 
 }  // namespace troupe

@@ -38,6 +38,14 @@ raw_head read_header(byte_reader& reader) {
 
 bool known(frame_kind kind) { return kind == frame_kind::control || kind == frame_kind::tensor; }
 
+/// What can be said without the key and the rest of the frame.
+std::optional<frame_fault> fault_of(const raw_head& raw) {
+  if (!std::ranges::equal(raw.magic, magic)) return frame_fault::magic;
+  if (raw.version != frame_version) return frame_fault::version;
+  if (!known(raw.header.kind)) return frame_fault::kind;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view to_string(frame_fault fault) {
@@ -68,15 +76,21 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
   return head;
 }
 
+std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte, frame_header_bytes> start) {
+  byte_reader reader(start);
+  auto raw = read_header(reader);
+  if (auto fault = fault_of(raw)) return *fault;
+  return frame_measure{raw.header.kind, smallest_frame_head_bytes + raw.extension_bytes,
+                       raw.header.body_bytes};
+}
+
 std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
                                                  std::span<const std::byte> head, std::uint64_t body_bytes,
                                                  std::span<const std::byte> covered_body) {
   if (head.size() < smallest_frame_head_bytes) return frame_fault::truncated;
   byte_reader reader(head);
   auto raw = read_header(reader);
-  if (!std::ranges::equal(raw.magic, magic)) return frame_fault::magic;
-  if (raw.version != frame_version) return frame_fault::version;
-  if (!known(raw.header.kind)) return frame_fault::kind;
+  if (auto fault = fault_of(raw)) return *fault;
   if (head.size() != smallest_frame_head_bytes + raw.extension_bytes) return frame_fault::length;
   if (raw.header.body_bytes != body_bytes) return frame_fault::length;
   auto extension = reader.take(raw.extension_bytes);

@@ -51,6 +51,16 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body);
 
+/// What a frame is and how long, by its first frame_header_bytes, of which nothing is authenticated yet.
+struct frame_measure {
+  frame_kind kind = frame_kind::control;
+  std::size_t head_bytes = 0;
+  std::uint64_t body_bytes = 0;
+};
+
+/// For frames in a stream. Accepts any bytes and never throws for what they contain.
+std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte, frame_header_bytes> start);
+
 /// Reads and checks a head. `body_bytes` is how many bytes of body arrived, or are announced; `covered_body`
 /// as in seal_frame, ignored for a tensor frame. Accepts any bytes and never throws for what they contain.
 std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,

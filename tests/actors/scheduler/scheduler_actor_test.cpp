@@ -386,6 +386,21 @@ TEST_CASE("a lost node's stage comes from the peer that kept it") {
   CHECK(here.order(0).plan == restore_plan{4, false, {{0, 0, own}, {1, 0, peer}}});
 }
 
+TEST_CASE("copies of steps that are rolled back count for nothing any more") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 5), {{4, 0, 1, own}, {4, 1, 1, peer}, {5, 0, 1, own}});
+  here.enter(1, here.train(0, 5), {{4, 1, 1, own}, {4, 0, 1, peer}, {5, 0, 1, peer}});
+  CHECK(here.order().plan.step == 4);
+  here.all_restored();
+  here.all_done(4);
+  here.held(1, 5, 1, own);
+  here.held(0, 5, 1, peer);
+  CHECK(here.finished(1).empty());
+  here.held(0, 5, 0, own);
+  here.held(1, 5, 0, peer);
+  CHECK(here.finished(1) == numbers{0});
+}
+
 TEST_CASE("when a stage is nowhere in memory and there is no folder, all begin from scratch") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});

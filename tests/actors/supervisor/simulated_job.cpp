@@ -384,9 +384,13 @@ bool simulated_job::happen() {
 }
 
 void simulated_job::run() {
+  constexpr std::uint64_t most_things = 500'000;  // a job takes some thousands
   constexpr int patience = 400;  // virtual time that may pass with nothing happening, in steps of 50 ms
+  std::uint64_t num_happened = 0;
   for (int idle = 0; idle < patience && !ended_well() && failure_.empty();) {
+    if (num_happened > most_things) return problems_.push_back("it goes on for ever");
     if (happen()) {
+      ++num_happened;
       idle = 0;
       continue;
     }

@@ -10,6 +10,7 @@
 #include "support/recording_membership.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/link/wire_table.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -20,10 +21,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One node of a job of two, with a stage and a device each. The other node is what the test says.
+/// One node of a job of two, with a device each, and a stage each unless told otherwise. The other node is
+/// what the test says.
 struct one_node {
   virtual_actors actors;
   int rank;
+  int devices_per_rank = 1;
   recording_transport out;
   recording_membership members;
   inbound_gate gate;
@@ -35,8 +38,9 @@ struct one_node {
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   caf::actor supervisor;
 
-  explicit one_node(int with_rank = 1, int world_size = 2) : rank(with_rank), out(with_rank) {
-    model->num_stages = 2;
+  explicit one_node(int with_rank = 1, int world_size = 2, int num_stages = 2)
+      : rank(with_rank), out(with_rank) {
+    model->num_stages = num_stages;
     supervisor_options options;
     options.rank = rank;
     options.world_size = world_size;
@@ -64,7 +68,8 @@ struct one_node {
   void define() {
     auto job = std::make_shared<job_definition>();
     job->make_program = fake_programs(model);
-    job->training = make_plan({schedule_kind::gpipe, 2, 2, 2});
+    job->training = make_plan({schedule_kind::gpipe, model->num_stages, 2, 2 * devices_per_rank});
+    job->devices_per_rank = devices_per_rank;
     actors.send(supervisor, define_job{job});
     actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});
   }
@@ -262,6 +267,20 @@ TEST_CASE("the end of a call is told to the user and confirmed; the next call is
   CHECK(here.sent<call_entered>()[1].completed == std::vector<call_result>{result_of(0)});
 }
 
+TEST_CASE("a call that its user left ends before the user's next one begins") {
+  one_node here;
+  here.begin();
+  here.enter(1);
+  CHECK(here.sent<call_entered>().size() == 1);
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().request.index == 0);
+  here.finish(2, result_of(0));
+  CHECK(here.sent<call_entered>().back().request.index == 1);
+  here.finish(2, result_of(1));
+  CHECK(here.results_told() == indices{0, 1});
+}
+
 TEST_CASE("the result of a call that the user is not in is not told") {
   one_node here;
   here.begin();
@@ -401,6 +420,34 @@ TEST_CASE(
   CHECK(here.sent<call_entered>().back().interrupted_step == 3);
 }
 
+namespace {
+
+caf::scheduled_actor* device_with_something_to_do(one_node& here) {
+  for (auto* job : here.actors.coordinator().jobs)
+    if (auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
+        actor && actor->name() == std::string("device"))
+      return actor;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a fence is acknowledged when all devices have stopped for it, not when one has stopped for two") {
+  one_node here(1, 2, 4);
+  here.devices_per_rank = 2;
+  here.begin();
+  auto& coordinator = here.actors.coordinator();
+  for (std::uint64_t generation : {2, 3}) caf::anon_send(here.supervisor, fence_raised{generation, {}});
+  while (!device_with_something_to_do(here)) REQUIRE(coordinator.try_run_once());
+  auto* slow = device_with_something_to_do(here);
+  coordinator.run_jobs_filtered(
+      [slow](caf::resumable* job) { return dynamic_cast<caf::scheduled_actor*>(job) != slow; });
+  CHECK(here.members.acknowledged.empty());
+  here.actors.run();
+  REQUIRE(here.members.acknowledged.size() == 1);
+  CHECK(here.members.acknowledged[0].first == 3);
+}
+
 TEST_CASE(
     "a second fence before the devices have stopped for the first is acknowledged once, for the second") {
   one_node here;
@@ -502,6 +549,32 @@ TEST_CASE("a state from an older generation is not used") {
   here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().empty());
   here.part_comes(3, 4, 1, packed_with(8, 4));
+  CHECK(here.sent<node_restored>().size() == 1);
+}
+
+TEST_CASE("and does not take the place of a newer one") {
+  one_node here;
+  here.define();
+  here.view(3);
+  here.enter(0);
+  here.part_comes(3, 4, 1, packed_with(8, 4));
+  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
+  CHECK(here.sent<node_restored>().size() == 1);
+}
+
+TEST_CASE("nor is it because another stage's has come anew") {
+  one_node here(1, 2, 4);
+  here.define();
+  here.view(2);
+  here.enter(0);
+  here.part_comes(2, 4, 2, packed_with(7, 4, 2));
+  here.fence(3);
+  here.view(3);
+  here.part_comes(3, 4, 3, packed_with(7, 4, 3));
+  here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
+  CHECK(here.sent<node_restored>().empty());
+  here.part_comes(3, 4, 2, packed_with(8, 4, 2));
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
@@ -616,6 +689,20 @@ TEST_CASE("restarts wait longer each time, and too many of them fail the job wit
   CHECK(here.members.failures[0].find("device 1 on rank 1 failed: out of luck") != std::string::npos);
   CHECK(here.members.failures[0].find("3 restarts") != std::string::npos);
   CHECK(here.members.requests.size() == 3);
+}
+
+TEST_CASE("bad input fails the job at once: it would be as bad in the next generation") {
+  one_node here;
+  here.begin();
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("F")) throw bad_input("label 11 of 10 classes");
+  };
+  here.give(1, 0, 1);
+  here.activations_come(1, 0);
+  here.advance(5s);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] == "device 1 on rank 1 failed: label 11 of 10 classes");
+  CHECK(here.members.requests.empty());
 }
 
 TEST_CASE("a stage that fails is started again, without copies, and gets its state from the peer") {

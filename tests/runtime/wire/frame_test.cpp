@@ -87,6 +87,21 @@ TEST_CASE("each fault has its name") {
   CHECK(to_string(frame_fault::authentication) == "not authentic");
 }
 
+TEST_CASE("what a frame is and how long can be read from its start alone") {
+  auto head = sealed();
+  auto start = std::span(head).first<troupe::frame_header_bytes>();
+  auto measured = troupe::measure_frame(start);
+  REQUIRE(std::holds_alternative<troupe::frame_measure>(measured));
+  CHECK(std::get<troupe::frame_measure>(measured).head_bytes == head.size());
+  CHECK(std::get<troupe::frame_measure>(measured).body_bytes == body.size());
+  for (std::size_t at : {0U, 4U, 5U}) {
+    auto changed = head;
+    changed[at] ^= std::byte{0x55};
+    CHECK(std::holds_alternative<frame_fault>(
+        troupe::measure_frame(std::span(changed).first<troupe::frame_header_bytes>())));
+  }
+}
+
 TEST_CASE("another secret does not open a frame") {
   CHECK(fault_of(sealed(), body, troupe::frame_authenticator(bytes(32, 2))) == frame_fault::authentication);
 }

@@ -1,0 +1,39 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "troupe/transport/descriptor.hpp"
+
+namespace troupe {
+
+/// Tells a process from any other that had, has or will have the same rank, host and port.
+using process_id = std::array<std::byte, 16>;
+
+/// Where a node listens for control connections.
+struct control_address {
+  std::string host;  ///< an IPv4 or IPv6 address in numbers
+  std::uint16_t port = 0;
+  process_id process{};
+  bool operator==(const control_address&) const = default;
+};
+
+std::vector<std::byte> encode_control_address(const control_address& address);
+/// Throws decode_error.
+control_address decode_control_address(const std::vector<std::byte>& bytes);
+
+/// A socket that listens on any free port of a network interface ("lo"), and only there. Throws bad_input if
+/// there is no such interface or it has no address, and system_failure.
+struct control_listener {
+  descriptor socket;
+  control_address address;
+};
+control_listener listen_on(const std::string& interface);
+
+/// A socket that is being connected, without waiting. Throws system_failure if that cannot even begin, and
+/// std::invalid_argument if the host is not an address in numbers.
+descriptor connect_to(const control_address& address);
+
+}  // namespace troupe
