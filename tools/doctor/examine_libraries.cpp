@@ -1,3 +1,4 @@
+#include <libdeflate.h>
 #include <sodium.h>
 #include <spdlog/version.h>
 #include <ucp/api/ucp.h>
@@ -44,6 +45,7 @@ findings examine_libraries() {
 #endif
   found.push_back(library("libsodium", SODIUM_VERSION_STRING, sodium_version_string()));
   found.push_back(library("zlib", ZLIB_VERSION, zlibVersion()));
+  found.push_back(headers_only("libdeflate", LIBDEFLATE_VERSION_STRING));
   found.push_back(headers_only("spdlog", version(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)));
   found.push_back(headers_only("yaml-cpp", TROUPE_YAML_VERSION));
   found.push_back(

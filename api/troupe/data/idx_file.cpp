@@ -1,11 +1,13 @@
 #include "troupe/data/idx_file.hpp"
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
 
 #include "troupe/error/errors.hpp"
@@ -122,6 +124,24 @@ shape read_header(unpacker& file, int rank) {
   return shape(std::move(extents));
 }
 
+/// The whole file's content at once, three times as fast as zlib, which matters when a process that was lost
+/// comes back. Undefined if the file is not one gzip stream of exactly this content: reading it piece by
+/// piece then says what is wrong, or reads what is no gzip at all.
+tensor unpack_at_once(const std::filesystem::path& path, std::int64_t content_bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<char> packed(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)));
+  file.seekg(0).read(packed.data(), static_cast<std::streamsize>(packed.size()));
+  std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> unpacker(
+      ::libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
+  if (!file || !unpacker) return {};
+  auto content = tensor::empty({content_bytes}, dtype::u8);
+  std::size_t used = 0;
+  // Without room for the number of bytes made, fewer than expected are an error too.
+  auto result = ::libdeflate_gzip_decompress_ex(unpacker.get(), packed.data(), packed.size(),
+                                                content.bytes().data(), content.size_bytes(), &used, nullptr);
+  return result == LIBDEFLATE_SUCCESS && used == packed.size() ? content : tensor();
+}
+
 }  // namespace
 
 shape read_idx_header(const std::filesystem::path& path, int rank) {
@@ -131,7 +151,11 @@ shape read_idx_header(const std::filesystem::path& path, int rank) {
 
 tensor read_idx(const std::filesystem::path& path, int rank) {
   unpacker file(path);
-  auto elements = tensor::empty(read_header(file, rank), dtype::u8);
+  auto extents = read_header(file, rank);
+  auto header_bytes = std::int64_t{4} + 4 * rank;
+  if (auto content = unpack_at_once(path, header_bytes + extents.num_elements()); content.defined())
+    return content.rows(header_bytes, extents.num_elements()).reshape(extents);
+  auto elements = tensor::empty(extents, dtype::u8);
   auto found = file.read(elements.bytes());
   auto expected = to_string(elements.extents()) + ", " + std::to_string(elements.size_bytes()) + " bytes";
   if (found < elements.size_bytes())

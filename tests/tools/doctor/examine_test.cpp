@@ -28,8 +28,8 @@ const finding* find(const findings& found, const std::string& name) {
 
 TEST_CASE("every library says its version") {
   auto found = examine_libraries();
-  for (auto name :
-       {"CAF", "UCX", "libsodium", "zlib", "spdlog", "yaml-cpp", "cereal", "CLI11", "nlohmann-json"}) {
+  for (auto name : {"CAF", "UCX", "libsodium", "zlib", "libdeflate", "spdlog", "yaml-cpp", "cereal", "CLI11",
+                    "nlohmann-json"}) {
     CAPTURE(name);
     const auto* line = find(found, name);
     REQUIRE(line);
