@@ -22,4 +22,19 @@ void require_rank(std::string_view operation, std::string_view argument, const t
       describe(value));
 }
 
+void require_floating(std::string_view operation, std::string_view argument, const tensor& value) {
+  if (value.defined() && is_floating(value.type())) return;
+  throw_invalid(operation, std::string(argument) + " of f32, bf16 or f16", describe(value));
+}
+
+void require_like(std::string_view operation, std::string_view argument, const tensor& value,
+                  const tensor& model) {
+  if (value.defined() && value.type() == model.type() && value.extents() == model.extents() &&
+      value.where() == model.where())
+    return;
+  throw_invalid(operation, std::string(argument) + " " + describe(model), describe(value));
+}
+
+tensor empty_like(const tensor& model) { return tensor::empty(model.extents(), model.type(), model.where()); }
+
 }  // namespace troupe

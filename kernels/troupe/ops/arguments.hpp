@@ -14,4 +14,14 @@ void require_argument(std::string_view operation, std::string_view argument, con
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                   int rank);
 
+/// The same, of f32, bf16 or f16 and any shape.
+void require_floating(std::string_view operation, std::string_view argument, const tensor& value);
+
+/// The same, of the dtype, shape and device of `model`.
+void require_like(std::string_view operation, std::string_view argument, const tensor& value,
+                  const tensor& model);
+
+/// Uninitialised, of the same dtype, shape and device.
+tensor empty_like(const tensor& model);
+
 }  // namespace troupe

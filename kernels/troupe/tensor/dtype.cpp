@@ -11,7 +11,11 @@ std::size_t size_bytes(dtype type) {
     case dtype::f32:
     case dtype::i32:
       return 4;
+    case dtype::bf16:
+    case dtype::f16:
+      return 2;
     case dtype::u8:
+    case dtype::boolean:
       return 1;
     case dtype::i64:
       return 8;
@@ -29,13 +33,19 @@ std::string_view to_string(dtype type) {
       return "i32";
     case dtype::i64:
       return "i64";
+    case dtype::bf16:
+      return "bf16";
+    case dtype::f16:
+      return "f16";
+    case dtype::boolean:
+      return "bool";
   }
   return "unknown";
 }
 
 dtype dtype_from_number(std::uint8_t number) {
-  if (number > static_cast<std::uint8_t>(dtype::i64))
-    throw_invalid("dtype_from_number", "0 to 3 (f32, u8, i32, i64)", std::to_string(number));
+  if (number > static_cast<std::uint8_t>(dtype::boolean))
+    throw_invalid("dtype_from_number", "0 to 6 (f32, u8, i32, i64, bf16, f16, bool)", std::to_string(number));
   return static_cast<dtype>(number);
 }
 

@@ -1,27 +1,12 @@
 #include "troupe/tensor/tensor.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe {
-namespace {
-
-constexpr std::size_t alignment_bytes = 64;
-
-std::shared_ptr<void> allocate(std::size_t size_bytes) {
-  auto rounded =
-      std::max(alignment_bytes, (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
-  void* memory = std::aligned_alloc(alignment_bytes, rounded);
-  if (!memory) throw std::bad_alloc();
-  return {memory, std::free};
-}
-
-}  // namespace
-
 tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type,
                     device where) {
   tensor result;
@@ -34,14 +19,14 @@ tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape exte
 }
 
 tensor tensor::empty(shape extents, dtype type, device where) {
-  auto memory = allocate(static_cast<std::size_t>(extents.num_elements()) * troupe::size_bytes(type));
+  auto memory = allocate(static_cast<std::size_t>(extents.num_elements()) * troupe::size_bytes(type), where);
   auto* elements = static_cast<std::byte*>(memory.get());
   return wrap(std::move(memory), elements, std::move(extents), type, where);
 }
 
 tensor tensor::zeros(shape extents, dtype type, device where) {
   auto result = empty(std::move(extents), type, where);
-  std::ranges::fill(result.bytes(), std::byte{0});
+  result.fill_zero();
   return result;
 }
 
@@ -64,6 +49,9 @@ tensor tensor::copy_of(std::span<const std::byte> values, shape extents, dtype t
 void tensor::require(dtype type) const {
   if (!defined())
     throw_invalid("tensor::values", std::string(to_string(type)) + " elements", "an undefined tensor");
+  if (where_.type != device::kind::cpu)
+    throw_invalid("tensor::values", "a tensor in the memory of the CPU (move it there with .to(device()))",
+                  describe(*this));
   if (type != type_) throw_invalid("tensor::values", to_string(type), describe(*this));
 }
 
@@ -93,19 +81,34 @@ tensor tensor::rows(std::int64_t first, std::int64_t count) const {
 tensor tensor::clone() const {
   if (!defined()) return {};
   auto result = empty(extents_, type_, where_);
-  std::ranges::copy(bytes(), result.elements_);
+  result.copy_from(*this);
+  return result;
+}
+
+tensor tensor::to(device where) const {
+  if (!defined() || where == where_) return *this;
+  auto result = empty(extents_, type_, where);
+  result.copy_from(*this);
   return result;
 }
 
 void tensor::copy_from(const tensor& source) {
   if (extents_ != source.extents_ || type_ != source.type_)
     throw_invalid("tensor::copy_from", describe(*this), describe(source));
-  std::ranges::copy(source.bytes(), elements_);
+  copy_bytes(elements_, where_, source.elements_, source.where_, size_bytes());
+}
+
+void tensor::fill_zero() {
+  if (where_.type == device::kind::cpu)
+    std::ranges::fill(bytes(), std::byte{0});
+  else
+    fill_zero_cuda(elements_, where_, size_bytes());
 }
 
 std::string describe(const tensor& value) {
   if (!value.defined()) return "undefined";
-  return std::string(to_string(value.type())) + to_string(value.extents());
+  auto text = std::string(to_string(value.type())) + to_string(value.extents());
+  return value.where().type == device::kind::cpu ? text : text + " on " + to_string(value.where());
 }
 
 }  // namespace troupe

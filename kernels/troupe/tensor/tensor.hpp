@@ -45,7 +45,8 @@ class tensor {
     return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(type_);
   }
 
-  /// The elements as T. Throws std::invalid_argument if T is not the dtype or the tensor is undefined.
+  /// The elements as T. Throws std::invalid_argument if T is not the dtype, the tensor is undefined, or its
+  /// bytes are in a GPU's memory.
   template <class T>
   std::span<T> values() {
     require(dtype_of<T>::value);
@@ -56,6 +57,7 @@ class tensor {
     require(dtype_of<T>::value);
     return {reinterpret_cast<const T*>(elements_), static_cast<std::size_t>(num_elements())};
   }
+  /// Where the bytes lie, on whichever device.
   std::span<std::byte> bytes() { return {elements_, defined() ? size_bytes() : 0}; }
   std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
 
@@ -65,8 +67,13 @@ class tensor {
   tensor rows(std::int64_t first, std::int64_t count) const;
   /// A deep copy.
   tensor clone() const;
-  /// Copies the elements of `source`, which must have this shape and dtype.
+  /// Copies the elements of `source`, which must have this shape and dtype, from whichever device.
   void copy_from(const tensor& source);
+  /// This tensor if it is there already, else a copy in the memory of `where`. Throws bad_input for a device
+  /// that is not there.
+  tensor to(device where) const;
+  /// Zero bytes, which are zero elements of every dtype.
+  void fill_zero();
 
  private:
   static tensor copy_of(std::span<const std::byte> values, shape extents, dtype type);
@@ -85,7 +92,7 @@ struct named_tensor {
   tensor value;
 };
 
-/// "f32[32, 784]" or "undefined"
+/// "f32[32, 784]", "f32[32, 784] on cuda:0" or "undefined"
 std::string describe(const tensor& value);
 
 }  // namespace troupe

@@ -1,9 +1,8 @@
-#include "troupe/ops/activation.hpp"
-
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/in_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
-namespace troupe {
+namespace troupe::cpu {
 namespace {
 
 TROUPE_CLONES void relu(const float* x, float* y, std::int64_t size) {
@@ -16,20 +15,10 @@ TROUPE_CLONES void relu_gradient(const float* dy, const float* y, float* dx, std
 
 }  // namespace
 
-tensor relu_forward(const tensor& x) {
-  require_argument("relu", "x", x, dtype::f32, x.extents());
-  auto y = tensor::empty(x.extents());
-  relu(x.values<float>().data(), y.values<float>().data(), x.num_elements());
-  return y;
+activation_kernels activation() {
+  return {.relu_forward = [](const tensor& x, tensor& y) { map_in_blocks(relu, y, x); },
+          .relu_backward = [](const tensor& dy, const tensor& y,
+                              tensor& dx) { map_in_blocks(relu_gradient, dx, dy, y); }};
 }
 
-tensor relu_backward(const tensor& dy, const tensor& y) {
-  require_argument("relu_backward", "y", y, dtype::f32, y.extents());
-  require_argument("relu_backward", "dy", dy, dtype::f32, y.extents());
-  auto dx = tensor::empty(y.extents());
-  relu_gradient(dy.values<float>().data(), y.values<float>().data(), dx.values<float>().data(),
-                y.num_elements());
-  return dx;
-}
-
-}  // namespace troupe
+}  // namespace troupe::cpu

@@ -1,0 +1,43 @@
+#include "troupe/ops/cpu/block_conversion.hpp"
+
+#include "troupe/ops/cpu/vector_clones.hpp"
+
+namespace troupe::cpu {
+
+TROUPE_CLONES void to_float(const bfloat16* from, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+TROUPE_CLONES void to_float(const float16* from, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+TROUPE_CLONES void from_float(const float* from, bfloat16* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = bfloat16(from[i]);
+}
+
+TROUPE_CLONES void from_float(const float* from, float16* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = float16(from[i]);
+}
+
+const float* read_block(const tensor& from, std::int64_t first, std::int64_t count,
+                        std::span<float> scratch) {
+  auto offset = static_cast<std::size_t>(first);
+  if (from.type() == dtype::f32) return from.values<float>().data() + offset;
+  if (from.type() == dtype::bf16)
+    to_float(from.values<bfloat16>().data() + offset, scratch.data(), count);
+  else
+    to_float(from.values<float16>().data() + offset, scratch.data(), count);
+  return scratch.data();
+}
+
+float* block_to_write(tensor& to, std::int64_t first, std::span<float> scratch) {
+  return to.type() == dtype::f32 ? to.values<float>().data() + first : scratch.data();
+}
+
+void write_block(tensor& to, std::int64_t first, std::int64_t count, const float* written) {
+  if (to.type() == dtype::bf16) from_float(written, to.values<bfloat16>().data() + first, count);
+  if (to.type() == dtype::f16) from_float(written, to.values<float16>().data() + first, count);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,10 @@
+#include "troupe/ops/cpu/families.hpp"
+
+namespace troupe {
+
+const device_kernels& cpu_kernels() {
+  static const device_kernels all{.activation = cpu::activation()};
+  return all;
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+#include "troupe/ops/cpu/parallel.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "troupe/ops/threads.hpp"
+
+namespace troupe::cpu {
+
+// OpenMP, as oneDNN: one set of helper threads serves both.
+void parallel_for(std::int64_t count, std::int64_t grain,
+                  void (*run)(const void* context, std::int64_t index), const void* context) {
+  auto threads = std::min<std::int64_t>(num_threads(), count / std::max<std::int64_t>(grain, 1));
+  if (threads <= 1) {
+    for (std::int64_t index = 0; index < count; ++index) run(context, index);
+    return;
+  }
+  std::exception_ptr thrown;  // none may leave the parallel region
+#pragma omp parallel for num_threads(static_cast <int>(threads)) schedule(static)
+  for (std::int64_t index = 0; index < count; ++index) try {
+      run(context, index);
+    } catch (...) {
+#pragma omp critical(troupe_parallel_for)
+      thrown = std::current_exception();
+    }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+}  // namespace troupe::cpu

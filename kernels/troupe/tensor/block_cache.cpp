@@ -1,0 +1,87 @@
+#include "troupe/tensor/block_cache.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace troupe {
+namespace {
+
+#ifdef TROUPE_FREE_AT_ONCE
+constexpr bool keeps_blocks = false;
+#else
+constexpr bool keeps_blocks = true;
+#endif
+
+}  // namespace
+
+std::size_t block_bytes(std::size_t size_bytes) {
+  constexpr std::size_t alignment = 64;
+  auto step = std::max(alignment, std::bit_floor(std::max<std::size_t>(size_bytes, 1)) / 8);
+  return std::max(alignment, (size_bytes + step - 1) / step * step);
+}
+
+void* block_cache::take(std::size_t size_bytes, memory_category category) {
+  auto rounded = block_bytes(size_bytes);
+  std::lock_guard lock(mutex_);
+  void* block = nullptr;
+  if (auto at = free_.find(rounded); at != free_.end() && !at->second.empty()) {
+    block = at->second.back();
+    at->second.pop_back();
+    statistics_.cached -= rounded;
+  } else {
+    block = source_.take(rounded);
+    if (!block) {
+      release_locked();
+      block = source_.take(rounded);
+    }
+    if (!block) throw std::bad_alloc();
+    ++statistics_.num_from_system;
+  }
+  count(rounded, category);
+  return block;
+}
+
+void block_cache::count(std::size_t size_bytes, memory_category category) {
+  auto& s = statistics_;
+  auto index = static_cast<std::size_t>(category);
+  s.current += size_bytes;
+  s.by_category[index] += size_bytes;
+  s.peak = std::max(s.peak, s.current);
+  s.peak_by_category[index] = std::max(s.peak_by_category[index], s.by_category[index]);
+}
+
+void block_cache::give_back(void* block, std::size_t size_bytes, memory_category category) {
+  auto rounded = block_bytes(size_bytes);
+  std::lock_guard lock(mutex_);
+  statistics_.current -= rounded;
+  statistics_.by_category[static_cast<std::size_t>(category)] -= rounded;
+  if (!keeps_blocks) return source_.give_back(block, rounded);
+  statistics_.cached += rounded;
+  free_[rounded].push_back(block);
+}
+
+memory_statistics block_cache::statistics() const {
+  std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+void block_cache::reset_peak() {
+  std::lock_guard lock(mutex_);
+  statistics_.peak = statistics_.current;
+  std::ranges::copy(statistics_.by_category, statistics_.peak_by_category);
+}
+
+void block_cache::release_cached() {
+  std::lock_guard lock(mutex_);
+  release_locked();
+}
+
+void block_cache::release_locked() {
+  for (auto& [size, blocks] : free_)
+    for (auto* block : blocks) source_.give_back(block, size);
+  free_.clear();
+  statistics_.cached = 0;
+}
+
+}  // namespace troupe

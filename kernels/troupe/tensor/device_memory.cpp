@@ -1,0 +1,36 @@
+#include "troupe/tensor/device_memory.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "troupe/tensor/block_cache.hpp"
+
+namespace troupe {
+namespace {
+
+class cpu_memory : public memory_source {
+ public:
+  void* take(std::size_t size_bytes) override { return std::aligned_alloc(64, size_bytes); }
+  void give_back(void* memory, std::size_t) override { std::free(memory); }
+};
+
+}  // namespace
+
+block_cache& cache_of(device where) {
+  if (where.type == device::kind::cuda) return cuda_cache_of(where.index);
+  // Never destroyed: tensors with static storage may go after it would have.
+  static auto* source = new cpu_memory;
+  static auto* cache = new block_cache(*source);
+  return *cache;
+}
+
+void copy_bytes(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes) {
+  constexpr auto cpu = device::kind::cpu;
+  if (to_where.type == cpu && from_where.type == cpu) {
+    if (size_bytes > 0) std::memcpy(to, from, size_bytes);
+    return;
+  }
+  copy_bytes_cuda(to, to_where, from, from_where, size_bytes);
+}
+
+}  // namespace troupe
