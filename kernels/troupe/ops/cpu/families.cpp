@@ -3,7 +3,7 @@
 namespace troupe {
 
 const device_kernels& cpu_kernels() {
-  static const device_kernels all{.activation = cpu::activation()};
+  static const device_kernels all{.activation = cpu::activation(), .conv2d = cpu::conv2d()};
   return all;
 }
 
