@@ -7,6 +7,7 @@
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
+#include "support/rounded.hpp"
 #include "troupe/ops/activation.hpp"
 #include "troupe/ops/threads.hpp"
 
@@ -30,18 +31,6 @@ const std::vector<extents_and_options> problems{
     {{4, 32, 5, 5}, {16, 32, 5, 5}, {}},
     {{1, 2, 1, 4}, {1, 2, 3, 3}, {.padding{1, 3}, .dilation{1, 2}}},
 };
-
-/// Rounded to `type`, so that the reference starts from what the operation gets.
-tensor rounded(const tensor& of, dtype type) {
-  auto result = tensor::empty(of.extents(), type);
-  auto from = of.values<float>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (type == dtype::f32) result.values<float>()[i] = from[i];
-    if (type == dtype::bf16) result.values<bfloat16>()[i] = bfloat16(from[i]);
-    if (type == dtype::f16) result.values<float16>()[i] = float16(from[i]);
-  }
-  return result;
-}
 
 /// Calls `term(x, weight, y)` with the indices of the elements of every product that y is a sum of.
 template <class Term>
