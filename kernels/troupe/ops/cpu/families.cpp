@@ -3,7 +3,8 @@
 namespace troupe {
 
 const device_kernels& cpu_kernels() {
-  static const device_kernels all{.activation = cpu::activation()};
+  static const device_kernels all{
+      .activation = cpu::activation(), .conv2d = cpu::conv2d(), .pooling = cpu::pooling()};
   return all;
 }
 

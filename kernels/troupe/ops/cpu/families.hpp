@@ -5,5 +5,7 @@ namespace troupe::cpu {
 
 // Each family's table, defined in the file of that name.
 activation_kernels activation();
+conv2d_kernels conv2d();
+pooling_kernels pooling();
 
 }  // namespace troupe::cpu

@@ -1,5 +1,7 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -8,6 +10,8 @@ namespace troupe {
 /// entry is an operation that this kind of device does not have.
 struct device_kernels {
   activation_kernels activation;
+  conv2d_kernels conv2d;
+  pooling_kernels pooling;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
