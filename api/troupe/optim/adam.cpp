@@ -25,9 +25,12 @@ class adam_state : public optimizer_state {
   }
 
   void apply(std::uint64_t step) override {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      adam_step(parameters_[i].target->value, parameters_[i].target->gradient, moments_[i].exp_avg,
-                moments_[i].exp_avg_sq, step, options_);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      auto& each = *parameters_[i].target;
+      if (!each.has_gradient) continue;
+      adam_step(each.value, each.gradient, moments_[i].exp_avg, moments_[i].exp_avg_sq, step, options_);
+      each.stepped();
+    }
   }
 
   std::vector<named_tensor> state() const override {

@@ -19,8 +19,12 @@ class sgd_state : public optimizer_state {
   }
 
   void apply(std::uint64_t /*step*/) override {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      sgd_step(parameters_[i].target->value, parameters_[i].target->gradient, buffers_[i], options_);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      auto& each = *parameters_[i].target;
+      if (!each.has_gradient) continue;
+      sgd_step(each.value, each.gradient, buffers_[i], options_);
+      each.stepped();
+    }
   }
 
   std::vector<named_tensor> state() const override {

@@ -1,18 +1,19 @@
 #pragma once
 #include <cstdint>
 
-#include "troupe/autograd/parameter.hpp"
 #include "troupe/autograd/variable.hpp"
 
 namespace troupe {
 
-// Operations on variables, recorded on their tape if they have one. Shapes and errors are those of
-// troupe/ops.
+// Operations on variables, recorded where a gradient is wanted. Shapes and errors are those of troupe/ops.
 
-/// x weight^T + bias; `bias` may be null. The parameters' gradients accumulate at backward_weight.
-variable linear(const variable& x, const parameter& weight, const parameter* bias);
+/// x weight^T + bias; `bias` may be null.
+variable linear(const variable& x, parameter& weight, parameter* bias);
 
 variable relu(const variable& x);
+
+/// The same elements under another shape.
+variable reshape(const variable& x, shape extents);
 
 /// [B, ...] to [B, product of the rest]: the same elements.
 variable flatten(const variable& x);

@@ -15,6 +15,9 @@ void write_durably(
     const std::filesystem::path& file, std::span<const std::byte> bytes,
     const std::function<void()>& half_written = [] {});
 
+/// The same, of pieces that lie apart and follow one another in the file.
+void write_durably(const std::filesystem::path& file, std::span<const std::span<const std::byte>> pieces);
+
 /// Creates `folder` and its parents where they are missing. Throws snapshot_error.
 void create_durably(const std::filesystem::path& folder);
 

@@ -23,6 +23,7 @@ namespace {
 struct two_parameters {
   parameter weight{"weight", random_tensor({3, 2}, "weight"), random_tensor({3, 2}, "dw")};
   parameter bias{"bias", random_tensor({3}, "bias"), random_tensor({3}, "db")};
+  two_parameters() { weight.has_gradient = bias.has_gradient = true; }
   std::vector<troupe::named_parameter> named() { return {{"0.weight", &weight}, {"0.bias", &bias}}; }
 };
 
@@ -48,7 +49,7 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
   }
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
   CHECK(same_bits(stepped.bias.value, expected.bias.value));
-  CHECK(same_bits(stepped.bias.gradient, tensor::zeros({3})));
+  CHECK_FALSE(stepped.bias.has_gradient);
 }
 
 TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {
@@ -78,7 +79,10 @@ TEST_CASE("the state is live: what is written to it decides the next step") {
   auto saved = first->state(), target = second->state();
   for (std::size_t i = 0; i < saved.size(); ++i) target[i].value.copy_from(saved[i].value);
   restored.weight.value.copy_from(continued.weight.value);
-  for (auto* each : {&continued, &restored}) each->weight.gradient.copy_from(random_tensor({3, 2}, "next"));
+  for (auto* each : {&continued, &restored}) {
+    each->weight.gradient.copy_from(random_tensor({3, 2}, "next"));
+    each->weight.has_gradient = true;
+  }
   first->apply(1);
   second->apply(1);
   CHECK(same_bits(continued.weight.value, restored.weight.value));

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/math/exponential.hpp"
 #include "troupe/ops/arguments.hpp"
-#include "troupe/ops/cpu/exponential.hpp"
 
 namespace troupe {
 namespace {

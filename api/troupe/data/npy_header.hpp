@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// What the dictionary at the beginning of an NPY file says.
+struct npy_header {
+  dtype type = dtype::f32;
+  shape extents;
+};
+
+/// Reads a header such as "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", padded with spaces
+/// and ended by a newline. Throws bad_input, without the file's name, for anything else.
+npy_header parse_npy_header(std::string_view text);
+
+/// The dictionary without padding. Throws std::invalid_argument for bf16.
+std::string to_text(const npy_header& header);
+
+}  // namespace troupe

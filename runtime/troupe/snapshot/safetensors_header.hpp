@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// A tensor's place in a safetensors file; its bytes are [begin, end), counted from the end of the header.
+struct safetensors_entry {
+  std::string name;
+  dtype type = dtype::f32;
+  shape extents;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// The JSON object at the beginning of a safetensors file.
+struct safetensors_header {
+  std::vector<safetensors_entry> tensors;  ///< in the order of their bytes
+  std::map<std::string, std::string> metadata;
+};
+
+/// Reads `text`, which `data_bytes` bytes of elements follow: these the tensors must cover exactly, without
+/// overlaps or holes. Throws bad_input, without the file's name, for anything else.
+safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes);
+
+/// The JSON text, padded with spaces to a multiple of 8 bytes. Throws std::invalid_argument if a name or a
+/// metadata text is no UTF-8.
+std::string to_text(const safetensors_header& header);
+
+/// Tensors of a dtype with a smaller number are written first.
+int order_in_file(dtype type);
+
+}  // namespace troupe
