@@ -35,6 +35,11 @@ void require_like(std::string_view operation, std::string_view argument, const t
   throw_invalid(operation, std::string(argument) + " " + describe(model), describe(value));
 }
 
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where) {
+  if (value.where() == where) return;
+  throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
+}
+
 tensor empty_like(const tensor& model) { return tensor::empty(model.extents(), model.type(), model.where()); }
 
 }  // namespace troupe

@@ -21,6 +21,9 @@ void require_floating(std::string_view operation, std::string_view argument, con
 void require_like(std::string_view operation, std::string_view argument, const tensor& value,
                   const tensor& model);
 
+/// Throws unless `value` is on `where`.
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where);
+
 /// Uninitialised, of the same dtype, shape and device.
 tensor empty_like(const tensor& model);
 

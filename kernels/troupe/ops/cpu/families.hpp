@@ -7,5 +7,6 @@ namespace troupe::cpu {
 activation_kernels activation();
 conv2d_kernels conv2d();
 pooling_kernels pooling();
+norm_kernels norm();
 
 }  // namespace troupe::cpu

@@ -2,6 +2,7 @@
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/norm.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -12,6 +13,7 @@ struct device_kernels {
   activation_kernels activation;
   conv2d_kernels conv2d;
   pooling_kernels pooling;
+  norm_kernels norm;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
