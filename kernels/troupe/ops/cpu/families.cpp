@@ -3,7 +3,7 @@
 namespace troupe {
 
 const device_kernels& cpu_kernels() {
-  static const device_kernels all{.activation = cpu::activation()};
+  static const device_kernels all{.activation = cpu::activation(), .linear = cpu::linear()};
   return all;
 }
 

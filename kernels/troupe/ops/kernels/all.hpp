@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/linear.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -8,6 +9,7 @@ namespace troupe {
 /// entry is an operation that this kind of device does not have.
 struct device_kernels {
   activation_kernels activation;
+  linear_kernels linear;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
