@@ -4,9 +4,11 @@ namespace troupe {
 
 const device_kernels& cpu_kernels() {
   static const device_kernels all{
-      .activation = cpu::activation(), .conv2d = cpu::conv2d(), .pooling = cpu::pooling()};
       .activation = cpu::activation(),
+      .conv2d = cpu::conv2d(),
+      .pooling = cpu::pooling(),
       .norm = cpu::norm(),
+      .linear = cpu::linear(),
   };
   return all;
 }

@@ -8,5 +8,6 @@ activation_kernels activation();
 conv2d_kernels conv2d();
 pooling_kernels pooling();
 norm_kernels norm();
+linear_kernels linear();
 
 }  // namespace troupe::cpu
