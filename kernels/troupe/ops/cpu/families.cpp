@@ -6,6 +6,7 @@ const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
       .conv2d = cpu::conv2d(),
+      .convert = cpu::convert(),
       .pooling = cpu::pooling(),
       .norm = cpu::norm(),
       .linear = cpu::linear(),

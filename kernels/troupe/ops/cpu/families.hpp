@@ -6,6 +6,7 @@ namespace troupe::cpu {
 // Each family's table, defined in the file of that name.
 activation_kernels activation();
 conv2d_kernels conv2d();
+convert_kernels convert();
 pooling_kernels pooling();
 norm_kernels norm();
 linear_kernels linear();

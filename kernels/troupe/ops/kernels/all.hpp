@@ -1,9 +1,10 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
-#include "troupe/ops/kernels/pooling.hpp"
-#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -13,6 +14,7 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   conv2d_kernels conv2d;
+  convert_kernels convert;
   pooling_kernels pooling;
   norm_kernels norm;
   linear_kernels linear;
