@@ -3,7 +3,10 @@
 namespace troupe {
 
 const device_kernels& cpu_kernels() {
-  static const device_kernels all{.activation = cpu::activation()};
+  static const device_kernels all{.activation = cpu::activation(),
+                                  .adam_step = cpu::adam_step(),
+                                  .lamb_step = cpu::lamb_step(),
+                                  .sgd_step = cpu::sgd_step()};
   return all;
 }
 
