@@ -3,10 +3,16 @@
 namespace troupe {
 
 const device_kernels& cpu_kernels() {
-  static const device_kernels all{.activation = cpu::activation(),
-                                  .adam_step = cpu::adam_step(),
-                                  .lamb_step = cpu::lamb_step(),
-                                  .sgd_step = cpu::sgd_step()};
+  static const device_kernels all{
+      .activation = cpu::activation(),
+      .adam_step = cpu::adam_step(),
+      .lamb_step = cpu::lamb_step(),
+      .sgd_step = cpu::sgd_step(),
+      .conv2d = cpu::conv2d(),
+      .pooling = cpu::pooling(),
+      .norm = cpu::norm(),
+      .linear = cpu::linear(),
+  };
   return all;
 }
 

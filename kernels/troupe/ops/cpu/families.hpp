@@ -8,5 +8,9 @@ activation_kernels activation();
 adam_step_kernels adam_step();
 lamb_step_kernels lamb_step();
 sgd_step_kernels sgd_step();
+conv2d_kernels conv2d();
+pooling_kernels pooling();
+norm_kernels norm();
+linear_kernels linear();
 
 }  // namespace troupe::cpu

@@ -3,6 +3,10 @@
 #include "troupe/ops/kernels/adam_step.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
+#include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/linear.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -14,6 +18,10 @@ struct device_kernels {
   adam_step_kernels adam_step;
   lamb_step_kernels lamb_step;
   sgd_step_kernels sgd_step;
+  conv2d_kernels conv2d;
+  pooling_kernels pooling;
+  norm_kernels norm;
+  linear_kernels linear;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
