@@ -5,6 +5,9 @@ namespace troupe::cpu {
 
 // Each family's table, defined in the file of that name.
 activation_kernels activation();
+adam_step_kernels adam_step();
+lamb_step_kernels lamb_step();
+sgd_step_kernels sgd_step();
 conv2d_kernels conv2d();
 convert_kernels convert();
 pooling_kernels pooling();

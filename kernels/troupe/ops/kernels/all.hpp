@@ -1,5 +1,8 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/adam_step.hpp"
+#include "troupe/ops/kernels/lamb_step.hpp"
+#include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/linear.hpp"
@@ -13,6 +16,9 @@ namespace troupe {
 /// entry is an operation that this kind of device does not have.
 struct device_kernels {
   activation_kernels activation;
+  adam_step_kernels adam_step;
+  lamb_step_kernels lamb_step;
+  sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
   convert_kernels convert;
   pooling_kernels pooling;
