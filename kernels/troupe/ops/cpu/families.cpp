@@ -6,6 +6,8 @@ const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
       .norm = cpu::norm(),
+      .softmax = cpu::softmax(),
+      .cross_entropy = cpu::cross_entropy(),
   };
   return all;
 }

@@ -1,6 +1,8 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/cross_entropy.hpp"
 #include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -10,6 +12,8 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   norm_kernels norm;
+  softmax_kernels softmax;
+  cross_entropy_kernels cross_entropy;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
