@@ -16,8 +16,8 @@ struct moments {
 
 class adam_state : public optimizer_state {
  public:
-  adam_state(const adam_step_options& options, std::vector<named_parameter> parameters)
-      : options_(options), parameters_(std::move(parameters)) {
+  adam_state(const adam_step_options& options, lr_schedule schedule, std::vector<named_parameter> parameters)
+      : options_(options), schedule_(std::move(schedule)), parameters_(std::move(parameters)) {
     for (const auto& each : parameters_) {
       const auto& extents = each.target->value.extents();
       moments_.push_back({tensor::zeros(extents), tensor::zeros(extents)});
@@ -25,10 +25,12 @@ class adam_state : public optimizer_state {
   }
 
   void apply(std::uint64_t step) override {
+    auto options = options_;
+    if (schedule_) options.learning_rate *= schedule_(step);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto& each = *parameters_[i].target;
       if (!each.has_gradient) continue;
-      adam_step(each.value, each.gradient, moments_[i].exp_avg, moments_[i].exp_avg_sq, step, options_);
+      adam_step(each.value, each.gradient, moments_[i].exp_avg, moments_[i].exp_avg_sq, step, options);
       each.stepped();
     }
   }
@@ -44,6 +46,7 @@ class adam_state : public optimizer_state {
 
  private:
   adam_step_options options_;
+  lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<moments> moments_;
 };
@@ -65,7 +68,7 @@ std::unique_ptr<optimizer_state> make_state(const Options& options, bool decoupl
                                             std::vector<named_parameter> parameters) {
   adam_step_options step{options.lr,  options.beta1,        options.beta2,
                          options.eps, options.weight_decay, decoupled};
-  return std::make_unique<adam_state>(step, std::move(parameters));
+  return std::make_unique<adam_state>(step, options.schedule, std::move(parameters));
 }
 
 }  // namespace

@@ -13,16 +13,19 @@ class sgd_state : public optimizer_state {
  public:
   sgd_state(const sgd_options& options, std::vector<named_parameter> parameters)
       : options_{options.lr, options.momentum, options.weight_decay, options.nesterov},
+        schedule_(options.schedule),
         parameters_(std::move(parameters)) {
     for (const auto& each : parameters_)
       buffers_.push_back(options.momentum == 0 ? tensor() : tensor::zeros(each.target->value.extents()));
   }
 
-  void apply(std::uint64_t /*step*/) override {
+  void apply(std::uint64_t step) override {
+    auto options = options_;
+    if (schedule_) options.learning_rate *= schedule_(step);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto& each = *parameters_[i].target;
       if (!each.has_gradient) continue;
-      sgd_step(each.value, each.gradient, buffers_[i], options_);
+      sgd_step(each.value, each.gradient, buffers_[i], options);
       each.stepped();
     }
   }
@@ -36,6 +39,7 @@ class sgd_state : public optimizer_state {
 
  private:
   sgd_step_options options_;
+  lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<tensor> buffers_;
 };

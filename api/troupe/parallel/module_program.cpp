@@ -41,7 +41,8 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
     take_loss(which, output, targets);
     return {};
   }
-  pass_scope place({static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
+  pass_scope place(
+      pass_place{static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
   auto& recorded = begin_pass(which, std::move(input));
   auto output = run_layers(recorded.input, which.training);
   auto result = is_last_ ? take_loss(which, output, targets) : std::move(output);

@@ -14,7 +14,7 @@ constexpr const char* operation = "cross_entropy";
 bool is_label(dtype type) { return type == dtype::i64 || type == dtype::i32 || type == dtype::u8; }
 
 void require_arguments(const tensor& logits, const tensor& labels, const cross_entropy_options& options) {
-  require_rows(operation, "logits", logits);
+  require_nonempty_rows(operation, "logits", logits);
   auto samples = shape_of_rows(logits);
   if (!labels.defined() || !is_label(labels.type()) || labels.extents() != samples)
     throw_invalid(operation, "labels i64, i32 or u8 " + to_string(samples), describe(labels));

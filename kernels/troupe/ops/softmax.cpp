@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 tensor forward(std::string_view operation, const tensor& x, softmax_kernels::forward softmax_kernels::*of) {
-  require_rows(operation, "x", x);
+  require_nonempty_rows(operation, "x", x);
   auto y = empty_like(x);
   (kernels_on(x.where()).softmax.*of)(x, y);
   return y;
@@ -15,7 +15,7 @@ tensor forward(std::string_view operation, const tensor& x, softmax_kernels::for
 
 tensor backward(std::string_view operation, const tensor& dy, const tensor& y,
                 softmax_kernels::backward softmax_kernels::*of) {
-  require_rows(operation, "y", y);
+  require_nonempty_rows(operation, "y", y);
   require_like(operation, "dy", dy, y);
   auto dx = empty_like(y);
   (kernels_on(y.where()).softmax.*of)(dy, y, dx);

@@ -5,9 +5,12 @@ namespace troupe {
 const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
+      .conv2d = cpu::conv2d(),
+      .pooling = cpu::pooling(),
       .norm = cpu::norm(),
       .softmax = cpu::softmax(),
       .cross_entropy = cpu::cross_entropy(),
+      .linear = cpu::linear(),
   };
   return all;
 }

@@ -1,7 +1,10 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
@@ -11,9 +14,12 @@ namespace troupe {
 /// entry is an operation that this kind of device does not have.
 struct device_kernels {
   activation_kernels activation;
+  conv2d_kernels conv2d;
+  pooling_kernels pooling;
   norm_kernels norm;
   softmax_kernels softmax;
   cross_entropy_kernels cross_entropy;
+  linear_kernels linear;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
