@@ -12,6 +12,8 @@ const device_kernels& cpu_kernels() {
       .convert = cpu::convert(),
       .pooling = cpu::pooling(),
       .norm = cpu::norm(),
+      .softmax = cpu::softmax(),
+      .cross_entropy = cpu::cross_entropy(),
       .linear = cpu::linear(),
   };
   return all;

@@ -12,6 +12,8 @@ conv2d_kernels conv2d();
 convert_kernels convert();
 pooling_kernels pooling();
 norm_kernels norm();
+softmax_kernels softmax();
+cross_entropy_kernels cross_entropy();
 linear_kernels linear();
 
 }  // namespace troupe::cpu

@@ -8,6 +8,8 @@
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -23,6 +25,8 @@ struct device_kernels {
   convert_kernels convert;
   pooling_kernels pooling;
   norm_kernels norm;
+  softmax_kernels softmax;
+  cross_entropy_kernels cross_entropy;
   linear_kernels linear;
 };
 
