@@ -7,5 +7,6 @@ namespace troupe::cpu {
 activation_kernels activation();
 conv2d_kernels conv2d();
 pooling_kernels pooling();
+batch_norm_kernels batch_norm();
 
 }  // namespace troupe::cpu

@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/batch_norm.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/tensor/device.hpp"
@@ -12,6 +13,7 @@ struct device_kernels {
   activation_kernels activation;
   conv2d_kernels conv2d;
   pooling_kernels pooling;
+  batch_norm_kernels batch_norm;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
