@@ -16,6 +16,10 @@ const device_kernels& cpu_kernels() {
       .cross_entropy = cpu::cross_entropy(),
       .linear = cpu::linear(),
   };
+  static const device_kernels all{.activation = cpu::activation(),
+                                  .conv2d = cpu::conv2d(),
+                                  .pooling = cpu::pooling(),
+                                  .batch_norm = cpu::batch_norm()};
   return all;
 }
 

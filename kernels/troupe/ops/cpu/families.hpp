@@ -15,5 +15,6 @@ norm_kernels norm();
 softmax_kernels softmax();
 cross_entropy_kernels cross_entropy();
 linear_kernels linear();
+batch_norm_kernels batch_norm();
 
 }  // namespace troupe::cpu

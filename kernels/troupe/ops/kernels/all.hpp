@@ -3,6 +3,7 @@
 #include "troupe/ops/kernels/adam_step.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
+#include "troupe/ops/kernels/batch_norm.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/linear.hpp"
@@ -28,6 +29,7 @@ struct device_kernels {
   softmax_kernels softmax;
   cross_entropy_kernels cross_entropy;
   linear_kernels linear;
+  batch_norm_kernels batch_norm;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
