@@ -3,7 +3,9 @@
 
 #include "troupe/autograd/variable.hpp"
 #include "troupe/ops/activation.hpp"
+#include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/conv2d.hpp"
+#include "troupe/ops/cross_entropy.hpp"
 #include "troupe/ops/pooling.hpp"
 
 namespace troupe {
@@ -32,6 +34,12 @@ variable add(const variable& a, const variable& b);
 
 variable layer_norm(const variable& x, parameter* weight, parameter* bias, double eps = 1e-5);
 variable rms_norm(const variable& x, parameter* weight, double eps = 1e-5);
+/// With the statistics of this batch, by which the running ones move.
+variable batch_norm(const variable& x, parameter& weight, parameter& bias, const tensor& running_mean,
+                    const tensor& running_variance, const batch_norm_options& options = {});
+/// Over the last axis.
+variable softmax(const variable& x);
+variable log_softmax(const variable& x);
 
 // ---- windows
 
@@ -58,10 +66,12 @@ struct loss_result {
   variable loss;  ///< scalar f32: gradient_scale * loss_sum
   double loss_sum = 0;
   std::int64_t num_correct = 0;
+  std::int64_t num_counted = 0;
 };
 
-/// Softmax cross entropy of logits [B, C] and labels [B]; its backward gives gradient_scale times the
+/// Softmax cross entropy of logits [..., C] and labels [...]; its backward gives gradient_scale times the
 /// gradient of the samples' summed loss.
-loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale);
+loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale,
+                          const cross_entropy_options& options = {});
 
 }  // namespace troupe
