@@ -9,6 +9,7 @@
 #include "troupe/nn/sequential.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/optim/adam.hpp"
+#include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/program.hpp"

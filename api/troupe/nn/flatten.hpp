@@ -5,10 +5,9 @@
 namespace troupe::nn {
 
 /// [B, ...] to [B, product of the rest]: the same elements.
-class Flatten : public Module {
+class Flatten : public module_of<Flatten> {
  public:
   variable forward(const variable& input) override { return flatten(input); }
-  std::shared_ptr<Module> clone() const override { return std::make_shared<Flatten>(*this); }
 };
 
 }  // namespace troupe::nn

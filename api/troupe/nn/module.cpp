@@ -1,10 +1,52 @@
 #include "troupe/nn/module.hpp"
 
+#include "troupe/nn/copy_by_name.hpp"
+#include "troupe/tensor/memory.hpp"
+
 namespace troupe::nn {
+void Module::materialize(std::uint64_t seed, const std::string& prefix) {
+  on_materialize(seed, prefix);
+  each_parameter([&](parameter& each) { each.materialize(seed, prefix + each.name); });
+  each_buffer([](buffer& each) {
+    memory_scope counted(memory_category::parameters);
+    each.value = tensor::full(each.extents, each.begins_with);
+  });
+  each_child([&](const std::string& name, Module& child) { child.materialize(seed, prefix + name + "."); });
+}
+
+std::int64_t Module::num_parameters() const {
+  // Visiting changes nothing here; there is one kind of visit, which can.
+  auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  std::int64_t sum = 0;
+  self.each_parameter([&](const parameter& each) { sum += each.extents.num_elements(); });
+  self.each_child([&](const std::string&, const Module& child) { sum += child.num_parameters(); });
+  return sum;
+}
+
+double Module::cost() const {
+  auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  double sum = 0;
+  self.each_parameter(
+      [&](const parameter& each) { sum += static_cast<double>(each.extents.num_elements()); });
+  self.each_child([&](const std::string&, const Module& child) { sum += child.cost(); });
+  return sum;
+}
 
 std::vector<named_parameter> Module::named_parameters(const std::string& prefix) {
   std::vector<named_parameter> result;
-  collect_parameters(prefix, result);
+  each_parameter([&](parameter& each) { result.push_back({prefix + each.name, &each}); });
+  each_child([&](const std::string& name, Module& child) {
+    for (auto& each : child.named_parameters(prefix + name + ".")) result.push_back(std::move(each));
+  });
+  return result;
+}
+
+std::vector<named_buffer> Module::named_buffers(const std::string& prefix) {
+  std::vector<named_buffer> result;
+  each_buffer([&](buffer& each) { result.push_back({prefix + each.name, &each}); });
+  each_child([&](const std::string& name, Module& child) {
+    for (auto& each : child.named_buffers(prefix + name + ".")) result.push_back(std::move(each));
+  });
   return result;
 }
 
@@ -12,6 +54,23 @@ std::vector<parameter*> Module::parameters() {
   std::vector<parameter*> result;
   for (const auto& each : named_parameters()) result.push_back(each.target);
   return result;
+}
+
+std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
+  std::vector<named_tensor> result;
+  for (const auto& each : named_parameters(prefix)) result.push_back({each.name, each.target->value});
+  for (const auto& each : named_buffers(prefix)) result.push_back({each.name, each.target->value});
+  return result;
+}
+
+void Module::load_state_dict(const std::vector<named_tensor>& saved) {
+  copy_by_name(state_dict(), saved);
+  for (auto* each : parameters()) each->changed();
+}
+
+void Module::train(bool training) {
+  training_ = training;
+  each_child([training](const std::string&, Module& child) { child.train(training); });
 }
 
 }  // namespace troupe::nn

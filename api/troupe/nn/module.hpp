@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,43 +10,87 @@
 
 namespace troupe::nn {
 
+/// A tensor that a module keeps but no optimizer learns, such as a running mean.
+struct buffer {
+  std::string name;  ///< within its module
+  shape extents;
+  float begins_with = 0;
+  tensor value;  ///< f32, undefined until the module is materialized
+};
+
+/// A buffer and its name in the whole model.
+struct named_buffer {
+  std::string name;
+  buffer* target = nullptr;
+};
+
 /// A piece of a model. It is made without memory for its parameters, so that describing a model is cheap
 /// everywhere; `materialize` gives it weights in the process that runs it.
+///
+/// A module of one's own has parameters, buffers and other modules as members, names them in each_parameter,
+/// each_buffer and each_child, and computes in `forward`; `module_of` below writes `clone`. Copies are
+/// modules of their own with the same structure; until they are materialized they may share tensors.
 class Module {
  public:
   virtual ~Module() = default;
 
-  /// The output for `input`, recorded on the input's tape if it has one.
+  /// The output for `input`, recorded if a gradient is wanted.
   virtual variable forward(const variable& input) = 0;
-
-  /// A module of its own with the same structure. Materialize it before use: until then it may share
-  /// parameters with this one.
   virtual std::shared_ptr<Module> clone() const = 0;
 
-  /// Allocates parameters and zero gradients, and fills the parameters with initial weights that depend on
-  /// nothing but the seed and `prefix` + the parameter's name. New tensors each time.
-  virtual void materialize(std::uint64_t /*seed*/, const std::string& /*prefix*/) {}
+  /// Allocates parameters and buffers, and fills them with initial values that depend on nothing but the seed
+  /// and `prefix` + the name of each. New tensors each time.
+  void materialize(std::uint64_t seed, const std::string& prefix = {});
 
   /// Known before materializing.
-  virtual std::int64_t num_parameters() const { return 0; }
-
+  std::int64_t num_parameters() const;
   /// Estimated multiply-adds per sample of one forward, by which a model is cut into stages.
-  virtual double cost() const { return static_cast<double>(num_parameters()); }
+  virtual double cost() const;
 
-  /// The parameters with `prefix` before their names, in the order of the forward pass. The pointers are good
-  /// as long as the module lives.
+  /// With `prefix` before their names, this module's own first, then its children's. The pointers are good as
+  /// long as the module lives.
   std::vector<named_parameter> named_parameters(const std::string& prefix = {});
+  std::vector<named_buffer> named_buffers(const std::string& prefix = {});
   std::vector<parameter*> parameters();
+
+  /// Live handles to parameters and buffers, by name.
+  std::vector<named_tensor> state_dict(const std::string& prefix = {});
+  /// Copies elements into a materialized module. Throws std::runtime_error, and changes nothing, if a tensor
+  /// is missing, unknown or of another shape or dtype.
+  void load_state_dict(const std::vector<named_tensor>& saved);
+
+  /// Training (from the start) or evaluation: what dropout and batch norm do. For the children too.
+  void train(bool training = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+
+  using parameter_visitor = std::function<void(parameter&)>;
+  using buffer_visitor = std::function<void(buffer&)>;
+  using child_visitor = std::function<void(const std::string& name, Module& child)>;
+  /// Names the module's own parameters, buffers and children, in the order of the forward pass.
+  virtual void each_parameter(const parameter_visitor& /*visit*/) {}
+  virtual void each_buffer(const buffer_visitor& /*visit*/) {}
+  virtual void each_child(const child_visitor& /*visit*/) {}
 
  protected:
   Module() = default;
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
+  /// Called by materialize before the children's turn, for what depends on the module's name.
+  virtual void on_materialize(std::uint64_t /*seed*/, const std::string& /*prefix*/) {}
+
  private:
-  friend class Sequential;
-  /// Appends this module's parameters, names beginning with `prefix`.
-  virtual void collect_parameters(const std::string& /*prefix*/, std::vector<named_parameter>& /*into*/) {}
+  bool training_ = true;
+};
+
+/// A base for modules that are copied by their copy constructor: class Mine : public module_of<Mine> ...
+template <class Derived>
+class module_of : public Module {
+ public:
+  std::shared_ptr<Module> clone() const override {
+    return std::make_shared<Derived>(static_cast<const Derived&>(*this));
+  }
 };
 
 }  // namespace troupe::nn

@@ -6,47 +6,34 @@
 
 namespace troupe::nn {
 
-std::string child_prefix(int index) { return std::to_string(index) + "."; }
+Sequential::Sequential(const Sequential& other) : module_of(other) {
+  for (const auto& [name, module] : other.children_) children_.push_back({name, module->clone()});
+}
 
-void Sequential::push_back(std::shared_ptr<Module> child) {
+Sequential& Sequential::operator=(Sequential other) noexcept {
+  module_of::operator=(other);
+  children_ = std::move(other.children_);
+  return *this;
+}
+
+void Sequential::push_back(std::string name, std::shared_ptr<Module> child) {
   if (!child) throw_invalid("Sequential::push_back", "a module", "a null pointer");
-  if (child->num_parameters() > 0 && std::ranges::find(children_, child) != children_.end())
+  if (child->num_parameters() > 0 &&
+      std::ranges::find(children_, child, &named_child::module) != children_.end())
     throw_invalid("Sequential::push_back", "each module with parameters once", "the same one twice");
-  children_.push_back(std::move(child));
+  if (std::ranges::find(children_, name, &named_child::name) != children_.end())
+    throw_invalid("Sequential::push_back", "a name that no other child has", name);
+  children_.push_back({std::move(name), std::move(child)});
 }
 
 variable Sequential::forward(const variable& input) {
   auto value = input;
-  for (const auto& child : children_) value = child->forward(value);
+  for (const auto& child : children_) value = child.module->forward(value);
   return value;
 }
 
-std::shared_ptr<Module> Sequential::clone() const {
-  auto copy = std::make_shared<Sequential>();
-  for (const auto& child : children_) copy->push_back(child->clone());
-  return copy;
-}
-
-void Sequential::materialize(std::uint64_t seed, const std::string& prefix) {
-  for (int index = 0; index < size(); ++index)
-    (*this)[index]->materialize(seed, prefix + child_prefix(index));
-}
-
-std::int64_t Sequential::num_parameters() const {
-  std::int64_t sum = 0;
-  for (const auto& child : children_) sum += child->num_parameters();
-  return sum;
-}
-
-double Sequential::cost() const {
-  double sum = 0;
-  for (const auto& child : children_) sum += child->cost();
-  return sum;
-}
-
-void Sequential::collect_parameters(const std::string& prefix, std::vector<named_parameter>& into) {
-  for (int index = 0; index < size(); ++index)
-    (*this)[index]->collect_parameters(prefix + child_prefix(index), into);
+void Sequential::each_child(const child_visitor& visit) {
+  for (auto& [name, module] : children_) visit(name, *module);
 }
 
 }  // namespace troupe::nn

@@ -2,6 +2,7 @@
 #include <concepts>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -9,44 +10,52 @@
 
 namespace troupe::nn {
 
-/// Modules one after the other. Children are named by their index, so parameters are "0.weight", "0.bias",
-/// "2.weight" and so on, however the model is cut into stages later. Copies share the children; `clone` does
-/// not.
-class Sequential : public Module {
+/// Modules one after the other. Children are named by their index unless they were given a name, so
+/// parameters are "0.weight", "0.bias", "2.weight" and so on, however the model is cut into stages later. A
+/// copy has children of its own.
+class Sequential : public module_of<Sequential> {
  public:
   /// Modules by value or as shared pointers: Sequential(Flatten(), Linear(784, 10),
   /// std::make_shared<Mine>()).
   template <class... Modules>
-  explicit Sequential(Modules... modules) {
+  requires(!std::same_as<std::tuple<Modules...>, std::tuple<Sequential>>) explicit Sequential(
+      Modules... modules) {
     (push_back(std::move(modules)), ...);
   }
+  Sequential(const Sequential& other);
+  Sequential(Sequential&&) = default;
+  Sequential& operator=(Sequential other) noexcept;
 
-  /// Throws std::invalid_argument for a null pointer and for parameters that are in here already.
-  void push_back(std::shared_ptr<Module> child);
+  /// Throws std::invalid_argument for a null pointer, for parameters that are in here already, and for a name
+  /// that another child has.
+  void push_back(std::shared_ptr<Module> child) { push_back(std::to_string(size()), std::move(child)); }
+  void push_back(std::string name, std::shared_ptr<Module> child);
   template <std::derived_from<Module> Child>
   void push_back(Child child) {
     push_back(std::make_shared<Child>(std::move(child)));
+  }
+  template <std::derived_from<Module> Child>
+  void push_back(std::string name, Child child) {
+    push_back(std::move(name), std::make_shared<Child>(std::move(child)));
   }
 
   int size() const { return static_cast<int>(children_.size()); }
   /// Throws std::out_of_range outside [0, size).
   const std::shared_ptr<Module>& operator[](int index) const {
-    return children_.at(static_cast<std::size_t>(index));
+    return children_.at(static_cast<std::size_t>(index)).module;
   }
+  /// What the names of child `index`'s parameters begin with: "3."
+  std::string prefix_of(int index) const { return children_.at(static_cast<std::size_t>(index)).name + "."; }
 
   variable forward(const variable& input) override;
-  std::shared_ptr<Module> clone() const override;
-  void materialize(std::uint64_t seed, const std::string& prefix) override;
-  std::int64_t num_parameters() const override;
-  double cost() const override;
+  void each_child(const child_visitor& visit) override;
 
  private:
-  void collect_parameters(const std::string& prefix, std::vector<named_parameter>& into) override;
-
-  std::vector<std::shared_ptr<Module>> children_;
+  struct named_child {
+    std::string name;
+    std::shared_ptr<Module> module;
+  };
+  std::vector<named_child> children_;
 };
-
-/// What the names of a Sequential's child `index` begin with: "3."
-std::string child_prefix(int index);
 
 }  // namespace troupe::nn

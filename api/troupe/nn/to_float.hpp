@@ -6,11 +6,10 @@ namespace troupe::nn {
 
 /// u8 to f32, times `scale`: images of bytes to [0, 1] by default. It belongs before the first layer with
 /// parameters, so that samples travel as bytes.
-class ToFloat : public Module {
+class ToFloat : public module_of<ToFloat> {
  public:
   explicit ToFloat(float scale = 1.0F / 255) : scale_(scale) {}
   variable forward(const variable& input) override { return to_float(input, scale_); }
-  std::shared_ptr<Module> clone() const override { return std::make_shared<ToFloat>(*this); }
 
  private:
   float scale_;

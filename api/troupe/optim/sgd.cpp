@@ -13,14 +13,24 @@ class sgd_state : public optimizer_state {
  public:
   sgd_state(const sgd_options& options, std::vector<named_parameter> parameters)
       : options_{options.lr, options.momentum, options.weight_decay, options.nesterov},
+        schedule_(options.schedule),
         parameters_(std::move(parameters)) {
     for (const auto& each : parameters_)
       buffers_.push_back(options.momentum == 0 ? tensor() : tensor::zeros(each.target->value.extents()));
   }
 
-  void apply(std::uint64_t /*step*/) override {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      sgd_step(parameters_[i].target->value, parameters_[i].target->gradient, buffers_[i], options_);
+  void apply(std::uint64_t step) override {
+    auto options = options_;
+    if (schedule_) options.learning_rate *= schedule_(step);
+    slots_.clear();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const auto& each = *parameters_[i].target;
+      if (each.has_gradient) slots_.push_back({each.value, each.gradient, buffers_[i]});
+    }
+    sgd_step(slots_, options);
+    slots_.clear();
+    for (const auto& each : parameters_)
+      if (each.target->has_gradient) each.target->stepped();
   }
 
   std::vector<named_tensor> state() const override {
@@ -32,8 +42,10 @@ class sgd_state : public optimizer_state {
 
  private:
   sgd_step_options options_;
+  lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<tensor> buffers_;
+  std::vector<sgd_slot> slots_;  ///< of the step at hand
 };
 
 void require_option(bool is_good, const char* expected, double got) {

@@ -1,13 +1,15 @@
 #pragma once
+#include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
 
 namespace troupe::optim {
 
 struct sgd_options {
-  double lr = 1e-3;         ///< learning rate, >= 0
-  double momentum = 0;      ///< in [0, 1]; 0 keeps no state
-  double weight_decay = 0;  ///< >= 0, added to the gradient, times the weight
-  bool nesterov = false;    ///< needs momentum
+  double lr = 1e-3;                ///< learning rate, >= 0
+  double momentum = 0;             ///< in [0, 1]; 0 keeps no state
+  double weight_decay = 0;         ///< >= 0, added to the gradient, times the weight
+  bool nesterov = false;           ///< needs momentum
+  lr_schedule schedule = nullptr;  ///< lr is multiplied with it
 };
 
 /// Stochastic gradient descent, PyTorch's formulas: optim::SGD({.lr = 0.1, .momentum = 0.9}).

@@ -4,7 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/autograd/grad_mode.hpp"
+#include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/copy_by_name.hpp"
 
 namespace troupe {
 namespace {
@@ -13,59 +16,62 @@ std::string text_of(const microbatch& which) {
   return "step " + std::to_string(which.step) + " microbatch " + std::to_string(which.index);
 }
 
-/// Where `saved` and `expected`, each name once, differ; empty if they do not.
-std::string difference(const std::map<std::string, tensor>& expected,
-                       const std::vector<named_tensor>& saved) {
-  std::map<std::string, tensor> found;
-  for (const auto& [name, value] : saved) {
-    auto known = expected.find(name);
-    if (known == expected.end()) return "unknown tensor " + name;
-    if (value.type() != known->second.type() || value.extents() != known->second.extents())
-      return name + " is " + describe(value) + ", expected " + describe(known->second);
-    if (!found.emplace(name, value).second) return "two tensors named " + name;
-  }
-  for (const auto& [name, value] : expected)
-    if (!found.contains(name)) return "missing tensor " + name;
-  return {};
-}
-
 }  // namespace
 
 module_program::module_program(const nn::Sequential& model, stage_range layers, nn::CrossEntropy loss,
                                const optim::Optimizer& optimizer, std::uint64_t seed)
     : is_first_(layers.first == 0), is_last_(layers.last == model.size()), loss_(loss) {
   for (int index = layers.first; index < layers.last; ++index) {
-    auto prefix = nn::child_prefix(index);
+    auto prefix = model.prefix_of(index);
     layers_.push_back(model[index]->clone());
     layers_.back()->materialize(seed, prefix);
     std::ranges::move(layers_.back()->named_parameters(prefix), std::back_inserter(parameters_));
+    std::ranges::move(layers_.back()->named_buffers(prefix), std::back_inserter(buffers_));
   }
   std::ranges::sort(parameters_, {}, &named_parameter::name);
+  std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
   optimizer_ = optimizer(parameters_);
 }
 
 tensor module_program::forward(const microbatch& which, tensor input, tensor targets) {
-  auto value = which.training ? begin_pass(which, std::move(input)) : variable{std::move(input)};
-  for (const auto& layer : layers_) value = layer->forward(value);
-  if (!is_last_) return std::move(value.value);
-  record_loss(which, value, targets);
-  return {};
+  if (!which.training) {
+    no_grad nothing_recorded;
+    auto output = run_layers({std::move(input), nullptr}, which.training);
+    if (!is_last_) return output.value;
+    take_loss(which, output, targets);
+    return {};
+  }
+  pass_scope place(
+      pass_place{static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
+  auto& recorded = begin_pass(which, std::move(input));
+  auto output = run_layers(recorded.input, which.training);
+  auto result = is_last_ ? take_loss(which, output, targets) : std::move(output);
+  if (result.requires_gradient()) recorded.back.emplace(result);
+  return is_last_ ? tensor() : result.value;
 }
 
-variable module_program::begin_pass(const microbatch& which, tensor input) {
+variable module_program::run_layers(variable value, bool training) {
+  for (const auto& layer : layers_)
+    if (layer->is_training() != training) layer->train(training);
+  for (const auto& layer : layers_) value = layer->forward(value);
+  return value;
+}
+
+module_program::pass& module_program::begin_pass(const microbatch& which, tensor input) {
   auto [at, is_new] = passes_.try_emplace(which.index);
   if (!is_new)
     throw std::logic_error("[module_program::forward] " + text_of(which) + " is in flight already");
   at->second.step = which.step;
-  return at->second.recorded.start(std::move(input),
-                                   is_first_ ? tape::input_gradient::unwanted : tape::input_gradient::wanted);
+  at->second.input = is_first_ ? variable{std::move(input), nullptr} : leaf(std::move(input));
+  return at->second;
 }
 
-void module_program::record_loss(const microbatch& which, const variable& output, const tensor& targets) {
+variable module_program::take_loss(const microbatch& which, const variable& output, const tensor& targets) {
   auto num_samples = output.value.extents()[0];
   auto global_batch = static_cast<double>(num_samples) * which.count;
   auto result = loss_(output, targets, 1 / global_batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
+  return result.loss;
 }
 
 module_program::pass& module_program::pass_of(const microbatch& which, const char* action) {
@@ -76,7 +82,10 @@ module_program::pass& module_program::pass_of(const microbatch& which, const cha
 }
 
 tensor module_program::backward_input(const microbatch& which, tensor output_gradient) {
-  return pass_of(which, "backward_input").recorded.backward_input(std::move(output_gradient));
+  auto& recorded = pass_of(which, "backward_input");
+  if (!recorded.back) return {};  // nothing here is learned, and nothing before
+  recorded.back->run_inputs(output_gradient);
+  return recorded.input.gradient();
 }
 
 void module_program::backward_weight(const microbatch& which) {
@@ -84,7 +93,7 @@ void module_program::backward_weight(const microbatch& which) {
   if (which.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
                            std::to_string(last_accumulated_) + ", got " + text_of(which));
-  saved.recorded.backward_weight();
+  if (saved.back) saved.back->run_weights();
   passes_.erase(which.index);
   last_accumulated_ = which.index;
 }
@@ -101,7 +110,7 @@ void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
   metrics_ = {};
-  for (const auto& each : parameters_) std::ranges::fill(each.target->gradient.bytes(), std::byte{0});
+  for (const auto& each : parameters_) each.target->has_gradient = false;
 }
 
 step_metrics module_program::take_metrics() { return std::exchange(metrics_, {}); }
@@ -114,6 +123,7 @@ std::vector<named_tensor> module_program::parameters() {
 
 std::vector<named_tensor> module_program::state() {
   auto result = parameters();
+  for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
   auto kept = optimizer_->state();
   std::ranges::sort(kept, {}, &named_tensor::name);
   std::ranges::move(kept, std::back_inserter(result));
@@ -121,11 +131,8 @@ std::vector<named_tensor> module_program::state() {
 }
 
 void module_program::load_state(const std::vector<named_tensor>& saved) {
-  std::map<std::string, tensor> own;
-  for (auto& [name, value] : state()) own.emplace(name, value);
-  auto problem = difference(own, saved);
-  if (!problem.empty()) throw std::runtime_error("cannot load the stage's state: " + problem);
-  for (const auto& [name, value] : saved) own.at(name).copy_from(value);
+  nn::copy_by_name(state(), saved);
+  for (const auto& each : parameters_) each.target->changed();
 }
 
 program_factory make_module_programs(nn::Sequential model, int stages, nn::CrossEntropy loss,

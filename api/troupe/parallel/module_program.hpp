@@ -1,10 +1,11 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "troupe/autograd/tape.hpp"
+#include "troupe/autograd/backward_pass.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/optimizer.hpp"
@@ -38,11 +39,13 @@ class module_program : public stage_program {
  private:
   struct pass {
     std::uint64_t step = 0;
-    tape recorded;
+    variable input;  ///< a constant in the first stage
+    std::optional<backward_pass> back;
   };
 
-  variable begin_pass(const microbatch& which, tensor input);
-  void record_loss(const microbatch& which, const variable& output, const tensor& targets);
+  pass& begin_pass(const microbatch& which, tensor input);
+  variable run_layers(variable value, bool training);
+  variable take_loss(const microbatch& which, const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& which, const char* action);
 
   // Constant after construction.
@@ -50,6 +53,7 @@ class module_program : public stage_program {
   std::vector<std::shared_ptr<nn::Module>> layers_;
   nn::CrossEntropy loss_;
   std::vector<named_parameter> parameters_;  // in name order
+  std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
   // The current step.
   std::map<int, pass> passes_;  // by microbatch

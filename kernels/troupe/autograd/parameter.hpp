@@ -1,17 +1,65 @@
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "troupe/ops/gradient_mode.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
-/// A tensor that is learned, and where its gradient accumulates. Both are undefined until the module that
-/// owns the parameter is materialized; from then on the handles stay and only the elements change.
+/// Fills a new parameter's value: a pure function of the seed and the parameter's name in the whole model.
+using initializer = std::function<void(tensor& value, std::uint64_t seed, std::string_view name)>;
+
+/// A tensor that is learned, and where its gradient accumulates. A parameter may be described (its shape and
+/// how it begins) long before it has memory; from `materialize` on the handles stay and only the elements
+/// change.
 struct parameter {
+  parameter() = default;
+  /// Described: value and gradient are undefined.
+  parameter(std::string its_name, shape its_extents, initializer how)
+      : name(std::move(its_name)), extents(std::move(its_extents)), begin(std::move(how)) {}
+  /// With memory.
+  parameter(std::string its_name, tensor its_value, tensor its_gradient)
+      : name(std::move(its_name)),
+        extents(its_value.extents()),
+        value(std::move(its_value)),
+        gradient(std::move(its_gradient)) {}
+
   std::string name;  ///< within its module, for example "weight"
+  shape extents;
+  initializer begin;  ///< none: zeros
   tensor value;
-  tensor gradient;
+  tensor gradient;                ///< f32, of value's shape; its elements count only if has_gradient
+  bool has_gradient = false;      ///< something was added since the optimizer's last step
+  bool requires_gradient = true;  ///< false: frozen, nothing is recorded for it and no optimizer changes it
+
+  /// New tensors with initial values, on the CPU; no gradient yet.
+  void materialize(std::uint64_t seed, std::string_view full_name);
+  /// The value in another floating dtype, converted once and kept until `changed`.
+  const tensor& as(dtype type) const;
+  /// To be called by whoever writes to `value`.
+  void changed() { converted_ = {}; }
+  /// To be called by an optimizer that has used the gradient and written to `value`.
+  void stepped() {
+    has_gradient = false;
+    changed();
+  }
+
+ private:
+  mutable tensor converted_;
 };
+
+/// How to write to the gradients of these parameters, which all have one afterwards: assign if none had; if
+/// some had, the others begin as zeros. Null pointers are passed over.
+gradient_mode begin_gradients(std::initializer_list<parameter*> parameters);
+
+/// Those that are there and not frozen.
+std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters);
 
 /// A parameter and its name in the whole model, for example "2.weight". Whoever owns the module keeps it
 /// alive.

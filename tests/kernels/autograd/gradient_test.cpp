@@ -5,10 +5,8 @@
 
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/tape.hpp"
 
 using troupe::parameter;
-using troupe::tape;
 using troupe::tensor;
 using troupe::testing::random_tensor;
 
@@ -61,11 +59,11 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
   auto x = random_tensor({batch, 2, 2}, "x");
   auto w1 = make("w1", {hidden, in}), b1 = make("b1", {hidden}), w2 = make("w2", {classes, hidden}),
        b2 = make("b2", {classes});
-  tape recorder;
-  auto input = recorder.start(x, tape::input_gradient::wanted);
+  auto input = troupe::leaf(x);
   auto logits = linear(relu(linear(flatten(input), w1, &b1)), w2, &b2);
   auto result = cross_entropy(logits, tensor::from(labels, {batch}), loss_scale);
-  auto dx = recorder.backward({});
+  result.loss.backward();
+  auto dx = input.gradient();
   CHECK(dx.extents() == x.extents());
 
   std::vector<numbers> point{values_of(x), values_of(w1.value), values_of(b1.value), values_of(w2.value),
@@ -85,11 +83,10 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
 }
 
 TEST_CASE("a gradient given to the loss multiplies all others") {
-  auto run = [](tensor seed) {
-    tape recorder;
-    auto logits = recorder.start(random_tensor({batch, classes}, "logits"), tape::input_gradient::wanted);
-    cross_entropy(logits, tensor::from(labels, {batch}), loss_scale);
-    return values_of(recorder.backward(std::move(seed)));
+  auto run = [](const tensor& seed) {
+    auto logits = troupe::leaf(random_tensor({batch, classes}, "logits"));
+    cross_entropy(logits, tensor::from(labels, {batch}), loss_scale).loss.backward(seed);
+    return values_of(logits.gradient());
   };
   auto once = run({}), twice = run(tensor::full({}, 2));
   for (std::size_t i = 0; i < once.size(); ++i) CHECK(twice[i] == 2 * once[i]);
@@ -98,14 +95,12 @@ TEST_CASE("a gradient given to the loss multiplies all others") {
 
 TEST_CASE("bytes become floats only where no gradient of them is wanted") {
   auto bytes = tensor::zeros({2, 3}, troupe::dtype::u8);
-  tape samples, activations;
-  auto x = to_float(samples.start(bytes, tape::input_gradient::unwanted), 1);
+  auto x = to_float(troupe::variable{bytes, nullptr}, 1);
   CHECK(x.value.type() == troupe::dtype::f32);
-  CHECK(x.recorder == &samples);
-  CHECK_THROWS_AS(to_float(activations.start(bytes, tape::input_gradient::wanted), 1), std::invalid_argument);
-  CHECK(to_float(troupe::variable{bytes}, 1).recorder == nullptr);
+  CHECK_FALSE(x.requires_gradient());
+  CHECK_THROWS_AS(to_float(troupe::leaf(bytes), 1), std::invalid_argument);
 }
 
 TEST_CASE("a scalar cannot be flattened") {
-  CHECK_THROWS_AS(flatten(troupe::variable{tensor::zeros({})}), std::invalid_argument);
+  CHECK_THROWS_AS(flatten(troupe::variable{tensor::zeros({}), nullptr}), std::invalid_argument);
 }

@@ -1,13 +1,76 @@
 #include "troupe/ops/activation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <limits>
 #include <stdexcept>
 
-#include "support/bits.hpp"
-#include "troupe/ops/convert.hpp"
+#include "support/conversions.hpp"
+#include "support/threads.hpp"
 
+using Catch::Matchers::ContainsSubstring;
+using troupe::dtype;
+using troupe::gelu_kind;
 using troupe::tensor;
+using troupe::testing::exact_sum;
+using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
+using troupe::testing::values_of;
+
+namespace {
+
+/// One activation beside its definition in f64.
+struct activation {
+  std::function<tensor(const tensor& x)> forward;
+  std::function<tensor(const tensor& dy, const tensor& x, const tensor& y)> backward;
+  std::function<double(double)> function = {}, derivative = {};
+};
+
+double phi(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }
+double cumulative(double x) { return std::erfc(-x / std::sqrt(2)) / 2; }
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double tanh_argument(double x) { return std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }
+
+activation gelu_of(gelu_kind kind) {
+  return {[kind](const tensor& x) { return gelu_forward(x, kind); },
+          [kind](const tensor& dy, const tensor& x, const tensor&) { return gelu_backward(dy, x, kind); }};
+}
+
+std::vector<activation> activations() {
+  auto exact = gelu_of(gelu_kind::exact), approximate = gelu_of(gelu_kind::tanh);
+  exact.function = [](double x) { return x * cumulative(x); };
+  exact.derivative = [](double x) { return cumulative(x) + x * phi(x); };
+  approximate.function = [](double x) { return x / 2 * (1 + std::tanh(tanh_argument(x))); };
+  approximate.derivative = [](double x) {
+    auto t = std::tanh(tanh_argument(x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+  };
+  activation silu{troupe::silu_forward,
+                  [](const tensor& dy, const tensor& x, const tensor&) { return silu_backward(dy, x); },
+                  [](double x) { return x * logistic(x); },
+                  [](double x) { return logistic(x) * (1 + x * (1 - logistic(x))); }};
+  activation tanh{troupe::tanh_forward,
+                  [](const tensor& dy, const tensor&, const tensor& y) { return tanh_backward(dy, y); },
+                  [](double x) { return std::tanh(x); },
+                  [](double x) { return 1 - std::tanh(x) * std::tanh(x); }};
+  activation sigmoid{troupe::sigmoid_forward,
+                     [](const tensor& dy, const tensor&, const tensor& y) { return sigmoid_backward(dy, y); },
+                     logistic, [](double x) { return logistic(x) * (1 - logistic(x)); }};
+  return {exact, approximate, silu, tanh, sigmoid};
+}
+
+/// `function` of each element; its rounding is measured against the size of the result and of `floor`.
+std::vector<exact_sum> expected(const std::function<double(double)>& function, const tensor& x,
+                                double floor) {
+  std::vector<exact_sum> results;
+  for (auto value : values_of(x)) results.push_back({function(value), std::abs(function(value)) + floor});
+  return results;
+}
+
+constexpr std::int64_t size = 5001;
+
+}  // namespace
 
 TEST_CASE("relu keeps what is positive, and its gradient passes there") {
   auto x = tensor::from(std::vector<float>{-1, 0, 2, -0.0F, 3, -4, 5}, {7});
@@ -17,14 +80,67 @@ TEST_CASE("relu keeps what is positive, and its gradient passes there") {
   CHECK(same_bits(troupe::relu_backward(dy, y), tensor::from(std::vector<float>{0, 0, 3, 0, 5, 0, 7}, {7})));
 }
 
-TEST_CASE("relu refuses other dtypes and shapes") {
-  CHECK_THROWS_AS(troupe::relu_forward(tensor::zeros({3}, troupe::dtype::u8)), std::invalid_argument);
-  CHECK_THROWS_AS(troupe::relu_forward({}), std::invalid_argument);
-  CHECK_THROWS_AS(troupe::relu_backward(tensor::zeros({3}), tensor::zeros({4})), std::invalid_argument);
+TEST_CASE("gelu, silu, tanh and sigmoid are their definitions in every floating dtype") {
+  for (const auto& each : activations())
+    for (auto type : troupe::testing::floating_types) {
+      auto x = random_tensor({3, size / 3}, "x", type, 8);
+      require_close(each.forward(x), expected(each.function, x, 0.1));
+    }
 }
 
-TEST_CASE("bytes become scaled floats of the same shape") {
-  auto x = tensor::from(std::vector<std::uint8_t>{0, 1, 255}, {3, 1});
-  CHECK(same_bits(troupe::to_float(x, 0.5F), tensor::from(std::vector<float>{0, 0.5F, 127.5F}, {3, 1})));
-  CHECK_THROWS_AS(troupe::to_float(tensor::zeros({3}), 1), std::invalid_argument);
+TEST_CASE("the gradients of activations are those of their definitions") {
+  for (const auto& each : activations())
+    for (auto type : troupe::testing::floating_types) {
+      auto x = random_tensor({size}, "x", type, 6), dy = random_tensor({size}, "dy", type);
+      auto exact = expected(each.derivative, x, 1);
+      auto factors = values_of(dy);
+      for (std::size_t i = 0; i < exact.size(); ++i) exact[i].value *= factors[i];
+      require_close(each.backward(dy, x, each.forward(x)), exact);
+    }
+}
+
+TEST_CASE("the derivatives of the definitions are those of finite differences") {
+  constexpr double delta = 1e-5;
+  for (const auto& each : activations())
+    for (double x = -6; x < 6; x += 0.0917) {
+      auto difference = (each.function(x + delta) - each.function(x - delta)) / (2 * delta);
+      REQUIRE(std::abs(each.derivative(x) - difference) < 1e-9);
+    }
+}
+
+TEST_CASE("activations saturate at huge arguments") {
+  auto x = tensor::from(std::vector<float>{-3e38F, -100, 100, 3e38F}, {4}), dy = tensor::full({4}, 1);
+  auto ends = [](float a, float b, float c, float d) { return std::vector<double>{a, b, c, d}; };
+  for (const auto& each : activations()) {
+    auto y = values_of(each.forward(x)), dx = values_of(each.backward(dy, x, each.forward(x)));
+    auto is_bounded = std::abs(y[3]) <= 1;
+    CHECK(y == (is_bounded ? ends(y[0], y[0], 1, 1) : ends(0, 0, 100, 3e38F)));
+    CHECK(dx == (is_bounded ? ends(0, 0, 0, 0) : ends(0, 0, 1, 1)));
+  }
+}
+
+TEST_CASE("activations give the same bits on any number of threads") {
+  auto x = random_tensor({100'003}, "x"), dy = random_tensor({100'003}, "dy");
+  for (const auto& each : activations())
+    troupe::testing::require_same_bits_on_threads([&] {
+      auto y = each.forward(x);
+      return std::vector{y, each.backward(dy, x, y)};
+    });
+}
+
+TEST_CASE("activations refuse other dtypes and shapes") {
+  auto bytes = tensor::zeros({3}, dtype::u8), three = tensor::zeros({3}), four = tensor::zeros({4});
+  CHECK_THROWS_AS(troupe::relu_forward(bytes), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::relu_forward({}), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::relu_backward(three, four), std::invalid_argument);
+  CHECK_THROWS_WITH(gelu_forward(bytes, gelu_kind::tanh),
+                    ContainsSubstring("[gelu] expected x of f32, bf16 or f16"));
+  CHECK_THROWS_WITH(gelu_backward(three, four, gelu_kind::exact),
+                    ContainsSubstring("[gelu_backward] expected dy f32[4], got f32[3]"));
+  CHECK_THROWS_WITH(troupe::silu_backward(three, bytes),
+                    ContainsSubstring("[silu_backward] expected x of f32"));
+  CHECK_THROWS_WITH(troupe::tanh_backward(three, bytes),
+                    ContainsSubstring("[tanh_backward] expected y of f32"));
+  CHECK_THROWS_WITH(troupe::sigmoid_backward(tensor::zeros({4}, dtype::bf16), four),
+                    ContainsSubstring("[sigmoid_backward] expected dy f32[4], got bf16[4]"));
 }

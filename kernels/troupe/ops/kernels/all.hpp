@@ -1,8 +1,16 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/adam_step.hpp"
+#include "troupe/ops/kernels/lamb_step.hpp"
+#include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/batch_norm.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/kernels/convert.hpp"
+#include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -11,8 +19,16 @@ namespace troupe {
 /// entry is an operation that this kind of device does not have.
 struct device_kernels {
   activation_kernels activation;
+  adam_step_kernels adam_step;
+  lamb_step_kernels lamb_step;
+  sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
+  convert_kernels convert;
   pooling_kernels pooling;
+  norm_kernels norm;
+  softmax_kernels softmax;
+  cross_entropy_kernels cross_entropy;
+  linear_kernels linear;
   batch_norm_kernels batch_norm;
 };
 

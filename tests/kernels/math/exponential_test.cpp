@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/exponential.hpp"
+#include "troupe/math/exponential.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

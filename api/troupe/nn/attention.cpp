@@ -1,0 +1,30 @@
+#include "troupe/nn/attention.hpp"
+
+#include "troupe/autograd/functions.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe::nn {
+
+MultiheadAttention::MultiheadAttention(std::int64_t features, int num_heads, attention_layer_options options)
+    : num_heads_(num_heads),
+      causal_(options.causal),
+      projection_(features, 3 * features, {.bias = options.bias, .weight_begin = options.projection_begin}),
+      output_(features, features, {.bias = options.bias, .weight_begin = options.output_projection_begin}),
+      dropout_(options.dropout) {
+  if (num_heads < 1 || features % num_heads != 0)
+    throw_invalid("MultiheadAttention", "features that are a multiple of num_heads",
+                  std::to_string(features) + " and " + std::to_string(num_heads));
+}
+
+variable MultiheadAttention::forward(const variable& input) {
+  auto attended = attention(projection_.forward(input), {.num_heads = num_heads_, .causal = causal_});
+  return dropout_.forward(output_.forward(attended));
+}
+
+void MultiheadAttention::each_child(const child_visitor& visit) {
+  visit("c_attn", projection_);
+  visit("c_proj", output_);
+  visit("dropout", dropout_);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,25 @@
+#pragma once
+#include <vector>
+
+#include "troupe/autograd/parameter.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// One recorded operation: holds what its backward needs until it is destroyed. Users derive their own and
+/// pass them to `record`.
+class operation {
+ public:
+  virtual ~operation() = default;
+  /// The gradients with respect to the recorded inputs, in order, from that of the output. One for an input
+  /// that wants none may be undefined.
+  virtual std::vector<tensor> backward_input(const tensor& output_gradient) = 0;
+  /// Adds the gradients of the operation's parameters. Called after backward_input, possibly much later.
+  virtual void backward_weight(const tensor& /*output_gradient*/) {}
+  /// The parameters that backward_weight adds to. None: it is not called.
+  virtual std::vector<parameter*> parameters() const { return {}; }
+  /// Gives up what only backward_input needed; backward_weight may still come.
+  virtual void release_inputs() {}
+};
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+#include "troupe/autograd/parameter.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/convert.hpp"
+#include "troupe/tensor/memory.hpp"
+
+namespace troupe {
+
+void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
+  {
+    memory_scope counted(memory_category::parameters);
+    value = tensor::zeros(extents);
+  }
+  memory_scope counted(memory_category::gradients);
+  gradient = tensor::zeros(extents);
+  has_gradient = false;
+  changed();
+  if (begin) begin(value, seed, full_name);
+}
+
+const tensor& parameter::as(dtype type) const {
+  if (!value.defined() || type == value.type()) return value;
+  if (!converted_.defined() || converted_.type() != type) converted_ = cast(value, type);
+  return converted_;
+}
+
+gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
+  auto has_gradient = [](const parameter* each) { return each && each->has_gradient; };
+  auto mode =
+      std::ranges::any_of(parameters, has_gradient) ? gradient_mode::accumulate : gradient_mode::assign;
+  for (auto* each : parameters) {
+    if (!each) continue;
+    if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient.fill_zero();
+    each->has_gradient = true;
+  }
+  return mode;
+}
+
+std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters) {
+  std::vector<parameter*> result;
+  for (auto* each : parameters)
+    if (each && each->requires_gradient) result.push_back(each);
+  return result;
+}
+
+}  // namespace troupe

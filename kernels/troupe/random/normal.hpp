@@ -1,0 +1,16 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Fills `target` (f32) with numbers of the normal distribution: a pure function of seed, name and the
+/// element's index, with the same bits on every machine. By inversion (Wichura 1988, algorithm AS 241,
+/// PPND16) of uniform numbers that are odd multiples of 2^-25. Throws std::invalid_argument unless
+/// standard_deviation >= 0.
+void fill_normal(tensor target, float mean, float standard_deviation, std::uint64_t seed,
+                 std::string_view name);
+
+}  // namespace troupe
