@@ -6,20 +6,17 @@ const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
       .adam_step = cpu::adam_step(),
-      .lamb_step = cpu::lamb_step(),
-      .sgd_step = cpu::sgd_step(),
+      .batch_norm = cpu::batch_norm(),
       .conv2d = cpu::conv2d(),
       .convert = cpu::convert(),
-      .pooling = cpu::pooling(),
-      .norm = cpu::norm(),
-      .softmax = cpu::softmax(),
       .cross_entropy = cpu::cross_entropy(),
+      .lamb_step = cpu::lamb_step(),
       .linear = cpu::linear(),
+      .norm = cpu::norm(),
+      .pooling = cpu::pooling(),
+      .sgd_step = cpu::sgd_step(),
+      .softmax = cpu::softmax(),
   };
-  static const device_kernels all{.activation = cpu::activation(),
-                                  .conv2d = cpu::conv2d(),
-                                  .pooling = cpu::pooling(),
-                                  .batch_norm = cpu::batch_norm()};
   return all;
 }
 
