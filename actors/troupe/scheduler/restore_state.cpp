@@ -39,6 +39,7 @@ void scheduler_state::restore_from_disk_or_scratch() {
             restore(plan);
           },
           [this](const caf::error& problem) {
+            if (has_ended(problem)) return;  // it starts again with the next generation
             fail("snapshots on disk cannot be read: " + describe(problem));
           });
 }

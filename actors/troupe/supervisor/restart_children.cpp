@@ -1,6 +1,5 @@
 // The part of supervisor_state that watches the actors it started and starts failed ones again.
 #include <caf/exit_reason.hpp>
-#include <caf/sec.hpp>
 
 #include "troupe/actor/failure.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
@@ -57,7 +56,7 @@ void supervisor_state::fail(const std::string& cause) { options_.members->fail_j
 /// will.
 void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std::string& what,
                                              const caf::error& problem) {
-  if (generation == generation_ && problem != caf::sec::request_receiver_down) fail(what + describe(problem));
+  if (generation == generation_ && !has_ended(problem)) fail(what + describe(problem));
 }
 
 void supervisor_state::respawn_failed() {

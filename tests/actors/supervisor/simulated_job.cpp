@@ -232,8 +232,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
       std::make_unique<simulated_node>(*this, static_cast<int>(nodes_.size()) + 1, rank, incarnation));
   node.model->num_stages = options_.num_stages;
   node.model->before = [&node](const std::string& call) {
-    // A stage that cannot be made or loaded would be so again: that ends a job.
-    if (!node.alive || std::string_view("NLD").find(call[0]) != std::string_view::npos) return;
+    if (!node.alive) return;
     if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
