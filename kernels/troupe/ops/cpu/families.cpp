@@ -6,6 +6,7 @@ const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
       .adam_step = cpu::adam_step(),
+      .dropout = cpu::dropout(),
       .lamb_step = cpu::lamb_step(),
       .sgd_step = cpu::sgd_step(),
       .conv2d = cpu::conv2d(),

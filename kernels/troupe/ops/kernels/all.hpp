@@ -1,12 +1,13 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/adam_step.hpp"
-#include "troupe/ops/kernels/lamb_step.hpp"
-#include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
-#include "troupe/ops/kernels/pooling.hpp"
-#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/dropout.hpp"
+#include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -16,6 +17,7 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
+  dropout_kernels dropout;
   lamb_step_kernels lamb_step;
   sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
