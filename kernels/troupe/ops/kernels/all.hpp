@@ -5,6 +5,7 @@
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/dropout.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
@@ -21,6 +22,9 @@ struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
   batch_norm_kernels batch_norm;
+  dropout_kernels dropout;
+  lamb_step_kernels lamb_step;
+  sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
   convert_kernels convert;
   cross_entropy_kernels cross_entropy;
