@@ -22,12 +22,10 @@ struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
   batch_norm_kernels batch_norm;
-  dropout_kernels dropout;
-  lamb_step_kernels lamb_step;
-  sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
   convert_kernels convert;
   cross_entropy_kernels cross_entropy;
+  dropout_kernels dropout;
   lamb_step_kernels lamb_step;
   linear_kernels linear;
   norm_kernels norm;
