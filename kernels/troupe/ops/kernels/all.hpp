@@ -1,6 +1,8 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/attention.hpp"
 #include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -10,6 +12,8 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   linear_kernels linear;
+  matmul_kernels matmul;
+  attention_kernels attention;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
