@@ -18,6 +18,10 @@ const device_kernels& cpu_kernels() {
       .sgd_step = cpu::sgd_step(),
       .softmax = cpu::softmax(),
   };
+  static const device_kernels all{.activation = cpu::activation(),
+                                  .linear = cpu::linear(),
+                                  .matmul = cpu::matmul(),
+                                  .attention = cpu::attention()};
   return all;
 }
 

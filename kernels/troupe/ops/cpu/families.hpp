@@ -17,5 +17,7 @@ norm_kernels norm();
 pooling_kernels pooling();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
+matmul_kernels matmul();
+attention_kernels attention();
 
 }  // namespace troupe::cpu

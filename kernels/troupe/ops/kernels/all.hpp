@@ -12,6 +12,8 @@
 #include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
+#include "troupe/ops/kernels/attention.hpp"
+#include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -32,6 +34,8 @@ struct device_kernels {
   pooling_kernels pooling;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
+  matmul_kernels matmul;
+  attention_kernels attention;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
