@@ -3,10 +3,12 @@
 
 #include "troupe/autograd/variable.hpp"
 #include "troupe/ops/activation.hpp"
+#include "troupe/ops/attention.hpp"
 #include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/cross_entropy.hpp"
 #include "troupe/ops/pooling.hpp"
+#include "troupe/random/philox.hpp"
 
 namespace troupe {
 
@@ -17,8 +19,13 @@ namespace troupe {
 
 /// x weight^T + bias; `bias` may be null.
 variable linear(const variable& x, parameter& weight, parameter* bias);
+/// Of queries, keys and values side by side.
+variable attention(const variable& qkv, const attention_options& options);
 /// Cross-correlation; `bias` may be null.
 variable conv2d(const variable& x, parameter& weight, parameter* bias, const conv2d_options& options = {});
+
+/// Rows of `weight` [V, C] by indices [...]: [..., C].
+variable embedding(parameter& weight, const tensor& indices);
 
 // ---- elementwise
 
@@ -27,6 +34,8 @@ variable gelu(const variable& x, gelu_kind kind = gelu_kind::exact);
 variable silu(const variable& x);
 variable tanh(const variable& x);
 variable sigmoid(const variable& x);
+/// The same mask for the same stream.
+variable dropout(const variable& x, double p, const philox_stream& stream);
 /// a + b, of equal shapes.
 variable add(const variable& a, const variable& b);
 

@@ -6,6 +6,7 @@ const device_kernels& cpu_kernels() {
   static const device_kernels all{
       .activation = cpu::activation(),
       .adam_step = cpu::adam_step(),
+      .attention = cpu::attention(),
       .batch_norm = cpu::batch_norm(),
       .conv2d = cpu::conv2d(),
       .convert = cpu::convert(),
@@ -13,15 +14,12 @@ const device_kernels& cpu_kernels() {
       .dropout = cpu::dropout(),
       .lamb_step = cpu::lamb_step(),
       .linear = cpu::linear(),
+      .matmul = cpu::matmul(),
       .norm = cpu::norm(),
       .pooling = cpu::pooling(),
       .sgd_step = cpu::sgd_step(),
       .softmax = cpu::softmax(),
   };
-  static const device_kernels all{.activation = cpu::activation(),
-                                  .linear = cpu::linear(),
-                                  .matmul = cpu::matmul(),
-                                  .attention = cpu::attention()};
   return all;
 }
 

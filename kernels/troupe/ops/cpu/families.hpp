@@ -6,6 +6,7 @@ namespace troupe::cpu {
 // Each family's table, defined in the file of that name.
 activation_kernels activation();
 adam_step_kernels adam_step();
+attention_kernels attention();
 batch_norm_kernels batch_norm();
 conv2d_kernels conv2d();
 convert_kernels convert();
@@ -13,11 +14,10 @@ cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
 lamb_step_kernels lamb_step();
 linear_kernels linear();
+matmul_kernels matmul();
 norm_kernels norm();
 pooling_kernels pooling();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
-matmul_kernels matmul();
-attention_kernels attention();
 
 }  // namespace troupe::cpu

@@ -1,6 +1,7 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/adam_step.hpp"
+#include "troupe/ops/kernels/attention.hpp"
 #include "troupe/ops/kernels/batch_norm.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/convert.hpp"
@@ -8,12 +9,11 @@
 #include "troupe/ops/kernels/dropout.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
-#include "troupe/ops/kernels/attention.hpp"
-#include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -23,6 +23,7 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
+  attention_kernels attention;
   batch_norm_kernels batch_norm;
   conv2d_kernels conv2d;
   convert_kernels convert;
@@ -30,12 +31,11 @@ struct device_kernels {
   dropout_kernels dropout;
   lamb_step_kernels lamb_step;
   linear_kernels linear;
+  matmul_kernels matmul;
   norm_kernels norm;
   pooling_kernels pooling;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
-  matmul_kernels matmul;
-  attention_kernels attention;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
