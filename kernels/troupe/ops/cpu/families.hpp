@@ -8,5 +8,7 @@ activation_kernels activation();
 linear_kernels linear();
 matmul_kernels matmul();
 attention_kernels attention();
+row_kernels rows();
+top_k_kernels top_k();
 
 }  // namespace troupe::cpu

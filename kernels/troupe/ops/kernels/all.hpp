@@ -3,6 +3,8 @@
 #include "troupe/ops/kernels/attention.hpp"
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/matmul.hpp"
+#include "troupe/ops/kernels/rows.hpp"
+#include "troupe/ops/kernels/top_k.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -14,6 +16,8 @@ struct device_kernels {
   linear_kernels linear;
   matmul_kernels matmul;
   attention_kernels attention;
+  row_kernels rows;
+  top_k_kernels top_k;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
