@@ -20,6 +20,12 @@ const device_kernels& cpu_kernels() {
       .sgd_step = cpu::sgd_step(),
       .softmax = cpu::softmax(),
   };
+  static const device_kernels all{.activation = cpu::activation(),
+                                  .linear = cpu::linear(),
+                                  .matmul = cpu::matmul(),
+                                  .attention = cpu::attention(),
+                                  .rows = cpu::rows(),
+                                  .top_k = cpu::top_k()};
   return all;
 }
 

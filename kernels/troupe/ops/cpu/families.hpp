@@ -19,5 +19,8 @@ norm_kernels norm();
 pooling_kernels pooling();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
+attention_kernels attention();
+row_kernels rows();
+top_k_kernels top_k();
 
 }  // namespace troupe::cpu

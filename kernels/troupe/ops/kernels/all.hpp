@@ -14,6 +14,8 @@
 #include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
+#include "troupe/ops/kernels/rows.hpp"
+#include "troupe/ops/kernels/top_k.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -36,6 +38,9 @@ struct device_kernels {
   pooling_kernels pooling;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
+  attention_kernels attention;
+  row_kernels rows;
+  top_k_kernels top_k;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
