@@ -10,6 +10,9 @@ const device_kernels& cpu_kernels() {
       .norm = cpu::norm(),
       .softmax = cpu::softmax(),
       .cross_entropy = cpu::cross_entropy(),
+      .elementwise = cpu::elementwise(),
+      .reduction = cpu::reduction(),
+      .convert = cpu::convert(),
       .linear = cpu::linear(),
   };
   return all;

@@ -9,6 +9,9 @@ conv2d_kernels conv2d();
 pooling_kernels pooling();
 norm_kernels norm();
 softmax_kernels softmax();
+elementwise_kernels elementwise();
+reduction_kernels reduction();
+convert_kernels convert();
 cross_entropy_kernels cross_entropy();
 linear_kernels linear();
 

@@ -1,10 +1,13 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/reduction.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
@@ -19,6 +22,9 @@ struct device_kernels {
   norm_kernels norm;
   softmax_kernels softmax;
   cross_entropy_kernels cross_entropy;
+  elementwise_kernels elementwise;
+  reduction_kernels reduction;
+  convert_kernels convert;
   linear_kernels linear;
 };
 
