@@ -12,20 +12,18 @@ const device_kernels& cpu_kernels() {
       .convert = cpu::convert(),
       .cross_entropy = cpu::cross_entropy(),
       .dropout = cpu::dropout(),
+      .elementwise = cpu::elementwise(),
       .lamb_step = cpu::lamb_step(),
       .linear = cpu::linear(),
       .matmul = cpu::matmul(),
       .norm = cpu::norm(),
       .pooling = cpu::pooling(),
+      .reduction = cpu::reduction(),
+      .row = cpu::row(),
       .sgd_step = cpu::sgd_step(),
       .softmax = cpu::softmax(),
+      .top_k = cpu::top_k(),
   };
-  static const device_kernels all{.activation = cpu::activation(),
-                                  .linear = cpu::linear(),
-                                  .matmul = cpu::matmul(),
-                                  .attention = cpu::attention(),
-                                  .rows = cpu::rows(),
-                                  .top_k = cpu::top_k()};
   return all;
 }
 

@@ -12,15 +12,16 @@ conv2d_kernels conv2d();
 convert_kernels convert();
 cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
+elementwise_kernels elementwise();
 lamb_step_kernels lamb_step();
 linear_kernels linear();
 matmul_kernels matmul();
 norm_kernels norm();
 pooling_kernels pooling();
+reduction_kernels reduction();
+row_kernels row();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
-attention_kernels attention();
-row_kernels rows();
 top_k_kernels top_k();
 
 }  // namespace troupe::cpu

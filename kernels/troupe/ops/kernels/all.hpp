@@ -7,14 +7,16 @@
 #include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/cross_entropy.hpp"
 #include "troupe/ops/kernels/dropout.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/reduction.hpp"
+#include "troupe/ops/kernels/rows.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
-#include "troupe/ops/kernels/rows.hpp"
 #include "troupe/ops/kernels/top_k.hpp"
 #include "troupe/tensor/device.hpp"
 
@@ -31,15 +33,16 @@ struct device_kernels {
   convert_kernels convert;
   cross_entropy_kernels cross_entropy;
   dropout_kernels dropout;
+  elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
   linear_kernels linear;
   matmul_kernels matmul;
   norm_kernels norm;
   pooling_kernels pooling;
+  reduction_kernels reduction;
+  row_kernels row;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
-  attention_kernels attention;
-  row_kernels rows;
   top_k_kernels top_k;
 };
 

@@ -3,9 +3,9 @@
 
 namespace troupe {
 
-/// What troupe/ops/convert.hpp needs from a device.
+/// What troupe/ops/convert.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct convert_kernels {
-  void (*cast)(const tensor& x, tensor& y) = nullptr;  ///< dtypes that differ
+  void (*cast)(const tensor& x, tensor& y) = nullptr;
   void (*to_float)(const tensor& x, float scale, tensor& y) = nullptr;
 };
 
