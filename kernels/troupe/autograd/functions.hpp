@@ -36,8 +36,12 @@ variable tanh(const variable& x);
 variable sigmoid(const variable& x);
 /// The same mask for the same stream.
 variable dropout(const variable& x, double p, const philox_stream& stream);
-/// a + b, of equal shapes.
+
+// Operands broadcast by NumPy's rule, and floating dtypes that differ become f32.
 variable add(const variable& a, const variable& b);
+variable subtract(const variable& a, const variable& b);
+variable multiply(const variable& a, const variable& b);
+variable divide(const variable& a, const variable& b);
 
 // ---- normalisation; parameters may be null
 

@@ -19,7 +19,7 @@ const device_kernels& cpu_kernels() {
       .norm = cpu::norm(),
       .pooling = cpu::pooling(),
       .reduction = cpu::reduction(),
-      .row = cpu::row(),
+      .rows = cpu::rows(),
       .sgd_step = cpu::sgd_step(),
       .softmax = cpu::softmax(),
       .top_k = cpu::top_k(),

@@ -19,7 +19,7 @@ matmul_kernels matmul();
 norm_kernels norm();
 pooling_kernels pooling();
 reduction_kernels reduction();
-row_kernels row();
+row_kernels rows();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
 top_k_kernels top_k();

@@ -40,7 +40,7 @@ struct device_kernels {
   norm_kernels norm;
   pooling_kernels pooling;
   reduction_kernels reduction;
-  row_kernels row;
+  row_kernels rows;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
   top_k_kernels top_k;
