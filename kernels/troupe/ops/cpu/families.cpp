@@ -13,6 +13,7 @@ const device_kernels& cpu_kernels() {
       .elementwise = cpu::elementwise(),
       .reduction = cpu::reduction(),
       .convert = cpu::convert(),
+      .rearrange = cpu::rearrange(),
       .linear = cpu::linear(),
   };
   return all;

@@ -12,6 +12,7 @@ softmax_kernels softmax();
 elementwise_kernels elementwise();
 reduction_kernels reduction();
 convert_kernels convert();
+rearrange_kernels rearrange();
 cross_entropy_kernels cross_entropy();
 linear_kernels linear();
 

@@ -7,6 +7,7 @@
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/rearrange.hpp"
 #include "troupe/ops/kernels/reduction.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
@@ -25,6 +26,7 @@ struct device_kernels {
   elementwise_kernels elementwise;
   reduction_kernels reduction;
   convert_kernels convert;
+  rearrange_kernels rearrange;
   linear_kernels linear;
 };
 
