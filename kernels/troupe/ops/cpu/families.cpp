@@ -14,6 +14,7 @@ const device_kernels& cpu_kernels() {
       .dropout = cpu::dropout(),
       .elementwise = cpu::elementwise(),
       .lamb_step = cpu::lamb_step(),
+      .rearrange = cpu::rearrange(),
       .linear = cpu::linear(),
       .matmul = cpu::matmul(),
       .norm = cpu::norm(),

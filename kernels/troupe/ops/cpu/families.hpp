@@ -10,6 +10,7 @@ attention_kernels attention();
 batch_norm_kernels batch_norm();
 conv2d_kernels conv2d();
 convert_kernels convert();
+rearrange_kernels rearrange();
 cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
 elementwise_kernels elementwise();

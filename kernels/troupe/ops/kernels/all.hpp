@@ -13,6 +13,7 @@
 #include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/rearrange.hpp"
 #include "troupe/ops/kernels/reduction.hpp"
 #include "troupe/ops/kernels/rows.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
@@ -35,6 +36,7 @@ struct device_kernels {
   dropout_kernels dropout;
   elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
+  rearrange_kernels rearrange;
   linear_kernels linear;
   matmul_kernels matmul;
   norm_kernels norm;
