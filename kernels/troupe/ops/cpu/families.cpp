@@ -8,6 +8,7 @@ const device_kernels& cpu_kernels() {
       .adam_step = cpu::adam_step(),
       .dropout = cpu::dropout(),
       .lamb_step = cpu::lamb_step(),
+      .reduction = cpu::reduction(),
       .sgd_step = cpu::sgd_step(),
       .conv2d = cpu::conv2d(),
       .pooling = cpu::pooling(),

@@ -8,6 +8,7 @@ activation_kernels activation();
 adam_step_kernels adam_step();
 dropout_kernels dropout();
 lamb_step_kernels lamb_step();
+reduction_kernels reduction();
 sgd_step_kernels sgd_step();
 conv2d_kernels conv2d();
 pooling_kernels pooling();

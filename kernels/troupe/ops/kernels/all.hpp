@@ -7,6 +7,7 @@
 #include "troupe/ops/kernels/linear.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/reduction.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/tensor/device.hpp"
 
@@ -19,6 +20,7 @@ struct device_kernels {
   adam_step_kernels adam_step;
   dropout_kernels dropout;
   lamb_step_kernels lamb_step;
+  reduction_kernels reduction;
   sgd_step_kernels sgd_step;
   conv2d_kernels conv2d;
   pooling_kernels pooling;
