@@ -43,6 +43,18 @@ void require_like(std::string_view operation, std::string_view argument, const t
   throw_invalid(operation, std::string(argument) + " " + describe(model), describe(value));
 }
 
+void require_nonempty_rows(std::string_view operation, std::string_view argument, const tensor& value) {
+  require_floating(operation, argument, value);
+  if (value.extents().rank() >= 1 && value.extents()[-1] >= 1) return;
+  throw_invalid(operation, std::string(argument) + " [..., C] with C >= 1", describe(value));
+}
+
+shape shape_of_rows(const tensor& value) {
+  auto extents = value.extents().extents();
+  extents.pop_back();
+  return shape(std::move(extents));
+}
+
 void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where) {
   if (value.where() == where) return;
   throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));

@@ -25,6 +25,12 @@ void require_floating(std::string_view operation, std::string_view argument, con
 void require_like(std::string_view operation, std::string_view argument, const tensor& value,
                   const tensor& model);
 
+/// The same, of f32, bf16 or f16 and shape [..., C] with C >= 1.
+void require_nonempty_rows(std::string_view operation, std::string_view argument, const tensor& value);
+
+/// The shape without its last axis.
+shape shape_of_rows(const tensor& value);
+
 /// Throws unless `value` is on `where`.
 void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where);
 

@@ -1,23 +1,10 @@
 #include "troupe/ops/norm.hpp"
 
-#include "troupe/error/errors.hpp"
 #include "troupe/ops/arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {
 namespace {
-
-shape shape_of_rows(const tensor& x) {
-  auto extents = x.extents().extents();
-  extents.pop_back();
-  return shape(std::move(extents));
-}
-
-void require_rows(std::string_view operation, const tensor& x) {
-  require_floating(operation, "x", x);
-  if (x.extents().rank() < 1 || x.extents()[-1] < 1)
-    throw_invalid(operation, "x [..., C] with C >= 1", describe(x));
-}
 
 /// A floating [C] on x's device, or undefined.
 void require_weight(std::string_view operation, std::string_view name, const tensor& weight,
@@ -37,7 +24,7 @@ void require_row_values(std::string_view operation, std::string_view name, const
 tensor empty_rows(const tensor& x) { return tensor::empty(shape_of_rows(x), dtype::f32, x.where()); }
 
 void require_backward(std::string_view operation, const tensor& dy, const tensor& x, const tensor& rstd) {
-  require_rows(operation, x);
+  require_nonempty_rows(operation, "x", x);
   require_like(operation, "dy", dy, x);
   require_row_values(operation, "rstd", rstd, x);
 }
@@ -52,7 +39,7 @@ tensor backward_input(const tensor& dy, const tensor& x, const tensor& gamma, co
 }  // namespace
 
 layer_norm_result layer_norm_forward(const tensor& x, const tensor& gamma, const tensor& beta, double eps) {
-  require_rows("layer_norm", x);
+  require_nonempty_rows("layer_norm", "x", x);
   require_weight("layer_norm", "gamma", gamma, x);
   require_weight("layer_norm", "beta", beta, x);
   layer_norm_result result{empty_like(x), empty_rows(x), empty_rows(x)};
@@ -81,7 +68,7 @@ void layer_norm_backward_weight(const tensor& dy, const tensor& x, const tensor&
 }
 
 rms_norm_result rms_norm_forward(const tensor& x, const tensor& gamma, double eps) {
-  require_rows("rms_norm", x);
+  require_nonempty_rows("rms_norm", "x", x);
   require_weight("rms_norm", "gamma", gamma, x);
   rms_norm_result result{empty_like(x), empty_rows(x)};
   tensor no_mean;

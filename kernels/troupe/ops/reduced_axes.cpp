@@ -77,20 +77,4 @@ reduced_axes axes_of(std::string_view operation, const tensor& x, const reductio
   return worked_out(x.extents(), is_reduced);
 }
 
-reduced_axes axes_broadcast_from(std::string_view operation, const tensor& gradient, const shape& extents) {
-  const auto& from = extents.extents();
-  const auto& to = gradient.extents().extents();
-  auto fits = from.size() <= to.size();
-  auto num_added = fits ? to.size() - from.size() : 0;
-  axis_flags is_reduced(to.size(), true);
-  for (std::size_t axis = num_added; fits && axis < to.size(); ++axis) {
-    auto extent = from[axis - num_added];
-    is_reduced[axis] = extent != to[axis];
-    fits = extent == to[axis] || extent == 1;
-  }
-  if (!fits)
-    throw_invalid(operation, "a shape that broadcasts to gradient " + describe(gradient), to_string(extents));
-  return worked_out(gradient.extents(), is_reduced);
-}
-
 }  // namespace troupe

@@ -18,8 +18,4 @@ struct reduced_axes {
 /// Throws std::invalid_argument if an axis is not there or is named twice.
 reduced_axes axes_of(std::string_view operation, const tensor& x, const reduction_options& options);
 
-/// The axes along which `extents` was repeated to become the gradient's shape. Throws std::invalid_argument
-/// if it does not broadcast to that.
-reduced_axes axes_broadcast_from(std::string_view operation, const tensor& gradient, const shape& extents);
-
 }  // namespace troupe

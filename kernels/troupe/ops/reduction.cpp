@@ -98,13 +98,6 @@ tensor argmax(const tensor& x, const reduction_options& options) {
   return index.reshape(options.keep_axes ? axes.kept : axes.dropped);
 }
 
-tensor reduce_to_shape(const tensor& gradient, const shape& extents) {
-  require_floating("reduce_to_shape", "gradient", gradient);
-  if (gradient.extents() == extents) return gradient;
-  auto axes = axes_broadcast_from("reduce_to_shape", gradient, extents);
-  return scaled_sum(gradient, axes, true, 1).reshape(extents);
-}
-
 double total_sum(const tensor& x) {
   require_floating("total_sum", "x", x);
   return kernels_for(x).total_sum(x);
@@ -125,10 +118,15 @@ bool scale_all(std::span<const tensor> of, double factor) {
   return of.empty() || kernels_for(of.front()).scale_all(of, static_cast<float>(factor));
 }
 
-double clip_by_global_norm(std::span<const tensor> gradients, double max_norm) {
+double clipping_factor(double norm, double max_norm) {
   if (!(max_norm > 0)) throw_invalid("clip_by_global_norm", "max_norm > 0", std::to_string(max_norm));
-  auto norm = global_norm(gradients);
   auto factor = max_norm / (norm + 1e-6);
+  return std::isfinite(norm) && factor < 1 ? factor : 1;
+}
+
+double clip_by_global_norm(std::span<const tensor> gradients, double max_norm) {
+  auto norm = global_norm(gradients);
+  auto factor = clipping_factor(norm, max_norm);
   if (factor < 1) scale_all(gradients, factor);
   return norm;
 }

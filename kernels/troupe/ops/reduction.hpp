@@ -26,10 +26,6 @@ tensor min(const tensor& x, const reduction_options& options = {});
 /// flattened x. The first of several; NaN counts as the largest.
 tensor argmax(const tensor& x, const reduction_options& options = {});
 
-/// The gradient of something that was broadcast from `extents`: the sum over the axes that were added in
-/// front or had extent 1. The gradient itself, sharing its elements, if it has that shape already.
-tensor reduce_to_shape(const tensor& gradient, const shape& extents);
-
 // Over whole tensors, in f64; several are taken as one long vector.
 
 double total_sum(const tensor& x);
@@ -43,8 +39,12 @@ bool all_finite(std::span<const tensor> of);
 /// Multiplies all elements, in place, and returns whether all of them are finite afterwards.
 bool scale_all(std::span<const tensor> of, double factor);
 
-/// Multiplies the gradients by max_norm / (norm + 1e-6), in place, if that is below 1, and returns the norm
-/// that they had. Throws unless max_norm > 0.
+/// Multiplies the gradients by clipping_factor, in place, and returns the norm that they had. Throws unless
+/// max_norm > 0.
 double clip_by_global_norm(std::span<const tensor> gradients, double max_norm);
+
+/// max_norm / (norm + 1e-6) if that is below 1 (PyTorch's formula), and else 1; 1 too for a norm that is not
+/// finite, since no factor mends that. For those who fold it into the optimizer's step (gradient_scale).
+double clipping_factor(double norm, double max_norm);
 
 }  // namespace troupe

@@ -17,10 +17,11 @@ template <class Op, class Term>
                                                  const Term& term) {
   float lane[num_lanes];
   for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = first;
-  std::int64_t i = 0;
-  for (; i + num_lanes <= size; i += num_lanes)
+  auto whole = size / num_lanes * num_lanes;
+  for (std::int64_t i = 0; i < whole; i += num_lanes)
+#pragma GCC unroll 1  // as a loop it becomes one vector operation, whatever `op` is
     for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = op(lane[l], term(i + l));
-  for (std::int64_t l = 0; i + l < size; ++l) lane[l] = op(lane[l], term(i + l));
+  for (auto i = whole; i < size; ++i) lane[i - whole] = op(lane[i - whole], term(i));
   for (auto width = num_lanes / 2; width > 0; width /= 2)
     for (std::int64_t l = 0; l < width; ++l) lane[l] = op(lane[l], lane[l + width]);
   return lane[0];
@@ -44,7 +45,8 @@ template <class Term>
 template <class Term>
 [[gnu::always_inline]] inline float max_in_lanes(std::int64_t size, const Term& term) {
   return reduce_lanes(
-      size, -__builtin_inff(), [](float a, float b) { return b > a || b != b ? b : a; }, term);
+      size, -__builtin_inff(), [](float a, float b) { return static_cast<bool>((b > a) | (b != b)) ? b : a; },
+      term);
 }
 
 }  // namespace troupe::cpu
