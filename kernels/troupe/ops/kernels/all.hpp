@@ -36,11 +36,11 @@ struct device_kernels {
   dropout_kernels dropout;
   elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
-  rearrange_kernels rearrange;
   linear_kernels linear;
   matmul_kernels matmul;
   norm_kernels norm;
   pooling_kernels pooling;
+  rearrange_kernels rearrange;
   reduction_kernels reduction;
   row_kernels rows;
   sgd_step_kernels sgd_step;
