@@ -3,16 +3,12 @@
 #include "troupe/ops/cpu/convolution.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/weight_gradient.hpp"
 
 namespace troupe::cpu {
 namespace {
 
 void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, size, to); }
-
-TROUPE_CLONES void add(const float* a, const float* b, float* sum, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) sum[i] = a[i] + b[i];
-}
 
 /// `value`, converted to f32 if convolutions do not take its dtype. Undefined stays undefined.
 tensor taken(const tensor& value) {
@@ -31,24 +27,6 @@ void into(tensor& result, const Compute& compute) {
   map_in_blocks(copy, result, computed);
 }
 
-bool is_in_place(const tensor& gradient, gradient_mode mode) {
-  return gradient.type() == dtype::f32 && mode == gradient_mode::assign;
-}
-
-/// Where to write the f32 gradient that `store` then brings into `gradient`.
-tensor place_for(const tensor& gradient, gradient_mode mode) {
-  if (!gradient.defined() || is_in_place(gradient, mode)) return gradient;
-  return tensor::empty(gradient.extents());
-}
-
-void store(const tensor& computed, tensor& gradient, gradient_mode mode) {
-  if (!gradient.defined() || is_in_place(gradient, mode)) return;
-  if (mode == gradient_mode::accumulate)
-    map_in_blocks(add, gradient, gradient, computed);
-  else
-    map_in_blocks(copy, gradient, computed);
-}
-
 void forward(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias, tensor& y) {
   into(y, [&](tensor& result) { convolution_forward(of, taken(x), taken(weight), taken(bias), result); });
 }
@@ -59,10 +37,10 @@ void backward_input(const conv2d_problem& of, const tensor& dy, const tensor& we
 
 void backward_weight(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight,
                      tensor& dbias, gradient_mode mode) {
-  auto weight_part = place_for(dweight, mode), bias_part = place_for(dbias, mode);
+  auto weight_part = place_for_gradient(dweight, mode), bias_part = place_for_gradient(dbias, mode);
   convolution_backward_weight(of, taken(x), taken(dy), weight_part, bias_part);
-  store(weight_part, dweight, mode);
-  store(bias_part, dbias, mode);
+  store_gradient(weight_part, dweight, mode);
+  store_gradient(bias_part, dbias, mode);
 }
 
 }  // namespace

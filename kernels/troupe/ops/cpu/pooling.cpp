@@ -4,6 +4,7 @@
 
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_planes.hpp"
+#include "troupe/ops/cpu/lane_sums.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/window_rows.hpp"
 
@@ -67,22 +68,9 @@ void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
                  });
 }
 
-/// The sum in 16 lanes, which are then added in pairs: the same order at every vector width.
-TROUPE_CLONES float sum_of(const float* x, std::int64_t size) {
-  constexpr int num_lanes = 16;
-  float lanes[num_lanes] = {};
-  std::int64_t i = 0;
-  for (; i + num_lanes <= size; i += num_lanes)
-    for (int lane = 0; lane < num_lanes; ++lane) lanes[lane] += x[i + lane];
-  for (int lane = 0; i + lane < size; ++lane) lanes[lane] += x[i + lane];
-  for (int half = num_lanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  return lanes[0];
-}
-
 void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
   for_each_plane(planes, {size, 1}, x, y, [&](std::int64_t, const float* in, float* out, float*) {
-    *out = sum_of(in, size) / static_cast<float>(size);
+    *out = lane_sum(in, size) / static_cast<float>(size);
   });
 }
 
