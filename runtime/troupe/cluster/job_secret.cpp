@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "troupe/cluster/unique_fd.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 namespace {
