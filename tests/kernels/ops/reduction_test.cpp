@@ -180,3 +180,16 @@ TEST_CASE("reductions refuse other dtypes and axes") {
                     ContainsSubstring("[argmax] expected an axis with elements"));
   CHECK_THROWS_WITH(troupe::total_sum({}), ContainsSubstring("[total_sum]"));
 }
+
+TEST_CASE("argmax finds the element in rows longer than a block, and in columns") {
+  auto x = random_tensor({2, 5003}, "x");
+  x.values<float>()[4999] = x.values<float>()[17] = 2;
+  x.values<float>()[5003 + 4000] = 3;
+  auto across = argmax(x, 1), down = argmax(x, 0);
+  CHECK(across.values<std::int64_t>()[0] == 17);
+  CHECK(across.values<std::int64_t>()[1] == 4000);
+  CHECK(down.values<std::int64_t>()[17] == 0);
+  CHECK(down.values<std::int64_t>()[4000] == 1);
+  auto lowest = tensor::full({1, 3}, -std::numeric_limits<float>::infinity());
+  CHECK(argmax(lowest, 1).values<std::int64_t>()[0] == 0);
+}

@@ -118,8 +118,26 @@ double add_up(const tensor& x) {
   return sum;
 }
 
+/// Of `size` elements that follow each other.
+std::int64_t first_largest_of_row(const tensor& x, std::int64_t first, std::int64_t size) {
+  alignas(64) std::array<float, block_elements> scratch;
+  std::int64_t best = 0;
+  float largest = -infinity;
+  for (std::int64_t begin = 0; begin < size && largest == largest; begin += block_elements) {
+    auto count = std::min(block_elements, size - begin);
+    const auto* values = read_block(x, first + begin, count, scratch);
+    auto here = reduce_run<max_of>(values, count);
+    if (here <= largest) continue;
+    auto is_it = [&](float value) { return value == here || value != value; };
+    best = begin + (std::find_if(values, values + count, is_it) - values);
+    largest = here;
+  }
+  return best;
+}
+
 /// Of `size` elements that lie `step` apart.
 std::int64_t first_largest(const tensor& x, std::int64_t first, std::int64_t size, std::int64_t step) {
+  if (step == 1) return first_largest_of_row(x, first, size);
   std::array<float, 1> scratch;
   std::int64_t best = 0;
   float largest = *read_block(x, first, 1, scratch);
