@@ -1,6 +1,7 @@
 // Trains a byte-level GPT on any text file, as a pipeline, and writes more text of that kind.
-//   gpt --data book.txt --config small --steps 1000 --snapshot-dir runs/book
-//   gpt --config small --sample-from runs/book --prompt "It was"
+//   gpt --data book.txt --size small --steps 1000 --snapshot-dir runs/book
+//   gpt --size small --sample-from runs/book --prompt "It was"
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <troupe/troupe.hpp>
@@ -9,16 +10,24 @@ using namespace troupe;
 
 namespace {
 
-const std::map<std::string, nn::gpt_options> configs{
+const std::map<std::string, nn::gpt_options> sizes{
     {"tiny", {.context = 64, .features = 64, .num_layers = 2, .num_heads = 2}},
     {"small", {.context = 128, .features = 256, .num_layers = 4, .num_heads = 4}},
     {"medium", {.context = 256, .features = 512, .num_layers = 8, .num_heads = 8}},
     {"gpt2", {.context = 1024, .features = 768, .num_layers = 12, .num_heads = 12}},
 };
 
-nn::gpt_options config_named(const std::string& name) {
-  if (auto found = configs.find(name); found != configs.end()) return found->second;
-  throw bad_input("--config " + name + ": expected tiny, small, medium or gpt2");
+nn::gpt_options size_named(const std::string& name) {
+  if (auto found = sizes.find(name); found != sizes.end()) return found->second;
+  throw bad_input("--size " + name + ": expected tiny, small, medium or gpt2");
+}
+
+double number_in(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  auto number = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(number >= 0))
+    throw bad_input(option + " " + text + ": expected a number that is not negative");
+  return number;
 }
 
 std::string sample(nn::Sequential model, const std::filesystem::path& folder, const std::string& prompt,
@@ -53,23 +62,23 @@ void train(const job_options& options, const nn::Sequential& model, std::int64_t
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string config = "small", prompt = "\n", length = "400", temperature = "0.8", from;
+  std::string size = "small", prompt = "\n", length = "400", temperature = "0.8", from;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
   defaults.batch = 16;
   auto body = [&](const job_options& options) {
-    auto model_options = config_named(config);
+    auto model_options = size_named(size);
     auto model = nn::gpt_layers(model_options);
     if (from.empty()) return train(options, model, model_options.context);
-    nn::generate_options how{.num_tokens = std::stoi(length),
-                             .temperature = std::stod(temperature),
+    nn::generate_options how{.num_tokens = static_cast<int>(number_in("--length", length)),
+                             .temperature = number_in("--temperature", temperature),
                              .context = model_options.context,
                              .seed = options.seed};
     std::cout << prompt << sample(model, from, prompt, how) << '\n';
   };
   return run_program(
       argc, argv, defaults, body,
-      {{"--config", "tiny, small, medium or gpt2 (of 124 million parameters)", &config},
+      {{"--size", "tiny, small, medium or gpt2 (of 124 million parameters)", &size},
        {"--sample-from", "Write text with the weights in this snapshot folder, instead of training", &from},
        {"--prompt", "How the text begins", &prompt},
        {"--length", "Bytes to write", &length},

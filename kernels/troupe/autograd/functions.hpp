@@ -24,7 +24,7 @@ variable attention(const variable& qkv, const attention_options& options);
 /// Cross-correlation; `bias` may be null.
 variable conv2d(const variable& x, parameter& weight, parameter* bias, const conv2d_options& options = {});
 
-/// Rows of `weight` [V, C] by indices [...]: [..., C].
+/// Rows of `weight` [V, C] by indices [...], u8 too: [..., C].
 variable embedding(parameter& weight, const tensor& indices);
 
 // ---- elementwise

@@ -15,6 +15,7 @@ shape out_extents(std::string_view operation, const tensor& qkv, const attention
   const auto& extents = qkv.extents();
   auto heads = std::to_string(options.num_heads);
   if (options.num_heads < 1) throw_invalid(operation, "num_heads >= 1", heads);
+  if (!(options.scale >= 0)) throw_invalid(operation, "scale >= 0", std::to_string(options.scale));
   auto packed = extents.rank() == 3 && extents[2] % (std::int64_t{3} * options.num_heads) == 0;
   auto cut = extents.rank() == 5 && extents[2] == 3 && extents[3] == options.num_heads;
   if (!packed && !cut)

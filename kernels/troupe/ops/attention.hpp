@@ -7,7 +7,7 @@ struct attention_options {
   int num_heads = 1;
   /// A position attends to itself and those before it only.
   bool causal = true;
-  /// What the scores are multiplied with; 0 stands for 1 / sqrt(D).
+  /// What the scores are multiplied with, not negative; 0 stands for 1 / sqrt(D).
   float scale = 0;
 };
 

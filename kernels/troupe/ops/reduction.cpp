@@ -1,136 +1,121 @@
 #include "troupe/ops/reduction.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/arguments.hpp"
-#include "troupe/ops/convert.hpp"
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/kernels/all.hpp"
+#include "troupe/ops/reduced_axes.hpp"
 
 namespace troupe {
 namespace {
 
-int axis_in(std::string_view operation, const tensor& x, int axis) {
-  auto rank = x.extents().rank();
-  if (axis < -rank || axis >= rank)
-    throw_invalid(operation, "an axis of x", std::to_string(axis) + " for " + describe(x));
-  return axis < 0 ? axis + rank : axis;
+const reduction_kernels& kernels_for(const tensor& x) { return kernels_on(x.where()).reduction; }
+
+void require_elements(std::string_view operation, const tensor& x, const reduced_axes& axes) {
+  if (axes.num_reduced > 0) return;
+  throw_invalid(operation, "at least one element to reduce", describe(x));
 }
 
-/// For each axis of x whether it is reduced.
-std::vector<bool> reduced_axes(std::string_view operation, const tensor& x, const std::vector<int>& axes) {
-  std::vector<bool> reduced(static_cast<std::size_t>(x.extents().rank()), axes.empty());
-  for (auto axis : axes) {
-    auto at = static_cast<std::size_t>(axis_in(operation, x, axis));
-    if (reduced[at]) throw_invalid(operation, "each axis once", "axis " + std::to_string(axis) + " twice");
-    reduced[at] = true;
+/// One reduction for each run of neighbouring axes, the innermost first: `run(x, along, y, is_last)`. What
+/// lies between them is f32.
+template <class Run>
+tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const Run& run) {
+  auto from = x;
+  for (std::size_t i = 0; i < axes.steps.size(); ++i) {
+    const auto& along = axes.steps[i];
+    auto is_last = i + 1 == axes.steps.size();
+    auto y = tensor::empty({along.outer, along.inner}, is_last ? x.type() : dtype::f32, x.where());
+    if (y.num_elements() > 0) run(from, along, y, is_last);
+    from = y;
   }
-  return reduced;
+  return from.reshape(keep_axes ? axes.kept : axes.dropped);
 }
 
-shape result_shape(const tensor& x, const std::vector<bool>& reduced, bool keep_axes) {
-  std::vector<std::int64_t> extents;
-  for (std::size_t axis = 0; axis < reduced.size(); ++axis) {
-    if (!reduced[axis]) extents.push_back(x.extents()[static_cast<int>(axis)]);
-    if (reduced[axis] && keep_axes) extents.push_back(1);
-  }
-  return shape(std::move(extents));
+tensor scaled_sum(const tensor& x, const reduced_axes& axes, bool keep_axes, double factor) {
+  if (axes.num_reduced == 0) return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.type(), x.where());
+  auto run = [&](const tensor& from, const reduced_axis& along, tensor& y, bool is_last) {
+    kernels_for(x).sum(from, along, is_last ? static_cast<float>(factor) : 1, y);
+  };
+  return reduce(x, axes, keep_axes, run);
 }
 
-/// Neighbouring axes that are all reduced or all kept count as one.
-struct axis_group {
-  std::int64_t size = 1;
-  bool is_reduced = false;
-};
-
-std::vector<axis_group> groups_of(const tensor& x, const std::vector<bool>& reduced) {
-  std::vector<axis_group> groups;
-  for (std::size_t axis = 0; axis < reduced.size(); ++axis) {
-    if (groups.empty() || groups.back().is_reduced != reduced[axis]) groups.push_back({1, reduced[axis]});
-    groups.back().size *= x.extents()[static_cast<int>(axis)];
-  }
-  return groups;
-}
-
-/// Reduces one group after the other, the last first; what lies between them is f32.
-tensor reduce(std::string_view operation, tensor x, const reduction_options& options,
-              reduction_kernels::reduce reduction_kernels::*of, double factor = 1) {
+tensor extreme(std::string_view operation, const tensor& x, const reduction_options& options,
+               reduction_kernels::reduce reduction_kernels::*of) {
   require_floating(operation, "x", x);
-  auto reduced = reduced_axes(operation, x, options.axes);
-  auto result = result_shape(x, reduced, options.keep_axes);
-  auto groups = groups_of(x, reduced);
-  auto type = x.type();
-  if (groups.empty()) return x.clone();
-  std::int64_t inner = 1;
-  while (!groups.empty()) {
-    auto group = groups.back();
-    groups.pop_back();
-    if (!group.is_reduced) {
-      inner *= group.size;
-      continue;
-    }
-    std::int64_t outer = 1;
-    for (const auto& each : groups) outer *= each.size;
-    auto y = tensor::empty({outer, inner}, dtype::f32, x.where());
-    (kernels_on(x.where()).reduction.*of)(x.reshape({outer, group.size, inner}), y);
-    x = y;
+  auto axes = axes_of(operation, x, options);
+  require_elements(operation, x, axes);
+  return reduce(x, axes, options.keep_axes,
+                [&](const tensor& from, const reduced_axis& along, tensor& y, bool) {
+                  (kernels_for(x).*of)(from, along, y);
+                });
+}
+
+void require_together(std::string_view operation, std::span<const tensor> of) {
+  for (const auto& each : of) {
+    require_floating(operation, "elements", each);
+    require_on(operation, "elements", each, of.front().where());
   }
-  if (factor != 1) scale(x, static_cast<float>(factor));
-  return cast(x, type).reshape(result);
 }
 
 }  // namespace
 
 tensor sum(const tensor& x, const reduction_options& options) {
-  return reduce("sum", x, options, &reduction_kernels::sum);
+  require_floating("sum", "x", x);
+  return scaled_sum(x, axes_of("sum", x, options), options.keep_axes, 1);
 }
 
 tensor mean(const tensor& x, const reduction_options& options) {
   require_floating("mean", "x", x);
-  auto reduced = reduced_axes("mean", x, options.axes);
-  double count = 1;
-  for (std::size_t axis = 0; axis < reduced.size(); ++axis)
-    if (reduced[axis]) count *= static_cast<double>(x.extents()[static_cast<int>(axis)]);
-  return reduce("mean", x, options, &reduction_kernels::sum, 1 / count);
+  auto axes = axes_of("mean", x, options);
+  require_elements("mean", x, axes);
+  return scaled_sum(x, axes, options.keep_axes, 1 / static_cast<double>(axes.num_reduced));
 }
 
 tensor max(const tensor& x, const reduction_options& options) {
-  return reduce("max", x, options, &reduction_kernels::max);
+  return extreme("max", x, options, &reduction_kernels::max);
 }
 
 tensor min(const tensor& x, const reduction_options& options) {
-  return reduce("min", x, options, &reduction_kernels::min);
+  return extreme("min", x, options, &reduction_kernels::min);
 }
 
-tensor argmax(const tensor& x, int axis) {
+tensor argmax(const tensor& x, const reduction_options& options) {
   require_floating("argmax", "x", x);
-  auto at = axis_in("argmax", x, axis);
-  if (x.extents()[at] == 0) throw_invalid("argmax", "an axis with elements", describe(x));
-  std::int64_t outer = 1, inner = 1;
-  for (int i = 0; i < x.extents().rank(); ++i) {
-    if (i < at) outer *= x.extents()[i];
-    if (i > at) inner *= x.extents()[i];
+  if (options.axes.size() > 1)
+    throw_invalid("argmax", "one axis or all", std::to_string(options.axes.size()) + " axes");
+  auto axes = axes_of("argmax", x, options);
+  require_elements("argmax", x, axes);
+  const auto& along = axes.steps.front();
+  shape between{along.outer, along.inner};
+  auto largest = tensor::empty(between, dtype::f32, x.where());
+  auto index = tensor::empty(between, dtype::i64, x.where());
+  if (index.num_elements() > 0) {
+    kernels_for(x).max(x, along, largest);
+    kernels_for(x).argmax(x, along, largest, index);
   }
-  auto y = tensor::empty({outer, inner}, dtype::i64, x.where());
-  kernels_on(x.where()).reduction.argmax(x.reshape({outer, x.extents()[at], inner}), y);
-  return y.reshape(result_shape(x, reduced_axes("argmax", x, {at}), false));
+  return index.reshape(options.keep_axes ? axes.kept : axes.dropped);
 }
 
 double total_sum(const tensor& x) {
   require_floating("total_sum", "x", x);
-  return kernels_on(x.where()).reduction.total_sum(x);
+  return kernels_for(x).total_sum(x);
 }
 
-double global_norm(std::span<const tensor> tensors) {
-  double sum = 0;
-  for (const auto& each : tensors) {
-    require_floating("global_norm", "tensors", each);
-    sum += kernels_on(each.where()).reduction.sum_of_squares(each);
-  }
-  return std::sqrt(sum);
+double global_norm(std::span<const tensor> of) {
+  require_together("global_norm", of);
+  return of.empty() ? 0 : std::sqrt(kernels_for(of.front()).sum_of_squares(of));
+}
+
+bool all_finite(std::span<const tensor> of) {
+  require_together("all_finite", of);
+  return of.empty() || kernels_for(of.front()).all_finite(of);
+}
+
+bool scale_all(std::span<const tensor> of, double factor) {
+  require_together("scale_all", of);
+  return of.empty() || kernels_for(of.front()).scale_all(of, static_cast<float>(factor));
 }
 
 double clipping_factor(double norm, double max_norm) {
@@ -139,17 +124,11 @@ double clipping_factor(double norm, double max_norm) {
   return std::isfinite(norm) && factor < 1 ? factor : 1;
 }
 
-double clip_by_global_norm(std::span<tensor> tensors, double max_norm) {
-  auto norm = global_norm(tensors);
+double clip_by_global_norm(std::span<const tensor> gradients, double max_norm) {
+  auto norm = global_norm(gradients);
   auto factor = clipping_factor(norm, max_norm);
-  if (factor == 1) return norm;
-  for (const auto& each : tensors) scale(each, static_cast<float>(factor));
+  if (factor < 1) scale_all(gradients, factor);
   return norm;
-}
-
-bool all_finite(const tensor& x) {
-  require_floating("all_finite", "x", x);
-  return kernels_on(x.where()).reduction.num_non_finite(x) == 0;
 }
 
 }  // namespace troupe

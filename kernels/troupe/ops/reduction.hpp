@@ -6,44 +6,45 @@
 
 namespace troupe {
 
+// x of any shape in f32, bf16 or f16; sums are in f32 over blocks of fixed sizes, which are combined in a
+// fixed tree, and rounded once at the end. Arguments of other dtypes, axes that are not there or are named
+// twice, and tensors of different devices throw std::invalid_argument.
+
 struct reduction_options {
-  /// The axes to reduce, negative ones from the end, each at most once; empty: all.
-  std::vector<int> axes = {};
-  /// The result keeps reduced axes with extent 1, so that it broadcasts against x.
-  bool keep_axes = false;
+  std::vector<int> axes = {};  ///< none: all; negative axes count from the end
+  bool keep_axes = false;      ///< reduced axes stay with extent 1, so that the result broadcasts against x
 };
 
-// x is f32, bf16 or f16 of any shape; results have its dtype. Sums are f32 and combine in a tree that depends
-// on the shape alone. Throws std::invalid_argument for other dtypes and for axes that are not there.
-
+/// In x's dtype. The sum over no elements is 0; the others throw if there is none to reduce.
 tensor sum(const tensor& x, const reduction_options& options = {});
-/// NaN where there is nothing to take the mean of.
 tensor mean(const tensor& x, const reduction_options& options = {});
-/// The largest element, or NaN if one is; -infinity of none.
+/// NaN where there is one.
 tensor max(const tensor& x, const reduction_options& options = {});
-/// The smallest element, or NaN if one is; infinity of none.
 tensor min(const tensor& x, const reduction_options& options = {});
 
-/// The index along `axis` of the largest element, i64 without that axis; of equal elements the first, and NaN
-/// is larger than all numbers. Throws std::invalid_argument for an axis without elements.
-tensor argmax(const tensor& x, int axis);
+/// i64: where along the one axis in `options` the largest element is, or, without axes, where in the
+/// flattened x. The first of several; NaN counts as the largest.
+tensor argmax(const tensor& x, const reduction_options& options = {});
 
-/// The sum of all elements, blocks of which add up in f64.
+// Over whole tensors, in f64; several are taken as one long vector.
+
 double total_sum(const tensor& x);
 
-/// sqrt(the sum of the squares of all elements of all tensors). Infinite if a square overflows f32.
-double global_norm(std::span<const tensor> tensors);
-
-/// Scales all tensors by max_norm / (norm + 1e-6) if that is below 1 (PyTorch's formula); returns the norm
-/// from before, infinite or NaN if an element is, when the tensors stay as they are. Throws
-/// std::invalid_argument unless max_norm > 0.
-double clip_by_global_norm(std::span<tensor> tensors, double max_norm);
-
-/// What clip_by_global_norm scales by, for those who fold it into the optimizer's step: 1 for a norm that is
-/// small enough or not finite.
-double clipping_factor(double norm, double max_norm);
+/// The square root of the sum of the squares. Infinite or NaN if an element is.
+double global_norm(std::span<const tensor> of);
 
 /// Whether no element is infinite or NaN.
-bool all_finite(const tensor& x);
+bool all_finite(std::span<const tensor> of);
+
+/// Multiplies all elements, in place, and returns whether all of them are finite afterwards.
+bool scale_all(std::span<const tensor> of, double factor);
+
+/// Multiplies the gradients by clipping_factor, in place, and returns the norm that they had. Throws unless
+/// max_norm > 0.
+double clip_by_global_norm(std::span<const tensor> gradients, double max_norm);
+
+/// max_norm / (norm + 1e-6) if that is below 1 (PyTorch's formula), and else 1; 1 too for a norm that is not
+/// finite, since no factor mends that. For those who fold it into the optimizer's step (gradient_scale).
+double clipping_factor(double norm, double max_norm);
 
 }  // namespace troupe

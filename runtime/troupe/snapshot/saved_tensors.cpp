@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
+
+/// Neither what an optimizer keeps nor what the runtime notes for itself.
+bool is_weight(const std::string& name) {
+  return name.find('/') == std::string::npos && !name.starts_with("troupe.");
+}
+
+}  // namespace
 
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                         saved_part which) {

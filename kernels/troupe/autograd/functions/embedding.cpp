@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/ops/convert.hpp"
 
 namespace troupe {
 namespace {
@@ -24,7 +25,8 @@ class embedding_operation : public operation {
 
 }  // namespace
 
-variable embedding(parameter& weight, const tensor& indices) {
+variable embedding(parameter& weight, const tensor& given) {
+  auto indices = given.defined() && given.type() == dtype::u8 ? cast(given, dtype::i32) : given;
   auto y = embedding_forward(weight.value, indices);
   if (!would_record({}, {&weight})) return {std::move(y)};
   return record(std::move(y), {}, std::make_unique<embedding_operation>(indices, weight));

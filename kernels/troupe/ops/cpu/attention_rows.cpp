@@ -21,32 +21,26 @@ template <class Combine>
 [[gnu::always_inline]] inline float plus(float a, float b) { return a + b; }
 [[gnu::always_inline]] inline float larger(float a, float b) { return a > b ? a : b; }
 
-TROUPE_CLONES float scaled_maximum(float* row, std::int64_t size, float scale) {
+TROUPE_CLONES float maximum(const float* row, std::int64_t size) {
   alignas(64) float lane[lanes];
   std::fill_n(lane, lanes, -__builtin_inff());
   std::int64_t first = 0;
   for (; first + lanes <= size; first += lanes)
-    for (std::int64_t i = 0; i < lanes; ++i) {
-      row[first + i] *= scale;
-      lane[i] = larger(row[first + i], lane[i]);
-    }
-  for (std::int64_t i = 0; first + i < size; ++i) {
-    row[first + i] *= scale;
-    lane[i] = larger(row[first + i], lane[i]);
-  }
+    for (std::int64_t i = 0; i < lanes; ++i) lane[i] = larger(row[first + i], lane[i]);
+  for (std::int64_t i = 0; first + i < size; ++i) lane[i] = larger(row[first + i], lane[i]);
   return fold(lane, larger);
 }
 
-TROUPE_CLONES float exponentials(float* row, std::int64_t size, float largest) {
+TROUPE_CLONES float exponentials(float* row, std::int64_t size, float scale, float largest) {
   alignas(64) float lane[lanes] = {};
   std::int64_t first = 0;
   for (; first + lanes <= size; first += lanes)
     for (std::int64_t i = 0; i < lanes; ++i) {
-      row[first + i] = exp_f32(row[first + i] - largest);
+      row[first + i] = exp_f32(row[first + i] * scale - largest);
       lane[i] += row[first + i];
     }
   for (std::int64_t i = 0; first + i < size; ++i) {
-    row[first + i] = exp_f32(row[first + i] - largest);
+    row[first + i] = exp_f32(row[first + i] * scale - largest);
     lane[i] += row[first + i];
   }
   return fold(lane, plus);
@@ -64,9 +58,9 @@ TROUPE_CLONES void gradient_loop(float* products, float* gradients, std::int64_t
 
 float continue_softmax(float* row, std::int64_t num_seen, std::int64_t size, float scale,
                        running_softmax& softmax) {
-  auto largest = std::max(softmax.largest, scaled_maximum(row, num_seen, scale));
+  auto largest = std::max(softmax.largest, scale * maximum(row, num_seen));
   auto factor = exp_f32(softmax.largest - largest);
-  softmax.sum = softmax.sum * factor + exponentials(row, num_seen, largest);
+  softmax.sum = softmax.sum * factor + exponentials(row, num_seen, scale, largest);
   softmax.largest = largest;
   std::fill(row + num_seen, row + size, 0.0F);
   return factor;

@@ -9,8 +9,8 @@ struct running_softmax {
   float sum = 0;  ///< of e^(score - largest)
 };
 
-/// Makes `size` products scores by multiplying `scale`, and those e^(score - largest so far), 0 beyond the
-/// first `num_seen`. Returns by what sums of former blocks must be multiplied.
+/// Makes each of `size` products e^(scale * product - largest so far), 0 beyond the first `num_seen`. Returns
+/// by what sums of former blocks must be multiplied. scale > 0.
 float continue_softmax(float* row, std::int64_t num_seen, std::int64_t size, float scale,
                        running_softmax& softmax);
 

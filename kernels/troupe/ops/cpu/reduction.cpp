@@ -1,173 +1,152 @@
-#include <vector>
-
+#include "troupe/ops/cpu/argmax.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
-#include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/total_reduction.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-constexpr float infinity = __builtin_inff();
+using block_floats = std::array<float, block_elements>;
 
-struct sum_of {
-  static constexpr float neutral = 0;
-  [[gnu::always_inline]] static float combine(float a, float b) { return a + b; }
+// The tree: what is reduced is cut into parts of a fixed number of elements, each part becomes one element,
+// and so on, until one is left.
+constexpr std::int64_t row_part = block_elements;  // along the innermost axis
+constexpr std::int64_t column_part = 64;           // along others, where whole rows are combined
+
+constexpr auto plus = [](float a, float b) { return a + b; };
+// NaN stays: the first choice keeps it in a, the second takes it from b.
+constexpr auto larger = [](float a, float b) {
+  auto result = b > a ? b : a;
+  return b == b ? result : b;
 };
-struct max_of {
-  static constexpr float neutral = -infinity;
-  [[gnu::always_inline]] static float combine(float a, float b) {
-    return static_cast<bool>((b > a) | (b != b)) ? b : a;
-  }
-};
-struct min_of {
-  static constexpr float neutral = infinity;
-  [[gnu::always_inline]] static float combine(float a, float b) {
-    return static_cast<bool>((b < a) | (b != b)) ? b : a;
-  }
+constexpr auto smaller = [](float a, float b) {
+  auto result = b < a ? b : a;
+  return b == b ? result : b;
 };
 
+/// Element i goes to lane i % 32, and the lanes are combined in a tree; short rows have no use for lanes. To
+/// combine with `first` changes nothing. (Of 16 lanes the compiler does not make vectors.)
 template <class Op>
-TROUPE_CLONES float reduce_run(const float* x, std::int64_t size) {
-  return reduce_lanes(size, Op::neutral, Op::combine, [&](std::int64_t i) { return x[i]; });
-}
-
-template <class Op>
-TROUPE_CLONES void combine_rows(const float* x, float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = Op::combine(y[i], x[i]);
-}
-
-/// Elements of the reduced axis that become one before the next level of the tree.
-constexpr std::int64_t run_elements = block_elements, rows_in_block = 32;
-
-std::int64_t blocks_of(std::int64_t size, std::int64_t block) {
-  return std::max<std::int64_t>(1, (size + block - 1) / block);
-}
-
-/// x [outer, size] to y [outer, ceil(size / run_elements)].
-template <class Op>
-void reduce_runs(const tensor& x, std::int64_t outer, std::int64_t size, float* y) {
-  auto num_blocks = blocks_of(size, run_elements);
-  auto work = std::max<std::int64_t>(1, std::min(size, run_elements));
-  parallel_for(outer * num_blocks, std::max<std::int64_t>(1, 32768 / work), [&](std::int64_t at) {
-    alignas(64) std::array<float, block_elements> scratch;
-    auto first = at % num_blocks * run_elements, count = std::min(run_elements, size - first);
-    y[at] = reduce_run<Op>(read_block(x, at / num_blocks * size + first, count, scratch), count);
-  });
-}
-
-/// x [outer, size, inner] to y [outer, ceil(size / rows_in_block), inner].
-template <class Op>
-void reduce_columns(const tensor& x, std::int64_t outer, std::int64_t size, std::int64_t inner, float* y) {
-  auto row_blocks = blocks_of(size, rows_in_block), strips = blocks_of(inner, block_elements);
-  auto work = std::max<std::int64_t>(1, std::min(inner, block_elements) * std::min(size, rows_in_block));
-  parallel_for(outer * row_blocks * strips, std::max<std::int64_t>(1, 32768 / work), [&](std::int64_t at) {
-    alignas(64) std::array<float, block_elements> scratch;
-    auto column = at % strips * block_elements, count = std::min(block_elements, inner - column);
-    auto block = at / strips % row_blocks, batch = at / strips / row_blocks;
-    auto* target = y + (batch * row_blocks + block) * inner + column;
-    std::fill_n(target, count, Op::neutral);
-    for (auto row = block * rows_in_block; row < std::min(size, (block + 1) * rows_in_block); ++row)
-      combine_rows<Op>(read_block(x, (batch * size + row) * inner + column, count, scratch), target, count);
-  });
-}
-
-/// One level of the tree after the other, until the middle axis has one element.
-template <class Op>
-void reduce(const tensor& x, tensor& y) {
-  auto level = x;
-  auto outer = x.extents()[0], inner = x.extents()[2];
-  if (outer * inner == 0) return;
-  while (true) {
-    auto size = level.extents()[1], left = blocks_of(size, inner == 1 ? run_elements : rows_in_block);
-    auto next = left == 1 ? y : tensor::empty({outer, left, inner});
-    auto* target = next.values<float>().data();
-    inner == 1 ? reduce_runs<Op>(level, outer, size, target)
-               : reduce_columns<Op>(level, outer, size, inner, target);
-    if (left == 1) break;
-    level = next;
+[[gnu::always_inline]] inline float reduce_row(const float* x, std::int64_t size, float first, const Op& op) {
+  constexpr std::int64_t num_lanes = 32;
+  float lane[num_lanes];
+  if (size < num_lanes) {
+    auto result = x[0];
+    for (std::int64_t i = 1; i < size; ++i) result = op(result, x[i]);
+    return result;
   }
+  for (auto& each : lane) each = first;
+  std::int64_t i = 0;
+  for (; i + num_lanes <= size; i += num_lanes)
+    for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = op(lane[l], x[i + l]);
+  for (std::int64_t l = 0; i + l < size; ++l) lane[l] = op(lane[l], x[i + l]);
+  for (auto width = num_lanes / 2; width > 0; width /= 2)
+    for (std::int64_t l = 0; l < width; ++l) lane[l] = op(lane[l], lane[l + width]);
+  return lane[0];
 }
 
-TROUPE_CLONES double sum_run(const float* x, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return x[i]; });
+TROUPE_CLONES float row_sum(const float* x, std::int64_t size) { return reduce_row(x, size, 0, plus); }
+TROUPE_CLONES float row_max(const float* x, std::int64_t size) { return reduce_row(x, size, x[0], larger); }
+TROUPE_CLONES float row_min(const float* x, std::int64_t size) { return reduce_row(x, size, x[0], smaller); }
+
+TROUPE_CLONES void add_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) y[i] += x[i];
+}
+TROUPE_CLONES void max_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) y[i] = larger(y[i], x[i]);
+}
+TROUPE_CLONES void min_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) y[i] = smaller(y[i], x[i]);
 }
 
-TROUPE_CLONES double sum_squares_of_run(const float* x, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return x[i] * x[i]; });
+/// One kind of reduction: of the elements of a row, and of a row into another.
+struct reducer {
+  float (*row)(const float* x, std::int64_t size);
+  void (*combine)(float* y, const float* x, std::int64_t size);
+};
+
+/// Rows of x: [outer, count] become `parts` elements each; many short rows are read together.
+void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
+                 float* y) {
+  auto together = std::max<std::int64_t>(1, block_elements / along.count);
+  auto num_groups = quotient_up(along.outer, together);
+  parallel_for(num_groups * parts, grain_of(std::min(block_elements, along.count * together)),
+               [&](std::int64_t index) {
+                 alignas(64) block_floats scratch;
+                 auto row = index / parts * together, part = index % parts;
+                 auto rows = std::min(together, along.outer - row);
+                 auto size = std::min(row_part, along.count - part * row_part);
+                 auto first = row * along.count + part * row_part;
+                 const auto* values = read_block(x, first, rows * size, scratch);
+                 for (std::int64_t i = 0; i < rows; ++i)
+                   y[(row + i) * parts + part] = by.row(values + i * size, size);
+               });
 }
 
-TROUPE_CLONES double non_finite_in_run(const float* x, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return __builtin_fabsf(x[i]) < infinity ? 0.0F : 1.0F; });
-}
-
-/// Adds what `of_run` gives for blocks, in order.
-template <double (*of_run)(const float*, std::int64_t)>
-double add_up(const tensor& x) {
-  auto size = x.num_elements(), num_blocks = (size + block_elements - 1) / block_elements;
-  thread_local std::vector<double> memory;
-  auto& sums = memory;  // this thread's, from whichever thread computes
-  sums.assign(static_cast<std::size_t>(num_blocks), 0);
-  parallel_for(num_blocks, 16, [&](std::int64_t block) {
-    alignas(64) std::array<float, block_elements> scratch;
-    auto first = block * block_elements, count = std::min(block_elements, size - first);
-    sums[static_cast<std::size_t>(block)] = of_run(read_block(x, first, count, scratch), count);
+/// Rows of x: [outer, count, inner] are combined to `parts` rows for each of `outer`, a strip of columns at a
+/// time.
+void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
+                    float* y) {
+  auto strips = quotient_up(along.inner, block_elements);
+  auto part_elements = std::min(column_part, along.count) * std::min(block_elements, along.inner);
+  parallel_for(along.outer * parts * strips, grain_of(part_elements), [&](std::int64_t index) {
+    alignas(64) block_floats scratch;
+    auto strip = index % strips, part = index / strips % parts, outer = index / strips / parts;
+    auto column = strip * block_elements, width = std::min(block_elements, along.inner - column);
+    auto row = part * column_part, last = std::min(row + column_part, along.count);
+    auto at = [&](std::int64_t of) { return (outer * along.count + of) * along.inner + column; };
+    auto* result = y + (outer * parts + part) * along.inner + column;
+    std::copy_n(read_block(x, at(row), width, scratch), width, result);
+    while (++row < last) by.combine(result, read_block(x, at(row), width, scratch), width);
   });
-  double sum = 0;
-  for (auto each : sums) sum += each;
-  return sum;
 }
 
-/// Of `size` elements that follow each other.
-std::int64_t first_largest_of_row(const tensor& x, std::int64_t first, std::int64_t size) {
-  alignas(64) std::array<float, block_elements> scratch;
-  std::int64_t best = 0;
-  float largest = -infinity;
-  for (std::int64_t begin = 0; begin < size && largest == largest; begin += block_elements) {
-    auto count = std::min(block_elements, size - begin);
-    const auto* values = read_block(x, first + begin, count, scratch);
-    auto here = reduce_run<max_of>(values, count);
-    if (here <= largest) continue;
-    auto is_it = [&](float value) { return value == here || value != value; };
-    best = begin + (std::find_if(values, values + count, is_it) - values);
-    largest = here;
-  }
-  return best;
+/// [outer, inner] in f32.
+tensor reduced(const reducer& by, tensor x, reduced_axis along) {
+  do {
+    auto parts = quotient_up(along.count, along.inner == 1 ? row_part : column_part);
+    auto y = tensor::empty({along.outer, parts, along.inner});
+    auto* values = y.values<float>().data();
+    along.inner == 1 ? reduce_rows(by, x, along, parts, values) : reduce_columns(by, x, along, parts, values);
+    x = y;
+    along.count = parts;
+  } while (along.count > 1);
+  return x;
 }
 
-/// Of `size` elements that lie `step` apart.
-std::int64_t first_largest(const tensor& x, std::int64_t first, std::int64_t size, std::int64_t step) {
-  if (step == 1) return first_largest_of_row(x, first, size);
-  std::array<float, 1> scratch;
-  std::int64_t best = 0;
-  float largest = *read_block(x, first, 1, scratch);
-  for (std::int64_t i = 1; i < size && largest == largest; ++i) {
-    auto value = *read_block(x, first + i * step, 1, scratch);
-    if (value <= largest) continue;
-    best = i;
-    largest = value;
-  }
-  return best;
+void sum(const tensor& x, const reduced_axis& along, float factor, tensor& y) {
+  auto result = reduced({row_sum, add_to}, x, along);
+  auto multiply = [factor](const float* from, float* to, std::int64_t size) {
+    for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] * factor;
+  };
+  map_in_blocks(multiply, y, result);
 }
 
-void argmax(const tensor& x, tensor& y) {
-  auto size = x.extents()[1], inner = x.extents()[2];
-  auto* target = y.values<std::int64_t>().data();
-  parallel_for(y.num_elements(), std::max<std::int64_t>(1, 8192 / size), [&](std::int64_t at) {
-    target[at] = first_largest(x, at / inner * size * inner + at % inner, size, inner);
-  });
+void write_rounded(const tensor& result, tensor& y) {
+  map_in_blocks([](const float* from, float* to, std::int64_t size) { std::copy_n(from, size, to); }, y,
+                result);
+}
+
+void max(const tensor& x, const reduced_axis& along, tensor& y) {
+  write_rounded(reduced({row_max, max_to}, x, along), y);
+}
+
+void min(const tensor& x, const reduced_axis& along, tensor& y) {
+  write_rounded(reduced({row_min, min_to}, x, along), y);
 }
 
 }  // namespace
 
 reduction_kernels reduction() {
-  return {.sum = reduce<sum_of>,
-          .max = reduce<max_of>,
-          .min = reduce<min_of>,
+  return {.sum = sum,
+          .max = max,
+          .min = min,
           .argmax = argmax,
-          .total_sum = add_up<sum_run>,
-          .sum_of_squares = add_up<sum_squares_of_run>,
-          .num_non_finite = add_up<non_finite_in_run>};
+          .total_sum = total_sum,
+          .sum_of_squares = sum_of_squares,
+          .all_finite = all_finite,
+          .scale_all = scale_all};
 }
 
 }  // namespace troupe::cpu

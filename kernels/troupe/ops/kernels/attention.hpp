@@ -4,7 +4,7 @@
 namespace troupe {
 
 /// What troupe/ops/attention.hpp needs from a device. Arguments have been checked; outputs are allocated.
-/// options.scale is never 0.
+/// options.scale is above 0.
 struct attention_kernels {
   void (*forward)(const tensor& qkv, const attention_options& options, tensor& out,
                   tensor& log_sum_exp) = nullptr;
