@@ -1,5 +1,8 @@
 #pragma once
 /// Everything a training program needs.
+#include "troupe/autograd/checkpoint.hpp"
+#include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/grad_mode.hpp"
 #include "troupe/data/fashion_mnist.hpp"
 #include "troupe/data/text.hpp"
 #include "troupe/error/errors.hpp"
@@ -28,5 +31,6 @@
 #include "troupe/program.hpp"
 #include "troupe/progress.hpp"
 #include "troupe/saved_weights.hpp"
+#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world.hpp"

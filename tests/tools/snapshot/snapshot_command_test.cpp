@@ -204,7 +204,7 @@ TEST_CASE("export writes the weights of the newest snapshot, or of the step aske
   CHECK(run("export " + folder.name()).exit_code != 0);
   auto nowhere = run("export --output /nowhere/x " + folder.name());
   CHECK(nowhere.exit_code == 2);
-  CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/x"));
+  CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/"));
 }
 
 TEST_CASE("show of a damaged or unfinished snapshot fails with its reason") {
