@@ -1,4 +1,5 @@
 // The part of scheduler_state that says when copies are due and commits what is on disk.
+#include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 #include "troupe/snapshotter/messages.hpp"
 
@@ -52,6 +53,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
   manifest.num_stages = num_stages();
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job().identity;
+  manifest.calls = finished_calls_text(completed_);
   manifest.parts = std::move(parts);
   self_->request(known_.snapshotter, options_.request_timeout, commit_snapshot{manifest})
       .then(

@@ -16,14 +16,15 @@ void scheduler_state::on_entered(const call_entered& entered) {
     interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
   }
   if (entered.completed.size() > completed_.size()) completed_ = entered.completed;
-  for (const auto& [other, theirs] : calls_.entered()) catch_up(other, theirs.index);
+  catch_up();
   if (phase_ == phase::gathering && calls_.is_complete(options_.world_size, completed_.size())) begin_call();
 }
 
 /// A node that missed the end of a call, because it was lost or a failure came in between, gets the result
 /// again.
-void scheduler_state::catch_up(int rank, std::uint32_t call) {
-  if (call < completed_.size()) tell_result(rank, call);
+void scheduler_state::catch_up() {
+  for (const auto& [rank, call] : calls_.entered())
+    if (call.index < completed_.size()) tell_result(rank, call.index);
 }
 
 void scheduler_state::tell_result(int rank, std::uint32_t call) {

@@ -20,6 +20,7 @@
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/roll_call.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
+#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -70,7 +71,7 @@ class scheduler_state {
   // calls: enter_calls.cpp
   void on_entered(const call_entered& entered);
   void on_seen(const result_seen& seen);
-  void catch_up(int rank, std::uint32_t call);
+  void catch_up();
   void tell_result(int rank, std::uint32_t call);
   void tell_own_node(std::uint32_t index);
   void begin_call();
@@ -80,6 +81,8 @@ class scheduler_state {
   // restoring: restore_state.cpp
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();
+  void on_found(const found_on_disk& found);
+  void restore_from(const snapshot_manifest& manifest);
   void on_restored(const node_restored& restored);
   // running: run_steps.cpp
   void on_step_done(const step_done& done);
@@ -113,7 +116,8 @@ class scheduler_state {
   roll_call calls_;
   std::vector<bool> node_restored_;
   std::vector<call_result> completed_;
-  std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result
+  std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
+  std::set<int> not_seen_;                    ///< ranks that have not confirmed the newest result
   /// Steps done once what the failure interrupted is made up for; 0: nothing to make up.
   std::uint64_t interrupted_step_ = 0;
   std::uint64_t position_ = 0;  ///< optimizer steps done by everyone

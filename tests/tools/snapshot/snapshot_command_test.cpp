@@ -79,7 +79,7 @@ class snapshot_folder {
     std::vector<manifest_part> parts;
     for (std::uint32_t stage : {0, 1})
       parts.push_back(store_.write_part(step, stage, encoded(step, stage).bytes()));
-    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts});
+    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts, ""});
   }
 
   testing::temp_folder folder_;
