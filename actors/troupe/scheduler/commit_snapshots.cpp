@@ -10,11 +10,10 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
   auto cadence = job().snapshots.cadence;
   auto on_disk = !job().snapshots.folder.empty();
   if (cadence.memory_every_steps == 0) cadence.memory_every_steps = copies_.steps();
-  auto now = std::chrono::steady_clock::now();
   std::optional<std::uint64_t> announced;
   if (on_disk && disk_.num_pending() == 0)
     announced = next_disk_step(
-        {ledger_.complete(), first - 1, last, copies_.step_time(), disk_.since_last(now)}, cadence);
+        {ledger_.complete(), first - 1, last, copies_.step_time(), disk_.since_last(now())}, cadence);
   std::vector<due_copy> copies;
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
@@ -25,7 +24,7 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
       held_.order(step);
       last_copy_due_ = step;
     }
-    if (due.disk) disk_.announced(step, now);
+    if (due.disk) disk_.announced(step, now());
   }
   return copies;
 }

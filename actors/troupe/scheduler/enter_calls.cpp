@@ -13,6 +13,7 @@ void scheduler_state::on_entered(const call_entered& entered) {
   calls_.enter(rank, entered.request);
   if (!restored_) {
     held_.set(entered.inventory);
+    disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
     interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
   }
   if (entered.completed.size() > completed_.size()) completed_ = entered.completed;

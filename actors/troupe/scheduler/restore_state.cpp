@@ -76,7 +76,8 @@ void scheduler_state::restore(const restore_plan& plan) {
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor, restore_order{options_.generation, plan, completed_});
+    self_->send(supervisor,
+                restore_order{options_.generation, plan, completed_, disk_.since_last(now()).count()});
   held_.roll_back(plan);
 }
 

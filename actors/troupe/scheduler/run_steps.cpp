@@ -25,7 +25,7 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   last_copy_due_ = first;
   parameters_.clear();
   ledger_ = step_ledger(static_cast<std::uint32_t>(known_.devices.size()), first);
-  last_finished_ = std::chrono::steady_clock::now();
+  last_finished_ = now();
   extend_grant();
 }
 
@@ -60,9 +60,9 @@ void scheduler_state::on_finished(const finished_step& step) {
     result_.metrics += step.metrics;
     return;
   }
-  auto now = std::chrono::steady_clock::now();
-  copies_.observe(std::chrono::duration<double>(now - last_finished_).count(), step.copy_s);
-  last_finished_ = now;
+  auto finished = now();
+  copies_.observe(std::chrono::duration<double>(finished - last_finished_).count(), step.copy_s);
+  last_finished_ = finished;
   position_ = step.step + 1;
   metrics_ = step.metrics;
   options_.client->put(step_progress{position_, end_, step.metrics});

@@ -6,7 +6,8 @@ scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options
     : self_(self),
       options_(std::move(options)),
       node_restored_(static_cast<std::size_t>(options_.world_size)),
-      last_finished_(std::chrono::steady_clock::now()) {}
+      last_finished_(now()),
+      disk_(now()) {}
 
 caf::behavior scheduler_state::make_behavior() {
   return {[this](const job_known& known) { known_ = known; },

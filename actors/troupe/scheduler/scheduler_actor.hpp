@@ -101,6 +101,7 @@ class scheduler_state {
 
   void fail(const std::string& cause);
 
+  std::chrono::steady_clock::time_point now() const { return self_->clock().now(); }
   const job_definition& job() const { return *known_.job; }
   std::uint32_t num_stages() const { return static_cast<std::uint32_t>(job().training.num_stages); }
   const call_request& request() const { return calls_.request(); }

@@ -1,4 +1,5 @@
 // The part of supervisor_state that stands between the user's calls and the scheduler.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -17,25 +18,31 @@ void supervisor_state::follow(const call_queue::outcome& outcome) {
 
 /// Tells the scheduler which call this node is in and what it could give to a recovery.
 void supervisor_state::announce_call() {
-  if (!job_) return send_entered({});
-  auto answers = std::make_shared<std::pair<std::size_t, std::vector<held_part>>>(stages_.size() + 1,
-                                                                                  std::vector<held_part>());
-  auto one_answered = [this, answers, generation = generation_](const std::vector<held_part>& parts) {
-    answers->second.insert(answers->second.end(), parts.begin(), parts.end());
-    if (--answers->first == 0 && generation == generation_ && calls_.current())
-      send_entered(std::move(answers->second));
+  struct gathered {
+    std::size_t num_missing = 0;
+    node_inventory inventory;
+  };
+  auto answers = std::make_shared<gathered>();
+  answers->inventory.rank = options_.rank;
+  if (!job_) return send_entered(answers->inventory);
+  answers->num_missing = stages_.size() + 1;
+  auto one_answered = [this, answers, generation = generation_](const held_parts& held) {
+    auto& inventory = answers->inventory;
+    inventory.parts.insert(inventory.parts.end(), held.parts.begin(), held.parts.end());
+    inventory.since_disk_s = std::max(inventory.since_disk_s, held.since_disk_s);
+    if (--answers->num_missing == 0 && generation == generation_ && calls_.current())
+      send_entered(std::move(inventory));
   };
   auto ask = [&](const caf::actor& holder) {
     self_->request(holder, options_.restore_timeout, list_parts{})
-        .then([one_answered](const held_parts& held) { one_answered(held.parts); },
+        .then([one_answered](const held_parts& held) { one_answered(held); },
               [one_answered](const caf::error&) { one_answered({}); });  // it has failed: it holds nothing
   };
   for (const auto& [number, stage] : stages_) ask(stage);
   ask(snapshotter_);
 }
 
-void supervisor_state::send_entered(std::vector<held_part> parts) {
-  node_inventory inventory{options_.rank, 0, std::move(parts)};
+void supervisor_state::send_entered(node_inventory inventory) {
   self_->send(scheduler_, call_entered{generation_, std::move(inventory), *calls_.current(),
                                        calls_.completed(), interrupted_step_});
 }

@@ -61,9 +61,10 @@ struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
   std::vector<call_result> completed;  ///< results of all calls that are over
+  double since_disk_s = 0;             ///< what the nodes know together; see node_inventory
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, plan, completed);
+    archive(generation, plan, completed, since_disk_s);
   }
 };
 

@@ -15,7 +15,8 @@ void supervisor_state::on_restore(const restore_order& order) {
   ready_.clear();
   restored_metrics_ = {};
   calls_.learn(order.completed);
-  self_->send(snapshotter_, snapshot_generation{generation_, order.plan.step, scheduler_});
+  self_->send(snapshotter_,
+              snapshot_generation{generation_, order.plan.step, scheduler_, order.since_disk_s});
   if (order.plan.from_scratch) {
     for (const auto& [number, actor] : stages_)
       hand_to_stage(number, {generation_, 0, true, {}, scheduler_, snapshotter_});

@@ -104,7 +104,7 @@ class supervisor_state {
   void on_finished(const call_finished& finished);
   void follow(const call_queue::outcome& outcome);
   void announce_call();
-  void send_entered(std::vector<held_part> parts);
+  void send_entered(node_inventory inventory);
   void confirm(std::uint32_t index);
   // children that are made: spawn_children.cpp
   void spawn_children();

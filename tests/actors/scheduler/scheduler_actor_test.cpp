@@ -59,6 +59,7 @@ struct settings {
   std::uint64_t window = 4;
   bool on_disk = false;
   std::uint64_t disk_every_steps = 0;
+  std::chrono::seconds disk_interval = 0s;
   std::uint64_t memory_every_steps = 1;
   bool resume = false;
   bool knows_job = true;
@@ -98,7 +99,7 @@ struct one_scheduler {
     job->training = make_plan({schedule_kind::gpipe, with.world_size, 2, with.world_size});
     job->snapshots.cadence.memory_every_steps = with.memory_every_steps;
     job->snapshots.cadence.disk_every_steps = with.disk_every_steps;
-    job->snapshots.cadence.disk_interval = 0s;
+    job->snapshots.cadence.disk_interval = with.disk_interval;
     if (with.on_disk) job->snapshots.folder = "/a/folder";
     job->resume = with.resume;
     job->identity = {{"seed", "1"}, {"batch", "64"}};
@@ -821,6 +822,19 @@ TEST_CASE("with a folder the last step of a call, and those of the cadence, are 
   for (const auto& copy : here.granted().copies)
     if (copy.to_disk) on_disk.push_back(copy.step);
   CHECK(on_disk == numbers{3, 5});
+}
+
+TEST_CASE("time since the last snapshot on disk goes on through generations, as the nodes remember it") {
+  one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
+  for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}})
+    here.actors.send(here.scheduler, call_entered{2, {rank, since, {}}, here.train(0, 100), {}, 0});
+  for (int rank : {0, 1}) CHECK(here.order(rank).since_disk_s == 50);
+  here.actors.advance(11s);
+  here.all_restored();
+  REQUIRE_FALSE(here.granted().copies.empty());
+  CHECK(here.granted().copies[0].step == 1);
+  CHECK(here.granted().copies[0].to_disk == 1);
+  CHECK(here.granted().copies[1].to_disk == 0);
 }
 
 TEST_CASE("with a folder a call is over when its last state is on disk") {

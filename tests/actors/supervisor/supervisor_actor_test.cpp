@@ -378,6 +378,20 @@ TEST_CASE("an old view is ignored, and one that comes before the devices have st
   CHECK(here.out.connected.size() == 2);
 }
 
+TEST_CASE("how long ago the last snapshot was is told to the next generation, and learned from it") {
+  one_node here;
+  here.begin();
+  here.advance(20s);
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
+  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, {}, 45});
+  here.advance(5s);
+  here.fence(3);
+  here.view(3);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 50);
+}
+
 TEST_CASE("a fence in the middle of a restore begins it anew") {
   one_node here;
   here.begin();
