@@ -8,6 +8,7 @@
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -83,6 +84,7 @@ struct call_finished {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fence_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)

@@ -44,6 +44,7 @@ caf::behavior supervisor_state::make_behavior() {
             if (done.report.generation == generation_) interrupted_step_ = 0;
             options_.client->put(done.report);
           },
+          [this](const job_over& over) { options_.client->put(over); },
           [this](const job_ended& ended) { options_.client->put(job_failure{ended.cause}); }};
 }
 

@@ -66,6 +66,7 @@ struct supervisor_options {
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
 ///   recovery_done -> to the user's thread
+///   job_over      -> to the user's thread
 ///   job_ended     -> to the user's thread
 ///
 /// Monitors the actors it starts: one that fails is started again with the next generation, which it asks

@@ -160,6 +160,8 @@ class agent_client final : public membership {
       made.generation = r->generation;
       made.loss = r->loss;
       deliver([this, made] { events_.on_recovered(made); });
+    } else if (std::holds_alternative<job_over>(message)) {
+      deliver([this] { events_.on_over(); });
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
       deliver([this, cause = end->cause] { events_.on_job_end(cause); });

@@ -53,6 +53,7 @@ class agent_server final : public agent {
   void perform(const send_view& view);
   void perform(const kill_process& kill);
   void perform(const send_recovered& recovered);
+  void perform(const send_over& over);
   void perform(const end_job& end);
   bool is_member(const agent_connection& connection) const;
   void send_to_members(const agent_wire::agent_message& message);
