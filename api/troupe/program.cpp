@@ -8,10 +8,13 @@
 namespace troupe {
 
 int run_program(int argc, char** argv, job_options options,
-                const std::function<void(const job_options&)>& body) {
+                const std::function<void(const job_options&)>& body,
+                const std::vector<program_option>& own_options) {
   CLI::App app;
   try {
     add_job_options(app, options);
+    for (const auto& each : own_options)
+      app.add_option(each.name, *each.value, each.description)->capture_default_str();
     app.parse(argc, argv);
     body(options);
     return 0;

@@ -11,17 +11,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-snapshot_manifest choose(const snapshot_store& store, const snapshot_query& query) {
-  for (auto& info : find_snapshots(store, query)) {
-    if (info.state == snapshot_state::incomplete && !query.step) continue;
-    if (!info.manifest || info.manifest->step != info.step)
-      throw snapshot_error(info.folder.string() + " cannot be shown: " + info.problem +
-                           ". --step chooses another snapshot");
-    return *info.manifest;
-  }
-  throw bad_input("there is no finished snapshot in " + query.folder.string());
-}
-
 void print_as_json(const snapshot_manifest& manifest) {
   json object = {{"event", "manifest"},           {"job_id", manifest.job_id},
                  {"step", manifest.step},         {"generation", manifest.generation},
@@ -90,7 +79,7 @@ void print_as_row(std::uint32_t stage, const named_tensor& named) {
 
 int show_snapshot(const snapshot_query& query) {
   auto store = open_store(query);
-  auto manifest = choose(store, query);
+  auto manifest = choose_finished(store, query);
   query.json ? print_as_json(manifest) : print_as_text(manifest);
   if (!query.json) print_header();
   for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage)

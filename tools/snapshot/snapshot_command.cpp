@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "snapshot/export_snapshot.hpp"
 #include "snapshot/list_snapshots.hpp"
 #include "snapshot/show_snapshot.hpp"
 #include "snapshot/verify_snapshots.hpp"
@@ -8,8 +9,10 @@
 namespace troupe {
 namespace {
 
-void add(CLI::App& parent, const std::string& name, const std::string& description,
-         int (*run)(const snapshot_query&), int& exit_code) {
+/// Returns the command and where its options go.
+std::pair<CLI::App*, std::shared_ptr<snapshot_query>> add(CLI::App& parent, const std::string& name,
+                                                          const std::string& description,
+                                                          int (*run)(const snapshot_query&), int& exit_code) {
   auto* command = parent.add_subcommand(name, description);
   // Lives as long as the command, which holds it in its callback.
   auto query = std::make_shared<snapshot_query>();
@@ -17,6 +20,7 @@ void add(CLI::App& parent, const std::string& name, const std::string& descripti
   command->add_option("--step", query->step, "only the snapshot of this step");
   command->add_flag("--json", query->json, "print one JSON object per line");
   command->callback([query, run, &exit_code] { exit_code = run(*query); });
+  return {command, query};
 }
 
 }  // namespace
@@ -29,6 +33,10 @@ void add_snapshot_command(CLI::App& app, int& exit_code) {
       verify_snapshots, exit_code);
   add(*snapshot, "show", "show a snapshot's manifest and tensors (the newest unless --step is given)",
       show_snapshot, exit_code);
+  auto [command, query] = add(*snapshot, "export", "write a snapshot's weights to a safetensors file",
+                              export_snapshot, exit_code);
+  command->add_option("--output", query->output, "the file to write")->required();
+  command->add_flag("--optimizer", query->optimizer, "what the optimizer keeps, too");
 }
 
 }  // namespace troupe

@@ -27,6 +27,17 @@ std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const sna
   return found;
 }
 
+snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query) {
+  for (auto& info : find_snapshots(store, query)) {
+    if (info.state == snapshot_state::incomplete && !query.step) continue;
+    if (!info.manifest || info.manifest->step != info.step)
+      throw snapshot_error(info.folder.string() + " cannot be read: " + info.problem +
+                           ". --step chooses another snapshot");
+    return *info.manifest;
+  }
+  throw bad_input("there is no finished snapshot in " + query.folder.string());
+}
+
 void print_json(const nlohmann::ordered_json& object) {
   std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }

@@ -15,6 +15,8 @@ struct snapshot_query {
   std::filesystem::path folder;
   std::optional<std::uint64_t> step;
   bool json = false;
+  std::filesystem::path output;  ///< of export
+  bool optimizer = false;        ///< export: what the optimizer keeps, too
 };
 
 /// The store in the folder asked for. Throws bad_input if there is no such folder.
@@ -23,6 +25,10 @@ snapshot_store open_store(const snapshot_query& query);
 /// The snapshots asked for, newest first: that of the step, or all. Throws bad_input if there is none of that
 /// step.
 std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query);
+
+/// The finished snapshot asked for: that of the step, or the newest. Throws snapshot_error if it cannot be
+/// read, and bad_input if there is none.
+snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query);
 
 /// One line of --json output.
 void print_json(const nlohmann::ordered_json& object);

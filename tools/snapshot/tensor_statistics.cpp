@@ -11,11 +11,18 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
+double number_of(T value) {
+  return static_cast<double>(value);
+}
+double number_of(bfloat16 value) { return static_cast<float>(value); }
+double number_of(float16 value) { return static_cast<float>(value); }
+
+template <class T>
 tensor_statistics statistics_of_values(std::span<const T> values) {
   double sum = 0, sum_of_squares = 0;
   tensor_statistics found{infinity, -infinity, not_a_number, not_a_number, 0};
   for (auto value : values) {
-    auto number = static_cast<double>(value);
+    auto number = number_of(value);
     if (std::isnan(number)) {
       ++found.num_nan;
       continue;
@@ -44,6 +51,12 @@ tensor_statistics statistics_of(const tensor& value) {
       return statistics_of_values(value.values<std::int32_t>());
     case dtype::i64:
       return statistics_of_values(value.values<std::int64_t>());
+    case dtype::bf16:
+      return statistics_of_values(value.values<bfloat16>());
+    case dtype::f16:
+      return statistics_of_values(value.values<float16>());
+    case dtype::boolean:
+      return statistics_of_values(value.values<bool>());
   }
   return {not_a_number, not_a_number, not_a_number, not_a_number, 0};
 }

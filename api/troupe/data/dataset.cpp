@@ -8,8 +8,9 @@ namespace {
 void check(const shape& samples, const labelled_samples& content) {
   if (content.samples.extents() != samples)
     throw_invalid("dataset", "samples of shape " + to_string(samples), describe(content.samples));
-  if (content.labels.extents() != shape{samples[0]})
-    throw_invalid("dataset", std::to_string(samples[0]) + " labels", describe(content.labels));
+  if (content.labels.extents().rank() < 1 || content.labels.extents()[0] != samples[0])
+    throw_invalid("dataset", "labels for " + std::to_string(samples[0]) + " samples",
+                  describe(content.labels));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace troupe {
 /// Samples and their labels.
 struct labelled_samples {
   tensor samples;  ///< [N, ...]
-  tensor labels;   ///< [N]
+  tensor labels;   ///< [N], or [N, ...] where each sample has several
 };
 
 /// A data set in memory, read when it is first needed. Thread-safe; share one per process.

@@ -8,8 +8,8 @@ struct attention_layer_options {
   bool causal = false;
   bool bias = true;
   double dropout = 0;                   ///< of the output
-  initializer projection_begin;         ///< none: as Linear
-  initializer output_projection_begin;  ///< none: as Linear
+  initializer projection_begin = nullptr;  ///< none: as Linear
+  initializer output_projection_begin = nullptr;  ///< none: as Linear
 };
 
 /// Self-attention with `num_heads` heads over x: [B, T, features] -> [B, T, features] (Vaswani et al. 2017).

@@ -3,13 +3,19 @@
 
 namespace troupe::nn {
 
-/// Softmax cross entropy: the loss of logits f32 [B, C] and labels i64 or u8 [B].
+/// Softmax cross entropy: the loss of logits [..., C] and labels i64, i32 or u8 [...].
 class CrossEntropy {
  public:
+  CrossEntropy() = default;
+  explicit CrossEntropy(cross_entropy_options options) : options_(options) {}
+
   /// The sums over the batch; backward gives `gradient_scale` times the gradient of the summed loss.
   loss_result operator()(const variable& logits, const tensor& labels, double gradient_scale) const {
-    return cross_entropy(logits, labels, gradient_scale);
+    return cross_entropy(logits, labels, gradient_scale, options_);
   }
+
+ private:
+  cross_entropy_options options_;
 };
 
 }  // namespace troupe::nn

@@ -6,8 +6,8 @@ namespace troupe::nn {
 
 struct linear_options {
   bool bias = true;
-  initializer weight_begin;  ///< none: init::fan_in_uniform(in_features)
-  initializer bias_begin;    ///< none: the same
+  initializer weight_begin = nullptr;  ///< none: init::fan_in_uniform(in_features)
+  initializer bias_begin = nullptr;  ///< none: the same
 };
 
 /// y = x weight^T + bias. x: [..., in_features], weight: [out_features, in_features], bias: [out_features].

@@ -12,7 +12,8 @@ namespace troupe::optim {
 class optimizer_state {
  public:
   virtual ~optimizer_state() = default;
-  /// Step number `step`, from 0, with the accumulated gradients, which are zero afterwards.
+  /// Step number `step`, from 0, with the gradients of the parameters that have one, which they no longer do
+  /// afterwards (parameter::stepped).
   virtual void apply(std::uint64_t step) = 0;
   /// Live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The step number is no part of
   /// it: `apply` is told.
@@ -20,7 +21,7 @@ class optimizer_state {
 };
 
 /// An optimizer as a description: cheap to copy, and each stage makes from it the state for its own,
-/// materialized parameters. SGD, Adam and AdamW are such; so is any function like this.
+/// materialized parameters. SGD, Adam, AdamW and LAMB are such; so is any function like this.
 using Optimizer = std::function<std::unique_ptr<optimizer_state>(std::vector<named_parameter>)>;
 
 }  // namespace troupe::optim

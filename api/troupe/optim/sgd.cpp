@@ -22,12 +22,15 @@ class sgd_state : public optimizer_state {
   void apply(std::uint64_t step) override {
     auto options = options_;
     if (schedule_) options.learning_rate *= schedule_(step);
+    slots_.clear();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      auto& each = *parameters_[i].target;
-      if (!each.has_gradient) continue;
-      sgd_step(each.value, each.gradient, buffers_[i], options);
-      each.stepped();
+      const auto& each = *parameters_[i].target;
+      if (each.has_gradient) slots_.push_back({each.value, each.gradient, buffers_[i]});
     }
+    sgd_step(slots_, options);
+    slots_.clear();
+    for (const auto& each : parameters_)
+      if (each.target->has_gradient) each.target->stepped();
   }
 
   std::vector<named_tensor> state() const override {
@@ -42,6 +45,7 @@ class sgd_state : public optimizer_state {
   lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<tensor> buffers_;
+  std::vector<sgd_slot> slots_;  ///< of the step at hand
 };
 
 void require_option(bool is_good, const char* expected, double got) {

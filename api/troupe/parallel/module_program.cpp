@@ -41,7 +41,8 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
     take_loss(which, output, targets);
     return {};
   }
-  pass_scope place({static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
+  pass_scope place(
+      pass_place{static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
   auto& recorded = begin_pass(which, std::move(input));
   auto output = run_layers(recorded.input, which.training);
   auto result = is_last_ ? take_loss(which, output, targets) : std::move(output);
@@ -66,7 +67,7 @@ module_program::pass& module_program::begin_pass(const microbatch& which, tensor
 }
 
 variable module_program::take_loss(const microbatch& which, const variable& output, const tensor& targets) {
-  auto num_samples = output.value.extents()[0];
+  auto num_samples = targets.num_elements();  // a token is a sample
   auto global_batch = static_cast<double>(num_samples) * which.count;
   auto result = loss_(output, targets, 1 / global_batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};

@@ -1,7 +1,6 @@
 #include "troupe/autograd/parameter.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "troupe/ops/convert.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -22,7 +21,7 @@ void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
 
 const tensor& parameter::as(dtype type) const {
   if (!value.defined() || type == value.type()) return value;
-  if (!converted_.defined() || converted_.type() != type) throw std::logic_error("cast");
+  if (!converted_.defined() || converted_.type() != type) converted_ = cast(value, type);
   return converted_;
 }
 

@@ -1,6 +1,7 @@
 #include "troupe/ops/arguments.hpp"
 
 #include <string>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 
@@ -11,6 +12,13 @@ void require_argument(std::string_view operation, std::string_view argument, con
   if (value.defined() && value.type() == type && value.extents() == extents) return;
   throw_invalid(operation, std::string(argument) + " " + std::string(to_string(type)) + to_string(extents),
                 describe(value));
+}
+
+void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
+                      const shape& extents, device where) {
+  require_argument(operation, argument, value, type, extents);
+  if (value.where() == where) return;
+  throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
 }
 
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
@@ -33,6 +41,29 @@ void require_like(std::string_view operation, std::string_view argument, const t
       value.where() == model.where())
     return;
   throw_invalid(operation, std::string(argument) + " " + describe(model), describe(value));
+}
+
+void require_nonempty_rows(std::string_view operation, std::string_view argument, const tensor& value) {
+  require_floating(operation, argument, value);
+  if (value.extents().rank() >= 1 && value.extents()[-1] >= 1) return;
+  throw_invalid(operation, std::string(argument) + " [..., C] with C >= 1", describe(value));
+}
+
+shape shape_of_rows(const tensor& value) {
+  auto extents = value.extents().extents();
+  extents.pop_back();
+  return shape(std::move(extents));
+}
+
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where) {
+  if (value.where() == where) return;
+  throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
+}
+
+shape with_last_axis(const shape& extents, std::int64_t last) {
+  auto changed = extents.extents();
+  changed.back() = last;
+  return shape(std::move(changed));
 }
 
 tensor empty_like(const tensor& model) { return tensor::empty(model.extents(), model.type(), model.where()); }

@@ -10,6 +10,10 @@ namespace troupe {
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                       const shape& extents);
 
+/// The same, and it must be on `where`.
+void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
+                      const shape& extents, device where);
+
 /// The same, of any shape with `rank` axes.
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                   int rank);
@@ -20,6 +24,18 @@ void require_floating(std::string_view operation, std::string_view argument, con
 /// The same, of the dtype, shape and device of `model`.
 void require_like(std::string_view operation, std::string_view argument, const tensor& value,
                   const tensor& model);
+
+/// The same, of f32, bf16 or f16 and shape [..., C] with C >= 1.
+void require_nonempty_rows(std::string_view operation, std::string_view argument, const tensor& value);
+
+/// The shape without its last axis.
+shape shape_of_rows(const tensor& value);
+
+/// Throws unless `value` is on `where`.
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where);
+
+/// `extents` with another last extent; there must be a last one.
+shape with_last_axis(const shape& extents, std::int64_t last);
 
 /// Uninitialised, of the same dtype, shape and device.
 tensor empty_like(const tensor& model);

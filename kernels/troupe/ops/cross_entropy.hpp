@@ -5,18 +5,31 @@
 
 namespace troupe {
 
-/// What one batch of scores says about its labels. Sums, so that they add up over batches.
-struct cross_entropy_result {
-  double loss_sum = 0;           ///< sum over samples of log(sum_j exp(z_j)) - z_label
-  std::int64_t num_correct = 0;  ///< samples whose largest score, the first of equals, is their label's
+struct cross_entropy_options {
+  /// The part of each target that is spread evenly over all classes, in [0, 1): the target of class j is
+  /// (1 - label_smoothing) [j == label] + label_smoothing / C.
+  double label_smoothing = 0;
+  /// Samples with this label have no loss and no gradient, and are not counted.
+  std::int64_t ignore_index = -100;
 };
 
-/// Softmax cross entropy. logits: f32 [B, C] with C >= 1; labels: i64 or u8 [B], each in [0, C). The
-/// arithmetic inside a row is f64 and uses no mathematics library, so its bits are the same everywhere.
-/// Throws std::invalid_argument, naming the sample, for a label outside the range.
-cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels);
+/// What one batch of scores says about its labels. Sums, so that they add up over batches.
+struct cross_entropy_result {
+  double loss_sum = 0;           ///< over counted samples, of -sum_j target_j log softmax(z)_j
+  std::int64_t num_correct = 0;  ///< samples whose largest score, the first of equals, is their label's
+  std::int64_t num_counted = 0;  ///< samples whose label is not ignore_index
+  tensor log_sum_exp;            ///< f32, of labels' shape: log(sum_j exp(z_j)), what backward starts from
+};
 
-/// The gradient of scale * loss_sum: scale * (softmax(z) - onehot(label)), [B, C]. Arguments as above.
-tensor cross_entropy_backward(const tensor& logits, const tensor& labels, double scale);
+/// Softmax cross entropy. logits: f32, bf16 or f16 [..., C] with C >= 1; labels: i64, i32 or u8 of logits'
+/// shape less the last axis, each in [0, C) or ignore_index. The arithmetic inside a row is f32, losses add
+/// up in f64 in the rows' order. Throws std::invalid_argument for other arguments, naming the sample of a
+/// label outside the range.
+cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels,
+                                           const cross_entropy_options& options = {});
+
+/// The gradient of scale * loss_sum: scale * (softmax(z) - target), of logits' shape and dtype.
+tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp,
+                              double scale, const cross_entropy_options& options = {});
 
 }  // namespace troupe

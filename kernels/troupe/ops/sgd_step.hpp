@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -8,12 +10,21 @@ struct sgd_step_options {
   double momentum = 0;      ///< 0: no momentum, and no buffer is used
   double weight_decay = 0;  ///< added to the gradient, times the weight
   bool nesterov = false;
+  double gradient_scale = 1;  ///< the gradient is multiplied with it: clipping or unscaling in the same pass
+};
+
+/// One weight and what its step reads and writes: f32 of the weight's shape, all on one device.
+struct sgd_slot {
+  tensor weight, gradient;
+  tensor momentum_buffer = {};  ///< begins as zeros; without momentum it is not looked at
+  tensor low_precision = {};  ///< undefined, or bf16 or f16: the new weight is rounded to it in the same pass
 };
 
 /// One step of stochastic gradient descent, PyTorch's formulas without dampening, in place:
-///   g = gradient + weight_decay w;  m = momentum m + g;  w -= learning_rate (nesterov ? g + momentum m : m)
-/// with m = g where momentum is 0, when `momentum_buffer` may be undefined. A buffer begins as zeros.
-/// All tensors f32 of w's shape, else std::invalid_argument. The gradient is zero afterwards.
-void sgd_step(tensor weight, tensor gradient, tensor momentum_buffer, const sgd_step_options& options);
+///   g = gradient_scale gradient + weight_decay w
+///   m = momentum m + g;  w -= learning_rate (nesterov ? g + momentum m : m)
+/// with m = g where momentum is 0. The gradient stays as it is. Throws std::invalid_argument for tensors of
+/// other dtypes, shapes or devices, before anything is written. All slots together are one pass over memory.
+void sgd_step(std::span<const sgd_slot> slots, const sgd_step_options& options);
 
 }  // namespace troupe

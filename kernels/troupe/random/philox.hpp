@@ -14,7 +14,12 @@ philox_counter philox4x32(philox_counter counter, philox_key key);
 
 /// What random numbers are drawn for. Each purpose has keys of its own, so that equal counters of two
 /// purposes have nothing in common. The numbers decide results: never change one.
-enum class random_purpose : std::uint32_t { initial_weights = 1, permutation = 2, activations = 3 };
+enum class random_purpose : std::uint32_t {
+  initial_weights = 1,
+  permutation = 2,
+  activations = 3,
+  sampling = 4
+};
 
 /// The random words of one place in a run. The place is three words whose meaning the purpose gives:
 /// activations have (step, global microbatch, layer index in the whole model), initial weights the hash

@@ -8,7 +8,8 @@ namespace troupe {
 void require_device(device where) {
   if (where.type == device::kind::cuda) return require_cuda(where.index);
   if (where.index != 0)
-    throw bad_input(to_string(where) + " is not there: a machine has one CPU device, cpu:0, for all its cores");
+    throw bad_input(to_string(where) +
+                    " is not there: a machine has one CPU device, cpu:0, for all its cores");
 }
 
 std::string device_name(device where) {

@@ -5,9 +5,9 @@
 
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
+#include "troupe/nn/activation.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"
-#include "troupe/nn/relu.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/nn/to_float.hpp"
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "troupe/optim/adam.hpp"
+#include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
 
 namespace optim = troupe::optim;
@@ -45,6 +46,7 @@ TEST_CASE("an optimizer steps with the scheduled rate") {
   auto half = [](std::uint64_t step) { return step == 5 ? 0.5 : 1e9; };
   CHECK(stepped(optim::SGD({.lr = 0.25, .schedule = half})) == stepped(optim::SGD({.lr = 0.125})));
   CHECK(stepped(optim::Adam({.lr = 0.25, .schedule = half})) == stepped(optim::Adam({.lr = 0.125})));
+  CHECK(stepped(optim::LAMB({.lr = 0.25, .schedule = half})) == stepped(optim::LAMB({.lr = 0.125})));
   CHECK(stepped(optim::AdamW({.lr = 0.25, .schedule = half})) == stepped(optim::AdamW({.lr = 0.125})));
 }
 

@@ -7,12 +7,15 @@
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/lamb_step.hpp"
 #include "troupe/ops/sgd_step.hpp"
 #include "troupe/optim/adam.hpp"
+#include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
 
 namespace optim = troupe::optim;
 using Catch::Matchers::ContainsSubstring;
+using troupe::adam_slot;
 using troupe::parameter;
 using troupe::tensor;
 using troupe::testing::random_tensor;
@@ -44,8 +47,8 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
   optimizer->apply(4);
   for (auto* each : {&expected.weight, &expected.bias}) {
     auto extents = each->value.extents();
-    troupe::adam_step(each->value, each->gradient, tensor::zeros(extents), tensor::zeros(extents), 4,
-                      {.learning_rate = 0.25, .weight_decay = 0.5});
+    adam_slot slot{each->value, each->gradient, tensor::zeros(extents), tensor::zeros(extents)};
+    troupe::adam_step(std::span(&slot, 1), 4, {.learning_rate = 0.25, .weight_decay = 0.5});
   }
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
   CHECK(same_bits(stepped.bias.value, expected.bias.value));
@@ -55,9 +58,25 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
 TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {
   two_parameters stepped, expected;
   optim::AdamW()(stepped.named())->apply(0);
-  troupe::adam_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
-                    tensor::zeros({3, 2}), 0, {.weight_decay = 0.01, .decoupled = true});
+  adam_slot slot{expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
+                 tensor::zeros({3, 2})};
+  troupe::adam_step(std::span(&slot, 1), 0, {.weight_decay = 0.01, .decoupled = true});
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
+}
+
+TEST_CASE("LAMB keeps Adam's means and decays the weights by one hundredth by default") {
+  two_parameters stepped, expected;
+  auto optimizer = optim::LAMB({.lr = 0.25})(stepped.named());
+  CHECK(names_of(optimizer->state()) == std::vector<std::string>{"0.weight/exp_avg", "0.weight/exp_avg_sq",
+                                                                 "0.bias/exp_avg", "0.bias/exp_avg_sq"});
+  stepped.bias.has_gradient = false;
+  optimizer->apply(4);
+  adam_slot slot{expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
+                 tensor::zeros({3, 2})};
+  troupe::lamb_step(std::span(&slot, 1), 4, {.learning_rate = 0.25, .weight_decay = 0.01});
+  CHECK(same_bits(stepped.weight.value, expected.weight.value));
+  CHECK(same_bits(stepped.bias.value, expected.bias.value));
+  CHECK_FALSE(stepped.weight.has_gradient);
 }
 
 TEST_CASE("SGD keeps a buffer only with momentum") {
@@ -67,8 +86,8 @@ TEST_CASE("SGD keeps a buffer only with momentum") {
   CHECK(names_of(optimizer->state()) ==
         std::vector<std::string>{"0.weight/momentum_buffer", "0.bias/momentum_buffer"});
   optimizer->apply(0);
-  troupe::sgd_step(expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2}),
-                   {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});
+  troupe::sgd_slot slot{expected.weight.value, expected.weight.gradient, tensor::zeros({3, 2})};
+  troupe::sgd_step(std::span(&slot, 1), {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
 }
 
@@ -96,5 +115,6 @@ TEST_CASE("options out of their range are named") {
   CHECK_THROWS_WITH(optim::Adam({.beta1 = 1}), ContainsSubstring("[Adam]") && ContainsSubstring("beta1"));
   CHECK_THROWS_WITH(optim::Adam({.beta2 = -0.1}), ContainsSubstring("beta2"));
   CHECK_THROWS_WITH(optim::AdamW({.eps = -1}), ContainsSubstring("[AdamW]") && ContainsSubstring("eps"));
+  CHECK_THROWS_WITH(optim::LAMB({.beta1 = -1}), ContainsSubstring("[LAMB]") && ContainsSubstring("beta1"));
   CHECK_THROWS_AS(optim::AdamW({.lr = -1}), std::invalid_argument);
 }

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/activation.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"
-#include "troupe/nn/relu.hpp"
 
 namespace nn = troupe::nn;
 using Catch::Matchers::ContainsSubstring;

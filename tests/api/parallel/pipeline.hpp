@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "support/random_tensor.hpp"
+#include "troupe/nn/activation.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"
-#include "troupe/nn/relu.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/parallel/module_program.hpp"

@@ -1,97 +1,159 @@
 #include "troupe/ops/cross_entropy.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 #include <limits>
-#include <stdexcept>
 
-#include "support/bits.hpp"
-#include "support/random_tensor.hpp"
+#include "support/conversions.hpp"
+#include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::cross_entropy_backward;
 using troupe::cross_entropy_forward;
+using troupe::cross_entropy_options;
+using troupe::dtype;
 using troupe::tensor;
 using troupe::testing::random_tensor;
+using troupe::testing::values_of;
 
 namespace {
 
+using scores = std::vector<double>;
+
 /// The definition, in f64 with the C library.
-double reference_loss(const std::vector<double>& scores, std::size_t label) {
-  double sum = 0;
-  for (auto score : scores) sum += std::exp(score);
-  return std::log(sum) - scores[label];
+double reference_loss(const scores& z, std::size_t label, double smoothing) {
+  double sum = 0, loss = 0;
+  for (auto score : z) sum += std::exp(score);
+  for (std::size_t j = 0; j < z.size(); ++j) {
+    auto target = (j == label ? 1 - smoothing : 0) + smoothing / static_cast<double>(z.size());
+    loss += target * (std::log(sum) - z[j]);
+  }
+  return loss;
 }
 
-std::vector<double> row(const tensor& logits, std::int64_t sample) {
-  auto view = logits.rows(sample, 1);
-  auto values = view.values<float>();
-  return {values.begin(), values.end()};
+scores row(const tensor& logits, std::size_t sample) {
+  auto all = values_of(logits);
+  auto size = static_cast<std::ptrdiff_t>(logits.extents()[-1]);
+  auto first = all.begin() + static_cast<std::ptrdiff_t>(sample) * size;
+  return {first, first + size};
 }
 
-const std::vector<std::int64_t> labels{6, 0, 3, 3, 1};
+const std::vector<std::int64_t> labels{6, 0, 3, 3, 1, -100};
+const tensor label_tensor = tensor::from(labels, {2, 3});
+constexpr std::size_t num_classes = 37;
+
+tensor gradient_of(const tensor& logits, const tensor& of, double scale,
+                   const cross_entropy_options& o = {}) {
+  return cross_entropy_backward(logits, of, cross_entropy_forward(logits, of, o).log_sum_exp, scale, o);
+}
 
 }  // namespace
 
-TEST_CASE("cross entropy sums the losses and counts the correct") {
-  auto logits = random_tensor({5, 7}, "logits");
-  auto result = cross_entropy_forward(logits, tensor::from(labels, {5}));
-  double expected = 0;
-  int correct = 0;
-  for (std::int64_t i = 0; i < 5; ++i) {
-    auto scores = row(logits, i);
-    auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
-    expected += reference_loss(scores, label);
-    correct += std::ranges::max_element(scores) - scores.begin() == static_cast<std::ptrdiff_t>(label);
-  }
-  CHECK(std::abs(result.loss_sum - expected) < 1e-12 * expected);
-  CHECK(result.num_correct == correct);
+TEST_CASE("cross entropy sums the losses and counts the correct, but not what is to be ignored") {
+  for (auto type : troupe::testing::floating_types)
+    for (double smoothing : {0.0, 0.1}) {
+      auto logits = random_tensor({2, 3, num_classes}, "logits", type, 5);
+      auto result = cross_entropy_forward(logits, label_tensor, {.label_smoothing = smoothing});
+      double expected = 0;
+      int correct = 0;
+      for (std::size_t i = 0; i < 5; ++i) {
+        auto z = row(logits, i);
+        expected += reference_loss(z, static_cast<std::size_t>(labels[i]), smoothing);
+        correct += std::ranges::max_element(z) - z.begin() == labels[i];
+      }
+      CHECK(std::abs(result.loss_sum - expected) < 1e-6 * expected);
+      CHECK(result.num_correct == correct);
+      CHECK(result.num_counted == 5);
+    }
 }
 
-TEST_CASE("of equal scores the first counts") {
+TEST_CASE("the forward pass keeps the logarithm of the sum of exponentials") {
+  auto logits = random_tensor({2, 3, num_classes}, "logits");
+  auto kept = values_of(cross_entropy_forward(logits, label_tensor).log_sum_exp);
+  REQUIRE(kept.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    double sum = 0;
+    for (auto z : row(logits, i)) sum += std::exp(z);
+    CHECK(std::abs(kept[i] - std::log(sum)) < 1e-6);
+  }
+}
+
+TEST_CASE("a sample is correct if its label has the largest score, the first of equals") {
   auto result =
       cross_entropy_forward(tensor::zeros({2, 3}), tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
   CHECK(result.num_correct == 1);
   CHECK(std::abs(result.loss_sum - 2 * std::log(3.0)) < 1e-14);
+  auto logits = random_tensor({1, 50}, "logits");
+  logits.values<float>()[41] = 2;
+  auto counted = [&](std::int64_t label) {
+    return cross_entropy_forward(logits, tensor::from(std::vector{label}, {1})).num_correct;
+  };
+  CHECK(counted(41) == 1);
+  CHECK(counted(40) == 0);
 }
 
 TEST_CASE("the gradient is that of finite differences in f64") {
-  auto logits = random_tensor({5, 7}, "logits");
   constexpr double scale = 0.25, delta = 1e-5;
-  auto gradient = cross_entropy_backward(logits, tensor::from(labels, {5}), scale);
-  for (std::int64_t i = 0; i < 5; ++i)
-    for (std::size_t j = 0; j < 7; ++j) {
-      auto up = row(logits, i), down = up;
-      up[j] += delta;
-      down[j] -= delta;
-      auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
-      auto expected = scale * (reference_loss(up, label) - reference_loss(down, label)) / (2 * delta);
-      auto got = gradient.values<float>()[static_cast<std::size_t>(i) * 7 + j];
-      CHECK(std::abs(got - expected) < 1e-7);
+  for (auto type : troupe::testing::floating_types)
+    for (double smoothing : {0.0, 0.1}) {
+      auto logits = random_tensor({2, 3, num_classes}, "logits", type, 3);
+      auto gradient = gradient_of(logits, label_tensor, scale, {.label_smoothing = smoothing});
+      CHECK(gradient.type() == type);
+      for (std::size_t i = 0; i < 5; ++i)
+        for (std::size_t j = 0; j < num_classes; ++j) {
+          auto up = row(logits, i), down = up;
+          up[j] += delta;
+          down[j] -= delta;
+          auto label = static_cast<std::size_t>(labels[i]);
+          auto change = reference_loss(up, label, smoothing) - reference_loss(down, label, smoothing);
+          auto expected = scale * change / (2 * delta);
+          auto tolerance = type == dtype::f32 ? 2e-7 : 1e-2 * std::abs(expected) + 1e-6;
+          REQUIRE(std::abs(row(gradient, i)[j] - expected) < tolerance);
+        }
+      CHECK(row(gradient, 5) == scores(num_classes, 0));
     }
 }
 
-TEST_CASE("labels may be bytes") {
+TEST_CASE("labels may be of 8, 32 or 64 bits, and any of them ignored") {
   auto logits = random_tensor({5, 7}, "logits");
-  std::vector<std::uint8_t> bytes(labels.begin(), labels.end());
-  auto wide = tensor::from(labels, {5}), narrow = tensor::from(bytes, {5});
-  CHECK(cross_entropy_forward(logits, wide).loss_sum == cross_entropy_forward(logits, narrow).loss_sum);
-  CHECK(troupe::testing::same_bits(cross_entropy_backward(logits, wide, 1),
-                                   cross_entropy_backward(logits, narrow, 1)));
+  tensor wide = tensor::from(std::vector<std::int64_t>{6, 0, 3, 3, 1}, {5});
+  tensor others[] = {tensor::from(std::vector<std::int32_t>{6, 0, 3, 3, 1}, {5}),
+                     tensor::from(std::vector<std::uint8_t>{6, 0, 3, 3, 1}, {5})};
+  cross_entropy_options options{.ignore_index = 3};
+  auto expected = cross_entropy_forward(logits, wide, options);
+  CHECK(expected.num_counted == 3);
+  for (const auto& narrow : others) {
+    CHECK(cross_entropy_forward(logits, narrow, options).loss_sum == expected.loss_sum);
+    CHECK(troupe::testing::same_bits(gradient_of(logits, wide, 1), gradient_of(logits, narrow, 1)));
+  }
 }
 
 TEST_CASE("huge scores neither overflow nor lose the loss") {
   auto logits = tensor::from(std::vector<float>{3e38F, -3e38F, 1000, 0}, {2, 2});
-  auto result = cross_entropy_forward(logits, tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
-  CHECK(result.loss_sum == 1000);
+  auto label = tensor::from(std::vector<std::int64_t>{0, 1}, {2});
+  CHECK(cross_entropy_forward(logits, label).loss_sum == 1000);
+  CHECK(values_of(gradient_of(logits, label, 1)) == scores{0, 0, 1, -1});
 }
 
 TEST_CASE("a diverged model has a loss that is not a number") {
   auto logits = tensor::full({1, 3}, std::numeric_limits<float>::quiet_NaN());
   auto label = tensor::from(std::vector<std::int64_t>{0}, {1});
   CHECK(std::isnan(cross_entropy_forward(logits, label).loss_sum));
-  CHECK(std::isnan(cross_entropy_backward(logits, label, 1).values<float>()[2]));
+  CHECK(std::isnan(gradient_of(logits, label, 1).values<float>()[2]));
+}
+
+TEST_CASE("cross entropy gives the same bits on any number of threads") {
+  auto logits = random_tensor({317, 203}, "logits");
+  std::vector<std::int32_t> wanted(317);
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::int32_t>(i * 7 % 203);
+  auto of = tensor::from(wanted, {317});
+  troupe::testing::require_same_bits_on_threads([&] {
+    auto result = cross_entropy_forward(logits, of);
+    return std::vector{result.log_sum_exp, tensor::from(std::vector{result.num_correct}, {1}),
+                       tensor::from(std::vector{std::bit_cast<std::int64_t>(result.loss_sum)}, {1}),
+                       cross_entropy_backward(logits, of, result.log_sum_exp, 0.5)};
+  });
 }
 
 TEST_CASE("labels out of range and other shapes are refused by name") {
@@ -99,15 +161,22 @@ TEST_CASE("labels out of range and other shapes are refused by name") {
   auto label = [](std::int64_t first, std::int64_t second) {
     return tensor::from(std::vector{first, second}, {2});
   };
+  auto rows = tensor::zeros({2});
   CHECK_THROWS_WITH(cross_entropy_forward(logits, label(0, 3)),
                     ContainsSubstring("labels in [0, 3)") && ContainsSubstring("3 at sample 1"));
-  CHECK_THROWS_AS(cross_entropy_backward(logits, label(-1, 0), 1), std::invalid_argument);
-  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({3}, troupe::dtype::u8)),
-                    ContainsSubstring("labels u8[2]"));
-  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({2})),
-                    ContainsSubstring("labels i64[2], got f32[2]"));
+  CHECK_THROWS_WITH(cross_entropy_backward(logits, label(-1, 0), rows, 1),
+                    ContainsSubstring("-1 at sample 0"));
+  CHECK_THROWS_WITH(cross_entropy_forward(logits, tensor::zeros({3}, dtype::u8)),
+                    ContainsSubstring("labels i64, i32 or u8 [2], got u8[3]"));
+  CHECK_THROWS_WITH(cross_entropy_forward(logits, rows),
+                    ContainsSubstring("labels i64, i32 or u8 [2], got f32[2]"));
   CHECK_THROWS_WITH(cross_entropy_forward(logits, {}), ContainsSubstring("undefined"));
-  CHECK_THROWS_WITH(cross_entropy_forward(tensor::zeros({6}), label(0, 0)),
-                    ContainsSubstring("logits f32 with 2 axes"));
-  CHECK_THROWS_AS(cross_entropy_forward(tensor::zeros({2, 0}), label(0, 0)), std::invalid_argument);
+  CHECK_THROWS_WITH(cross_entropy_forward(tensor::zeros({2, 3}, dtype::i64), label(0, 0)),
+                    ContainsSubstring("logits of f32, bf16 or f16"));
+  CHECK_THROWS_WITH(cross_entropy_forward(tensor::zeros({2, 0}), label(0, 0)),
+                    ContainsSubstring("logits [..., C] with C >= 1"));
+  CHECK_THROWS_WITH(cross_entropy_backward(logits, label(0, 0), tensor::zeros({3}), 1),
+                    ContainsSubstring("log_sum_exp f32[2], got f32[3]"));
+  CHECK_THROWS_WITH(cross_entropy_forward(logits, label(0, 0), {.label_smoothing = 1}),
+                    ContainsSubstring("label_smoothing in [0, 1)"));
 }

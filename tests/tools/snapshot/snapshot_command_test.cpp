@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "support/temp_folder.hpp"
+#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -181,6 +182,27 @@ TEST_CASE("show prints the manifest and the statistics of every tensor") {
   CHECK(objects[1]["nan_count"] == 1);
   CHECK(objects[2]["mean"].is_null());
   CHECK(objects[3]["stage"] == 1);
+}
+
+TEST_CASE("export writes the weights of the newest snapshot, or of the step asked for") {
+  snapshot_folder folder;
+  testing::temp_folder out;
+  auto file = out.path() / "weights.safetensors";
+  auto done = run("export --json --step 10 --output " + file.string() + " " + folder.name()).objects();
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].at("step") == 10);
+  auto weights = read_safetensors(file);
+  CHECK(weights.metadata.at("step") == "10");
+  CHECK(weights.metadata.at("job") == "job-7");
+  CHECK(weights.tensors.size() == done[0].at("tensors"));
+  for (const auto& each : weights.tensors) CHECK(each.name.find('/') == std::string::npos);
+  CHECK(run("export --optimizer --output " + file.string() + " " + folder.name()).exit_code == 0);
+  CHECK(read_safetensors(file).metadata.at("step") == "20");
+  CHECK(read_safetensors(file).tensors.size() >= weights.tensors.size());
+  CHECK(run("export " + folder.name()).exit_code != 0);
+  auto nowhere = run("export --output /nowhere/x " + folder.name());
+  CHECK(nowhere.exit_code == 2);
+  CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/x"));
 }
 
 TEST_CASE("show of a damaged or unfinished snapshot fails with its reason") {

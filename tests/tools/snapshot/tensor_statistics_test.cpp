@@ -27,6 +27,11 @@ TEST_CASE("statistics of nothing and of NaN alone are NaN") {
 TEST_CASE("statistics know every dtype") {
   CHECK(statistics_of(tensor::from(std::vector<std::uint8_t>{1, 255}, {2})).max == 255);
   CHECK(statistics_of(tensor::from(std::vector<std::int32_t>{-7, 1}, {2})).min == -7);
+  CHECK(statistics_of(tensor::from(std::vector{troupe::bfloat16(-2.5F)}, {1})).mean == -2.5);
+  CHECK(statistics_of(tensor::from(std::vector{troupe::float16(0.125F)}, {1})).rms == 0.125);
+  auto truths = tensor::zeros({2}, troupe::dtype::boolean);
+  truths.values<bool>()[1] = true;
+  CHECK(statistics_of(truths).mean == 0.5);
   CHECK(statistics_of(tensor::from(std::vector<std::int64_t>{1LL << 40}, {})).mean == std::pow(2.0, 40));
 }
 

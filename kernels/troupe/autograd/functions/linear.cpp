@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
+#include "troupe/ops/convert.hpp"
 
 namespace troupe {
 namespace {
@@ -18,12 +20,7 @@ class linear_operation : public operation {
   }
   void backward_weight(const tensor& dy) override {
     auto mode = begin_gradients({&weight_, bias_});
-    if (mode == gradient_mode::assign) {
-      weight_.gradient.fill_zero();
-      if (bias_) bias_->gradient.fill_zero();
-    }  // XX
-    linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor());
-    (void)mode;  // XX
+    linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), mode);
   }
   std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
 
@@ -36,9 +33,11 @@ class linear_operation : public operation {
 
 }  // namespace
 
-variable linear(const variable& x, parameter& weight, parameter* bias) {
-  auto y = linear_forward(x.value, weight.value, bias ? bias->value : tensor());
-  if (!would_record({&x}, {&weight, bias})) return {std::move(y), nullptr};
+variable linear(const variable& input, parameter& weight, parameter* bias) {
+  auto x = in_compute_dtype(input);
+  auto type = x.value.type();
+  auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor());
+  if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
   return record(std::move(y), {x},
                 std::make_unique<linear_operation>(x.value, weight, bias, x.requires_gradient()));
 }

@@ -1,54 +1,75 @@
-#include "troupe/ops/sgd_step.hpp"
-
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/step_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
-namespace troupe {
+namespace troupe::cpu {
 namespace {
 
-struct factors {
-  float rate, momentum, decay;
+/// One block of one slot; m is null without momentum.
+struct sgd_block {
+  float* w;
+  const float* g;
+  float* m;
+  rounded_copy low;
+  std::int64_t size;
 };
 
-TROUPE_CLONES void plain_step(float* w, float* g, std::int64_t size, factors by) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    w[i] -= by.rate * (g[i] + by.decay * w[i]);
-    g[i] = 0;
-  }
+TROUPE_CLONES void plain_step(float* __restrict w, const float* __restrict g, float*, std::int64_t size,
+                              sgd_factors by) {
+  for (std::int64_t i = 0; i < size; ++i) w[i] -= by.rate * (by.gradient_scale * g[i] + by.decay * w[i]);
 }
 
-TROUPE_CLONES void momentum_step(float* w, float* g, float* m, std::int64_t size, factors by) {
+TROUPE_CLONES void momentum_step(float* __restrict w, const float* __restrict g, float* __restrict m,
+                                 std::int64_t size, sgd_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = g[i] + by.decay * w[i];
+    auto gradient = by.gradient_scale * g[i] + by.decay * w[i];
     m[i] = by.momentum * m[i] + gradient;
     w[i] -= by.rate * m[i];
-    g[i] = 0;
   }
 }
 
-TROUPE_CLONES void nesterov_step(float* w, float* g, float* m, std::int64_t size, factors by) {
+TROUPE_CLONES void nesterov_step(float* __restrict w, const float* __restrict g, float* __restrict m,
+                                 std::int64_t size, sgd_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = g[i] + by.decay * w[i];
+    auto gradient = by.gradient_scale * g[i] + by.decay * w[i];
     m[i] = by.momentum * m[i] + gradient;
     w[i] -= by.rate * (gradient + by.momentum * m[i]);
-    g[i] = 0;
   }
+}
+
+/// The blocks of all slots, in memory of this thread, until its next call.
+std::span<const sgd_block> blocks_of(std::span<const sgd_slot> slots, bool with_momentum) {
+  thread_local std::vector<sgd_block> blocks;
+  blocks.clear();
+  for (auto handles : slots) {
+    auto* w = handles.weight.values<float>().data();
+    const auto* g = handles.gradient.values<float>().data();
+    auto* m = with_momentum ? handles.momentum_buffer.values<float>().data() : nullptr;
+    rounded_copy low(handles.low_precision);
+    for_each_step_block(handles.weight.num_elements(), [&](std::int64_t first, std::int64_t count) {
+      blocks.push_back({w + first, g + first, m ? m + first : nullptr, low.from(first), count});
+    });
+  }
+  return blocks;
+}
+
+template <void (*step)(float*, const float*, float*, std::int64_t, sgd_factors), bool with_momentum>
+void step_all(std::span<const sgd_slot> slots, const sgd_factors& by) {
+  auto blocks = blocks_of(slots, with_momentum);
+  parallel_for(static_cast<std::int64_t>(blocks.size()), 1, [&](std::int64_t index) {
+    const auto& block = blocks[static_cast<std::size_t>(index)];
+    step(block.w, block.g, block.m, block.size, by);
+    block.low.write(block.w, block.size);
+  });
 }
 
 }  // namespace
 
-void sgd_step(tensor weight, tensor gradient, tensor momentum_buffer, const sgd_step_options& options) {
-  require_argument("sgd_step", "weight", weight, dtype::f32, weight.extents());
-  require_argument("sgd_step", "gradient", gradient, dtype::f32, weight.extents());
-  auto* w = weight.values<float>().data();
-  auto* g = gradient.values<float>().data();
-  factors by{static_cast<float>(options.learning_rate), static_cast<float>(options.momentum),
-             static_cast<float>(options.weight_decay)};
-  if (options.momentum == 0) return plain_step(w, g, weight.num_elements(), by);
-  require_argument("sgd_step", "momentum_buffer", momentum_buffer, dtype::f32, weight.extents());
-  auto* m = momentum_buffer.values<float>().data();
-  options.nesterov ? nesterov_step(w, g, m, weight.num_elements(), by)
-                   : momentum_step(w, g, m, weight.num_elements(), by);
+sgd_step_kernels sgd_step() {
+  return {.plain = step_all<plain_step, false>,
+          .with_momentum = step_all<momentum_step, true>,
+          .with_nesterov = step_all<nesterov_step, true>};
 }
 
-}  // namespace troupe
+}  // namespace troupe::cpu

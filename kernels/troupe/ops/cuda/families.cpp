@@ -3,7 +3,11 @@
 namespace troupe {
 
 const device_kernels& cuda_kernels(device) {
-  static const device_kernels all{.activation = cuda::activation()};
+  static const device_kernels all = [] {
+    device_kernels those;
+    those.activation = cuda::activation();
+    return those;
+  }();
   return all;
 }
 

@@ -34,8 +34,9 @@ void map_elements(Function function, tensor& y, const Tensors&... x) {
   with_floating(y.type(), [&](auto zero) {
     using T = decltype(zero);
     auto num_packs = (size + pack<T>::size - 1) / pack<T>::size;
-    launch(y.where(), blocks_for(num_packs), block_threads, map_kernel<Function, T, decltype((void)x, T{})...>,
-           function, size, are_aligned, elements_of<T>(y), elements_of<T>(x)...);
+    launch(y.where(), blocks_for(num_packs), block_threads,
+           map_kernel<Function, T, decltype((void)x, T{})...>, function, size, are_aligned, elements_of<T>(y),
+           elements_of<T>(x)...);
   });
 }
 

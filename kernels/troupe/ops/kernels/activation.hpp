@@ -9,17 +9,17 @@ struct activation_kernels {
   /// `from` is what the public function of that name takes beside dy.
   using backward = kernel<void(const tensor& dy, const tensor& from, tensor& dx)>;
 
-  forward relu_forward{"relu_forward"};
+  forward relu_forward{"relu"};
   backward relu_backward{"relu_backward"};
-  forward gelu_forward{"gelu_forward"};
+  forward gelu_forward{"gelu"};
   backward gelu_backward{"gelu_backward"};
-  forward gelu_tanh_forward{"gelu_tanh_forward"};
-  backward gelu_tanh_backward{"gelu_tanh_backward"};
-  forward silu_forward{"silu_forward"};
+  forward gelu_tanh_forward{"gelu"};
+  backward gelu_tanh_backward{"gelu_backward"};
+  forward silu_forward{"silu"};
   backward silu_backward{"silu_backward"};
-  forward tanh_forward{"tanh_forward"};
+  forward tanh_forward{"tanh"};
   backward tanh_backward{"tanh_backward"};
-  forward sigmoid_forward{"sigmoid_forward"};
+  forward sigmoid_forward{"sigmoid"};
   backward sigmoid_backward{"sigmoid_backward"};
 };
 

@@ -1,5 +1,16 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
+#include "troupe/ops/kernels/adam_step.hpp"
+#include "troupe/ops/kernels/batch_norm.hpp"
+#include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/kernels/convert.hpp"
+#include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/lamb_step.hpp"
+#include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/norm.hpp"
+#include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/sgd_step.hpp"
+#include "troupe/ops/kernels/softmax.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -7,6 +18,17 @@ namespace troupe {
 /// What operations need from a device: one table for each operation family, under the family's name.
 struct device_kernels {
   activation_kernels activation;
+  adam_step_kernels adam_step;
+  batch_norm_kernels batch_norm;
+  conv2d_kernels conv2d;
+  convert_kernels convert;
+  cross_entropy_kernels cross_entropy;
+  lamb_step_kernels lamb_step;
+  linear_kernels linear;
+  norm_kernels norm;
+  pooling_kernels pooling;
+  sgd_step_kernels sgd_step;
+  softmax_kernels softmax;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.

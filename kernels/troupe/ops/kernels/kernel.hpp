@@ -1,4 +1,6 @@
 #pragma once
+#include <concepts>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -17,9 +19,11 @@ class kernel;
 template <class Result, class... Arguments>
 class kernel<Result(Arguments...)> {
  public:
-  // Both implicit: tables are lists of names with functions put over them.
+  // All implicit: tables are lists of names with functions put over them.
   constexpr kernel(const char* operation) : operation_(operation) {}
   constexpr kernel(Result (*function)(Arguments...)) : function_(function) {}
+  template <std::convertible_to<Result (*)(Arguments...)> Lambda>
+  constexpr kernel(Lambda function) : function_(function) {}
 
   Result operator()(Arguments... arguments) const {
     if (!function_) {
@@ -35,6 +39,10 @@ class kernel<Result(Arguments...)> {
   static void look_at(const Argument&, device&) {}
   static void look_at(const tensor& argument, device& where) {
     if (argument.defined()) where = argument.where();
+  }
+  template <class Slot>
+  static void look_at(std::span<const Slot> slots, device& where) {
+    if (!slots.empty()) look_at(slots.front().weight, where);
   }
 
   Result (*function_)(Arguments...) = nullptr;

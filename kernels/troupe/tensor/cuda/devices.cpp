@@ -29,7 +29,8 @@ std::string problem_of(cudaError_t status) {
     return "the NVIDIA driver is too old: it knows CUDA " + version_text(driver) +
            ", and Troupe was built with " + cuda_version() + "; install a newer driver";
   if (status == cudaErrorNoDevice || status == cudaSuccess)
-    return "the NVIDIA driver sees no GPU; see what nvidia-smi lists, and whether CUDA_VISIBLE_DEVICES hides it";
+    return "the NVIDIA driver sees no GPU; see what nvidia-smi lists, and whether CUDA_VISIBLE_DEVICES hides "
+           "it";
   return "CUDA says \"" + std::string(cudaGetErrorString(status)) + "\"; see what nvidia-smi lists";
 }
 

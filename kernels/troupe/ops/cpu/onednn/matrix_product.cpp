@@ -1,25 +1,49 @@
 #include "troupe/ops/cpu/matrix_product.hpp"
 
-#include <oneapi/dnnl/dnnl.h>
+#include "troupe/ops/cpu/onednn/product_primitive.hpp"
+#include "troupe/ops/threads.hpp"
 
-#include <algorithm>
-#include <stdexcept>
-#include <string>
+#include <map>
 
-namespace troupe {
+namespace troupe::cpu {
+namespace {
 
-void matrix_product(const matrix_product_shape& of, const float* a, const float* b, float* c) {
-  if (of.rows == 0 || of.columns == 0) return;
-  if (of.inner == 0) {
-    if (!of.accumulate) std::fill_n(c, of.rows * of.columns, 0.0F);
-    return;
+/// Variable shapes must not fill the memory with machine code.
+constexpr std::size_t most_primitives = 512;
+
+/// One thread's primitives, since an executing primitive's memory handles and scratchpad are its own.
+class product_cache {
+ public:
+  product_primitive& get(const product_key& key) {
+    auto found = primitives_.find(key);
+    if (found != primitives_.end()) return found->second;
+    if (primitives_.size() == most_primitives) primitives_.clear();
+    return primitives_.try_emplace(key, key).first->second;
   }
-  auto status =
-      dnnl_sgemm(of.left_is_transposed ? 'T' : 'N', of.right_is_transposed ? 'T' : 'N', of.rows, of.columns,
-                 of.inner, 1.0F, a, of.left_is_transposed ? of.rows : of.inner, b,
-                 of.right_is_transposed ? of.inner : of.columns, of.accumulate ? 1.0F : 0.0F, c, of.columns);
-  if (status != dnnl_success)
-    throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(static_cast<int>(status)));
+
+  std::byte* scratchpad(std::size_t size_bytes) {
+    if (!scratchpad_.defined() || scratchpad_.size_bytes() < size_bytes)
+      scratchpad_ = tensor::empty({static_cast<std::int64_t>(size_bytes)}, dtype::u8);
+    return scratchpad_.bytes().data();
+  }
+
+ private:
+  std::map<product_key, product_primitive> primitives_;
+  tensor scratchpad_;
+};
+
+}  // namespace
+
+bool multiplies_bf16() {
+  auto isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_bf16) == static_cast<int>(dnnl_cpu_isa_avx512_core_bf16);
 }
 
-}  // namespace troupe
+void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+              tensor& c) {
+  thread_local product_cache cache;
+  auto& primitive = cache.get({of, a.type(), c.type(), bias.defined(), num_threads()});
+  primitive.run(a, b, bias, c, cache.scratchpad(primitive.scratchpad_bytes()));
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,32 @@
+#include "troupe/nn/batch_norm.hpp"
+
+#include "troupe/autograd/functions.hpp"
+#include "troupe/nn/init.hpp"
+
+namespace troupe::nn {
+
+BatchNorm2d::BatchNorm2d(std::int64_t features, batch_norm_options options)
+    : options_(options),
+      weight_("weight", {features}, init::constant(1)),
+      bias_("bias", {features}, nullptr),
+      running_mean_{"running_mean", {features}, 0, {}},
+      running_variance_{"running_var", {features}, 1, {}} {}
+
+variable BatchNorm2d::forward(const variable& input) {
+  if (is_training())
+    return batch_norm(input, weight_, bias_, running_mean_.value, running_variance_.value, options_);
+  return {batch_norm_inference(input.value, weight_.value, bias_.value, running_mean_.value,
+                               running_variance_.value, options_)};
+}
+
+void BatchNorm2d::each_parameter(const parameter_visitor& visit) {
+  visit(weight_);
+  visit(bias_);
+}
+
+void BatchNorm2d::each_buffer(const buffer_visitor& visit) {
+  visit(running_mean_);
+  visit(running_variance_);
+}
+
+}  // namespace troupe::nn

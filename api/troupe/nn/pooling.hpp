@@ -1,0 +1,39 @@
+#pragma once
+#include "troupe/autograd/functions.hpp"
+#include "troupe/nn/module.hpp"
+
+namespace troupe::nn {
+
+/// The same in both directions; troupe/ops/pooling.hpp has them apart.
+struct pool_layer_options {
+  std::int64_t stride = 0;  ///< 0: windows that touch, `kernel` pixels apart
+  std::int64_t padding = 0;
+};
+
+/// The largest of each window of kernel x kernel pixels. x: [N, C, H, W] -> [N, C, OH, OW].
+class MaxPool2d : public module_of<MaxPool2d> {
+ public:
+  explicit MaxPool2d(std::int64_t kernel, pool_layer_options options = {});
+  variable forward(const variable& input) override { return max_pool2d(input, options_); }
+
+ private:
+  pool2d_options options_;
+};
+
+/// The mean of each window, zeros of the padding counted, as in PyTorch. x: [N, C, H, W] -> [N, C, OH, OW].
+class AvgPool2d : public module_of<AvgPool2d> {
+ public:
+  explicit AvgPool2d(std::int64_t kernel, pool_layer_options options = {});
+  variable forward(const variable& input) override { return avg_pool2d(input, options_); }
+
+ private:
+  pool2d_options options_;
+};
+
+/// The mean of each channel. x: [N, C, H, W] -> [N, C, 1, 1].
+class GlobalAvgPool2d : public module_of<GlobalAvgPool2d> {
+ public:
+  variable forward(const variable& input) override { return global_avg_pool(input); }
+};
+
+}  // namespace troupe::nn

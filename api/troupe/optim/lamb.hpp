@@ -1,0 +1,29 @@
+#pragma once
+#include "troupe/optim/lr_schedule.hpp"
+#include "troupe/optim/optimizer.hpp"
+
+namespace troupe::optim {
+
+struct lamb_options {
+  double lr = 1e-3;                ///< learning rate, >= 0
+  double beta1 = 0.9;              ///< decay of the mean of gradients, in [0, 1)
+  double beta2 = 0.999;            ///< decay of the mean of their squares, in [0, 1)
+  double eps = 1e-6;               ///< added to the denominator, >= 0
+  double weight_decay = 1e-2;      ///< >= 0, added to the update, times the weight
+  lr_schedule schedule = nullptr;  ///< lr is multiplied with it
+};
+
+/// LAMB, for large batches: Adam's direction with weight decay, scaled in each tensor by |w| / |update|
+/// (troupe/ops/lamb_step.hpp): optim::LAMB({.lr = 4e-3}). The norms are over a parameter as it is here, so
+/// a tensor that is cut into shards steps otherwise than in one piece.
+class LAMB {
+ public:
+  /// Throws std::invalid_argument naming the option that is out of its range.
+  explicit LAMB(lamb_options options = {});
+  std::unique_ptr<optimizer_state> operator()(std::vector<named_parameter> parameters) const;
+
+ private:
+  lamb_options options_;
+};
+
+}  // namespace troupe::optim

@@ -1,0 +1,24 @@
+#pragma once
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Mixed precision: while it lives, matrix products, convolutions and attention of this thread compute in
+/// `type` (bf16 or f16), from parameters that stay f32; normalisation, losses and sums stay as they are.
+/// Micikevicius et al. 2018; f16 needs a loss scale (troupe/optim/loss_scaler.hpp). Throws
+/// std::invalid_argument for a dtype that is not floating; f32 switches mixed precision off.
+class autocast {
+ public:
+  explicit autocast(dtype type);
+  ~autocast();
+  autocast(const autocast&) = delete;
+  autocast& operator=(const autocast&) = delete;
+
+ private:
+  dtype outer_;
+};
+
+/// In which dtype products compute now, and f32 if none was chosen.
+dtype compute_dtype();
+
+}  // namespace troupe

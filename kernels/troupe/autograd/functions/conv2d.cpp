@@ -1,0 +1,45 @@
+#include "troupe/ops/conv2d.hpp"
+
+#include <utility>
+
+#include "troupe/autograd/functions.hpp"
+
+namespace troupe {
+namespace {
+
+class conv2d_operation : public operation {
+ public:
+  conv2d_operation(tensor x, parameter& weight, parameter* bias, const conv2d_options& options,
+                   bool input_wanted)
+      : x_(std::move(x)), weight_(weight), bias_(bias), options_(options), input_wanted_(input_wanted) {}
+
+  std::vector<tensor> backward_input(const tensor& dy) override {
+    if (!input_wanted_) return {tensor()};
+    return {conv2d_backward_input(dy, weight_.as(dy.type()), x_.extents(), options_)};
+  }
+  void backward_weight(const tensor& dy) override {
+    auto mode = begin_gradients({&weight_, bias_});
+    conv2d_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), options_, mode);
+  }
+  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
+
+ private:
+  tensor x_;
+  parameter& weight_;
+  parameter* bias_;
+  conv2d_options options_;
+  bool input_wanted_;
+};
+
+}  // namespace
+
+variable conv2d(const variable& input, parameter& weight, parameter* bias, const conv2d_options& options) {
+  auto x = in_compute_dtype(input);
+  auto type = x.value.type();
+  auto y = conv2d_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), options);
+  if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
+  return record(std::move(y), {x},
+                std::make_unique<conv2d_operation>(x.value, weight, bias, options, x.requires_gradient()));
+}
+
+}  // namespace troupe

@@ -1,0 +1,123 @@
+#include "troupe/ops/conv2d.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/kernels/all.hpp"
+
+namespace troupe {
+namespace {
+
+std::string to_string(size_2d of) { return std::to_string(of.h) + " x " + std::to_string(of.w); }
+
+void require_at_least(std::string_view operation, std::string_view option, size_2d value,
+                      std::int64_t smallest) {
+  constexpr auto largest = std::int64_t{1} << 31;  // so that nothing overflows
+  if (std::min(value.h, value.w) >= smallest && std::max(value.h, value.w) < largest) return;
+  throw_invalid(operation, std::string(option) + " from " + std::to_string(smallest) + " to 2^31",
+                to_string(value));
+}
+
+void require_options(std::string_view operation, const conv2d_options& options) {
+  require_at_least(operation, "stride", options.stride, 1);
+  require_at_least(operation, "padding", options.padding, 0);
+  require_at_least(operation, "dilation", options.dilation, 1);
+  if (options.groups < 1) throw_invalid(operation, "groups >= 1", std::to_string(options.groups));
+}
+
+std::int64_t positions(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                       std::int64_t dilation) {
+  auto room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+/// Holds options and extents of x [N, C, H, W] and weight [O, C / groups, KH, KW] to each other.
+conv2d_problem problem_of(std::string_view operation, const shape& x, const shape& weight,
+                          const conv2d_options& options) {
+  require_options(operation, options);
+  if (x.rank() != 4 || weight.rank() != 4)
+    throw_invalid(operation, "x [N, C, H, W] and weight [O, C / groups, KH, KW]",
+                  to_string(x) + " and " + to_string(weight));
+  conv2d_problem of{x[0], x[1], weight[0], {x[2], x[3]}, {}, {weight[2], weight[3]}, options};
+  if (of.in_channels != weight[1] * options.groups || of.out_channels % options.groups != 0 ||
+      weight.num_elements() == 0)
+    throw_invalid(operation,
+                  "weight of x's channels / groups and a multiple of " + std::to_string(options.groups) +
+                      " output channels, none 0",
+                  to_string(weight) + " for x " + to_string(x));
+  auto [stride, padding, dilation, groups, relu] = options;
+  of.out = {positions(of.in.h, of.kernel.h, stride.h, padding.h, dilation.h),
+            positions(of.in.w, of.kernel.w, stride.w, padding.w, dilation.w)};
+  if (of.out.h < 1 || of.out.w < 1 || of.in.h < 1 || of.in.w < 1)
+    throw_invalid(operation, "an image at least as large as the kernel",
+                  to_string(of.in) + " padded by " + to_string(padding) + " for a kernel of " +
+                      to_string(of.kernel) + " with dilation " + to_string(dilation));
+  return of;
+}
+
+shape extents_of_y(const conv2d_problem& of) { return {of.batch, of.out_channels, of.out.h, of.out.w}; }
+
+/// Defined, of the model's dtype and device, and of these extents.
+void require_beside(std::string_view operation, std::string_view argument, const tensor& value,
+                    const tensor& model, const shape& extents) {
+  if (value.defined() && value.type() == model.type() && value.where() == model.where() &&
+      value.extents() == extents)
+    return;
+  throw_invalid(operation,
+                std::string(argument) + " " + std::string(to_string(model.type())) + to_string(extents) +
+                    " on " + to_string(model.where()),
+                describe(value));
+}
+
+void require_gradient(std::string_view argument, const tensor& value, const tensor& x, const shape& extents) {
+  if (value.defined() && (value.type() == dtype::f32 || value.type() == x.type()) &&
+      value.where() == x.where() && value.extents() == extents)
+    return;
+  throw_invalid("conv2d_backward_weight",
+                std::string(argument) + " f32 or " + std::string(to_string(x.type())) + to_string(extents),
+                describe(value));
+}
+
+}  // namespace
+
+tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
+                      const conv2d_options& options) {
+  require_floating("conv2d", "x", x);
+  require_beside("conv2d", "weight", weight, x, weight.extents());
+  auto of = problem_of("conv2d", x.extents(), weight.extents(), options);
+  if (bias.defined()) require_beside("conv2d", "bias", bias, x, {of.out_channels});
+  auto y = tensor::empty(extents_of_y(of), x.type(), x.where());
+  if (of.batch > 0) kernels_on(x.where()).conv2d.forward(of, x, weight, bias, y);
+  return y;
+}
+
+tensor conv2d_backward_input(const tensor& dy, const tensor& weight, const shape& x_extents,
+                             const conv2d_options& options) {
+  constexpr const char* operation = "conv2d_backward_input";
+  require_floating(operation, "weight", weight);
+  auto of = problem_of(operation, x_extents, weight.extents(), options);
+  require_beside(operation, "dy", dy, weight, extents_of_y(of));
+  auto dx = tensor::empty(x_extents, dy.type(), dy.where());
+  if (of.batch > 0) kernels_on(dy.where()).conv2d.backward_input(of, dy, weight, dx);
+  return dx;
+}
+
+void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
+                            const conv2d_options& options, gradient_mode mode) {
+  constexpr const char* operation = "conv2d_backward_weight";
+  require_floating(operation, "x", x);
+  require_gradient("weight_gradient", weight_gradient, x, weight_gradient.extents());
+  auto of = problem_of(operation, x.extents(), weight_gradient.extents(), options);
+  require_beside(operation, "dy", dy, x, extents_of_y(of));
+  if (bias_gradient.defined()) require_gradient("bias_gradient", bias_gradient, x, {of.out_channels});
+  if (of.batch > 0) {
+    kernels_on(x.where()).conv2d.backward_weight(of, x, dy, weight_gradient, bias_gradient, mode);
+  } else if (mode == gradient_mode::assign) {
+    weight_gradient.fill_zero();
+    if (bias_gradient.defined()) bias_gradient.fill_zero();
+  }
+}
+
+}  // namespace troupe

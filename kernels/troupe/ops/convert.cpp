@@ -1,0 +1,24 @@
+#include "troupe/ops/convert.hpp"
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/kernels/all.hpp"
+
+namespace troupe {
+
+tensor cast(const tensor& x, dtype type) {
+  if (!x.defined()) throw_invalid("cast", "x", "undefined");
+  if (x.type() == type) return x;
+  auto y = tensor::empty(x.extents(), type, x.where());
+  kernels_on(x.where()).convert.cast(x, y);
+  return y;
+}
+
+tensor to_float(const tensor& x, float scale) {
+  require_argument("to_float", "x", x, dtype::u8, x.extents());
+  auto y = tensor::empty(x.extents(), dtype::f32, x.where());
+  kernels_on(x.where()).convert.to_float(x, scale, y);
+  return y;
+}
+
+}  // namespace troupe

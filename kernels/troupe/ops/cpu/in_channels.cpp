@@ -1,0 +1,64 @@
+#include "troupe/ops/cpu/in_channels.hpp"
+
+#include "troupe/ops/cpu/block_conversion.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+constexpr std::int64_t long_run = 64;  // elements
+
+}  // namespace
+
+std::int64_t channels_in_group(const batch_norm_problem& of) {
+  if (of.size >= long_run) return 1;
+  constexpr std::int64_t room = 65536;  // elements, which the second cache holds
+  auto most =
+      std::min<std::int64_t>(of.size < 16 ? 16 : 4, room / std::max<std::int64_t>(1, of.batch * of.size));
+  return std::clamp<std::int64_t>(of.channels / 8, 1, std::max<std::int64_t>(1, most));  // 8: for the threads
+}
+
+channel_group::channel_group(const batch_norm_problem& of, const tensor& x, std::int64_t first)
+    : of_(of), x_(x), first_(first), count_(std::min(channels_in_group(of), of.channels - first)) {
+  if (x.type() == dtype::f32 && of.size >= long_run) return;
+  // A row of every channel, and a line of one image.
+  room_ = tensor::empty({count_ * of.batch * of.size + count_ * of.size});
+}
+
+channel_runs channel_group::runs(std::int64_t channel) const {
+  if (in_place())
+    return {x_.values<float>().data() + channel * of_.size, of_.batch, of_.size, of_.channels * of_.size};
+  auto run_size = of_.batch * of_.size;
+  return {room_.values<float>().data() + (channel - first_) * run_size, 1, run_size, run_size};
+}
+
+void channel_group::read() {
+  if (in_place()) return;
+  for (std::int64_t image = 0; image < of_.batch; ++image) {
+    auto room = line_room(image);
+    const auto* line = read_block(x_, (image * of_.channels + first_) * of_.size, count_ * of_.size, room);
+    if (count_ == 1 && line == room.data()) continue;
+    for (auto channel = first_; channel < end(); ++channel, line += of_.size)
+      std::copy_n(line, of_.size, row(channel) + image * of_.size);
+  }
+}
+
+void channel_group::write() {
+  if (in_place()) return;
+  for (std::int64_t image = 0; image < of_.batch; ++image) {
+    auto first = (image * of_.channels + first_) * of_.size;
+    auto room = line_room(image);
+    auto* line = block_to_write(x_, first, room);
+    for (auto channel = first_; channel < end() && (count_ > 1 || line != room.data()); ++channel)
+      std::copy_n(row(channel) + image * of_.size, of_.size, line + (channel - first_) * of_.size);
+    write_block(x_, first, count_ * of_.size, line);
+  }
+}
+
+/// A single channel's elements of an image are a line already.
+std::span<float> channel_group::line_room(std::int64_t image) const {
+  auto size = static_cast<std::size_t>(count_ * of_.size);
+  if (count_ == 1) return {row(first_) + image * of_.size, size};
+  return room_.values<float>().last(size);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <limits>
+
+#include "troupe/ops/cpu/in_planes.hpp"
+#include "troupe/ops/cpu/pooling.hpp"
+#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/window_rows.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+// Within a row the indices are floats, which are exact below 2^24, so that the loops are of one width.
+
+/// What comes after in the window wins only if it is larger, or NaN.
+inline __attribute__((always_inline)) void take_larger(float value, float tap, float& best, float& index) {
+  auto larger = (value > best) | (value != value);
+  best = larger ? value : best;
+  index = larger ? tap : index;
+}
+
+/// Room for one row of the image and one of windows.
+struct row_scratch {
+  float *column_best, *column_tap, *index;
+};
+
+/// The largest element of each column of the windows of row i, and its place in a window that begins there.
+inline __attribute__((always_inline)) void max_columns(const float* x, const pool2d_problem& of,
+                                                       std::int64_t i, float* __restrict best,
+                                                       float* __restrict tap) {
+  const auto& [kernel, stride, padding, include] = of.options;
+  auto top = i * stride.h - padding.h;
+  auto first = std::max<std::int64_t>(0, -top), last = std::min(kernel.h, of.in.h - top);
+  std::copy_n(x + (top + first) * of.in.w, of.in.w, best);
+  std::fill_n(tap, of.in.w, static_cast<float>(first * kernel.w));
+  for (auto k = first + 1; k < last; ++k) {
+    const auto* row = x + (top + k) * of.in.w;
+    auto number = static_cast<float>(k * kernel.w);
+    for (std::int64_t column = 0; column < of.in.w; ++column)
+      take_larger(row[column], number, best[column], tap[column]);
+  }
+}
+
+/// Column l of a row of windows. Of equal elements that with the smaller number is the first.
+inline __attribute__((always_inline)) void take_column(const float* value, const float* tap, float l,
+                                                       std::int64_t stride, window_range at,
+                                                       float* __restrict best, float* __restrict index) {
+  for (auto j = at.begin; j < at.end; ++j) {
+    auto candidate = value[j * stride], number = tap[j * stride] + l;
+    auto better =
+        (candidate > best[j]) | ((candidate == best[j]) & (number < index[j])) | (candidate != candidate);
+    best[j] = better ? candidate : best[j];
+    index[j] = better ? number : index[j];
+  }
+}
+
+/// Row i of windows.
+inline __attribute__((always_inline)) void max_row(const float* x, const pool2d_problem& of, std::int64_t i,
+                                                   const row_scratch& scratch, float* best) {
+  const auto& [kernel, stride, padding, include] = of.options;
+  max_columns(x, of, i, scratch.column_best, scratch.column_tap);
+  std::fill_n(best, of.out.w, -std::numeric_limits<float>::infinity());
+  std::fill_n(scratch.index, of.out.w, std::numeric_limits<float>::infinity());
+  for (std::int64_t l = 0; l < kernel.w; ++l) {
+    auto offset = l - padding.w;
+    auto at = windows_inside(of.out.w, of.in.w, stride.w, offset);
+    const auto *value = scratch.column_best + offset, *tap = scratch.column_tap + offset;
+    auto number = static_cast<float>(l);
+    // The vector loops that matter know their stride.
+    if (stride.w == 1)
+      take_column(value, tap, number, 1, at, best, scratch.index);
+    else if (stride.w == 2)
+      take_column(value, tap, number, 2, at, best, scratch.index);
+    else
+      take_column(value, tap, number, stride.w, at, best, scratch.index);
+  }
+}
+
+/// The most frequent case in one pass: 2 x 2 elements, side by side, without padding.
+inline __attribute__((always_inline)) void max_row_of_2x2(const float* x, const pool2d_problem& of,
+                                                          std::int64_t i, float* __restrict best,
+                                                          float* __restrict index) {
+  const auto *upper = x + 2 * i * of.in.w, *lower = upper + of.in.w;
+  for (std::int64_t j = 0; j < of.out.w; ++j) {
+    auto value = upper[2 * j];
+    float at = 0;
+    take_larger(upper[2 * j + 1], 1, value, at);
+    take_larger(lower[2 * j], 2, value, at);
+    take_larger(lower[2 * j + 1], 3, value, at);
+    best[j] = value;
+    index[j] = at;
+  }
+}
+
+bool is_2x2(const pool2d_options& options) {
+  constexpr size_2d two{2, 2}, none{0, 0};
+  return options.kernel == two && options.stride == two && options.padding == none;
+}
+
+template <class Index>
+inline __attribute__((always_inline)) void max_plane(const float* x, const pool2d_problem& of, float* y,
+                                                     const row_scratch& scratch, Index* indices) {
+  auto simple = is_2x2(of.options);
+  for (std::int64_t i = 0; i < of.out.h; ++i, y += of.out.w, indices += of.out.w) {
+    if (simple)
+      max_row_of_2x2(x, of, i, y, scratch.index);
+    else
+      max_row(x, of, i, scratch, y);
+    for (std::int64_t j = 0; j < of.out.w; ++j) indices[j] = static_cast<Index>(scratch.index[j]);
+  }
+}
+
+TROUPE_CLONES void max_plane_u8(const float* x, const pool2d_problem& of, float* y,
+                                const row_scratch& scratch, std::uint8_t* indices) {
+  max_plane(x, of, y, scratch, indices);
+}
+
+TROUPE_CLONES void max_plane_i32(const float* x, const pool2d_problem& of, float* y,
+                                 const row_scratch& scratch, std::int32_t* indices) {
+  max_plane(x, of, y, scratch, indices);
+}
+
+template <class Index>
+void max_plane_gradient(const float* dy, const Index* indices, const pool2d_problem& of, float* dx) {
+  const auto& [kernel, stride, padding, include] = of.options;
+  std::fill_n(dx, of.in.h * of.in.w, 0.0F);
+  for (std::int64_t i = 0; i < of.out.h; ++i)
+    for (std::int64_t j = 0; j < of.out.w; ++j) {
+      std::int64_t tap = *indices++;
+      auto row = i * stride.h - padding.h + tap / kernel.w,
+           column = j * stride.w - padding.w + tap % kernel.w;
+      // An index is the forward pass's own, but no memory is touched on its word alone.
+      auto gradient = *dy++;
+      if (row >= 0 && row < of.in.h && column >= 0 && column < of.in.w)
+        dx[row * of.in.w + column] += gradient;
+    }
+}
+
+}  // namespace
+
+void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) {
+  plane_sizes sizes{of.in.h * of.in.w, of.out.h * of.out.w, 2 * of.in.w + of.out.w};
+  for_each_plane(of.planes, sizes, x, y, [&](std::int64_t plane, const float* in, float* out, float* room) {
+    row_scratch row{room, room + of.in.w, room + 2 * of.in.w};
+    auto first = plane * sizes.out_size;
+    if (indices.type() == dtype::u8)
+      max_plane_u8(in, of, out, row, indices.values<std::uint8_t>().data() + first);
+    else
+      max_plane_i32(in, of, out, row, indices.values<std::int32_t>().data() + first);
+  });
+}
+
+void max_pool_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
+  plane_sizes sizes{of.out.h * of.out.w, of.in.h * of.in.w};
+  for_each_plane(of.planes, sizes, dy, dx, [&](std::int64_t plane, const float* in, float* out, float*) {
+    auto first = plane * sizes.in_size;
+    if (indices.type() == dtype::u8)
+      max_plane_gradient(in, indices.values<std::uint8_t>().data() + first, of, out);
+    else
+      max_plane_gradient(in, indices.values<std::int32_t>().data() + first, of, out);
+  });
+}
+
+}  // namespace troupe::cpu

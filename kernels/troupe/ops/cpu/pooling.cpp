@@ -1,0 +1,94 @@
+#include "troupe/ops/cpu/pooling.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/in_planes.hpp"
+#include "troupe/ops/cpu/lane_sums.hpp"
+#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/window_rows.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+/// How many elements the window at (i, j) averages over.
+inline __attribute__((always_inline)) float count_of(const pool2d_problem& of, std::int64_t i,
+                                                     std::int64_t j) {
+  const auto& [kernel, stride, padding, include] = of.options;
+  if (include) return static_cast<float>(kernel.h * kernel.w);
+  auto top = i * stride.h - padding.h, left = j * stride.w - padding.w;
+  auto rows = std::min(top + kernel.h, of.in.h) - std::max<std::int64_t>(top, 0);
+  auto columns = std::min(left + kernel.w, of.in.w) - std::max<std::int64_t>(left, 0);
+  return static_cast<float>(rows * columns);
+}
+
+/// sum[j] += x[j stride]
+inline __attribute__((always_inline)) void add_pixels(const float* x, std::int64_t stride, window_range at,
+                                                      float* sum) {
+  for (auto j = at.begin; j < at.end; ++j) sum[j] += x[j * stride];
+}
+
+TROUPE_CLONES void average_plane(const float* x, const pool2d_problem& of, float* y) {
+  auto stride = of.options.stride.w;
+  for (std::int64_t i = 0; i < of.out.h; ++i, y += of.out.w) {
+    std::fill_n(y, of.out.w, 0.0F);
+    for_each_tap(of, i, [&](std::int64_t, std::int64_t first, window_range at) {
+      if (stride == 1)
+        add_pixels(x + first, 1, at, y);
+      else if (stride == 2)
+        add_pixels(x + first, 2, at, y);
+      else
+        add_pixels(x + first, stride, at, y);
+    });
+    for (std::int64_t j = 0; j < of.out.w; ++j) y[j] /= count_of(of, i, j);
+  }
+}
+
+/// `row` has room for one row of windows.
+TROUPE_CLONES void average_plane_gradient(const float* dy, const pool2d_problem& of, float* row, float* dx) {
+  auto stride = of.options.stride.w;
+  std::fill_n(dx, of.in.h * of.in.w, 0.0F);
+  for (std::int64_t i = 0; i < of.out.h; ++i, dy += of.out.w) {
+    for (std::int64_t j = 0; j < of.out.w; ++j) row[j] = dy[j] / count_of(of, i, j);
+    for_each_tap(of, i, [&](std::int64_t, std::int64_t first, window_range at) {
+      for (auto j = at.begin; j < at.end; ++j) dx[first + j * stride] += row[j];
+    });
+  }
+}
+
+void average_forward(const pool2d_problem& of, const tensor& x, tensor& y) {
+  for_each_plane(of.planes, {of.in.h * of.in.w, of.out.h * of.out.w}, x, y,
+                 [&](std::int64_t, const float* in, float* out, float*) { average_plane(in, of, out); });
+}
+
+void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
+  for_each_plane(of.planes, {of.out.h * of.out.w, of.in.h * of.in.w, of.out.w}, dy, dx,
+                 [&](std::int64_t, const float* in, float* out, float* row) {
+                   average_plane_gradient(in, of, row, out);
+                 });
+}
+
+void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
+  for_each_plane(planes, {size, 1}, x, y, [&](std::int64_t, const float* in, float* out, float*) {
+    *out = lane_sum(in, size) / static_cast<float>(size);
+  });
+}
+
+void global_average_backward(std::int64_t planes, std::int64_t size, const tensor& dy, tensor& dx) {
+  for_each_plane(planes, {1, size}, dy, dx, [&](std::int64_t, const float* in, float* out, float*) {
+    std::fill_n(out, size, *in / static_cast<float>(size));
+  });
+}
+
+}  // namespace
+
+pooling_kernels pooling() {
+  return {.max_forward = max_pool_forward,
+          .max_backward = max_pool_backward,
+          .average_forward = average_forward,
+          .average_backward = average_backward,
+          .global_average_forward = global_average_forward,
+          .global_average_backward = global_average_backward};
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,61 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/cpu/block_conversion.hpp"
+
+namespace troupe::cpu {
+
+/// Elements of a weight that are stepped at a time: enough to be worth a thread's attention, few enough that
+/// the new weights are still in a cache when they are rounded.
+constexpr std::int64_t step_block_elements = 16384;
+
+/// Calls `run(first, count)` for the blocks of a tensor of `size` elements.
+template <class Run>
+void for_each_step_block(std::int64_t size, const Run& run) {
+  for (std::int64_t first = 0; first < size; first += step_block_elements)
+    run(first, std::min(step_block_elements, size - first));
+}
+
+/// Where weights are rounded to, if anywhere.
+class rounded_copy {
+ public:
+  explicit rounded_copy(tensor to) {
+    if (to.defined() && to.type() == dtype::bf16) bf16_ = to.values<bfloat16>().data();
+    if (to.defined() && to.type() == dtype::f16) f16_ = to.values<float16>().data();
+  }
+  /// The same from element `first` on.
+  rounded_copy from(std::int64_t first) const {
+    auto result = *this;
+    if (bf16_) result.bf16_ += first;
+    if (f16_) result.f16_ += first;
+    return result;
+  }
+  void write(const float* weight, std::int64_t count) const {
+    if (bf16_) from_float(weight, bf16_, count);
+    if (f16_) from_float(weight, f16_, count);
+  }
+
+ private:
+  bfloat16* bf16_ = nullptr;
+  float16* f16_ = nullptr;
+};
+
+/// One block of one adam_slot.
+struct adam_block {
+  std::size_t slot;
+  float* w;
+  const float* g;
+  float* m;
+  float* v;
+  rounded_copy low;
+  std::int64_t size;
+};
+
+/// The blocks of all slots, in order. They are in memory of this thread, until its next call.
+std::span<const adam_block> blocks_of(std::span<const adam_slot> slots);
+
+}  // namespace troupe::cpu

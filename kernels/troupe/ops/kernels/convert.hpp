@@ -1,0 +1,12 @@
+#pragma once
+#include "troupe/ops/kernels/kernel.hpp"
+
+namespace troupe {
+
+/// What troupe/ops/convert.hpp needs from a device.
+struct convert_kernels {
+  kernel<void(const tensor& x, tensor& y)> cast{"cast"};  ///< dtypes that differ
+  kernel<void(const tensor& x, float scale, tensor& y)> to_float{"to_float"};
+};
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#include "troupe/ops/linear.hpp"
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/kernels/all.hpp"
+
+namespace troupe {
+namespace {
+
+void require_matrix(std::string_view operation, const tensor& weight) {
+  require_floating(operation, "weight", weight);
+  require_rank(operation, "weight", weight, weight.type(), 2);
+}
+
+/// At least one axis.
+void require_rows(std::string_view operation, std::string_view argument, const tensor& value) {
+  require_floating(operation, argument, value);
+  if (value.extents().rank() < 1)
+    throw_invalid(operation, std::string(argument) + " with at least one axis", describe(value));
+}
+
+}  // namespace
+
+tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
+                      linear_activation activation) {
+  require_matrix("linear", weight);
+  require_rows("linear", "x", x);
+  auto out = weight.extents()[0], in = weight.extents()[1];
+  if (in == 0) throw_invalid("linear", "weight with at least one column", describe(weight));
+  require_argument("linear", "x", x, weight.type(), with_last_axis(x.extents(), in), weight.where());
+  if (bias.defined()) require_argument("linear", "bias", bias, weight.type(), {out}, weight.where());
+  auto y = tensor::empty(with_last_axis(x.extents(), out), x.type(), x.where());
+  kernels_on(x.where()).linear.forward(x, weight, bias, activation, y);
+  return y;
+}
+
+tensor linear_backward_input(const tensor& dy, const tensor& weight) {
+  require_matrix("linear_backward_input", weight);
+  require_rows("linear_backward_input", "dy", dy);
+  auto out = weight.extents()[0], in = weight.extents()[1];
+  require_argument("linear_backward_input", "dy", dy, weight.type(), with_last_axis(dy.extents(), out),
+                   weight.where());
+  auto dx = tensor::empty(with_last_axis(dy.extents(), in), dy.type(), dy.where());
+  kernels_on(dy.where()).linear.backward_input(dy, weight, dx);
+  return dx;
+}
+
+void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
+                            gradient_mode mode) {
+  require_rows("linear_backward_weight", "x", x);
+  require_rows("linear_backward_weight", "dy", dy);
+  auto in = x.extents()[-1], out = dy.extents()[-1];
+  require_argument("linear_backward_weight", "dy", dy, x.type(), with_last_axis(x.extents(), out), x.where());
+  require_argument("linear_backward_weight", "weight_gradient", weight_gradient, dtype::f32, {out, in},
+                   x.where());
+  if (bias_gradient.defined())
+    require_argument("linear_backward_weight", "bias_gradient", bias_gradient, dtype::f32, {out}, x.where());
+  kernels_on(x.where()).linear.backward_weight(x, dy, weight_gradient, bias_gradient, mode);
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#include "snapshot/export_snapshot.hpp"
+
+#include <iostream>
+
+#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/snapshot/saved_tensors.hpp"
+
+namespace troupe {
+
+int export_snapshot(const snapshot_query& query) {
+  auto store = open_store(query);
+  auto manifest = choose_finished(store, query);
+  auto tensors = saved_tensors(store, manifest, query.optimizer ? saved_part::all : saved_part::weights);
+  write_safetensors(
+      query.output, tensors,
+      {{"format", "troupe"}, {"job", manifest.job_id}, {"step", std::to_string(manifest.step)}});
+  if (query.json)
+    print_json({{"event", "exported"},
+                {"file", query.output.string()},
+                {"step", manifest.step},
+                {"tensors", tensors.size()}});
+  else
+    std::cout << tensors.size() << " tensors of step " << manifest.step << " written to "
+              << query.output.string() << '\n';
+  return 0;
+}
+
+}  // namespace troupe
