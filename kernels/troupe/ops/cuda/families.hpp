@@ -5,5 +5,6 @@ namespace troupe::cuda {
 
 // Each family's table, defined in the file of that name.
 activation_kernels activation();
+linear_kernels linear();
 
 }  // namespace troupe::cuda

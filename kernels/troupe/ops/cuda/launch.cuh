@@ -15,13 +15,13 @@ inline unsigned blocks_for(std::int64_t count, unsigned threads = block_threads)
   return static_cast<unsigned>((count + threads - 1) / threads);
 }
 
-/// Queues `kernel(arguments...)` on the GPU `where`, unless `num_blocks` is 0.
+/// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks.
 template <class Kernel, class... Arguments>
-void launch(device where, unsigned num_blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
-  if (num_blocks == 0) return;
+void launch(device where, dim3 blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
+  if (blocks.x == 0 || blocks.y == 0) return;
   auto& owner = gpu_at(where.index);
   gpu_scope scope(owner.index());
-  kernel<<<num_blocks, num_threads, 0, owner.stream()>>>(arguments...);
+  kernel<<<blocks, num_threads, 0, owner.stream()>>>(arguments...);
   check(cudaGetLastError());
 }
 
