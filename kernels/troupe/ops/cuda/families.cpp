@@ -6,7 +6,13 @@ const device_kernels& cuda_kernels(device) {
   static const device_kernels all = [] {
     device_kernels those;
     those.activation = cuda::activation();
+    those.adam_step = cuda::adam_step();
+    those.convert = cuda::convert();
+    those.cross_entropy = cuda::cross_entropy();
     those.linear = cuda::linear();
+    those.norm = cuda::norm();
+    those.sgd_step = cuda::sgd_step();
+    those.softmax = cuda::softmax();
     return those;
   }();
   return all;

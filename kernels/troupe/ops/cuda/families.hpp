@@ -3,8 +3,14 @@
 
 namespace troupe::cuda {
 
-// Each family's table, defined in the file of that name.
+// Each family's table, defined in the file of that name; the steps' in optimizer_steps.cu.
 activation_kernels activation();
+adam_step_kernels adam_step();
+convert_kernels convert();
+cross_entropy_kernels cross_entropy();
 linear_kernels linear();
+norm_kernels norm();
+sgd_step_kernels sgd_step();
+softmax_kernels softmax();
 
 }  // namespace troupe::cuda
