@@ -2,6 +2,7 @@
 // weights are the same bits as without the failure.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <set>
 
 #include "jobs/job.hpp"
@@ -108,4 +109,14 @@ TEST_CASE(
   auto rank = GENERATE(0, 1, 2, 3);
   check_drill(at("forward", rank, ",step=9") + ";" + at("forward", next(rank), ",step=9"),
               {rank, next(rank)});
+}
+
+TEST_CASE("a rank that is killed while it leaves is not missed: the job's work is done") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  auto options = small_job();
+  options.insert(options.end(), {"--fault", at("leaving", rank)});
+  auto outcome = run_launched(num_processes, options);
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  CHECK_THAT(outcome.process.errors, Catch::Matchers::ContainsSubstring("rank " + std::to_string(rank)));
 }

@@ -6,6 +6,7 @@ namespace troupe::bench {
 /// Each adds its subcommand to `troupe bench`. The subcommand's callback stores the program's exit code.
 void add_recovery_bench(CLI::App& app, int& exit_code);
 void add_pipeline_bench(CLI::App& app, int& exit_code);
+void add_compute_bench(CLI::App& app, int& exit_code);
 void add_hop_bench(CLI::App& app, int& exit_code);
 
 }  // namespace troupe::bench

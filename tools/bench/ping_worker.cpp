@@ -43,6 +43,7 @@ class ping_process : public transport_events, public membership_events {
   }
   void on_view(const membership_view& view) override;
   void on_recovered(const recovery_report&) override {}
+  void on_over() override {}
   void on_job_end(const std::string& cause) override { end(cause); }
 
  private:

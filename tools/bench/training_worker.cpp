@@ -6,9 +6,9 @@
 
 #include "troupe/config/command_line.hpp"
 #include "troupe/data/dataset.hpp"
+#include "troupe/nn/activation.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/linear.hpp"
-#include "troupe/nn/relu.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/optim/adam.hpp"

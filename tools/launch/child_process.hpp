@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/cluster/unique_fd.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 

@@ -120,6 +120,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     if (!exit_code_) exit_code_ = status.shell_code();
     return say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
+  if (outcome == loss_outcome::not_needed)
+    return say(describe_loss({of.rank, cause}) + " when the job was done, and is not missed");
   if (outcome == loss_outcome::job_failed) {
     run_told();
     return on_failure_while_ending(of, status);

@@ -10,6 +10,7 @@
 #include "output_lines.hpp"
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
+#include "troupe/cluster/wake_event.hpp"
 
 namespace troupe {
 

@@ -56,9 +56,9 @@ class launcher {
   explicit launcher(launch_options options, launch_callbacks callbacks = {});
   ~launcher();
 
-  /// Runs the job. Returns 0 if every process ended with 0, else the exit code of the first that failed (128
-  /// + signal), or 1 if the job failed as a whole. Throws bad_input if the program or the port cannot be
-  /// used.
+  /// Runs the job. Returns 0 if every process ended with 0, or was lost when the job's work was done; else
+  /// the exit code of the first that failed (128 + signal), or 1 if the job failed as a whole. Throws
+  /// bad_input if the program or the port cannot be used.
   ///
   /// Call it once, on a thread that stays alive: the processes die with it. It takes SIGINT, SIGTERM and
   /// SIGHUP for itself meanwhile (blocked in the calling thread; block them in other threads before) and

@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "troupe/error/errors.hpp"
+
 namespace troupe {
 namespace {
 

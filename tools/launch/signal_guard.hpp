@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "troupe/cluster/unique_fd.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 

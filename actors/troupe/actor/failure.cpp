@@ -8,7 +8,15 @@
 
 namespace troupe {
 
-caf::error failure(const std::string& what) { return caf::make_error(caf::sec::runtime_error, what); }
+caf::error failure(const std::string& what) {
+  return caf::make_error(caf::sec::unavailable_or_would_block, what);
+}
+
+namespace {
+
+caf::error ended_by(const std::string& what) { return caf::make_error(caf::sec::runtime_error, what); }
+
+}  // namespace
 
 caf::error failure_from(const std::exception_ptr& thrown) {
   try {
@@ -16,16 +24,22 @@ caf::error failure_from(const std::exception_ptr& thrown) {
   } catch (const bad_input& problem) {
     return caf::make_error(caf::sec::invalid_argument, std::string(problem.what()));
   } catch (const std::exception& problem) {
-    return failure(problem.what());
+    return ended_by(problem.what());
   } catch (...) {
-    return failure("an exception that is no std::exception");
+    return ended_by("an exception that is no std::exception");
   }
 }
 
 bool is_bad_input(const caf::error& problem) { return problem == caf::sec::invalid_argument; }
 
+bool has_ended(const caf::error& problem) {
+  return problem == caf::sec::runtime_error || problem == caf::sec::request_receiver_down ||
+         is_bad_input(problem);
+}
+
 std::string describe(const caf::error& problem) {
-  bool ours = problem == caf::sec::runtime_error || is_bad_input(problem);
+  bool ours = problem == caf::sec::runtime_error || problem == caf::sec::unavailable_or_would_block ||
+              is_bad_input(problem);
   if (ours && problem.context().match_elements<std::string>())
     return problem.context().get_as<std::string>(0);
   return caf::deep_to_string(problem);

@@ -69,6 +69,7 @@ class event_router : public transport_events, public membership_events {
   }
   void on_view(const membership_view& view) override { tell(view_formed{view}); }
   void on_recovered(const recovery_report& report) override { tell(recovery_done{report}); }
+  void on_over() override { tell(job_over{}); }
   void on_job_end(const std::string& cause) override {
     fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
     tell(job_ended{cause});
@@ -110,7 +111,9 @@ class real_node : public node {
   ~real_node() override {
     if (!failed_ && std::uncaught_exceptions() == 0) {
       try {
+        leaving_ = true;
         if (world_size_ > 1) run({}, {});
+        faults_.at(fault_point::leaving);
         members_->leave();
       } catch (const job_failed& failure) {
         options_.log->error("{}", failure.what());
@@ -143,6 +146,11 @@ class real_node : public node {
       auto event = client_->take();
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
+      if (std::holds_alternative<job_over>(event)) {
+        if (leaving_) return {};
+        throw failed_.emplace(
+            "the job is done: the others ended it while this process, which was lost, was started again");
+      }
       if (auto* failure = std::get_if<job_failure>(&event)) throw failed_.emplace(failure->cause);
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
         return *result;
@@ -250,6 +258,7 @@ class real_node : public node {
   std::string job_id_;
   fault_plan faults_;
   bool defined_ = false;
+  bool leaving_ = false;              ///< the program makes no more calls
   std::optional<job_failed> failed_;  ///< told to every later call too
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 

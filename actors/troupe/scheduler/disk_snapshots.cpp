@@ -1,6 +1,12 @@
 #include "troupe/scheduler/disk_snapshots.hpp"
 
+#include <algorithm>
+
 namespace troupe {
+
+void disk_snapshots::note_since_last(std::chrono::duration<double> since, clock::time_point now) {
+  last_ = std::min(last_, now - std::chrono::duration_cast<clock::duration>(since));
+}
 
 void disk_snapshots::announced(std::uint64_t step, clock::time_point now) {
   pending_[step];

@@ -13,8 +13,11 @@ namespace troupe {
 class disk_snapshots {
  public:
   using clock = std::chrono::steady_clock;
-  explicit disk_snapshots(clock::time_point job_began = clock::now()) : last_(job_began) {}
+  explicit disk_snapshots(clock::time_point generation_began) : last_(generation_began) {}
 
+  /// A node knows that the last one, or the job's beginning, was so long ago: what the generations before
+  /// this one left is not forgotten, else failures more frequent than the interval would keep the disk empty.
+  void note_since_last(std::chrono::duration<double> since, clock::time_point now);
   void announced(std::uint64_t step, clock::time_point now);
   /// Returns the parts, by stage, when this was the last one missing. A part that could not be written ends
   /// its snapshot.

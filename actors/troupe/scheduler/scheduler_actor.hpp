@@ -16,8 +16,11 @@
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
+#include "troupe/scheduler/held_copies.hpp"
 #include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/roll_call.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
+#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -65,39 +68,43 @@ class scheduler_state {
  private:
   enum class phase { gathering, finding, restoring, running };
 
+  // calls: enter_calls.cpp
   void on_entered(const call_entered& entered);
-  void on_restored(const node_restored& restored);
-  void on_step_done(const step_done& done);
-  void on_held(const part_held& held);
-  void on_written(const part_written& written);
   void on_seen(const result_seen& seen);
+  void catch_up();
+  void tell_result(int rank, std::uint32_t call);
   void tell_own_node(std::uint32_t index);
-  void on_parameters(const parameters_arrived& arrived);
-
-  // calls
-  void catch_up(const call_entered& behind);
-  bool everyone_entered() const;
-  bool requests_agree() const;
   void begin_call();
   void continue_call();
   call_result empty_result() const;
   void finish_call(call_result result);
-  // restoring
+  // restoring: restore_state.cpp
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();
-  // running
+  void on_found(const found_on_disk& found);
+  void restore_from(const snapshot_manifest& manifest);
+  void on_restored(const node_restored& restored);
+  // running: run_steps.cpp
+  void on_step_done(const step_done& done);
+  void on_parameters(const parameters_arrived& arrived);
   void train_on();
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
   void extend_grant();
-  std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
-  void commit(const snapshot_manifest& manifest);
+  // snapshots: commit_snapshots.cpp
+  std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
+  void on_held(const part_held& held);
+  void on_written(const part_written& written);
+  void commit(std::uint64_t step, std::vector<manifest_part> parts);
+  void on_commit_over(std::uint64_t step);
+
   void fail(const std::string& cause);
 
+  std::chrono::steady_clock::time_point now() const { return self_->clock().now(); }
   const job_definition& job() const { return *known_.job; }
-  const call_request& request() const { return entered_.begin()->second.request; }
-  std::uint64_t committed_step() const;
+  std::uint32_t num_stages() const { return static_cast<std::uint32_t>(job().training.num_stages); }
+  const call_request& request() const { return calls_.request(); }
 
   // constant
   caf::event_based_actor* self_;
@@ -107,13 +114,13 @@ class scheduler_state {
   // the generation
   phase phase_ = phase::gathering;
   bool restored_ = false;
-  std::map<int, call_entered> entered_;
-  std::map<int, node_inventory> inventories_;
+  roll_call calls_;
   std::vector<bool> node_restored_;
   std::vector<call_result> completed_;
-  std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result
-  std::uint64_t interrupted_step_ =
-      0;  ///< steps done once what the failure interrupted is made up for; 0: nothing to make up
+  std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
+  std::set<int> not_seen_;                    ///< ranks that have not confirmed the newest result
+  /// Steps done once what the failure interrupted is made up for; 0: nothing to make up.
+  std::uint64_t interrupted_step_ = 0;
   std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
   step_metrics metrics_;        ///< of the step before `position_`
 
@@ -129,7 +136,7 @@ class scheduler_state {
   copy_interval copies_;
   std::chrono::steady_clock::time_point last_finished_;
   std::uint64_t last_copy_due_ = 0;
-  std::set<std::uint64_t> uncommitted_;  ///< steps whose copies are due or under way
+  held_copies held_;
   disk_snapshots disk_;
 };
 

@@ -17,6 +17,7 @@ struct snapshot_generation {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   caf::actor scheduler;
+  double since_disk_s = 0;  ///< as of now, what the nodes know together; see node_inventory
 };
 
 /// Transport -> snapshotter: a peer's copy to keep.

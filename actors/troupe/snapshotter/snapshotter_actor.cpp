@@ -14,7 +14,7 @@ constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folde
 }  // namespace
 
 snapshotter_state::snapshotter_state(caf::event_based_actor* self, snapshotter_options options)
-    : self_(self), options_(std::move(options)) {
+    : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()) {
   if (options_.store) store_.emplace(*options_.store);
 }
 
@@ -33,6 +33,8 @@ caf::behavior snapshotter_state::make_behavior() {
 void snapshotter_state::on_generation(const snapshot_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
+  last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                             std::chrono::duration<double>(begun.since_disk_s));
   // What peers sent for this generation may already be here; only an older generation's future is rolled
   // back.
   std::erase_if(replicas_, [&](const auto& kept) {
@@ -64,6 +66,7 @@ void snapshotter_state::on_write(const write_part& order) {
     written.file = entry.file;
     written.size_bytes = entry.size_bytes;
     written.checksum = entry.checksum;
+    last_on_disk_ = self_->clock().now();
   } catch (const snapshot_error& problem) {
     written.problem = problem.what();
     options_.log->warn("snapshot not written, training goes on step={} stage={} reason=\"{}\"", order.step,
@@ -124,6 +127,7 @@ caf::result<stage_copy> snapshotter_state::on_get(const get_replica& wanted) con
 
 held_parts snapshotter_state::on_list() const {
   held_parts held;
+  held.since_disk_s = std::chrono::duration<double>(self_->clock().now() - last_on_disk_).count();
   for (const auto& [key, kept] : replicas_)
     held.parts.push_back({key.first, key.second, kept.generation, part_place::peer_memory});
   return held;

@@ -5,6 +5,7 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/result.hpp>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,6 +72,8 @@ class snapshotter_state {
   std::optional<snapshot_store> store_;
   // state
   std::map<step_and_stage, replica> replicas_;
+  std::chrono::steady_clock::time_point
+      last_on_disk_;  ///< when the newest part was written, or the job began
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;

@@ -24,10 +24,11 @@ struct drop_before {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage, a request: what state copies do you hold? Answered with `held_parts`.
+/// Supervisor -> stage or snapshotter, a request: what state copies do you hold? Answered with `held_parts`.
 struct list_parts {};
 struct held_parts {
   std::vector<held_part> parts;
+  double since_disk_s = 0;  ///< of the snapshotter; see node_inventory
 };
 
 /// Supervisor -> stage, a request: take this state and be ready to be attached. Answered with `stage_ready`.

@@ -36,14 +36,9 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
   stage_ready ready{options_.stage, program_, {}};
   program_->discard();
-  try {
-    auto state = unpack_state(packed);
-    ready.metrics = take_metrics_note(state).value_or(step_metrics());
-    program_->load_state(state);
-  } catch (const std::exception& problem) {
-    return failure("stage " + std::to_string(options_.stage) + " cannot load the state of step " +
-                   std::to_string(order.step) + ": " + problem.what());
-  }
+  auto state = unpack_state(packed);
+  ready.metrics = take_metrics_note(state).value_or(step_metrics());
+  program_->load_state(state);
   copies_[order.step] = {generation_, packed};
   replicate(order.step, packed);
   return ready;

@@ -27,12 +27,13 @@ struct stage_options {
 /// and sends restore_stage only while detached.
 ///
 ///   message       -> reply                                            errors
-///   restore_stage -> stage_ready                                      no such copy, state of another model
+///   restore_stage -> stage_ready                                      no such copy
 ///   state_copied  -> part_held to the scheduler, replica to the peer
 ///   drop_before   ->
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
 ///
+/// A program that cannot be made or cannot load a state ends the actor, and starts anew with another one.
 /// Monitors nobody. Scheduled: it copies memory at restores only.
 class stage_state {
  public:

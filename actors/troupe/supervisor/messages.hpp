@@ -8,6 +8,7 @@
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -61,9 +62,10 @@ struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
   std::vector<call_result> completed;  ///< results of all calls that are over
+  double since_disk_s = 0;             ///< what the nodes know together; see node_inventory
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, plan, completed);
+    archive(generation, plan, completed, since_disk_s);
   }
 };
 
@@ -82,6 +84,7 @@ struct call_finished {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fence_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)

@@ -23,6 +23,26 @@ caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&.
 
 }  // namespace
 
+void supervisor_state::spawn_children() {
+  spawn_snapshotter();
+  spawn_loader();
+  for (int stage = 0; stage < job_->training.num_stages; ++stage)
+    if (job_->rank_of_stage(stage) == options_.rank) spawn_stage(stage);
+  for (int device = 0; device < job_->training.num_devices(); ++device)
+    if (job_->rank_of_device(device) == options_.rank) spawn_device(device);
+  publish_children();
+}
+
+void supervisor_state::publish_children() {
+  stage_directory::receivers all{
+      caf::actor_cast<caf::actor>(self_->address()), snapshotter_, local_scheduler_, {}};
+  for (const auto& [stage, actor] : stages_)
+    all.devices[stage] = devices_.at(job_->training.device_of_stage[static_cast<std::size_t>(stage)]);
+  options_.directory->set(std::move(all));
+  for (const auto& [number, device] : devices_)
+    options_.gate->bind({actor_role::device, static_cast<std::uint32_t>(number)}, device);
+}
+
 void supervisor_state::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));

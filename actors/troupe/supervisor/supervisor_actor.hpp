@@ -5,7 +5,6 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <chrono>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,8 @@
 #include "troupe/loader/messages.hpp"
 #include "troupe/recovery/restart_policy.hpp"
 #include "troupe/stage/messages.hpp"
+#include "troupe/supervisor/arrived_states.hpp"
+#include "troupe/supervisor/call_queue.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 
@@ -54,16 +55,19 @@ struct supervisor_options {
 /// States: outside (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
 /// (all devices stopped, acknowledged) -> active ... A fence may come in any state.
 ///
-///   message       -> reply                                                     errors
-///   define_job    ->                            spawns stages, devices, loader, snapshotter
-///   add_source    ->                            to the loader
+///   message       -> reply                                          errors
+///   define_job    -> (starts stages, devices, loader, snapshotter)
+///   add_source    -> to the loader
 ///   enter_call    -> call_entered to the scheduler
-///   fence_raised  -> quiesce to devices, then membership::quiesced             a device that hangs: suspect
-///   view_formed   ->                            links, a scheduler on rank 0, call_entered again
-///   restore_order -> restore_stage to stages, then node_restored               no state to be had: ends the
-///   job state_arrived ->                            a lost stage's state from a peer call_finished -> to the
-///   user's thread peer_broken   ->                            reported as a suspect recovery_done, job_ended
-///   ->                 to the user's thread
+///   fence_raised  -> quiesce to devices, membership::quiesced       a device that hangs: a suspect
+///   view_formed   -> call_entered, over new links
+///   restore_order -> restore_stage to stages, node_restored         no state to be had: ends the job
+///   state_arrived -> restore_stage to the stage that was lost
+///   call_finished -> result_seen; to the user's thread
+///   peer_broken   -> membership::suspect
+///   recovery_done -> to the user's thread
+///   job_over      -> to the user's thread
+///   job_ended     -> to the user's thread
 ///
 /// Monitors the actors it starts: one that fails is started again with the next generation, which it asks
 /// for; bad input and too many failures end the job. Detached: it tears the data plane down and builds it up,
@@ -80,29 +84,30 @@ class supervisor_state {
  private:
   enum class phase { outside, quiescing, waiting, active };
 
-  // the user's thread
   void on_define(const define_job& order);
-  void on_enter(const enter_call& entered);
-  // membership
+  void give_up(const std::string& cause);
+  // membership: change_generation.cpp
   void on_fence(const fence_raised& fence);
   void on_view(const view_formed& formed);
   void on_peer_broken(const peer_broken& broken);
   void acknowledge_fence();
-  // restoring
+  // restoring: restore_stages.cpp
   void on_restore(const restore_order& order);
   void on_state(const state_arrived& arrived);
-  void restore_stages();
   void restore_one(const restore_source& source);
   void hand_to_stage(int stage, restore_stage order);
   void send_copy(const restore_source& source);
   void on_stage_ready(const stage_ready& ready);
   void begin_devices();
-  // calls
-  void announce_call();
-  void send_entered(std::vector<held_part> parts);
+  std::shared_ptr<const device_job> make_device_job() const;
+  // calls: announce_calls.cpp
+  void on_enter(const enter_call& entered);
   void on_finished(const call_finished& finished);
+  void follow(const call_queue::outcome& outcome);
+  void announce_call();
+  void send_entered(node_inventory inventory);
   void confirm(std::uint32_t index);
-  // children
+  // children that are made: spawn_children.cpp
   void spawn_children();
   void spawn_device(int device);
   void spawn_stage(int stage);
@@ -112,10 +117,10 @@ class supervisor_state {
   void spawn_scheduler();
   void give_job_to_scheduler();
   void publish_children();
+  // children that fail: restart_children.cpp
   void on_down(const caf::down_msg& down);
   void respawn_failed();
   void fail(const std::string& cause);
-  void give_up(const std::string& cause);
   void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);
 
   struct child {
@@ -127,7 +132,6 @@ class supervisor_state {
   void adopt(const caf::actor& actor, child one);
 
   bool hosts(int stage) const { return stages_.contains(stage); }
-  std::shared_ptr<const device_job> make_device_job() const;
 
   // constant
   caf::event_based_actor* self_;
@@ -149,23 +153,17 @@ class supervisor_state {
   phase phase_ = phase::outside;
   std::uint64_t generation_ = 0;
   std::size_t still_running_ = 0;
-  std::map<int, caf::actor>
-      links_;                   ///< by remote rank: all on the scheduler's node, the scheduler's elsewhere
+  /// By remote rank: all on the scheduler's node, the scheduler's elsewhere.
+  std::map<int, caf::actor> links_;
   caf::actor scheduler_;        ///< or its proxy
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;
   std::map<int, attached_stage> ready_;
-  step_metrics restored_metrics_;         ///< of the restored step, if the last stage is here
-  std::map<int, tensor> states_arrived_;  ///< from peers, of the newest generation
-  std::uint64_t states_generation_ = 0;
+  step_metrics restored_metrics_;  ///< of the restored step, if the last stage is here
+  arrived_states arrived_;
   std::uint64_t interrupted_step_ = 0;
 
-  // calls
-  std::optional<call_request> call_;
-  /// The user's thread left `call_` by an exception of its own and makes its next ones: each begins when
-  /// the one before is over.
-  std::deque<call_request> next_calls_;
-  std::vector<call_result> completed_;
+  call_queue calls_;
 };
 
 }  // namespace troupe

@@ -7,8 +7,8 @@
 
 #include "troupe/data/npy_header.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/descriptor.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {

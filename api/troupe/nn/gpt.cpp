@@ -21,6 +21,7 @@ TransformerBlock block_of(const gpt_options& options) {
   return TransformerBlock({.features = options.features,
                            .num_heads = options.num_heads,
                            .dropout = options.dropout,
+                           .gelu = options.gelu,
                            .num_layers = options.num_layers});
 }
 

@@ -14,6 +14,7 @@ struct gpt_options {
   int num_layers = 4;
   int num_heads = 4;
   double dropout = 0;
+  gelu_kind gelu = gelu_kind::tanh;
   /// The last layer uses the token embedding's weights, as GPT-2 does. A pipeline needs them apart.
   bool tie_weights = true;
 };

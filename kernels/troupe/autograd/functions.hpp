@@ -3,10 +3,12 @@
 
 #include "troupe/autograd/variable.hpp"
 #include "troupe/ops/activation.hpp"
+#include "troupe/ops/attention.hpp"
 #include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/cross_entropy.hpp"
 #include "troupe/ops/pooling.hpp"
+#include "troupe/random/philox.hpp"
 
 namespace troupe {
 
@@ -17,8 +19,13 @@ namespace troupe {
 
 /// x weight^T + bias; `bias` may be null.
 variable linear(const variable& x, parameter& weight, parameter* bias);
+/// Of queries, keys and values side by side.
+variable attention(const variable& qkv, const attention_options& options);
 /// Cross-correlation; `bias` may be null.
 variable conv2d(const variable& x, parameter& weight, parameter* bias, const conv2d_options& options = {});
+
+/// Rows of `weight` [V, C] by indices [...], u8 too: [..., C].
+variable embedding(parameter& weight, const tensor& indices);
 
 // ---- elementwise
 
@@ -27,8 +34,14 @@ variable gelu(const variable& x, gelu_kind kind = gelu_kind::exact);
 variable silu(const variable& x);
 variable tanh(const variable& x);
 variable sigmoid(const variable& x);
-/// a + b, of equal shapes.
+/// The same mask for the same stream.
+variable dropout(const variable& x, double p, const philox_stream& stream);
+
+// Operands broadcast by NumPy's rule, and floating dtypes that differ become f32.
 variable add(const variable& a, const variable& b);
+variable subtract(const variable& a, const variable& b);
+variable multiply(const variable& a, const variable& b);
+variable divide(const variable& a, const variable& b);
 
 // ---- normalisation; parameters may be null
 

@@ -3,9 +3,9 @@
 
 namespace troupe {
 
-/// The elements as another dtype; the same tensor if it has that already. Floating to floating rounds to
-/// nearest, ties to even. To integers: truncated towards zero, NaN as 0, and what is out of range as the
-/// nearest number in it. To bool: whether it is not zero. From bool: 0 or 1.
+/// The elements in another dtype; x itself if it has it already. Floating types round to nearest, ties to
+/// even. To an integer, numbers are truncated towards zero and those out of its range become its smallest or
+/// largest, NaN becomes 0. To bool, what is not 0 is true.
 tensor cast(const tensor& x, dtype type);
 
 /// y = x * scale as f32; x is u8 of any shape. Throws std::invalid_argument for another dtype.

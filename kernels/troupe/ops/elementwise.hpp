@@ -3,13 +3,43 @@
 
 namespace troupe {
 
-// f32 of any shape; operands must have equal shapes, else std::invalid_argument.
+// Two operands broadcast by NumPy's rule and must be on one device. Of two floating dtypes (f32, bf16, f16)
+// the result has the common one, or f32 if they differ; arithmetic is f32. Integer operands (i64 or i32) must
+// agree in dtype, and wrap around. Other arguments throw std::invalid_argument.
 
-/// y += alpha * x
-void axpy(float alpha, const tensor& x, tensor y);
-/// a + b
 tensor add(const tensor& a, const tensor& b);
-/// x *= factor
+tensor subtract(const tensor& a, const tensor& b);
+tensor multiply(const tensor& a, const tensor& b);
+/// Floating operands only.
+tensor divide(const tensor& a, const tensor& b);
+/// NaN if an operand is.
+tensor minimum(const tensor& a, const tensor& b);
+tensor maximum(const tensor& a, const tensor& b);
+
+/// a == b, a < b and a > b, element by element, as bool; false with NaN.
+tensor equal(const tensor& a, const tensor& b);
+tensor less(const tensor& a, const tensor& b);
+tensor greater(const tensor& a, const tensor& b);
+
+/// a where the bool `condition` holds, else b; all three broadcast. a and b are floating.
+tensor where(const tensor& condition, const tensor& a, const tensor& b);
+
+/// Sums a gradient, f32, bf16 or f16, back over the axes along which an operand of shape `extents` was
+/// repeated to give the gradient's shape.
+tensor reduce_to_shape(const tensor& gradient, const shape& extents);
+
+// Element by element, x of f32, bf16 or f16; within 2 units in the last place of f32.
+
+tensor exp(const tensor& x);
+tensor log(const tensor& x);
+tensor sqrt(const tensor& x);
+tensor negate(const tensor& x);
+tensor abs(const tensor& x);
+tensor reciprocal(const tensor& x);
+
+/// y += alpha * x, of one shape, floating.
+void axpy(float alpha, const tensor& x, tensor y);
+/// x *= factor, floating.
 void scale(tensor x, float factor);
 
 }  // namespace troupe

@@ -33,6 +33,10 @@ class philox_stream {
     return philox4x32({place_[0], place_[1], place_[2], index}, key_);
   }
 
+  // What decides the words, for code that makes many blocks at a time.
+  const philox_key& key() const { return key_; }
+  const std::array<std::uint32_t, 3>& place() const { return place_; }
+
  private:
   philox_key key_;
   std::array<std::uint32_t, 3> place_;

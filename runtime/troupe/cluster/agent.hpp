@@ -43,6 +43,7 @@ struct agent_callbacks {
 /// What the loss of a process means for the job.
 enum class loss_outcome {
   had_left,           ///< the rank was done: nothing happens
+  not_needed,         ///< it had not left, but the job was done: nothing happens
   await_replacement,  ///< the generation was raised; the rank's next incarnation may join
   job_failed          ///< the job has ended, now or before
 };

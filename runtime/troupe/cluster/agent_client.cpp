@@ -1,4 +1,5 @@
 #include "troupe/cluster/agent_client.hpp"
+#include "troupe/cluster/wake_event.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include "troupe/cluster/agent_dial.hpp"
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {
@@ -158,6 +160,8 @@ class agent_client final : public membership {
       made.generation = r->generation;
       made.loss = r->loss;
       deliver([this, made] { events_.on_recovered(made); });
+    } else if (std::holds_alternative<job_over>(message)) {
+      deliver([this] { events_.on_over(); });
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
       deliver([this, cause = end->cause] { events_.on_job_end(cause); });

@@ -6,7 +6,7 @@
 
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/cluster/sealed_channel.hpp"
-#include "troupe/cluster/unique_fd.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 

@@ -10,6 +10,7 @@
 
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {

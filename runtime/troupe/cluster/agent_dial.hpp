@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/sealed_channel.hpp"
-#include "troupe/cluster/unique_fd.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 

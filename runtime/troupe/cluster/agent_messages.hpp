@@ -146,6 +146,10 @@ struct job_end {
     archive(cause);
   }
 };
-using agent_message = std::variant<answer, fence, view, recovered, job_end>;
+struct job_over {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over>;
 
 }  // namespace troupe::agent_wire

@@ -62,6 +62,7 @@ loss_outcome agent_server::process_lost(int rank, const std::string& cause, cloc
     perform(state_.process_lost(rank, cause, detected, died, clock::now()));
     drop_connections_of(rank);
     outcome.set_value(had_left             ? loss_outcome::had_left
+                      : state_.is_over()   ? loss_outcome::not_needed
                       : state_.job_ended() ? loss_outcome::job_failed
                                            : loss_outcome::await_replacement);
   });
@@ -297,6 +298,8 @@ void agent_server::perform(const send_recovered& recovered) {
   send_to_members(
       agent_wire::recovered{recovered.report.generation, {recovered.report.loss}, recovered.report});
 }
+
+void agent_server::perform(const send_over&) { send_to_members(agent_wire::job_over{}); }
 
 void agent_server::perform(const end_job& end) {
   job_end_cause_ = end.cause;

@@ -9,7 +9,8 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_connection.hpp"
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/cluster/unique_fd.hpp"
+#include "troupe/cluster/wake_event.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
@@ -52,6 +53,7 @@ class agent_server final : public agent {
   void perform(const send_view& view);
   void perform(const kill_process& kill);
   void perform(const send_recovered& recovered);
+  void perform(const send_over& over);
   void perform(const end_job& end);
   bool is_member(const agent_connection& connection) const;
   void send_to_members(const agent_wire::agent_message& message);

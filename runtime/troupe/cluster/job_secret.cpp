@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "troupe/cluster/unique_fd.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 namespace {
@@ -96,17 +96,12 @@ std::vector<std::byte> make_job_secret() {
 }
 
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
-  std::vector<std::byte> made(hex.size() / 2 + 1);
-  std::size_t size = 0;
-  const char* end = nullptr;
-  int status = ::sodium_hex2bin(reinterpret_cast<unsigned char*>(made.data()), made.size(), hex.data(),
-                                hex.size(), nullptr, &size, &end);
-  if (status != 0 || end != hex.data() + hex.size() || size < 16)
+  auto made = from_hex(hex);
+  if (!made || made->size() < 16)
     throw bad_input(
         "the job secret (TROUPE_JOB_SECRET) is not an even number of hexadecimal digits, at least 32, but " +
         std::to_string(hex.size()) + " characters. `openssl rand -hex 32` makes one");
-  made.resize(size);
-  return made;
+  return *std::move(made);
 }
 
 std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::uint16_t port) {

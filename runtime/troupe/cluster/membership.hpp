@@ -71,6 +71,9 @@ class membership_events {
   virtual void on_view(const membership_view& view) = 0;
   /// A recovery is complete; sent to every member.
   virtual void on_recovered(const recovery_report& report) = 0;
+  /// A member has left, so every member had made its last call: there is nothing more to wait for but to
+  /// leave.
+  virtual void on_over() = 0;
   /// The job cannot go on. `cause` says why and what to do.
   virtual void on_job_end(const std::string& cause) = 0;
 };
@@ -91,7 +94,8 @@ class membership {
   virtual void report(std::uint64_t generation, recovery_phase phase) = 0;
   /// This node ends the job for all: a failure that starting again would not cure.
   virtual void fail_job(const std::string& cause) = 0;
-  /// This node is done; losing it from here on is no failure.
+  /// This node is done, and knows that all others are: their last call was made together. Losing any of them
+  /// from here on is no failure.
   virtual void leave() = 0;
 };
 

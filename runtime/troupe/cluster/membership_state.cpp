@@ -41,6 +41,7 @@ std::optional<std::string> membership_state::refusal(int rank, std::uint32_t inc
   if (slot.state == status::joined)
     return name(rank) + " is taken by process " + std::to_string(slot.self.pid) + " on " + slot.self.host;
   if (slot.state == status::left) return name(rank) + " has finished and left the job";
+  if (over_) return "the job is done, " + name(rank) + " is not needed any more";
   return {};
 }
 
@@ -85,7 +86,7 @@ membership_outputs membership_state::joined(const member& self, time_point now) 
 membership_outputs membership_state::quiesced(int rank, std::uint64_t generation, const node_address& address,
                                               time_point now) {
   auto& slot = slots_.at(rank);
-  if (ended_ || !forming_ || generation != generation_ || slot.state != status::joined) return {};
+  if (ended_ || over_ || !forming_ || generation != generation_ || slot.state != status::joined) return {};
   slot.acknowledged = true;
   slot.self.address = address;
   recovery_.acknowledged(now);
@@ -105,11 +106,6 @@ membership_outputs membership_state::complete_view(time_point now) {
 }
 
 membership_outputs membership_state::raise(const member_loss& loss, time_point now) {
-  if (auto finished = first_in(status::left))
-    return failed((loss.rank < 0 ? loss.cause : name(loss.rank) + " was lost (" + loss.cause + ")") +
-                  " after " + name(*finished) +
-                  " had finished and left, so the job cannot be made whole again. It can be "
-                  "resumed from its latest snapshot");
   ++generation_;
   forming_ = true;
   raised_at_ = now;
@@ -126,7 +122,7 @@ membership_outputs membership_state::raise(const member_loss& loss, time_point n
 
 membership_outputs membership_state::generation_requested(std::uint64_t current, const std::string& cause,
                                                           time_point now) {
-  if (ended_ || current != generation_) return {};
+  if (ended_ || over_ || current != generation_) return {};
   member_loss loss{-1, cause};
   if (had_view_) recovery_.begin(loss, now, now);
   return raise(loss, now);
@@ -158,10 +154,9 @@ membership_outputs membership_state::left(int rank, time_point) {
   auto& slot = slots_.at(rank);
   if (ended_ || slot.state != status::joined) return {};
   slot.state = status::left;
-  if (!forming_) return {};
-  return failed(
-      name(rank) + " left while generation " + std::to_string(generation_) +
-      " was being formed, so the job cannot be made whole again. It can be resumed from its latest snapshot");
+  if (over_) return {};
+  over_ = true;
+  return {send_over{}};
 }
 
 membership_outputs membership_state::connection_lost(int rank, time_point) {
@@ -177,6 +172,7 @@ membership_outputs membership_state::process_lost(int rank, const std::string& c
                                                   std::optional<time_point> died, time_point now) {
   auto& slot = slots_.at(rank);
   if (ended_ || slot.state == status::left) return {};
+  if (over_) return gone(rank);
   if (!rules_.survives_losses) return lost_for_good(rank, cause);
   if (slot.suspected_at && *slot.suspected_at < detected) {
     detected = *slot.suspected_at;
@@ -196,6 +192,7 @@ membership_outputs membership_state::process_exited(int rank, time_point) {
   if (ended_ || slot.state == status::left) return {};
   if (slot.state != status::joined) {
     slot.state = status::gone;
+    if (over_) return {};
     if (!had_view_ && num_present() == 0) return {};
     return failed(name(rank) + " ended with exit code 0 without joining the job, which the others wait for");
   }
@@ -203,11 +200,18 @@ membership_outputs membership_state::process_exited(int rank, time_point) {
   return slot.connected ? membership_outputs() : exited_without_leaving(rank);
 }
 
+membership_outputs membership_state::gone(int rank) {
+  slots_[rank].state = status::gone;
+  return {};
+}
+
 membership_outputs membership_state::exited_without_leaving(int rank) {
+  if (over_) return gone(rank);
   return failed(name(rank) + " ended with exit code 0 in the middle of the job, without leaving it");
 }
 
 membership_outputs membership_state::lost_for_good(int rank, const std::string& cause) {
+  if (over_) return gone(rank);
   return failed(
       name(rank) + " was lost (" + cause +
       ") and nothing here can start it again. The job can be resumed from its latest snapshot (--resume); "
@@ -215,7 +219,7 @@ membership_outputs membership_state::lost_for_good(int rank, const std::string& 
 }
 
 membership_outputs membership_state::failed(const std::string& cause) {
-  if (ended_) return {};
+  if (ended_ || over_) return {};
   ended_ = true;
   return {end_job{cause}};
 }
@@ -224,7 +228,7 @@ membership_outputs membership_state::tick(time_point now) {
   if (ended_) return {};
   bool slept = now - last_tick_ > rules_.suspect_after / 2;
   last_tick_ = now;
-  auto outputs = check_joined_in_time(now);
+  auto outputs = over_ ? membership_outputs() : check_joined_in_time(now);
   for (int rank = 0; rank < rules_.world_size && !ended_; ++rank) {
     if (slots_[rank].state != status::joined) continue;
     if (slept) slots_[rank].heard = std::max(slots_[rank].heard, now);
@@ -257,7 +261,7 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
     return suspect(rank, slot.connected ? "no heartbeat for " + seconds(silence) : "its connection broke",
                    now);
   }
-  if (forming_ && !slot.acknowledged && now - raised_at_ >= rules_.join_timeout)
+  if (forming_ && !over_ && !slot.acknowledged && now - raised_at_ >= rules_.join_timeout)
     return suspect(rank,
                    "it did not stop for generation " + std::to_string(generation_) + " within " +
                        seconds(rules_.join_timeout),

@@ -38,11 +38,15 @@ struct kill_process {
 struct send_recovered {  ///< to every member
   recovery_report report;
 };
+struct send_over {  ///< to every member: the job is done
+  bool operator==(const send_over&) const = default;
+};
 struct end_job {  ///< to everyone; nothing follows it
   std::string cause;
   bool operator==(const end_job&) const = default;
 };
-using membership_output = std::variant<send_fence, send_view, kill_process, send_recovered, end_job>;
+using membership_output =
+    std::variant<send_fence, send_view, kill_process, send_recovered, send_over, end_job>;
 using membership_outputs = std::vector<membership_output>;
 
 /// Who is in the job and in which generation: values and times in, things to do out. Knows no sockets and no
@@ -53,6 +57,9 @@ using membership_outputs = std::vector<membership_output>;
 /// is sent. Every loss and every request raises the generation and fences the members there are; one that
 /// joins while a generation is forming has acknowledged it by joining. No view is made while a suspect waits
 /// for its death.
+///
+/// A rank leaves when its program has ended together with all others, so with the first one to leave the job
+/// is *over*: the others are told, which may have missed that end, and no loss matters any more.
 ///
 /// Messages of members carry rank and incarnation; the caller drops those whose is_member() is false.
 class membership_state {
@@ -66,6 +73,7 @@ class membership_state {
   bool is_member(int rank, std::uint32_t incarnation) const;
   bool has_left(int rank) const { return slots_.at(rank).state == status::left; }
   bool job_ended() const { return ended_; }
+  bool is_over() const { return over_; }
   /// Members that have joined and not left.
   int num_present() const;
   std::uint64_t generation() const { return generation_; }
@@ -96,6 +104,7 @@ class membership_state {
   membership_outputs tick(time_point now);
 
  private:
+  /// gone: ended without leaving, and nobody waits for it.
   enum class status { awaited, joined, left, gone };
   struct slot {
     status state = status::awaited;
@@ -115,6 +124,7 @@ class membership_state {
   membership_outputs suspect(int rank, const std::string& cause, time_point now);
   membership_outputs lost_for_good(int rank, const std::string& cause);
   membership_outputs exited_without_leaving(int rank);
+  membership_outputs gone(int rank);
   membership_outputs check_joined_in_time(time_point now);
   membership_outputs check_alive(int rank, time_point now);
   std::optional<int> first_in(status state) const;
@@ -124,6 +134,7 @@ class membership_state {
   std::uint64_t generation_ = 1;
   bool forming_ = true;
   bool ended_ = false;
+  bool over_ = false;
   bool had_view_ = false;
   std::vector<member_loss> losses_;  ///< since the last view
   time_point raised_at_;

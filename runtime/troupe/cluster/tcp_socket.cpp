@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 
+#include "troupe/error/errors.hpp"
+
 namespace troupe {
 namespace {
 

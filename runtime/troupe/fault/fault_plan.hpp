@@ -18,7 +18,8 @@ enum class fault_point : std::uint8_t {
   copy_state,
   part_half_written,
   before_manifest,
-  recovery
+  recovery,
+  leaving
 };
 std::string_view to_string(fault_point point);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "troupe/wire/codec.hpp"
 
@@ -29,6 +30,15 @@ std::vector<std::byte> table_of(const std::vector<named_tensor>& state) {
   for (const auto& [name, value] : state)
     table.push_back({name, static_cast<std::uint8_t>(value.type()), value.extents().extents()});
   return encode(table);
+}
+
+/// Writes `bytes` and zeros up to `size_bytes`; the rest of `out`. The memory was used before, and what it
+/// held is nobody's business: packed states go over the network and to disk.
+std::span<std::byte> append(std::span<std::byte> out, std::span<const std::byte> bytes,
+                            std::size_t size_bytes) {
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  std::ranges::fill(out.subspan(bytes.size(), size_bytes - bytes.size()), std::byte{0});
+  return out.subspan(size_bytes);
 }
 
 /// Keeps `whole` alive for a view into it.
@@ -72,16 +82,12 @@ tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& poo
   auto total = aligned(sizeof(std::uint64_t) + table.size());
   for (const auto& item : state) total += aligned(item.value.size_bytes());
   auto packed = pool.take(total);
-  auto* out = packed.bytes().data();
+  auto out = packed.bytes();
   std::uint64_t table_bytes = table.size();
-  std::memcpy(out, &table_bytes, sizeof table_bytes);
-  std::memcpy(out + sizeof table_bytes, table.data(), table.size());
-  auto offset = aligned(sizeof table_bytes + table.size());
-  for (const auto& item : state) {
-    if (auto bytes = item.value.bytes(); !bytes.empty())
-      std::memcpy(out + offset, bytes.data(), bytes.size());
-    offset += aligned(item.value.size_bytes());
-  }
+  std::memcpy(out.data(), &table_bytes, sizeof table_bytes);
+  out = out.subspan(sizeof table_bytes);
+  out = append(out, table, aligned(sizeof table_bytes + table.size()) - sizeof table_bytes);
+  for (const auto& item : state) out = append(out, item.value.bytes(), aligned(item.value.size_bytes()));
   return packed;
 }
 

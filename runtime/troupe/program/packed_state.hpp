@@ -24,8 +24,8 @@ class packed_state_pool {
 };
 
 /// Copies tensors into one u8 tensor [num_bytes]: a table of names, dtypes and shapes, then the elements,
-/// 64-byte aligned. One pass over the memory; this is what a stage copies at a step boundary and what travels
-/// to peers.
+/// 64-byte aligned, zeros between them. One pass over the memory; this is what a stage copies at a step
+/// boundary and what travels to peers.
 tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool);
 
 /// The tensors in a packed state, sharing its memory, in the order they were packed.

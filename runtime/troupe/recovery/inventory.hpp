@@ -26,12 +26,14 @@ struct held_part {
 /// What one node could give to a recovery. A node that was just respawned has nothing but what lies on disk.
 struct node_inventory {
   std::int32_t rank = 0;
-  std::uint64_t steps_done = 0;  ///< steps that all its stages had applied when they stopped
+  /// Since the newest snapshot on disk was written, or since the job began, as far as this node knows. 0: it
+  /// has just begun and knows nothing.
+  double since_disk_s = 0;
   std::vector<held_part> parts;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(rank, steps_done, parts);
+    archive(rank, since_disk_s, parts);
   }
   bool operator==(const node_inventory&) const = default;
 };

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <string>
 
-#include "troupe/snapshot/descriptor.hpp"
+#include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/snapshot/temporary_name.hpp"
 
@@ -15,7 +15,7 @@ namespace troupe {
 namespace {
 
 void sync_folder(const std::filesystem::path& folder) {
-  descriptor(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "sync the folder").sync_folder();
+  open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "sync the folder").sync_folder();
 }
 
 /// `write` writes the content to the descriptor it gets.
@@ -23,7 +23,7 @@ template <class Write>
 void replace(const std::filesystem::path& file, const Write& write) {
   auto temporary = file.parent_path() / temporary_name(file.filename().string());
   try {
-    descriptor out(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
+    open_file out(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
     write(out);
     out.sync();
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail_on_file("write", file, errno);
@@ -38,7 +38,7 @@ void replace(const std::filesystem::path& file, const Write& write) {
 
 void write_durably(const std::filesystem::path& file, std::span<const std::byte> bytes,
                    const std::function<void()>& half_written) {
-  replace(file, [&](descriptor& out) {
+  replace(file, [&](open_file& out) {
     out.write_all(bytes.first(bytes.size() / 2));
     half_written();
     out.write_all(bytes.subspan(bytes.size() / 2));
@@ -46,7 +46,7 @@ void write_durably(const std::filesystem::path& file, std::span<const std::byte>
 }
 
 void write_durably(const std::filesystem::path& file, std::span<const std::span<const std::byte>> pieces) {
-  replace(file, [&](descriptor& out) {
+  replace(file, [&](open_file& out) {
     for (auto piece : pieces) out.write_all(piece);
   });
 }

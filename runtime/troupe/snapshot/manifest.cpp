@@ -51,6 +51,7 @@ json to_json(const snapshot_manifest& manifest) {
                  {"numeric_class", manifest.numeric_class},
                  {"created", manifest.created},
                  {"identity", json::array()},
+                 {"calls", manifest.calls},
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity)
     fields["identity"].push_back(json::array({name, value}));
@@ -68,6 +69,7 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("created").get_to(manifest.created);
   for (const auto& option : fields.at("identity"))
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
+  manifest.calls = fields.value("calls", "");  // snapshots made before there was such a field
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }

@@ -33,9 +33,12 @@ struct snapshot_manifest {
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
   std::vector<manifest_part> parts;  ///< [num_stages], by stage
+  /// What the job had come to besides this state, for the job itself to go on from: the results of its calls
+  /// that were over, in an encoding of its own, as hexadecimal digits. Empty: nothing, or not known.
+  std::string calls;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(job_id, step, generation, num_stages, numeric_class, created, identity, parts);
+    archive(job_id, step, generation, num_stages, numeric_class, created, identity, parts, calls);
   }
   bool operator==(const snapshot_manifest&) const = default;
 };

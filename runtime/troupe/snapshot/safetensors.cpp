@@ -8,8 +8,8 @@
 #include <span>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/descriptor.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/safetensors_header.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 

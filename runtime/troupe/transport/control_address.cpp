@@ -90,9 +90,9 @@ std::string host_on(const std::string& interface) {
   return found;
 }
 
-descriptor make_socket(int family) {
+unique_fd make_socket(int family) {
   auto number = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  return descriptor(static_cast<int>(check_posix(number, "make a socket")));
+  return unique_fd(static_cast<int>(check_posix(number, "make a socket")));
 }
 
 process_id random_process_id() {
@@ -126,7 +126,7 @@ control_listener listen_on(const std::string& interface) {
   return {std::move(socket), {host, port_of(address), random_process_id()}};
 }
 
-descriptor connect_to(const control_address& peer) {
+unique_fd connect_to(const control_address& peer) {
   auto address = to_socket_address(peer.host, peer.port);
   auto socket = make_socket(address.bytes.ss_family);
   int one = 1;

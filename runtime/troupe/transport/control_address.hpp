@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/transport/descriptor.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
@@ -27,13 +27,13 @@ control_address decode_control_address(const std::vector<std::byte>& bytes);
 /// A socket that listens on any free port of a network interface ("lo"), and only there. Throws bad_input if
 /// there is no such interface or it has no address, and system_failure.
 struct control_listener {
-  descriptor socket;
+  unique_fd socket;
   control_address address;
 };
 control_listener listen_on(const std::string& interface);
 
 /// A socket that is being connected, without waiting. Throws system_failure if that cannot even begin, and
 /// std::invalid_argument if the host is not an address in numbers.
-descriptor connect_to(const control_address& address);
+unique_fd connect_to(const control_address& address);
 
 }  // namespace troupe

@@ -153,7 +153,7 @@ void control_plane::break_connection(const peer_failure& failure) {
 /// A few only, so that greetings are read in between.
 void control_plane::accept_some() {
   for (int left = 16; left > 0; --left) {
-    descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    unique_fd socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.get() < 0) return;
     watch(socket.get(), EPOLLIN, true);
     auto number = socket.get();

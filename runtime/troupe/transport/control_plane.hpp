@@ -64,7 +64,7 @@ class control_plane {
 
   plane_settings& settings_;
   control_listener listener_;
-  descriptor epoll_;
+  unique_fd epoll_;
   std::map<int, connection> connections_;
   std::map<int, int> rank_of_socket_;
   incoming_map incoming_;

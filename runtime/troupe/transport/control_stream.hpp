@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "troupe/posix/unique_fd.hpp"
 #include "troupe/transport/control_address.hpp"
-#include "troupe/transport/descriptor.hpp"
 #include "troupe/wire/frame.hpp"
 
 namespace troupe {
@@ -20,7 +20,7 @@ constexpr std::size_t longest_control_bytes = std::size_t{64} << 20;
 class outgoing_stream {
  public:
   /// `socket` may still be connecting.
-  explicit outgoing_stream(descriptor socket) : socket_(std::move(socket)) {}
+  explicit outgoing_stream(unique_fd socket) : socket_(std::move(socket)) {}
 
   int socket() const { return socket_.get(); }
   void send(std::span<const std::byte> head, std::span<const std::byte> body);
@@ -39,7 +39,7 @@ class outgoing_stream {
   /// How many bytes of the two parts the socket took.
   std::size_t write(std::span<const std::byte> head, std::span<const std::byte> body);
 
-  descriptor socket_;
+  unique_fd socket_;
   std::uint64_t sequence_ = 0;
   std::deque<std::vector<std::byte>> kept_;
   std::size_t sent_of_first_ = 0;
@@ -49,7 +49,7 @@ class outgoing_stream {
 /// The receiving end of a control connection: cuts the bytes into frames.
 class incoming_stream {
  public:
-  incoming_stream(descriptor socket, std::uint64_t serial) : socket_(std::move(socket)), serial_(serial) {}
+  incoming_stream(unique_fd socket, std::uint64_t serial) : socket_(std::move(socket)), serial_(serial) {}
 
   int socket() const { return socket_.get(); }
   /// Rises with each stream that was accepted.
@@ -74,7 +74,7 @@ class incoming_stream {
   std::optional<sender> from;
 
  private:
-  descriptor socket_;
+  unique_fd socket_;
   std::uint64_t serial_;
   std::vector<std::byte> bytes_;
   std::size_t begin_ = 0;  ///< of what was not returned yet

@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>
 
+#include "troupe/error/errors.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -21,6 +23,15 @@ TEST_CASE("an exception becomes an error with its text") {
   CHECK(problem == caf::sec::runtime_error);
   CHECK(describe(problem) == "disk full");
   CHECK(described(std::logic_error("")) == "");
+}
+
+TEST_CASE("an actor that ended is told from one that answers that it cannot") {
+  CHECK(has_ended(failure_from(std::make_exception_ptr(std::runtime_error("no memory")))));
+  CHECK(has_ended(failure_from(std::make_exception_ptr(bad_input("no such class")))));
+  CHECK(has_ended(caf::make_error(caf::sec::request_receiver_down)));
+  CHECK_FALSE(has_ended(failure("no such copy")));
+  CHECK_FALSE(has_ended(caf::make_error(caf::sec::request_timeout)));
+  CHECK(describe(failure("no such copy")) == "no such copy");
 }
 
 TEST_CASE("what is no std::exception is described as such") {

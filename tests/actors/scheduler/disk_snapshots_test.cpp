@@ -16,6 +16,15 @@ part_written written(std::uint64_t step, std::uint32_t stage, const std::string&
 
 }  // namespace
 
+TEST_CASE("the last snapshot is as old as the node knows it that remembers farthest back") {
+  disk_snapshots disk(began);
+  disk.note_since_last(40s, began);
+  disk.note_since_last(10s, began + 1s);
+  CHECK(disk.since_last(began + 2s) == 42s);
+  disk.announced(10, began + 3s);
+  CHECK(disk.since_last(began + 4s) == 1s);
+}
+
 TEST_CASE("a snapshot is whole when its last part comes, in whatever order") {
   disk_snapshots disk(began);
   disk.announced(10, began);

@@ -9,6 +9,7 @@
 #include "support/fake_program.hpp"
 #include "support/recording_membership.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/job/finished_calls.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 #include "troupe/snapshotter/messages.hpp"
@@ -26,6 +27,7 @@ struct fake_snapshotter_state {
     std::optional<snapshot_manifest> on_disk;
     std::string problem;  ///< not empty: the answer to everything
     bool silent = false;  ///< no answer at all
+    bool fatal = false;   ///< it ends of what it is asked
     std::vector<snapshot_manifest> committed;
     int num_searches = 0;
   };
@@ -34,6 +36,7 @@ struct fake_snapshotter_state {
   caf::behavior make_behavior() {
     return {[this](const find_on_disk&) -> caf::result<found_on_disk> {
               ++what_->num_searches;
+              if (what_->fatal) throw std::runtime_error("no memory");
               if (!what_->problem.empty()) return failure(what_->problem);
               return found_on_disk{what_->on_disk};
             },
@@ -56,6 +59,7 @@ struct settings {
   std::uint64_t window = 4;
   bool on_disk = false;
   std::uint64_t disk_every_steps = 0;
+  std::chrono::seconds disk_interval = 0s;
   std::uint64_t memory_every_steps = 1;
   bool resume = false;
   bool knows_job = true;
@@ -95,7 +99,7 @@ struct one_scheduler {
     job->training = make_plan({schedule_kind::gpipe, with.world_size, 2, with.world_size});
     job->snapshots.cadence.memory_every_steps = with.memory_every_steps;
     job->snapshots.cadence.disk_every_steps = with.disk_every_steps;
-    job->snapshots.cadence.disk_interval = 0s;
+    job->snapshots.cadence.disk_interval = with.disk_interval;
     if (with.on_disk) job->snapshots.folder = "/a/folder";
     job->resume = with.resume;
     job->identity = {{"seed", "1"}, {"batch", "64"}};
@@ -459,12 +463,79 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
   CHECK(here.num_orders() == 0);
 }
 
+TEST_CASE("a snapshotter that ends while it looks fails nothing: it starts again with the next generation") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->fatal = true;
+  here.all_enter(here.train(0, 40));
+  CHECK(here.members.failures.empty());
+  CHECK(here.num_orders() == 0);
+}
+
 TEST_CASE("a folder that cannot be read fails the job") {
   one_scheduler here({.on_disk = true, .resume = true});
   here.disk->problem = "permission denied";
   here.all_enter(here.train(0, 40));
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0].find("permission denied") != std::string::npos);
+}
+
+namespace {
+
+/// On disk is the state of step 20, written by `job_id` in its third call, the first being one of 12 steps.
+snapshot_manifest written_by(const std::string& job_id) {
+  snapshot_manifest manifest;
+  manifest.job_id = job_id;
+  manifest.step = 20;
+  manifest.identity = {{"seed", "1"}, {"batch", "64"}};
+  auto evaluated = finished_training(1, 12);
+  evaluated.kind = call_kind::evaluate;
+  manifest.calls = finished_calls_text({finished_training(0, 12), evaluated});
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("processes that were all lost are told again what their calls came to, then go on from the disk") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->on_disk = written_by("job-1");
+  here.all_enter(here.train(0, 12));
+  CHECK(here.num_orders() == 0);
+  for (int rank : {0, 1}) {
+    CHECK(here.finished(rank) == numbers{0});
+    CHECK(here.result(rank) == finished_training(0, 12));
+  }
+  here.all_enter(here.evaluate(1, 12, 3));
+  CHECK(here.num_orders() == 0);
+  CHECK(here.result(1).kind == call_kind::evaluate);
+  CHECK(here.result(1).steps_done == 12);
+  here.all_enter(here.train(2, 24));
+  CHECK(here.order(1).plan.step == 20);
+  CHECK(here.order(1).completed.size() == 2);
+  CHECK(here.disk->num_searches == 1);
+  here.all_restored();
+  CHECK(here.granted().first_step == 20);
+  CHECK(here.granted().end_step == 24);
+}
+
+TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->on_disk = written_by("job-0");
+  here.all_enter(here.train(0, 30));
+  CHECK(here.finished(1).empty());
+  CHECK(here.order().plan.step == 20);
+  CHECK(here.order().completed.empty());
+}
+
+TEST_CASE("a snapshot tells the results of the calls before it") {
+  one_scheduler here({.generation = 2, .window = 8, .on_disk = true});
+  here.all_enter(here.train(1, 1), {finished_training(0, 0)});
+  here.all_restored();
+  here.all_done(0, 1);
+  here.all_held(1);
+  here.all_written(1);
+  REQUIRE(here.disk->committed.size() == 1);
+  CHECK(finished_calls_from_text(here.disk->committed[0].calls) ==
+        std::vector<call_result>{finished_training(0, 0)});
 }
 
 TEST_CASE("nothing is granted before every node is restored") {
@@ -751,6 +822,19 @@ TEST_CASE("with a folder the last step of a call, and those of the cadence, are 
   for (const auto& copy : here.granted().copies)
     if (copy.to_disk) on_disk.push_back(copy.step);
   CHECK(on_disk == numbers{3, 5});
+}
+
+TEST_CASE("time since the last snapshot on disk goes on through generations, as the nodes remember it") {
+  one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
+  for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}})
+    here.actors.send(here.scheduler, call_entered{2, {rank, since, {}}, here.train(0, 100), {}, 0});
+  for (int rank : {0, 1}) CHECK(here.order(rank).since_disk_s == 50);
+  here.actors.advance(11s);
+  here.all_restored();
+  REQUIRE_FALSE(here.granted().copies.empty());
+  CHECK(here.granted().copies[0].step == 1);
+  CHECK(here.granted().copies[0].to_disk == 1);
+  CHECK(here.granted().copies[1].to_disk == 0);
 }
 
 TEST_CASE("with a folder a call is over when its last state is on disk") {

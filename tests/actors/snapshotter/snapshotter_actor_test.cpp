@@ -18,6 +18,7 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -279,4 +280,21 @@ TEST_CASE("copies older than a committed step are dropped") {
   here.actors.send(here.snapshotter, drop_before{6});
   CHECK(here.held() ==
         std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
+}
+
+TEST_CASE("it knows how long ago it wrote a part, and what it is told of others") {
+  one_snapshotter here;
+  auto since = [&] {
+    return ask<held_parts>(here.actors, here.snapshotter, list_parts{}).value->since_disk_s;
+  };
+  here.actors.advance(30s);
+  CHECK(since() == 30);
+  here.write(1, 0);
+  CHECK(since() == 0);
+  here.actors.advance(4s);
+  here.write(2, 0, 9);  // of another generation: not written
+  CHECK(since() == 4);
+  here.actors.send(here.snapshotter, snapshot_generation{2, 0, here.scheduler.handle(), 12});
+  here.actors.advance(1s);
+  CHECK(since() == 13);
 }

@@ -175,13 +175,16 @@ TEST_CASE("a copy that is not there is an error that says which") {
   CHECK(ask<stage_copy>(here.actors, here.stage, get_copy{5}).problem == "stage 2 holds no copy of step 5");
 }
 
-TEST_CASE("a state of another model is an error in the answer, and the stage lives on") {
-  one_stage here;
+TEST_CASE("a state that cannot be loaded ends the stage with the reason") {
   packed_state_pool pool;
   auto foreign = pack_state({{"other.weight", tensor::full({1}, 1)}}, pool);
-  CHECK(here.restore(2, 4, foreign).problem.find("another model") != std::string::npos);
-  CHECK(here.restore(2, 4, tensor::zeros({3}, dtype::u8)).problem.find("packed state") != std::string::npos);
-  CHECK(here.restore(2, 4, packed_with(7)).value);
+  for (auto [packed, reason] :
+       {std::pair(foreign, "another model"), {tensor::zeros({3}, dtype::u8), "packed state"}}) {
+    one_stage here;
+    obituary of(here.actors, here.stage);
+    CHECK(here.restore(2, 4, packed).problem.find(reason) != std::string::npos);
+    CHECK(of.reason().value_or("").find(reason) != std::string::npos);
+  }
 }
 
 TEST_CASE("older copies go when a step is committed, here and at the snapshotter; that step's stays") {

@@ -130,6 +130,7 @@ void simulated_job::tell_agent(const simulated_node& from, Change change) {
 
 void simulated_membership::join(const member& self) {
   job_.carry({self_.id, 0, 0}, [this, self] {
+    if (job_.agent_.is_over() && self_.alive) return job_.end(self_, false);  // it is refused
     if (auto reason = job_.agent_.refusal(self.rank, self.incarnation))
       job_.problems_.push_back("refused: " + *reason);
     else
@@ -201,6 +202,9 @@ void simulated_job::carry_out(const membership_outputs& outputs) {
         history_.push_back("agent kills rank " + std::to_string(kill->rank) + ": " + kill->cause);
         end(*node, true);
       }
+    if (std::holds_alternative<send_over>(output))
+      for (int rank = 0; rank < options_.world_size; ++rank)
+        to_member(rank, [](simulated_node& node) { caf::anon_send(node.supervisor, job_over{}); });
     if (auto* ended = std::get_if<end_job>(&output)) failure_ = ended->cause;
   }
 }
@@ -232,8 +236,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
       std::make_unique<simulated_node>(*this, static_cast<int>(nodes_.size()) + 1, rank, incarnation));
   node.model->num_stages = options_.num_stages;
   node.model->before = [&node](const std::string& call) {
-    // A stage that cannot be made or loaded would be so again: that ends a job.
-    if (!node.alive || std::string_view("NLD").find(call[0]) != std::string_view::npos) return;
+    if (!node.alive) return;
     if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
@@ -277,21 +280,29 @@ void simulated_job::end(simulated_node& node, bool killed) {
   carry({node.id, 0, 0}, [this, &node, killed] {
     if (!killed) return carry_out(agent_.process_exited(node.rank, now_));
     carry_out(agent_.process_lost(node.rank, "killed", now_, now_, now_));
-    start(node.rank, node.incarnation + 1);
+    if (!agent_.is_over()) start(node.rank, node.incarnation + 1);
   });
 }
 
 // ---- failures
 
 void simulated_job::maybe_fail() {
-  // Who fails while others end is not to be saved: they do not wait for it.
-  auto ends = [this](const auto& node) { return node->next_call + 1 == options_.calls.size(); };
-  if (failures_left_ == 0 || random_() % options_.failure_every != 0 || std::ranges::any_of(nodes_, ends))
-    return;
+  // More often when some are about to leave, which does not take long.
+  auto ends = [this](const auto& node) { return node->next_call + 1 >= options_.calls.size(); };
+  auto every = std::ranges::any_of(nodes_, ends) ? 30 : options_.failure_every;
+  if (failures_left_ == 0 || random_() % every != 0) return;
   auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
   if (!node) return;
   --failures_left_;
-  switch (random_() % 4) {
+  // Only a snapshot on disk makes up for the loss of everyone.
+  switch (random_() % (options_.folder.empty() ? 4 : 5)) {
+    case 4:
+      for (int rank = 0; rank < options_.world_size; ++rank)
+        if (auto* one = present(rank)) {
+          history_.push_back("rank " + std::to_string(rank) + " is killed with all others");
+          end(*one, true);
+        }
+      return;
     case 0:
       history_.push_back("an actor of rank " + std::to_string(node->rank) + " is to fail");
       node->program_calls_to_failure = 1 + static_cast<int>(random_() % 20);
@@ -331,6 +342,11 @@ void simulated_job::enter(simulated_node& node) {
 void simulated_job::poll_user(simulated_node& node) {
   for (const auto& event : drained(*node.client)) {
     if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
+    // Whoever makes other calls than the last one was lost, and makes them for nobody.
+    if (std::holds_alternative<job_over>(event)) {
+      if (node.next_call + 1 < options_.calls.size()) return end(node, false);
+      return leave(node);
+    }
     if (auto* step = std::get_if<step_progress>(&event)) {
       auto [told, is_first] = steps_.emplace(step->step, step->metrics);
       if (!is_first && told->second != step->metrics)
@@ -345,16 +361,22 @@ void simulated_job::poll_user(simulated_node& node) {
   }
   if (node.in_call) return;
   if (node.next_call < options_.calls.size()) return enter(node);
+  leave(node);
+}
+
+void simulated_job::leave(simulated_node& node) {
   node.members.leave();
-  ++num_left_;
   end(node, false);
+}
+
+bool simulated_job::ended_well() const {
+  return failure_.empty() && agent_.is_over() &&
+         std::ranges::none_of(nodes_, [](const auto& node) { return node->alive; });
 }
 
 void simulated_job::check(const simulated_node& node, const call_result& result) {
   auto [told, is_first] = results_.emplace(result.index, result);
-  // Processes that were all lost at once come back from a later snapshot and hear of its steps in earlier
-  // calls.
-  if (is_first || !options_.folder.empty()) return;
+  if (is_first) return;
   const auto& before = told->second;
   if (before.steps_done != result.steps_done || before.metrics != result.metrics ||
       before.weights_sha256 != result.weights_sha256)

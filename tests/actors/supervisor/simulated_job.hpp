@@ -42,7 +42,9 @@ class simulated_job {
   /// Until every process has ended well, the job has failed, or nothing happens any more.
   void run();
 
-  bool ended_well() const { return failure_.empty() && num_left_ == options_.world_size; }
+  /// No process is left, and the first that ended made all its calls: then all have, which is checked by what
+  /// they were told.
+  bool ended_well() const;
   const std::string& failure() const { return failure_; }
   /// By call: what the processes were told, the same for all; see `problems`.
   const std::map<std::uint32_t, call_result>& results() const { return results_; }
@@ -80,6 +82,7 @@ class simulated_job {
   void enter(simulated_node& node);
   void check(const simulated_node& node, const call_result& result);
   simulated_node* present(int rank);
+  void leave(simulated_node& node);
 
   simulated_job_options options_;
   std::mt19937 random_;
@@ -91,7 +94,6 @@ class simulated_job {
   std::map<channel, std::deque<std::function<void()>>> channels_;
   std::uint64_t next_lane_ = 1;
   int failures_left_;
-  int num_left_ = 0;
   std::string failure_;
   std::map<std::uint32_t, call_result> results_;
   std::map<std::uint64_t, step_metrics> steps_;

@@ -378,6 +378,20 @@ TEST_CASE("an old view is ignored, and one that comes before the devices have st
   CHECK(here.out.connected.size() == 2);
 }
 
+TEST_CASE("how long ago the last snapshot was is told to the next generation, and learned from it") {
+  one_node here;
+  here.begin();
+  here.advance(20s);
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
+  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, {}, 45});
+  here.advance(5s);
+  here.fence(3);
+  here.view(3);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 50);
+}
+
 TEST_CASE("a fence in the middle of a restore begins it anew") {
   one_node here;
   here.begin();
@@ -740,6 +754,44 @@ TEST_CASE(
   here.restore(1, own_plan(1));  // on its way already
   CHECK(here.members.failures.empty());
   CHECK(here.sent<node_restored>().size() == 1);
+}
+
+TEST_CASE("a stage that fails while it is restored is started again like any other actor") {
+  for (std::string point : {"N", "D", "L"}) {
+    INFO("at " << point);
+    one_node here;
+    here.begin();
+    here.train(1);
+    here.fence(2);
+    here.view(2);
+    here.model->before = [point](const std::string& call) {
+      if (call.starts_with(point)) throw std::runtime_error("out of luck");
+    };
+    here.restore(2, point == "N" ? restore_plan() : own_plan(1));
+    here.advance(1ms);
+    CHECK(here.members.failures.empty());
+    REQUIRE(here.members.requests.size() == 1);
+    CHECK(here.members.requests[0] ==
+          std::pair<std::uint64_t, std::string>(2, "stage 1 on rank 1 failed: out of luck"));
+    here.model->before = [](const std::string&) {};
+    here.fence(3);
+    here.view(3);
+    CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+    here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
+    here.part_comes(3, 1, 1, packed_with(7, 1));
+    CHECK(here.sent<node_restored>().back().generation == 3);
+  }
+}
+
+TEST_CASE("bad input that shows while a stage is restored fails the job at once") {
+  one_node here;
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("N")) throw bad_input("no file of weights");
+  };
+  here.begin();
+  here.advance(5s);
+  CHECK(here.members.failures == std::vector<std::string>{"stage 1 on rank 1 failed: no file of weights"});
+  CHECK(here.members.requests.empty());
 }
 
 TEST_CASE("a loader that fails is started again with all sources") {

@@ -144,6 +144,23 @@ TEST_CASE("the owner's failure ends the job for all, also for those that only sa
   CHECK(job.made->process_lost(0, "exit code 1", now, {}) == loss_outcome::job_failed);
 }
 
+TEST_CASE("the first leave tells the others that the job is over, and a loss after it is none") {
+  live_agent job(job_of(3));
+  test_member first(job.client(0)), second(job.client(1));
+  auto third = std::make_unique<test_member>(job.client(2));
+  for (auto* member : {&first, &second, third.get()}) member->join();
+  second.views.next();
+  second.link->leave();
+  first.overs.next();
+  third->overs.next();
+  third.reset();
+  auto now = std::chrono::steady_clock::now();
+  CHECK(job.made->process_lost(2, "killed by SIGKILL", now, {}) == loss_outcome::not_needed);
+  first.link->leave();
+  first.link.reset();
+  CHECK(job.failures.empty());
+}
+
 TEST_CASE("a leave that was sent before the end of a process counts, however it ended") {
   live_agent job(job_of(2));
   test_member first(job.client(0));

@@ -67,6 +67,7 @@ class test_member : public membership_events {
   }
   void on_view(const membership_view& view) override { views.add(view); }
   void on_recovered(const recovery_report& report) override { reports.add(report); }
+  void on_over() override { overs.add(1); }
   void on_job_end(const std::string& cause) override { ends.add(cause); }
 
  private:
@@ -76,6 +77,7 @@ class test_member : public membership_events {
   arrivals<fence_event> fences;
   arrivals<membership_view> views;
   arrivals<recovery_report> reports;
+  arrivals<int> overs;
   arrivals<std::string> ends;
   std::unique_ptr<membership> link;  ///< last: its threads use what is above
 };

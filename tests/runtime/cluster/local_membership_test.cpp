@@ -16,6 +16,7 @@ struct recording_events : membership_events {
   }
   void on_view(const membership_view& view) override { views.push_back(view); }
   void on_recovered(const recovery_report& report) override { reports.push_back(report); }
+  void on_over() override {}
   void on_job_end(const std::string& cause) override { ends.push_back(cause); }
 
   membership* self = nullptr;  ///< acknowledges from within on_fence

@@ -70,7 +70,7 @@ class world {
         join(rank);
         acknowledge(rank, processes_[rank].fenced);
       }
-    CHECK((state_.job_ended() || viewed_ == state_.generation()));
+    CHECK((state_.job_ended() || state_.is_over() || viewed_ == state_.generation()));
     if (!some_leave_) CHECK_FALSE(state_.job_ended());
   }
 
@@ -86,7 +86,7 @@ class world {
     auto& process = processes_[rank];
     member self{rank, process.incarnation, 1, "here", "avx2", {}};
     if (auto reason = state_.refusal(rank, process.incarnation)) {
-      CHECK((process.joined || state_.job_ended()));
+      CHECK((process.joined || state_.job_ended() || state_.is_over()));
       return;
     }
     CHECK_FALSE(process.joined);
@@ -111,7 +111,7 @@ class world {
     auto before = state_.generation();
     bool ended = state_.job_ended();
     take(state_.process_lost(rank, "killed by SIGKILL", now_, {}, now_));
-    if (!ended && !state_.job_ended()) CHECK(state_.generation() == before + 1);
+    if (!ended && !state_.job_ended() && !state_.is_over()) CHECK(state_.generation() == before + 1);
   }
 
   void misbehave(int rank) {
@@ -136,6 +136,7 @@ class world {
   }
 
   void check(const send_fence& fence) {
+    CHECK_FALSE(over_);
     CHECK(fence.generation > fenced_);
     CHECK(fence.generation > viewed_);
     CHECK(fence.generation == state_.generation());
@@ -149,6 +150,7 @@ class world {
 
   void check(const send_view& output) {
     const auto& view = output.view;
+    CHECK_FALSE(over_);
     CHECK(view.generation > viewed_);
     CHECK(view.generation >= fenced_);
     CHECK(view.generation == state_.generation());
@@ -172,6 +174,11 @@ class world {
   }
 
   void check(const send_recovered& recovered) { CHECK(recovered.report.generation == viewed_); }
+  void check(const send_over&) {
+    CHECK(some_leave_);
+    CHECK_FALSE(over_);
+    over_ = true;
+  }
   void check(const end_job&) { ended_ = true; }
 
   std::mt19937 random_;
@@ -180,7 +187,7 @@ class world {
   std::chrono::steady_clock::time_point now_;
   membership_state state_;
   std::uint64_t fenced_ = 0, viewed_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, over_ = false;
 };
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST_CASE("a request raises the generation once") {
 TEST_CASE("losing a process that has left is no failure") {
   job test(2);
   test.join_all(2);
-  CHECK(test.state.left(1, test.now).empty());
+  only<send_over>(test.state.left(1, test.now));
   CHECK(test.state.has_left(1));
   CHECK(test.lose(1).empty());
   CHECK(test.state.connection_lost(1, test.now).empty());
@@ -141,20 +141,51 @@ TEST_CASE("losing a process that has left is no failure") {
   CHECK(test.pass(20s, {}).empty());
 }
 
-TEST_CASE("a loss after somebody has left fails the job, because no view can be complete again") {
-  job test(2);
-  test.join_all(2);
-  test.state.left(0, test.now);
-  CHECK_THAT(only<end_job>(test.lose(1)).cause,
-             ContainsSubstring("rank 1") && ContainsSubstring("rank 0 had finished"));
+TEST_CASE("the first to leave tells the others that the job is over; later ones tell nobody") {
+  job test(3);
+  test.join_all(3);
+  CHECK_FALSE(test.state.is_over());
+  only<send_over>(test.state.left(1, test.now));
+  CHECK(test.state.is_over());
+  CHECK(test.state.left(0, test.now).empty());
+  CHECK(test.state.left(2, test.now).empty());
 }
 
-TEST_CASE("leaving while a generation forms fails the job") {
-  job test(2);
-  test.join_all(2);
+TEST_CASE("once the job is over nobody is missed, and nobody is awaited") {
+  job test(4);
+  test.join_all(4);
+  test.state.left(0, test.now);
+  CHECK(test.lose(1).empty());
+  CHECK_FALSE(test.state.has_left(1));
+  CHECK_THAT(test.state.refusal(1, 1).value_or(""), ContainsSubstring("not needed"));
+  CHECK(test.state.process_exited(2, test.now).empty());
+  CHECK(test.state.connection_lost(2, test.now).empty());
+  CHECK(test.state.generation_requested(1, "a link failed", test.now).empty());
+  CHECK(test.state.failed("nobody answers").empty());
+  CHECK(test.state.num_present() == 1);
+  CHECK(only<kill_process>(test.pass(20s, {})).rank == 3);  // it hangs
+  CHECK(test.lose(3).empty());
+  CHECK(test.pass(200s, {}).empty());
+  CHECK(test.state.num_present() == 0);
+}
+
+TEST_CASE("a generation that is being formed when somebody leaves is needed no more") {
+  job test(3);
+  test.join_all(3);
   test.lose(1);
-  CHECK_THAT(only<end_job>(test.state.left(0, test.now)).cause, ContainsSubstring("rank 0 left"));
+  test.acknowledge(2, 2);
+  only<send_over>(test.state.left(0, test.now));
+  CHECK(test.acknowledge(2, 2).empty());
   CHECK(test.state.refusal(1, 1).has_value());
+  CHECK(test.pass(200s, {2}).empty());
+}
+
+TEST_CASE("where nobody starts lost processes again, none is missed either once the job is over") {
+  job test(2, false);
+  test.join_all(2);
+  test.state.left(0, test.now);
+  CHECK(test.state.connection_lost(1, test.now).empty());
+  CHECK(test.state.num_present() == 0);
 }
 
 TEST_CASE("silence gets a process killed once, and its death raises the generation") {

@@ -33,7 +33,7 @@ inline random_case make_random_case(std::uint64_t seed) {
   for (std::uint32_t stage = 0; stage < num_stages; ++stage)
     made.rank_of_stage.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(num_nodes)));
   for (int rank = 0; rank < num_nodes; ++rank) {
-    node_inventory node{rank, random() % 50, {}};
+    node_inventory node{rank, static_cast<double>(random() % 50), {}};
     for (auto [step, stage, place] : random_holdings(random, num_stages))
       node.parts.push_back({step, stage, random() % 3, place});
     made.inventories.push_back(node);

@@ -19,6 +19,7 @@ snapshot_manifest example() {
       {{0, "stage-0000.part", 5, "ab", "here"}, {1, "stage-0001.part", 6, "cd", "there"}});
   manifest.identity.emplace_back("model", "mlp \"784-256\"\n");
   manifest.created = "2024-06-07T08:09:10Z";
+  manifest.calls = "00ff17";
   return manifest;
 }
 

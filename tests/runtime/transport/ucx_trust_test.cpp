@@ -143,7 +143,7 @@ class control_stranger {
 
  private:
   troupe::control_address peer_;
-  troupe::descriptor socket_;
+  troupe::unique_fd socket_;
 };
 
 /// Bytes that are no frames, a connection each.

@@ -41,6 +41,7 @@ struct worker_events : troupe::membership_events {
     changed.notify_all();
   }
   void on_recovered(const troupe::recovery_report&) override {}
+  void on_over() override {}
   void on_job_end(const std::string& cause) override {
     std::printf("the job ended: %s\n", cause.c_str());
     std::fflush(stdout);

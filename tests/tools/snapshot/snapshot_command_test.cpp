@@ -67,20 +67,21 @@ class snapshot_folder {
  private:
   static tensor encoded(std::uint64_t step, std::uint32_t stage) {
     auto nan = std::numeric_limits<float>::quiet_NaN();
-    return encode_part({"job-7",
-                        step,
-                        stage,
-                        2,
-                        1,
-                        "avx2",
-                        {{"0.weight", tensor::from(std::vector<float>{3, nan, -4}, {3, 1})},
-                         {"nothing", tensor::empty({0})}}});
+    return encode_part(
+        {"job-7",
+         step,
+         stage,
+         2,
+         1,
+         "avx2",
+         {{std::to_string(stage) + ".weight", tensor::from(std::vector<float>{3, nan, -4}, {3, 1})},
+          {std::to_string(stage) + ".weight/nothing", tensor::empty({0})}}});
   }
   void commit(std::uint64_t step) {
     std::vector<manifest_part> parts;
     for (std::uint32_t stage : {0, 1})
       parts.push_back(store_.write_part(step, stage, encoded(step, stage).bytes()));
-    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts});
+    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts, {}});
   }
 
   testing::temp_folder folder_;
@@ -194,15 +195,16 @@ TEST_CASE("export writes the weights of the newest snapshot, or of the step aske
   auto weights = read_safetensors(file);
   CHECK(weights.metadata.at("step") == "10");
   CHECK(weights.metadata.at("job") == "job-7");
-  CHECK(weights.tensors.size() == done[0].at("tensors"));
+  CHECK(done[0].at("tensors") == 2);
+  CHECK(weights.tensors.size() == 2);
   for (const auto& each : weights.tensors) CHECK(each.name.find('/') == std::string::npos);
   CHECK(run("export --optimizer --output " + file.string() + " " + folder.name()).exit_code == 0);
   CHECK(read_safetensors(file).metadata.at("step") == "20");
-  CHECK(read_safetensors(file).tensors.size() >= weights.tensors.size());
+  CHECK(read_safetensors(file).tensors.size() == 4);
   CHECK(run("export " + folder.name()).exit_code != 0);
   auto nowhere = run("export --output /nowhere/x " + folder.name());
   CHECK(nowhere.exit_code == 2);
-  CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/x"));
+  CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/"));
 }
 
 TEST_CASE("show of a damaged or unfinished snapshot fails with its reason") {

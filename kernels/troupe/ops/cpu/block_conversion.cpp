@@ -40,12 +40,4 @@ void write_block(tensor& to, std::int64_t first, std::int64_t count, const float
   if (to.type() == dtype::f16) from_float(written, to.values<float16>().data() + first, count);
 }
 
-tensor as_f32(const tensor& from) {
-  if (from.type() == dtype::f32) return from;
-  auto to = tensor::empty(from.extents());
-  auto values = to.values<float>();
-  read_block(from, 0, from.num_elements(), values);
-  return to;
-}
-
 }  // namespace troupe::cpu

@@ -17,9 +17,6 @@ float* block_to_write(tensor& to, std::int64_t first, std::span<float> scratch);
 /// Converts what was written to `written`, unless it is in place.
 void write_block(tensor& to, std::int64_t first, std::int64_t count, const float* written);
 
-/// All elements as an f32 tensor: the tensor itself if it is one.
-tensor as_f32(const tensor& from);
-
 // Plain arrays.
 void to_float(const bfloat16* from, float* to, std::int64_t size);
 void to_float(const float16* from, float* to, std::int64_t size);

@@ -1,42 +1,200 @@
-#include "troupe/ops/elementwise.hpp"
+#include <cmath>
+#include <type_traits>
 
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/cpu/broadcast_runs.hpp"
+#include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/vector_math.hpp"
 
-namespace troupe {
+namespace troupe::cpu {
 namespace {
 
-TROUPE_CLONES void add_multiple(float alpha, const float* x, float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] += alpha * x[i];
+/// Integers wrap around as unsigned numbers do.
+template <class T>
+using wrapping =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+struct sum_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(wrapping<T>(a) + wrapping<T>(b));
+  }
+};
+struct difference_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(wrapping<T>(a) - wrapping<T>(b));
+  }
+};
+struct product_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(wrapping<T>(a) * wrapping<T>(b));
+  }
+};
+struct quotient_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return a / b;
+  }
+};
+struct smaller_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<bool>((b < a) | (b != b)) ? b : a;
+  }
+};
+struct larger_of {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<bool>((b > a) | (b != b)) ? b : a;
+  }
+};
+struct is_equal {
+  template <class T>
+  [[gnu::always_inline]] static bool of(T a, T b) {
+    return a == b;
+  }
+};
+struct is_less {
+  template <class T>
+  [[gnu::always_inline]] static bool of(T a, T b) {
+    return a < b;
+  }
+};
+
+template <class Op, class T, class Result>
+TROUPE_CLONES void binary_loop(const T* a, const T* b, Result* c, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) c[i] = Op::of(a[i], b[i]);
 }
 
-TROUPE_CLONES void sum(const float* a, const float* b, float* c, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) c[i] = a[i] + b[i];
+/// T: what the operands are computed as; Result: T, or bool for comparisons.
+template <class Op, class T, class Result>
+void binary_of(const tensor& a, const tensor& b, tensor& c) {
+  for_each_run(c.extents(), {a.extents(), b.extents()},
+               [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
+                 alignas(64) std::array<T, block_elements> a_block, b_block;
+                 alignas(64) std::array<Result, block_elements> c_block;
+                 const T* left = operand_block(a, from[0], strides[0], count, a_block);
+                 const T* right = operand_block(b, from[1], strides[1], count, b_block);
+                 if constexpr (std::is_same_v<Result, float>) {
+                   auto* target = block_to_write(c, first, c_block);
+                   binary_loop<Op>(left, right, target, count);
+                   write_block(c, first, count, target);
+                 } else {
+                   binary_loop<Op>(left, right, c.values<Result>().data() + first, count);
+                 }
+               });
 }
 
-TROUPE_CLONES void multiply(float* x, float factor, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) x[i] *= factor;
+template <class Op>
+void floating_binary(const tensor& a, const tensor& b, tensor& c) {
+  binary_of<Op, float, float>(a, b, c);
+}
+
+template <class Op>
+void arithmetic(const tensor& a, const tensor& b, tensor& c) {
+  if (a.type() == dtype::i64) return binary_of<Op, std::int64_t, std::int64_t>(a, b, c);
+  if (a.type() == dtype::i32) return binary_of<Op, std::int32_t, std::int32_t>(a, b, c);
+  floating_binary<Op>(a, b, c);
+}
+
+template <class Op>
+void comparison(const tensor& a, const tensor& b, tensor& c) {
+  if (a.type() == dtype::i64) return binary_of<Op, std::int64_t, bool>(a, b, c);
+  if (a.type() == dtype::i32) return binary_of<Op, std::int32_t, bool>(a, b, c);
+  binary_of<Op, float, bool>(a, b, c);
+}
+
+TROUPE_CLONES void select(const bool* condition, const float* a, const float* b, float* c,
+                          std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    auto left = a[i], right = b[i];
+    c[i] = condition[i] ? left : right;
+  }
+}
+
+void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
+  for_each_run(c.extents(), {a.extents(), b.extents(), condition.extents()},
+               [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
+                 alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
+                 alignas(64) std::array<bool, block_elements> condition_block;
+                 auto* target = block_to_write(c, first, c_block);
+                 select(operand_block(condition, from[2], strides[2], count, condition_block),
+                        operand_block(a, from[0], strides[0], count, a_block),
+                        operand_block(b, from[1], strides[1], count, b_block), target, count);
+                 write_block(c, first, count, target);
+               });
+}
+
+struct exponential_of {
+  [[gnu::always_inline]] static float of(float x) { return exp_f32(x); }
+};
+struct logarithm_of {
+  [[gnu::always_inline]] static float of(float x) { return log_f32(x); }
+};
+struct root_of {
+  [[gnu::always_inline]] static float of(float x) { return std::sqrt(x); }
+};
+struct negative_of {
+  [[gnu::always_inline]] static float of(float x) { return -x; }
+};
+struct magnitude_of {
+  [[gnu::always_inline]] static float of(float x) { return vector_math::magnitude(x); }
+};
+struct reciprocal_of {
+  [[gnu::always_inline]] static float of(float x) { return 1 / x; }
+};
+
+template <class Op>
+TROUPE_CLONES void unary_loop(const float* x, float* y, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) y[i] = Op::of(x[i]);
+}
+
+template <class Op>
+void unary(const tensor& x, tensor& y) {
+  map_in_blocks(unary_loop<Op>, y, x);
+}
+
+TROUPE_CLONES void add_multiple(float alpha, const float* x, const float* y, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = y[i] + alpha * x[i];
+}
+
+TROUPE_CLONES void multiply_by(float factor, const float* x, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = x[i] * factor;
+}
+
+void axpy(float alpha, const tensor& x, tensor& y) {
+  map_in_blocks([&](const float* from, const float* old, float* to,
+                    std::int64_t size) { add_multiple(alpha, from, old, to, size); },
+                y, x, y);
+}
+
+void scale(tensor& x, float factor) {
+  map_in_blocks([&](const float* from, float* to, std::int64_t size) { multiply_by(factor, from, to, size); },
+                x, x);
 }
 
 }  // namespace
 
-void axpy(float alpha, const tensor& x, tensor y) {
-  require_argument("axpy", "y", y, dtype::f32, y.extents());
-  require_argument("axpy", "x", x, dtype::f32, y.extents());
-  add_multiple(alpha, x.values<float>().data(), y.values<float>().data(), y.num_elements());
+elementwise_kernels elementwise() {
+  return {.add = arithmetic<sum_of>,
+          .subtract = arithmetic<difference_of>,
+          .multiply = arithmetic<product_of>,
+          .divide = floating_binary<quotient_of>,
+          .minimum = arithmetic<smaller_of>,
+          .maximum = arithmetic<larger_of>,
+          .equal = comparison<is_equal>,
+          .less = comparison<is_less>,
+          .where = where,
+          .exp = unary<exponential_of>,
+          .log = unary<logarithm_of>,
+          .sqrt = unary<root_of>,
+          .negate = unary<negative_of>,
+          .abs = unary<magnitude_of>,
+          .reciprocal = unary<reciprocal_of>,
+          .axpy = axpy,
+          .scale = scale};
 }
 
-tensor add(const tensor& a, const tensor& b) {
-  require_argument("add", "a", a, dtype::f32, a.extents());
-  require_argument("add", "b", b, dtype::f32, a.extents());
-  auto c = tensor::empty(a.extents());
-  sum(a.values<float>().data(), b.values<float>().data(), c.values<float>().data(), c.num_elements());
-  return c;
-}
-
-void scale(tensor x, float factor) {
-  require_argument("scale", "x", x, dtype::f32, x.extents());
-  multiply(x.values<float>().data(), factor, x.num_elements());
-}
-
-}  // namespace troupe
+}  // namespace troupe::cpu

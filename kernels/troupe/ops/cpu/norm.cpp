@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/float_copy.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/rows.hpp"
@@ -58,7 +59,7 @@ TROUPE_CLONES void add(const float* from, float* to, std::int64_t size) {
 
 /// gamma or beta as f32; where there is none, what changes nothing.
 tensor weight_or(const tensor& weight, float neutral, std::int64_t size) {
-  return weight.defined() ? as_f32(weight) : tensor::full({size}, neutral);
+  return weight.defined() ? float_copy(weight) : tensor::full({size}, neutral);
 }
 
 void forward(const tensor& x, const tensor& gamma, const tensor& beta, double eps, tensor& y, tensor& mean,

@@ -1,16 +1,24 @@
 #pragma once
 #include "troupe/ops/kernels/activation.hpp"
 #include "troupe/ops/kernels/adam_step.hpp"
+#include "troupe/ops/kernels/attention.hpp"
 #include "troupe/ops/kernels/batch_norm.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 #include "troupe/ops/kernels/convert.hpp"
 #include "troupe/ops/kernels/cross_entropy.hpp"
+#include "troupe/ops/kernels/dropout.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
 #include "troupe/ops/kernels/linear.hpp"
+#include "troupe/ops/kernels/matmul.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/rearrange.hpp"
+#include "troupe/ops/kernels/reduction.hpp"
+#include "troupe/ops/kernels/rows.hpp"
 #include "troupe/ops/kernels/sgd_step.hpp"
 #include "troupe/ops/kernels/softmax.hpp"
+#include "troupe/ops/kernels/top_k.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
@@ -19,16 +27,24 @@ namespace troupe {
 struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
+  attention_kernels attention;
   batch_norm_kernels batch_norm;
   conv2d_kernels conv2d;
   convert_kernels convert;
   cross_entropy_kernels cross_entropy;
+  dropout_kernels dropout;
+  elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
   linear_kernels linear;
+  matmul_kernels matmul;
   norm_kernels norm;
   pooling_kernels pooling;
+  rearrange_kernels rearrange;
+  reduction_kernels reduction;
+  row_kernels rows;
   sgd_step_kernels sgd_step;
   softmax_kernels softmax;
+  top_k_kernels top_k;
 };
 
 /// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.

@@ -40,6 +40,9 @@ class kernel<Result(Arguments...)> {
   static void look_at(const tensor& argument, device& where) {
     if (argument.defined()) where = argument.where();
   }
+  static void look_at(std::span<const tensor> several, device& where) {
+    if (!several.empty()) look_at(several.front(), where);
+  }
   template <class Slot>
   static void look_at(std::span<const Slot> slots, device& where) {
     if (!slots.empty()) look_at(slots.front().weight, where);

@@ -13,13 +13,13 @@ namespace troupe {
                                int error_number);
 
 /// An open file, closed at the end of the scope. Each function throws snapshot_error, naming action and path.
-class descriptor {
+class open_file {
  public:
   /// `flags` are those of open(2); `action` is what errors say was tried, for example "read".
-  descriptor(const std::filesystem::path& opened, int flags, const std::string& action);
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor();
+  open_file(const std::filesystem::path& opened, int flags, const std::string& action);
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  ~open_file();
 
   void write_all(std::span<const std::byte> bytes);
   /// The next bytes of the file; a file that ends before is refused.
@@ -37,7 +37,7 @@ class descriptor {
 
 /// A regular file open for reading; anything else that may stand under the name (a pipe, a folder) is
 /// refused.
-class regular_file : public descriptor {
+class regular_file : public open_file {
  public:
   explicit regular_file(const std::filesystem::path& file);
   std::uint64_t size_bytes() const { return size_bytes_; }

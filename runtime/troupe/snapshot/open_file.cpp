@@ -1,4 +1,4 @@
-#include "troupe/snapshot/descriptor.hpp"
+#include "troupe/snapshot/open_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -37,14 +37,14 @@ void fail_on_file(const std::string& action, const std::filesystem::path& object
                        ". " + advice(error_number));
 }
 
-descriptor::descriptor(const std::filesystem::path& opened, int flags, const std::string& action)
+open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action)
     : number_(::open(opened.c_str(), flags | O_CLOEXEC, 0666)), action_(action), path_(opened) {
   if (number_ < 0) fail_on_file(action_, path_, errno);
 }
 
-descriptor::~descriptor() { ::close(number_); }
+open_file::~open_file() { ::close(number_); }
 
-void descriptor::write_all(std::span<const std::byte> bytes) {
+void open_file::write_all(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     auto written = ::write(number_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -53,7 +53,7 @@ void descriptor::write_all(std::span<const std::byte> bytes) {
   }
 }
 
-void descriptor::read_all(std::span<std::byte> bytes) {
+void open_file::read_all(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     auto got = ::read(number_, bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
@@ -63,15 +63,15 @@ void descriptor::read_all(std::span<std::byte> bytes) {
   }
 }
 
-void descriptor::sync() {
+void open_file::sync() {
   if (::fsync(number_) != 0) fail_on_file(action_, path_, errno);
 }
 
-void descriptor::sync_folder() {
+void open_file::sync_folder() {
   if (::fsync(number_) != 0 && errno != EINVAL) fail_on_file(action_, path_, errno);
 }
 
-struct stat descriptor::status() const {
+struct stat open_file::status() const {
   struct stat result;
   if (::fstat(number_, &result) != 0) fail_on_file(action_, path_, errno);
   return result;
@@ -79,7 +79,7 @@ struct stat descriptor::status() const {
 
 // Not blocking: the name could be a pipe's.
 regular_file::regular_file(const std::filesystem::path& file)
-    : descriptor(file, O_RDONLY | O_NONBLOCK, "read") {
+    : open_file(file, O_RDONLY | O_NONBLOCK, "read") {
   auto found = status();
   if (!S_ISREG(found.st_mode))
     throw snapshot_error("cannot read " + file.string() + ": it is no regular file");

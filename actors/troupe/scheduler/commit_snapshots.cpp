@@ -1,0 +1,72 @@
+// The part of scheduler_state that says when copies are due and commits what is on disk.
+#include "troupe/job/finished_calls.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/snapshotter/messages.hpp"
+
+namespace troupe {
+
+/// The copies due after steps [first, last], a step being named by the number of steps applied.
+std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint64_t last) {
+  auto cadence = job().snapshots.cadence;
+  auto on_disk = !job().snapshots.folder.empty();
+  if (cadence.memory_every_steps == 0) cadence.memory_every_steps = copies_.steps();
+  std::optional<std::uint64_t> announced;
+  if (on_disk && disk_.num_pending() == 0)
+    announced = next_disk_step(
+        {ledger_.complete(), first - 1, last, copies_.step_time(), disk_.since_last(now())}, cadence);
+  std::vector<due_copy> copies;
+  for (auto step = first; step <= last; ++step) {
+    auto due = snapshot_due(step, cadence, announced);
+    due.disk = on_disk && (due.disk || step == end_);
+    due.memory = due.disk || step == end_ || step - last_copy_due_ >= cadence.memory_every_steps;
+    if (due.memory) {
+      copies.push_back({step, due.disk});
+      held_.order(step);
+      last_copy_due_ = step;
+    }
+    if (due.disk) disk_.announced(step, now());
+  }
+  return copies;
+}
+
+void scheduler_state::on_held(const part_held& held) {
+  if (held.generation != options_.generation) return;
+  held_.add(held.rank, held.part, num_stages());
+  extend_grant();
+  finish_training_if_safe();
+}
+
+void scheduler_state::on_written(const part_written& written) {
+  if (written.generation != options_.generation) return;
+  auto parts = disk_.add(written, num_stages());
+  if (parts) commit(written.step, *std::move(parts));
+  extend_grant();
+  finish_training_if_safe();
+}
+
+void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> parts) {
+  snapshot_manifest manifest;
+  manifest.job_id = options_.job_id;
+  manifest.step = step;
+  manifest.generation = options_.generation;
+  manifest.num_stages = num_stages();
+  manifest.numeric_class = options_.numeric_class;
+  manifest.identity = job().identity;
+  manifest.calls = finished_calls_text(completed_);
+  manifest.parts = std::move(parts);
+  self_->request(known_.snapshotter, options_.request_timeout, commit_snapshot{manifest})
+      .then(
+          [this, step](const snapshot_committed&) {
+            options_.log->debug("snapshot on disk step={}", step);
+            on_commit_over(step);
+          },
+          [this, step](const caf::error&) { on_commit_over(step); });  // warned about by the snapshotter
+}
+
+void scheduler_state::on_commit_over(std::uint64_t step) {
+  disk_.ended(step);
+  extend_grant();
+  finish_training_if_safe();
+}
+
+}  // namespace troupe

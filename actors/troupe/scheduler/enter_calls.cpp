@@ -1,0 +1,111 @@
+// The part of scheduler_state that begins calls when everyone has entered them and tells everyone what they
+// came to.
+#include <algorithm>
+
+#include "troupe/recovery/restore_plan.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+
+namespace troupe {
+
+void scheduler_state::on_entered(const call_entered& entered) {
+  if (entered.generation != options_.generation) return;
+  auto rank = entered.inventory.rank;
+  calls_.enter(rank, entered.request);
+  if (!restored_) {
+    held_.set(entered.inventory);
+    disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
+    interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
+  }
+  if (entered.completed.size() > completed_.size()) completed_ = entered.completed;
+  catch_up();
+  if (phase_ == phase::gathering && calls_.is_complete(options_.world_size, completed_.size())) begin_call();
+}
+
+/// A node that missed the end of a call, because it was lost or a failure came in between, gets the result
+/// again.
+void scheduler_state::catch_up() {
+  for (const auto& [rank, call] : calls_.entered())
+    if (call.index < completed_.size()) tell_result(rank, call.index);
+}
+
+void scheduler_state::tell_result(int rank, std::uint32_t call) {
+  self_->send(options_.supervisors[static_cast<std::size_t>(rank)],
+              call_finished{options_.generation, completed_[call]});
+}
+
+void scheduler_state::begin_call() {
+  if (auto disagreement = calls_.disagreement()) return fail(*disagreement);
+  result_ = empty_result();
+  if (restored_ || request().kind == call_kind::barrier) return continue_call();
+  auto plan = choose_restore(held_.inventories(), job().ranks_of_stages());
+  if (plan.from_scratch)
+    restore_from_disk_or_scratch();
+  else
+    restore(plan);
+}
+
+/// The call goes on from `position_`: steps first, if any are missing, then what it is about.
+void scheduler_state::continue_call() {
+  phase_ = phase::running;
+  const auto& wanted = request();
+  if (wanted.kind == call_kind::barrier) {
+    // Nothing is restored for a barrier; a recovery during one is over when it is.
+    if (!restored_)
+      for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+        options_.members->report(options_.generation, reached);
+    return finish_call(result_);
+  }
+  if (position_ < wanted.target_step) return train_on();
+  if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
+    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
+  if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 0, 1);
+  if (wanted.kind == call_kind::train) result_.metrics = metrics_;
+  finish_call(result_);
+}
+
+/// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as
+/// this one asks.
+void scheduler_state::train_on() {
+  for (const auto& before : completed_)
+    if (before.kind == call_kind::train && position_ < before.steps_done)
+      return start(call_kind::train, before.source, position_, before.steps_done);
+  start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
+        request().target_step);
+}
+
+call_result scheduler_state::empty_result() const {
+  call_result result;
+  result.index = request().index;
+  result.kind = request().kind;
+  result.source = request().source;
+  return result;
+}
+
+void scheduler_state::finish_call(call_result result) {
+  // A barrier before anything is restored knows from the call before.
+  result.steps_done = restored_ || completed_.empty() ? position_ : completed_.back().steps_done;
+  completed_.push_back(result);
+  phase_ = phase::gathering;
+  calls_.clear();
+  // This node hears last: it may end once it knows the result, and the others hear of it from here.
+  not_seen_.clear();
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    if (rank == options_.rank) continue;
+    not_seen_.insert(rank);
+    tell_result(rank, result.index);
+  }
+  if (not_seen_.empty()) return tell_own_node(result.index);
+  self_->delayed_send(self_, options_.confirm_timeout, enough_waited{result.index});
+}
+
+void scheduler_state::on_seen(const result_seen& seen) {
+  if (seen.generation != options_.generation || seen.index + 1 != completed_.size()) return;
+  if (not_seen_.erase(seen.rank) > 0 && not_seen_.empty()) tell_own_node(seen.index);
+}
+
+void scheduler_state::tell_own_node(std::uint32_t index) {
+  not_seen_.clear();
+  tell_result(options_.rank, index);
+}
+
+}  // namespace troupe

@@ -1,0 +1,98 @@
+// The part of scheduler_state that decides what everyone goes back to.
+#include <algorithm>
+#include <functional>
+
+#include "troupe/actor/failure.hpp"
+#include "troupe/job/finished_calls.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/snapshotter/messages.hpp"
+
+namespace troupe {
+namespace {
+
+using identity = std::vector<std::pair<std::string, std::string>>;
+
+/// What a snapshot and the job that would use it do not agree in; empty if nothing.
+std::string differences(const identity& wanted, const identity& found) {
+  if (wanted == found) return {};
+  std::string text;
+  for (const auto& [name, value] : wanted)
+    for (const auto& [other, saved] : found)
+      if (name == other && value != saved)
+        text += " " + name + " is " + value + ", the snapshot has " + saved + ";";
+  return text.empty() ? " other options are recorded in it;" : text;
+}
+
+}  // namespace
+
+void scheduler_state::restore_from_disk_or_scratch() {
+  // A fresh job begins with fresh weights; what lies on disk counts for one that resumes or has lost
+  // processes.
+  if (job().snapshots.folder.empty() || (!job().resume && options_.generation == 1)) return restore({});
+  if (on_disk_) return restore_from(*on_disk_);
+  phase_ = phase::finding;
+  self_->request(known_.snapshotter, options_.request_timeout, find_on_disk{})
+      .then([this](const found_on_disk& found) { on_found(found); },
+            [this](const caf::error& problem) {
+              if (has_ended(problem)) return;  // it starts again with the next generation
+              fail("snapshots on disk cannot be read: " + describe(problem));
+            });
+}
+
+void scheduler_state::on_found(const found_on_disk& found) {
+  if (!found.manifest) {
+    options_.log->warn("no usable snapshot on disk, starting from the initial weights folder=\"{}\"",
+                       job().snapshots.folder.string());
+    return restore({});
+  }
+  if (auto other = differences(job().identity, found.manifest->identity); !other.empty())
+    return fail("the snapshot of step " + std::to_string(found.manifest->step) +
+                " belongs to another job:" + other + " use the same options, or another --snapshot-dir");
+  on_disk_ = found.manifest;
+  restore_from(*on_disk_);
+}
+
+/// Processes that were all lost make calls again that were over when the snapshot was written. They are told
+/// what these came to, and the state is given back when they are where it belongs.
+void scheduler_state::restore_from(const snapshot_manifest& manifest) {
+  if (manifest.job_id == options_.job_id) {
+    auto results = finished_calls_from_text(manifest.calls);
+    if (results.size() > completed_.size()) completed_ = std::move(results);
+  }
+  if (request().index < completed_.size()) {
+    phase_ = phase::gathering;
+    return catch_up();
+  }
+  restore_plan plan{manifest.step, false, {}};
+  auto ranks = job().ranks_of_stages();
+  for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
+    plan.sources.push_back({stage, ranks[stage], part_place::disk});
+  restore(plan);
+}
+
+void scheduler_state::restore(const restore_plan& plan) {
+  phase_ = phase::restoring;
+  position_ = plan.step;
+  options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
+                     plan.from_scratch);
+  for (const auto& supervisor : options_.supervisors)
+    self_->send(supervisor,
+                restore_order{options_.generation, plan, completed_, disk_.since_last(now()).count()});
+  held_.roll_back(plan);
+}
+
+void scheduler_state::on_restored(const node_restored& restored) {
+  if (restored.generation != options_.generation || phase_ != phase::restoring) return;
+  if (node_restored_.at(static_cast<std::size_t>(restored.rank))) return;
+  node_restored_[static_cast<std::size_t>(restored.rank)] = true;
+  metrics_ += restored.metrics;
+  if (!std::ranges::all_of(node_restored_, std::identity())) return;
+  restored_ = true;
+  options_.members->report(options_.generation, recovery_phase::restored);
+  if (interrupted_step_ <= position_) interrupted_step_ = 0;
+  continue_call();
+  options_.members->report(options_.generation, recovery_phase::rebuilt);
+  if (interrupted_step_ == 0) options_.members->report(options_.generation, recovery_phase::replayed);
+}
+
+}  // namespace troupe

@@ -1,0 +1,101 @@
+// The part of scheduler_state that grants steps and gathers what they come to.
+#include <algorithm>
+
+#include "troupe/program/packed_state.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+namespace troupe {
+namespace {
+
+/// Snapshots on their way to disk at once; while so many are, no further steps are granted.
+constexpr std::size_t most_pending_on_disk = 2;
+/// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
+/// a whole state, here and on its way to the peer.
+constexpr std::uint64_t most_uncommitted_windows = 2;
+
+}  // namespace
+
+void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end) {
+  activity_ = request();
+  activity_.kind = kind;
+  activity_.source = source;
+  end_ = end;
+  granted_end_ = first;
+  last_copy_due_ = first;
+  parameters_.clear();
+  ledger_ = step_ledger(static_cast<std::uint32_t>(known_.devices.size()), first);
+  last_finished_ = now();
+  extend_grant();
+}
+
+void scheduler_state::extend_grant() {
+  auto until = std::min(end_, ledger_.complete() + options_.window);
+  bool first_grant = granted_end_ == ledger_.complete();
+  // Not every step: half a window at once.
+  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < options_.window / 2))
+    return;
+  if (disk_.num_pending() >= most_pending_on_disk) return;
+  if (held_.num_uncommitted(num_stages()) >= most_uncommitted_windows * options_.window) return;
+  grant given{
+      options_.generation, activity_, ledger_.complete(), until, {}, held_.committed_step(num_stages())};
+  if (activity_.kind == call_kind::train) given.copies = copies_due(granted_end_ + 1, until);
+  granted_end_ = until;
+  for (const auto& device : known_.devices) self_->send(device, given);
+}
+
+void scheduler_state::on_step_done(const step_done& done) {
+  if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running)
+    return;
+  result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
+  for (const auto& step : ledger_.add(done)) on_finished(step);
+  extend_grant();
+  if (ledger_.complete() < end_) return;
+  if (activity_.kind == call_kind::evaluate) return finish_call(result_);
+  finish_training_if_safe();
+}
+
+void scheduler_state::on_finished(const finished_step& step) {
+  if (activity_.kind == call_kind::evaluate) {
+    result_.metrics += step.metrics;
+    return;
+  }
+  auto finished = now();
+  copies_.observe(std::chrono::duration<double>(finished - last_finished_).count(), step.copy_s);
+  last_finished_ = finished;
+  position_ = step.step + 1;
+  metrics_ = step.metrics;
+  options_.client->put(step_progress{position_, end_, step.metrics});
+  options_.members->report(job_progress{options_.generation, position_, end_, step.metrics.mean_loss()});
+  if (interrupted_step_ != 0 && position_ >= interrupted_step_) {
+    interrupted_step_ = 0;
+    options_.members->report(options_.generation, recovery_phase::replayed);
+  }
+}
+
+/// A call's last state is committed, and on disk if there is a folder, before anyone hears that the call is
+/// over.
+void scheduler_state::finish_training_if_safe() {
+  if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
+  if (held_.committed_step(num_stages()) < end_ || disk_.is_pending(end_)) return;
+  result_.timing = ledger_.timing();
+  // What was made up for is no part of this call's result.
+  if (request().kind != call_kind::train || position_ < request().target_step) result_ = empty_result();
+  continue_call();
+}
+
+void scheduler_state::on_parameters(const parameters_arrived& arrived) {
+  if (arrived.generation != options_.generation || arrived.call != activity_.index ||
+      activity_.kind != call_kind::hash)
+    return;
+  parameters_[arrived.stage] = arrived.packed;
+  if (parameters_.size() < num_stages()) return;
+  std::vector<named_tensor> all;
+  for (const auto& [stage, packed] : parameters_)
+    for (auto& parameter : unpack_state(packed)) all.push_back(std::move(parameter));
+  result_.weights_sha256 = weights_sha256(std::move(all));
+  parameters_.clear();
+  finish_call(result_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+// The part of supervisor_state that watches the actors it started and starts failed ones again.
+#include <caf/exit_reason.hpp>
+
+#include "troupe/actor/failure.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+
+namespace troupe {
+
+std::string supervisor_state::to_string(const child& one) {
+  switch (one.what) {
+    case child::kind::device:
+      return "device " + std::to_string(one.number);
+    case child::kind::stage:
+      return "stage " + std::to_string(one.number);
+    case child::kind::loader:
+      return "the loader";
+    case child::kind::snapshotter:
+      return "the snapshotter";
+    case child::kind::scheduler:
+      return "the scheduler";
+    case child::kind::link:
+      return "the link to rank " + std::to_string(one.number);
+  }
+  return "an actor";
+}
+
+void supervisor_state::adopt(const caf::actor& actor, child one) {
+  children_[actor.address()] = one;
+  self_->monitor(actor);
+}
+
+/// Follows the decision of the restart policy: failed actors start again with the next view.
+void supervisor_state::on_down(const caf::down_msg& down) {
+  auto found = children_.find(down.source);
+  if (found == children_.end()) return;
+  auto failed = found->second;
+  children_.erase(found);
+  if (!down.reason || down.reason == caf::exit_reason::user_shutdown) return;
+  auto cause =
+      to_string(failed) + " on rank " + std::to_string(options_.rank) + " failed: " + describe(down.reason);
+  options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", to_string(failed), describe(down.reason));
+  if (is_bad_input(down.reason)) return fail(cause);
+  auto now = std::chrono::steady_clock::now();
+  auto decision = decide_restart(options_.restarts, 0, 1, restart_times_, now);
+  if (decision.escalate)
+    return fail(cause + " (and again after " + std::to_string(restart_times_.size()) + " restarts)");
+  restart_times_.push_back(now);
+  if (failed.what != child::kind::scheduler) to_respawn_.push_back(failed);
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), decision.delay,
+                      generation_wanted{generation_, cause});
+}
+
+void supervisor_state::fail(const std::string& cause) { options_.members->fail_job(cause); }
+
+/// A child that has failed is started again with the next generation; one that answers that it cannot, never
+/// will.
+void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std::string& what,
+                                             const caf::error& problem) {
+  if (generation == generation_ && !has_ended(problem)) fail(what + describe(problem));
+}
+
+void supervisor_state::respawn_failed() {
+  for (const auto& failed : to_respawn_) {
+    if (failed.what == child::kind::device) spawn_device(failed.number);
+    if (failed.what == child::kind::stage) spawn_stage(failed.number);
+    if (failed.what == child::kind::loader) spawn_loader();
+    if (failed.what == child::kind::snapshotter) spawn_snapshotter();
+  }
+  if (!to_respawn_.empty()) publish_children();
+  to_respawn_.clear();
+}
+
+}  // namespace troupe

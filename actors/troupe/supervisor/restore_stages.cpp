@@ -1,0 +1,118 @@
+// The part of supervisor_state that gives stages their state back and starts their devices.
+#include <caf/sec.hpp>
+#include <utility>
+
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/snapshotter/messages.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+
+namespace troupe {
+
+void supervisor_state::on_restore(const restore_order& order) {
+  if (order.generation != generation_ || phase_ != phase::active) return;
+  if (generation_ > 1) options_.faults->at(fault_point::recovery);
+  restoring_ = order;
+  ready_.clear();
+  restored_metrics_ = {};
+  calls_.learn(order.completed);
+  self_->send(snapshotter_,
+              snapshot_generation{generation_, order.plan.step, scheduler_, order.since_disk_s});
+  if (order.plan.from_scratch) {
+    for (const auto& [number, actor] : stages_)
+      hand_to_stage(number, {generation_, 0, true, {}, scheduler_, snapshotter_});
+    return;
+  }
+  for (const auto& source : order.plan.sources) {
+    if (hosts(static_cast<int>(source.stage)))
+      restore_one(source);
+    else if (source.rank == options_.rank && source.place == part_place::peer_memory)
+      send_copy(source);
+  }
+}
+
+void supervisor_state::restore_one(const restore_source& source) {
+  auto stage = static_cast<int>(source.stage);
+  restore_stage order{generation_, restoring_->plan.step, false, {}, scheduler_, snapshotter_};
+  if (source.place == part_place::own_memory) return hand_to_stage(stage, order);
+  if (source.place == part_place::peer_memory) {
+    order.packed = arrived_.find(generation_, stage);
+    if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state goes on
+    return;
+  }
+  self_->request(snapshotter_, options_.restore_timeout, read_from_disk{order.step, source.stage})
+      .then(
+          [this, stage, order](const stage_copy& copy) mutable {
+            order.packed = copy.packed;
+            hand_to_stage(stage, order);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
+          });
+}
+
+void supervisor_state::send_copy(const restore_source& source) {
+  auto step = restoring_->plan.step;
+  auto generation = generation_;
+  auto host = job_->rank_of_stage(static_cast<int>(source.stage));
+  self_->request(snapshotter_, options_.restore_timeout, get_replica{step, source.stage})
+      .then(
+          [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
+            options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part},
+                                      copy.packed);
+          },
+          [this, generation](const caf::error& problem) {
+            fail_unless_restarted(generation, "a peer's state is gone: ", problem);
+          });
+}
+
+void supervisor_state::on_state(const state_arrived& arrived) {
+  if (arrived.generation < generation_) return;
+  auto stage = static_cast<int>(arrived.stage);
+  arrived_.add(arrived.generation, stage, arrived.packed);
+  if (restoring_ && arrived.generation == generation_)
+    hand_to_stage(stage,
+                  {generation_, restoring_->plan.step, false, arrived.packed, scheduler_, snapshotter_});
+}
+
+void supervisor_state::hand_to_stage(int stage, restore_stage order) {
+  if (order.generation != generation_) return;
+  self_->request(stages_.at(stage), options_.restore_timeout, order)
+      .then(
+          [this, generation = generation_](const stage_ready& ready) {
+            if (generation == generation_) on_stage_ready(ready);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
+          });
+}
+
+void supervisor_state::on_stage_ready(const stage_ready& ready) {
+  restored_metrics_ += ready.metrics;
+  ready_[ready.stage] = {ready.stage, ready.program, stages_.at(ready.stage)};
+  if (ready_.size() == stages_.size()) begin_devices();
+}
+
+void supervisor_state::begin_devices() {
+  auto made = make_device_job();
+  for (const auto& [number, device] : devices_) {
+    begin_generation order{generation_, made, {}, scheduler_, {}, 0};
+    for (const auto& [stage, attached] : ready_) {
+      if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
+      order.stages.push_back(attached);
+      if (stage == 0 || stage == job_->training.num_stages - 1) order.loader = loader_;
+    }
+    self_->send(device, order);
+  }
+  arrived_.clear();
+  self_->send(scheduler_, node_restored{generation_, options_.rank, restored_metrics_});
+}
+
+std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
+  auto made = std::make_shared<device_job>();
+  made->training = job_->training;
+  made->rank_of_stage = job_->ranks_of_stages();
+  made->num_threads = job_->num_threads;
+  return made;
+}
+
+}  // namespace troupe

@@ -1,0 +1,12 @@
+#include "troupe/optim/clip.hpp"
+
+#include "troupe/ops/reduction.hpp"
+#include "troupe/optim/gradients_of.hpp"
+
+namespace troupe::optim {
+
+double clip_grad_norm(std::span<parameter* const> parameters, double max_norm) {
+  return clip_by_global_norm(gradients_of(parameters), max_norm);
+}
+
+}  // namespace troupe::optim

@@ -1,0 +1,60 @@
+#include "troupe/optim/loss_scaler.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/reduction.hpp"
+#include "troupe/optim/gradients_of.hpp"
+
+namespace troupe::optim {
+namespace {
+
+void require_option(bool is_good, const char* expected, double got) {
+  if (!is_good) throw_invalid("loss_scaler", expected, std::to_string(got));
+}
+
+}  // namespace
+
+loss_scaler::loss_scaler(loss_scaler_options options)
+    : options_(options),
+      scale_(tensor::full({}, static_cast<float>(options.initial_scale))),
+      good_steps_(tensor::zeros({}, dtype::i64)) {
+  require_option(options.initial_scale > 0, "initial_scale > 0", options.initial_scale);
+  require_option(options.growth_factor > 1, "growth_factor > 1", options.growth_factor);
+  require_option(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor in (0, 1)",
+                 options.backoff_factor);
+  require_option(options.growth_interval >= 1, "growth_interval >= 1",
+                 static_cast<double>(options.growth_interval));
+}
+
+double loss_scaler::scale() const { return scale_.values<float>()[0]; }
+
+bool loss_scaler::unscale_and_check(std::span<parameter* const> parameters) const {
+  auto is_finite = scale_all(gradients_of(parameters), 1 / scale());
+  if (!is_finite) drop_gradients(parameters);
+  return is_finite;
+}
+
+void loss_scaler::update(bool was_finite) {
+  auto& scale = scale_.values<float>()[0];
+  auto& good_steps = good_steps_.values<std::int64_t>()[0];
+  if (!was_finite) {
+    scale *= static_cast<float>(options_.backoff_factor);
+    good_steps = 0;
+  } else if (++good_steps >= options_.growth_interval) {
+    auto grown = scale * static_cast<float>(options_.growth_factor);
+    if (std::isfinite(grown)) scale = grown;
+    good_steps = 0;
+  }
+}
+
+std::vector<named_tensor> loss_scaler::state() const {
+  return {{"loss_scaler/scale", scale_}, {"loss_scaler/good_steps", good_steps_}};
+}
+
+void drop_gradients(std::span<parameter* const> parameters) {
+  for (auto* each : parameters) each->has_gradient = false;
+}
+
+}  // namespace troupe::optim

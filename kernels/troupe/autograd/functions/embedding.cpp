@@ -1,0 +1,35 @@
+#include "troupe/ops/embedding.hpp"
+
+#include <utility>
+
+#include "troupe/autograd/functions.hpp"
+#include "troupe/ops/convert.hpp"
+
+namespace troupe {
+namespace {
+
+class embedding_operation : public operation {
+ public:
+  embedding_operation(tensor indices, parameter& weight) : indices_(std::move(indices)), weight_(weight) {}
+  std::vector<tensor> backward_input(const tensor&) override { return {}; }
+  void backward_weight(const tensor& dy) override {
+    auto mode = begin_gradients({&weight_});
+    embedding_backward_weight(indices_, dy, weight_.gradient, mode);
+  }
+  std::vector<parameter*> parameters() const override { return wanted_of({&weight_}); }
+
+ private:
+  tensor indices_;
+  parameter& weight_;
+};
+
+}  // namespace
+
+variable embedding(parameter& weight, const tensor& given) {
+  auto indices = given.defined() && given.type() == dtype::u8 ? cast(given, dtype::i32) : given;
+  auto y = embedding_forward(weight.value, indices);
+  if (!would_record({}, {&weight})) return {std::move(y)};
+  return record(std::move(y), {}, std::make_unique<embedding_operation>(indices, weight));
+}
+
+}  // namespace troupe

@@ -1,0 +1,32 @@
+#pragma once
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+struct attention_options {
+  int num_heads = 1;
+  /// A position attends to itself and those before it only.
+  bool causal = true;
+  /// What the scores are multiplied with, not negative; 0 stands for 1 / sqrt(D).
+  float scale = 0;
+};
+
+struct attention_result {
+  tensor out;          ///< [B, T, C], of the dtype of qkv
+  tensor log_sum_exp;  ///< [B, H, T] f32: the logarithm of each softmax's denominator
+};
+
+/// Scaled dot product attention of H heads of width D, C = H D, over queries, keys and values that lie side
+/// by side as one projection makes them. qkv: [B, T, 3 C] or [B, T, 3, H, D] of f32, bf16 or f16.
+///   out[t] = sum over s of softmax_s(scale q[t] . k[s]) v[s]
+/// Scores are kept in f32 for some tens of positions at a time, so that no T x T matrix is ever stored (Dao
+/// et al., FlashAttention, 2022). The number of threads changes no bit. Mismatches throw
+/// std::invalid_argument.
+attention_result attention_forward(const tensor& qkv, const attention_options& options);
+
+/// The gradient of qkv, of its shape and dtype, from that of `out`; `out` and `log_sum_exp` are what
+/// attention_forward returned.
+tensor attention_backward(const tensor& dout, const tensor& qkv, const tensor& out, const tensor& log_sum_exp,
+                          const attention_options& options);
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+
+namespace troupe::cpu {
+
+/// C = op(A) op(B), or C += with `accumulate`, of blocks of larger row-major matrices: a stride is the
+/// distance between rows in memory. A transposed operand lies as [inner, rows] or [columns, inner].
+struct block_product_shape {
+  std::int64_t rows = 0, columns = 0, inner = 0;
+  std::int64_t left_stride = 0, right_stride = 0, stride = 0;
+  bool left_is_transposed = false;
+  bool right_is_transposed = false;
+  bool accumulate = false;
+};
+
+/// For the body of a parallel_for: the calling thread computes alone if it may use one thread only. No extent
+/// is 0. The build picks cpu/onednn/ or cpu/plain/.
+void block_product(const block_product_shape& of, const float* a, const float* b, float* c);
+
+}  // namespace troupe::cpu

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/square_transpose.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+/// Bytes that one thread copies at a time.
+constexpr std::int64_t bytes_in_block = 1 << 16;
+
+std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.type())); }
+
+std::int64_t blocks_of(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
+
+std::int64_t grain_for(std::int64_t bytes) { return std::max<std::int64_t>(1, 2 * bytes_in_block / bytes); }
+
+void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
+                std::int64_t count) {
+  auto step = from.extents()[2] * element_bytes(from), size = count * step;
+  if (size == 0) return;
+  auto from_size = from.extents()[1] * step, to_size = to.extents()[1] * step;
+  const auto* source = from.bytes().data() + from_first * step;
+  auto* target = to.bytes().data() + to_first * step;
+  auto blocks = blocks_of(size, bytes_in_block);
+  parallel_for(from.extents()[0] * blocks, grain_for(std::min(size, bytes_in_block)),
+               [&](std::int64_t index) {
+                 auto at = index / blocks, first = index % blocks * bytes_in_block;
+                 std::memcpy(target + at * to_size + first, source + at * from_size + first,
+                             static_cast<std::size_t>(std::min(bytes_in_block, size - first)));
+               });
+}
+
+/// An axis of the result, with the steps from one element to the next in both tensors.
+struct axis {
+  std::int64_t extent, from_step, to_step;
+};
+
+/// The result's axes, outermost first, without those of extent 1, and with neighbours joined that are
+/// neighbours in x too.
+std::vector<axis> axes_of(const tensor& x, const std::vector<int>& axes) {
+  std::vector<std::int64_t> steps(axes.size());
+  std::int64_t step = 1;
+  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.extents()[i])
+    steps[static_cast<std::size_t>(i)] = step;
+  std::vector<axis> joined;
+  for (auto i = axes.rbegin(); i != axes.rend(); ++i) {
+    axis next{x.extents()[*i], steps[static_cast<std::size_t>(*i)], 1};
+    if (next.extent == 1) continue;
+    if (!joined.empty()) next.to_step = joined.back().to_step * joined.back().extent;
+    if (!joined.empty() && next.from_step == joined.back().from_step * joined.back().extent)
+      joined.back().extent *= next.extent;
+    else
+      joined.push_back(next);
+  }
+  if (joined.empty()) joined.push_back({1, 1, 1});
+  return {joined.rbegin(), joined.rend()};
+}
+
+struct place {
+  std::int64_t from = 0, to = 0;
+};
+
+/// Where step `index` through all of `axes` leads.
+place place_of(std::int64_t index, const std::vector<axis>& axes) {
+  place at;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); index /= axis->extent, ++axis) {
+    at.from += index % axis->extent * axis->from_step;
+    at.to += index % axis->extent * axis->to_step;
+  }
+  return at;
+}
+
+std::int64_t size_of(const std::vector<axis>& axes) {
+  std::int64_t size = 1;
+  for (const auto& axis : axes) size *= axis.extent;
+  return size;
+}
+
+/// The last axis of the result is the last of x: whole runs are copied.
+template <class T>
+void copy_runs(const T* from, T* to, std::vector<axis> axes) {
+  auto run = axes.back();
+  axes.pop_back();
+  auto bytes = run.extent * static_cast<std::int64_t>(sizeof(T));
+  parallel_for(size_of(axes), grain_for(bytes), [&](std::int64_t index) {
+    auto at = place_of(index, axes);
+    std::memcpy(to + at.to, from + at.from, static_cast<std::size_t>(bytes));
+  });
+}
+
+/// to[j * to_step + i] = from[i * from_step + j] for i in [0, rows) and j in [0, columns).
+template <class T>
+void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows,
+                    std::int64_t columns) {
+  constexpr auto side = square_side<T>;
+  auto whole_rows = rows / side * side, whole_columns = columns / side * side;
+  for (std::int64_t j = 0; j < whole_columns; j += side)
+    for (std::int64_t i = 0; i < whole_rows; i += side)
+      transpose_square(from + i * from_step + j, from_step, to + j * to_step + i, to_step);
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (auto i = j < whole_columns ? whole_rows : 0; i < rows; ++i)
+      to[j * to_step + i] = from[i * from_step + j];
+}
+
+/// x's last axis (`columns`) is not the result's (`rows`): tiles of both, which stay in the innermost cache.
+template <class T>
+void transpose_tiles(const T* from, T* to, std::vector<axis> axes) {
+  constexpr std::int64_t side = 64;
+  auto rows = axes.back();
+  axes.pop_back();
+  auto last = std::ranges::find(axes, 1, &axis::from_step);
+  auto columns = *last;
+  axes.erase(last);
+  auto row_tiles = blocks_of(rows.extent, side), column_tiles = blocks_of(columns.extent, side);
+  auto tile_bytes =
+      std::min(side, rows.extent) * std::min(side, columns.extent) * static_cast<std::int64_t>(sizeof(T));
+  parallel_for(size_of(axes) * row_tiles * column_tiles, grain_for(tile_bytes), [&](std::int64_t index) {
+    auto row = index % row_tiles * side, column = index / row_tiles % column_tiles * side;
+    auto at = place_of(index / row_tiles / column_tiles, axes);
+    transpose_tile(from + at.from + row * rows.from_step + column, rows.from_step,
+                   to + at.to + column * columns.to_step + row, columns.to_step,
+                   std::min(side, rows.extent - row), std::min(side, columns.extent - column));
+  });
+}
+
+template <class T>
+void transpose_as(const tensor& x, const std::vector<int>& axes, tensor& y) {
+  const auto* from = reinterpret_cast<const T*>(x.bytes().data());
+  auto* to = reinterpret_cast<T*>(y.bytes().data());
+  auto joined = axes_of(x, axes);
+  joined.back().from_step == 1 ? copy_runs(from, to, std::move(joined))
+                               : transpose_tiles(from, to, std::move(joined));
+}
+
+void transpose(const tensor& x, const std::vector<int>& axes, tensor& y) {
+  switch (element_bytes(x)) {
+    case 1:
+      return transpose_as<std::uint8_t>(x, axes, y);
+    case 2:
+      return transpose_as<std::uint16_t>(x, axes, y);
+    case 4:
+      return transpose_as<std::uint32_t>(x, axes, y);
+    default:
+      return transpose_as<std::uint64_t>(x, axes, y);
+  }
+}
+
+}  // namespace
+
+rearrange_kernels rearrange() { return {.copy_range = copy_range, .transpose = transpose}; }
+
+}  // namespace troupe::cpu

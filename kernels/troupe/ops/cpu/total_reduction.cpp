@@ -1,0 +1,95 @@
+#include "troupe/ops/cpu/total_reduction.hpp"
+
+#include <bit>
+#include <vector>
+
+#include "troupe/ops/cpu/exact_sums.hpp"
+#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/vector_clones.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+using block_floats = std::array<float, block_elements>;
+
+/// Elements that one thread goes over at a time.
+constexpr std::int64_t part_elements = 8 * block_elements;
+
+/// A part of a tensor, and what came out of it.
+struct part {
+  const tensor* of;
+  std::int64_t first, count;
+  double result;
+};
+
+/// Calls `run(tensor, first, count)` for blocks of all tensors and returns each part's results, added, in
+/// order. They are in memory of this thread, until its next call.
+template <class Run>
+std::span<const part> over_blocks(std::span<const tensor> of, const Run& run) {
+  thread_local std::vector<part> memory;
+  memory.clear();
+  for (const auto& each : of)
+    for (std::int64_t first = 0; first < each.num_elements(); first += part_elements)
+      memory.push_back({&each, first, std::min(part_elements, each.num_elements() - first), 0});
+  std::span<part> parts = memory;
+  parallel_for(static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t index) {
+    auto& each = parts[static_cast<std::size_t>(index)];
+    for (std::int64_t done = 0; done < each.count; done += block_elements)
+      each.result += run(*each.of, each.first + done, std::min(block_elements, each.count - done));
+  });
+  return parts;
+}
+
+double added(std::span<const part> parts) {
+  double sum = 0;
+  for (const auto& each : parts) sum += each.result;
+  return sum;
+}
+
+/// The sum of `sum(elements, count)` over blocks of all tensors.
+double sum_over(std::span<const tensor> of, double (*sum)(const float* x, std::int64_t size)) {
+  return added(over_blocks(of, [sum](const tensor& from, std::int64_t first, std::int64_t count) {
+    alignas(64) block_floats scratch;
+    return sum(read_block(from, first, count, scratch), count);
+  }));
+}
+
+[[gnu::always_inline]] inline std::int32_t is_infinite_or_nan(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000) == 0x7f800000 ? 1 : 0;
+}
+
+TROUPE_CLONES double count_not_finite(const float* x, std::int64_t size) {
+  std::int32_t count = 0;
+  for (std::int64_t i = 0; i < size; ++i) count += is_infinite_or_nan(x[i]);
+  return count;
+}
+
+TROUPE_CLONES void multiply(float* x, std::int64_t size, float factor) {
+  for (std::int64_t i = 0; i < size; ++i) x[i] *= factor;
+}
+
+/// Returns how many are not finite afterwards, as they are stored.
+double scale_block(tensor x, std::int64_t first, std::int64_t count, float factor) {
+  alignas(64) block_floats scratch;
+  read_block(x, first, count, scratch);
+  auto* values = block_to_write(x, first, scratch);
+  multiply(values, count, factor);
+  write_block(x, first, count, values);
+  return count_not_finite(read_block(x, first, count, scratch), count);
+}
+
+}  // namespace
+
+double total_sum(const tensor& x) { return sum_over(std::span(&x, 1), sum_of); }
+
+double sum_of_squares(std::span<const tensor> of) { return sum_over(of, sum_of_squares); }
+
+bool all_finite(std::span<const tensor> of) { return sum_over(of, count_not_finite) == 0; }
+
+bool scale_all(std::span<const tensor> of, float factor) {
+  return added(over_blocks(of, [factor](const tensor& x, std::int64_t first, std::int64_t count) {
+           return scale_block(x, first, count, factor);
+         })) == 0;
+}
+
+}  // namespace troupe::cpu

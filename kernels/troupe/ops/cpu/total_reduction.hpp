@@ -1,0 +1,14 @@
+#pragma once
+#include <span>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::cpu {
+
+// The entries of reduction_kernels that go over whole tensors.
+double total_sum(const tensor& x);
+double sum_of_squares(std::span<const tensor> of);
+bool all_finite(std::span<const tensor> of);
+bool scale_all(std::span<const tensor> of, float factor);
+
+}  // namespace troupe::cpu

@@ -1,0 +1,50 @@
+#include "troupe/ops/matmul.hpp"
+
+#include <vector>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/kernels/all.hpp"
+
+namespace troupe {
+namespace {
+
+void require_matrices(std::string_view argument, const tensor& value) {
+  require_floating("matmul", argument, value);
+  if (value.extents().rank() < 2)
+    throw_invalid("matmul", std::string(argument) + " with at least two axes", describe(value));
+}
+
+/// What c is. Checks b against a.
+shape product_extents(const tensor& a, const tensor& b, const matmul_options& options) {
+  require_matrices("a", a);
+  require_matrices("b", b);
+  auto rows = a.extents()[options.transpose_a ? -1 : -2], inner = a.extents()[options.transpose_a ? -2 : -1];
+  auto columns = b.extents()[options.transpose_b ? -2 : -1];
+  auto extents = b.extents().rank() == 2 ? b.extents().extents() : a.extents().extents();
+  extents[extents.size() - 2] = options.transpose_b ? columns : inner;
+  extents[extents.size() - 1] = options.transpose_b ? inner : columns;
+  require_argument("matmul", "b", b, a.type(), shape(std::move(extents)), a.where());
+  extents = a.extents().extents();
+  extents[extents.size() - 2] = rows;
+  extents[extents.size() - 1] = columns;
+  return shape(std::move(extents));
+}
+
+}  // namespace
+
+tensor matmul(const tensor& a, const tensor& b, const matmul_options& options) {
+  auto c = tensor::empty(product_extents(a, b, options), a.type(), a.where());
+  kernels_on(a.where()).matmul.multiply(a, b, c, gradient_mode::assign, options);
+  return c;
+}
+
+void matmul_into(const tensor& a, const tensor& b, tensor c, gradient_mode mode,
+                 const matmul_options& options) {
+  auto extents = product_extents(a, b, options);
+  auto type = c.defined() && c.type() == a.type() ? a.type() : dtype::f32;
+  require_argument("matmul", "c", c, type, extents, a.where());
+  kernels_on(a.where()).matmul.multiply(a, b, c, mode, options);
+}
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+#include "troupe/ops/reduction.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/kernels/all.hpp"
+#include "troupe/ops/reduced_axes.hpp"
+
+namespace troupe {
+namespace {
+
+const reduction_kernels& kernels_for(const tensor& x) { return kernels_on(x.where()).reduction; }
+
+void require_elements(std::string_view operation, const tensor& x, const reduced_axes& axes) {
+  if (axes.num_reduced > 0) return;
+  throw_invalid(operation, "at least one element to reduce", describe(x));
+}
+
+/// One reduction for each run of neighbouring axes, the innermost first: `run(x, along, y, is_last)`. What
+/// lies between them is f32.
+template <class Run>
+tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const Run& run) {
+  auto from = x;
+  for (std::size_t i = 0; i < axes.steps.size(); ++i) {
+    const auto& along = axes.steps[i];
+    auto is_last = i + 1 == axes.steps.size();
+    auto y = tensor::empty({along.outer, along.inner}, is_last ? x.type() : dtype::f32, x.where());
+    if (y.num_elements() > 0) run(from, along, y, is_last);
+    from = y;
+  }
+  return from.reshape(keep_axes ? axes.kept : axes.dropped);
+}
+
+tensor scaled_sum(const tensor& x, const reduced_axes& axes, bool keep_axes, double factor) {
+  if (axes.num_reduced == 0) return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.type(), x.where());
+  auto run = [&](const tensor& from, const reduced_axis& along, tensor& y, bool is_last) {
+    kernels_for(x).sum(from, along, is_last ? static_cast<float>(factor) : 1, y);
+  };
+  return reduce(x, axes, keep_axes, run);
+}
+
+tensor extreme(std::string_view operation, const tensor& x, const reduction_options& options,
+               reduction_kernels::reduce reduction_kernels::*of) {
+  require_floating(operation, "x", x);
+  auto axes = axes_of(operation, x, options);
+  require_elements(operation, x, axes);
+  return reduce(x, axes, options.keep_axes,
+                [&](const tensor& from, const reduced_axis& along, tensor& y, bool) {
+                  (kernels_for(x).*of)(from, along, y);
+                });
+}
+
+void require_together(std::string_view operation, std::span<const tensor> of) {
+  for (const auto& each : of) {
+    require_floating(operation, "elements", each);
+    require_on(operation, "elements", each, of.front().where());
+  }
+}
+
+}  // namespace
+
+tensor sum(const tensor& x, const reduction_options& options) {
+  require_floating("sum", "x", x);
+  return scaled_sum(x, axes_of("sum", x, options), options.keep_axes, 1);
+}
+
+tensor mean(const tensor& x, const reduction_options& options) {
+  require_floating("mean", "x", x);
+  auto axes = axes_of("mean", x, options);
+  require_elements("mean", x, axes);
+  return scaled_sum(x, axes, options.keep_axes, 1 / static_cast<double>(axes.num_reduced));
+}
+
+tensor max(const tensor& x, const reduction_options& options) {
+  return extreme("max", x, options, &reduction_kernels::max);
+}
+
+tensor min(const tensor& x, const reduction_options& options) {
+  return extreme("min", x, options, &reduction_kernels::min);
+}
+
+tensor argmax(const tensor& x, const reduction_options& options) {
+  require_floating("argmax", "x", x);
+  if (options.axes.size() > 1)
+    throw_invalid("argmax", "one axis or all", std::to_string(options.axes.size()) + " axes");
+  auto axes = axes_of("argmax", x, options);
+  require_elements("argmax", x, axes);
+  const auto& along = axes.steps.front();
+  shape between{along.outer, along.inner};
+  auto largest = tensor::empty(between, dtype::f32, x.where());
+  auto index = tensor::empty(between, dtype::i64, x.where());
+  if (index.num_elements() > 0) {
+    kernels_for(x).max(x, along, largest);
+    kernels_for(x).argmax(x, along, largest, index);
+  }
+  return index.reshape(options.keep_axes ? axes.kept : axes.dropped);
+}
+
+double total_sum(const tensor& x) {
+  require_floating("total_sum", "x", x);
+  return kernels_for(x).total_sum(x);
+}
+
+double global_norm(std::span<const tensor> of) {
+  require_together("global_norm", of);
+  return of.empty() ? 0 : std::sqrt(kernels_for(of.front()).sum_of_squares(of));
+}
+
+bool all_finite(std::span<const tensor> of) {
+  require_together("all_finite", of);
+  return of.empty() || kernels_for(of.front()).all_finite(of);
+}
+
+bool scale_all(std::span<const tensor> of, double factor) {
+  require_together("scale_all", of);
+  return of.empty() || kernels_for(of.front()).scale_all(of, static_cast<float>(factor));
+}
+
+double clipping_factor(double norm, double max_norm) {
+  if (!(max_norm > 0)) throw_invalid("clip_by_global_norm", "max_norm > 0", std::to_string(max_norm));
+  auto factor = max_norm / (norm + 1e-6);
+  return std::isfinite(norm) && factor < 1 ? factor : 1;
+}
+
+double clip_by_global_norm(std::span<const tensor> gradients, double max_norm) {
+  auto norm = global_norm(gradients);
+  auto factor = clipping_factor(norm, max_norm);
+  if (factor < 1) scale_all(gradients, factor);
+  return norm;
+}
+
+}  // namespace troupe

@@ -1,0 +1,14 @@
+#pragma once
+#include <string_view>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Throws std::invalid_argument unless these are i64 or i32 on `where`.
+void require_indices(std::string_view operation, const tensor& indices, device where);
+
+/// The axes of indices, then those of a row of `values`.
+shape gathered_extents(const tensor& values, const tensor& indices);
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#include "troupe/scheduler/held_copies.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+constexpr auto own = part_place::own_memory;
+constexpr auto peer = part_place::peer_memory;
+constexpr std::uint32_t num_stages = 2;
+
+/// Two nodes with a stage each, of which each keeps the other's copies too.
+void hold_everywhere(held_copies& held, std::uint64_t step) {
+  for (std::uint32_t stage : {0u, 1u})
+    for (int rank : {0, 1})
+      held.add(rank, {step, stage, 1, rank == static_cast<int>(stage) ? own : peer}, num_stages);
+}
+
+}  // namespace
+
+TEST_CASE("a step is committed when two nodes hold each stage's copy of it") {
+  held_copies held;
+  held.add(0, {3, 0, 1, own}, num_stages);
+  held.add(1, {3, 0, 1, peer}, num_stages);
+  held.add(1, {3, 1, 1, own}, num_stages);
+  CHECK(held.committed_step(num_stages) == 0);
+  held.add(0, {3, 1, 1, peer}, num_stages);
+  CHECK(held.committed_step(num_stages) == 3);
+}
+
+TEST_CASE("copies older than the committed step are forgotten") {
+  held_copies held;
+  hold_everywhere(held, 3);
+  hold_everywhere(held, 4);
+  for (const auto& node : held.inventories())
+    for (const auto& part : node.parts) CHECK(part.step == 4);
+}
+
+TEST_CASE("what a node says it holds takes the place of what was known of it") {
+  held_copies held;
+  hold_everywhere(held, 3);
+  held.set({1, 0, {}});
+  CHECK(held.committed_step(num_stages) == 0);
+  CHECK(held.inventories()[0].parts.size() == 2);
+  CHECK(held.inventories()[1].parts.empty());
+}
+
+TEST_CASE("after going back newer copies count for nothing, from scratch none does") {
+  held_copies held;
+  hold_everywhere(held, 3);
+  held.add(0, {5, 0, 1, own}, num_stages);
+  held.roll_back({3, false, {}});
+  CHECK(held.inventories()[0].parts.size() == 2);
+  CHECK(held.committed_step(num_stages) == 3);
+  held.roll_back({});
+  CHECK(held.inventories()[0].parts.empty());
+}
+
+TEST_CASE("copies that were ordered are uncommitted until their step or a later one is committed") {
+  held_copies held;
+  for (std::uint64_t step : {1, 2, 3}) held.order(step);
+  held.order(3);
+  CHECK(held.num_uncommitted(num_stages) == 3);
+  hold_everywhere(held, 2);
+  CHECK(held.num_uncommitted(num_stages) == 1);
+}

@@ -1,0 +1,77 @@
+#include "troupe/supervisor/call_queue.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+call_request call(std::uint32_t index) { return {index, call_kind::barrier, 0, 0, 0, 0}; }
+
+call_result result(std::uint32_t index) {
+  call_result made;
+  made.index = index;
+  return made;
+}
+
+using outcome = call_queue::outcome;
+const outcome nothing, begins{{}, true};
+
+}  // namespace
+
+TEST_CASE("a call begins when it is entered, and is told when it is over, once") {
+  call_queue calls;
+  CHECK(calls.enter(call(0)) == begins);
+  CHECK(calls.current() == call(0));
+  CHECK(calls.finished(result(0)) == outcome{{result(0)}, false});
+  CHECK_FALSE(calls.current());
+  CHECK(calls.finished(result(0)) == nothing);
+  CHECK(calls.completed().size() == 1);
+}
+
+TEST_CASE("calls behind one that the user left begin one after the other") {
+  call_queue calls;
+  calls.enter(call(0));
+  CHECK(calls.enter(call(1)) == nothing);
+  CHECK(calls.enter(call(2)) == nothing);
+  CHECK(calls.finished(result(0)) == outcome{{result(0)}, true});
+  CHECK(calls.current() == call(1));
+  CHECK(calls.finished(result(1)) == outcome{{result(1)}, true});
+  CHECK(calls.current() == call(2));
+}
+
+TEST_CASE("those of them that are over by then are answered on the way to the next") {
+  call_queue calls;
+  for (std::uint32_t index : {0, 1, 2}) calls.enter(call(index));
+  calls.learn({result(0), result(1)});
+  CHECK(calls.finished(result(0)) == outcome{{result(0), result(1)}, true});
+  CHECK(calls.current() == call(2));
+}
+
+TEST_CASE("a call that is over before it is entered has its result at once") {
+  call_queue calls;
+  calls.learn({result(0), result(1)});
+  CHECK(calls.enter(call(0)) == outcome{{result(0)}, false});
+  CHECK(calls.enter(call(1)) == outcome{{result(1)}, false});
+  CHECK(calls.enter(call(2)) == begins);
+}
+
+TEST_CASE("a call that was entered while others were still in the one before begins with the end of that") {
+  call_queue calls;
+  calls.enter(call(1));
+  CHECK(calls.finished(result(0)) == begins);
+  CHECK(calls.current() == call(1));
+}
+
+TEST_CASE("the end of a call that the user is not in is not told") {
+  call_queue calls;
+  CHECK(calls.finished(result(0)) == nothing);
+  CHECK(calls.completed().size() == 1);
+}
+
+TEST_CASE("fewer results teach nothing") {
+  call_queue calls;
+  calls.learn({result(0), result(1)});
+  calls.learn({result(0)});
+  CHECK(calls.completed().size() == 2);
+}

@@ -1,0 +1,65 @@
+#include "troupe/nn/generate.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
+
+#include "troupe/nn/module.hpp"
+
+namespace nn = troupe::nn;
+using troupe::tensor;
+
+namespace {
+
+/// Always finds the token after the last one likeliest, by `lead`, and remembers how long its inputs were.
+class Counting : public nn::module_of<Counting> {
+ public:
+  explicit Counting(float lead) : lead_(lead) {}
+  troupe::variable forward(const troupe::variable& tokens) override {
+    auto length = tokens.value.extents()[1];
+    longest = std::max(longest, length);
+    was_training |= is_training();
+    auto logits = tensor::zeros({1, length, 5});
+    auto last = tokens.value.values<std::int64_t>().back();
+    logits.values<float>()[static_cast<std::size_t>((length - 1) * 5 + (last + 1) % 5)] = lead_;
+    return {logits};
+  }
+  std::int64_t longest = 0;
+  bool was_training = false;
+
+ private:
+  float lead_;
+};
+
+}  // namespace
+
+TEST_CASE("the likeliest token follows at temperature 0, and the model sees its context only") {
+  Counting model(1);
+  auto made = nn::generate(model, {2, 3}, {.num_tokens = 6, .temperature = 0, .context = 3});
+  CHECK(made == std::vector<std::int64_t>{4, 0, 1, 2, 3, 4});
+  CHECK(model.longest == 3);
+  CHECK_FALSE(model.was_training);
+  CHECK(model.is_training());
+}
+
+TEST_CASE("tokens are drawn as often as the model says, and the same ones for the same seed") {
+  Counting model(1);
+  auto draw = [&](std::uint64_t seed, int top_k) {
+    return nn::generate(model, {0}, {.num_tokens = 4000, .top_k = top_k, .seed = seed});
+  };
+  auto made = draw(1, 0);
+  CHECK(made == draw(1, 0));
+  CHECK(made != draw(2, 0));
+  int likely = 0;
+  for (std::size_t i = 1; i < made.size(); ++i) likely += made[i] == (made[i - 1] + 1) % 5;
+  // e / (e + 4) = 0.4046, standard deviation 0.0078
+  CHECK(std::abs(likely / 3999.0 - 0.4046) < 0.035);
+  auto best = draw(1, 1);
+  for (std::size_t i = 1; i < best.size(); ++i) REQUIRE(best[i] == (best[i - 1] + 1) % 5);
+}
+
+TEST_CASE("generating from nothing or with impossible options is refused") {
+  Counting model(1);
+  CHECK_THROWS_AS(nn::generate(model, {}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(nn::generate(model, {0}, {.temperature = -1}), std::invalid_argument);
+  CHECK_THROWS_AS(nn::generate(model, {0}, {.context = 0}), std::invalid_argument);
+}

@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "benches.hpp"
+#include "machine.hpp"
+#include "run_captured.hpp"
+#include "spread.hpp"
+#include "troupe/error/errors.hpp"
+#include "worker_job.hpp"
+
+namespace troupe::bench {
+namespace {
+
+struct compute_options {
+  std::vector<std::string> models = {"gpt", "mlp", "cnn"};
+  std::vector<int> threads;
+  std::string type = "f32";
+  double seconds = 4;
+  int rounds = 5;
+  int losses = 0;
+  std::filesystem::path torch;
+  std::filesystem::path torch_script = "tools/bench/torch_compute.py";
+  bool json = false;
+};
+
+nlohmann::json last_object(const std::vector<std::string>& command,
+                           const std::vector<std::string>& environment) {
+  auto seen = run_captured(command, environment);
+  std::istringstream stream(seen.output);
+  nlohmann::json found;
+  for (std::string line; std::getline(stream, line);)
+    if (auto object = nlohmann::json::parse(line, nullptr, false); object.is_object()) found = object;
+  if (seen.exit_code != 0 || found.is_null())
+    throw std::runtime_error("'" + command.front() + "' ended with exit code " +
+                             std::to_string(seen.exit_code) + " and measured nothing: " + seen.output);
+  return found;
+}
+
+/// One side's arguments for one model.
+struct task {
+  std::string model;
+  int threads = 1;
+  std::vector<std::string> more;
+};
+
+std::vector<std::string> arguments_of(const task& what, const compute_options& options) {
+  std::vector<std::string> arguments{"--model", what.model,  "--threads", std::to_string(what.threads),
+                                     "--dtype", options.type};
+  arguments.insert(arguments.end(), what.more.begin(), what.more.end());
+  return arguments;
+}
+
+nlohmann::json run_own(const task& what, const compute_options& options) {
+  std::vector<std::string> command{this_program(), "bench", "worker", "compute"};
+  auto arguments = arguments_of(what, options);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return last_object(command, {});
+}
+
+nlohmann::json run_torch(const task& what, const compute_options& options) {
+  std::ifstream file(options.torch_script);
+  std::string source(std::istreambuf_iterator<char>(file), {});
+  if (!file || source.empty())
+    throw bad_input("--torch-script " + options.torch_script.string() +
+                    ": cannot be read; it lies in tools/bench/ of Troupe's sources");
+  std::vector<std::string> command{"chroot",
+                                   options.torch.string(),
+                                   "env",
+                                   "OMP_NUM_THREADS=" + std::to_string(what.threads),
+                                   "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp",
+                                   "python3",
+                                   "-c",
+                                   source};
+  auto arguments = arguments_of(what, options);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return last_object(command, {});
+}
+
+/// What one model came to at one number of threads.
+struct results {
+  std::string unit;
+  std::vector<double> own, of_product_rate, product_rate, torch, ratio;
+  double own_mib = 0, torch_mib = 0;
+  std::uint64_t allocations = 0;
+};
+
+results measure(const std::string& model, int threads, const compute_options& options) {
+  results found;
+  task what{model, threads, {"--seconds", std::to_string(options.seconds)}};
+  for (int round = 0; round < options.rounds; ++round) {
+    auto own = run_own(what, options);
+    found.unit = own.contains("tokens_per_s") ? "tokens_per_s" : "samples_per_s";
+    found.own.push_back(own.at(found.unit));
+    found.of_product_rate.push_back(own.at("of_product_rate"));
+    found.product_rate.push_back(own.at("product_gflops_per_s"));
+    found.own_mib = std::max(found.own_mib, own.at("own_mib").get<double>());
+    found.allocations = std::max(found.allocations, own.at("allocations_after_warm_up").get<std::uint64_t>());
+    if (options.torch.empty()) continue;
+    auto torch = run_torch(what, options);
+    found.torch.push_back(torch.at(found.unit));
+    found.ratio.push_back(found.own.back() / found.torch.back());
+    found.torch_mib = std::max(found.torch_mib, torch.at("own_mib").get<double>());
+  }
+  return found;
+}
+
+void print(const std::string& model, int threads, const results& found, const compute_options& options,
+           const machine& where) {
+  auto own = spread_of(found.own), rate = spread_of(found.product_rate),
+       part = spread_of(found.of_product_rate);
+  if (options.json) {
+    nlohmann::ordered_json line{{"event", "compute"},
+                                {"model", model},
+                                {"threads", threads},
+                                {"dtype", options.type},
+                                {found.unit, to_json(own)},
+                                {"of_product_rate", to_json(part)},
+                                {"product_gflops_per_s", to_json(rate)},
+                                {"own_mib", found.own_mib},
+                                {"allocations_after_warm_up", found.allocations}};
+    if (!found.torch.empty()) {
+      line["torch_" + found.unit] = to_json(spread_of(found.torch));
+      line["over_torch"] = to_json(spread_of(found.ratio));
+      line["torch_own_mib"] = found.torch_mib;
+    }
+    line["machine"] = to_json(where);
+    std::printf("%s\n", line.dump().c_str());
+    return;
+  }
+  std::printf("%-4s %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   %.0f MiB",
+              model.c_str(), options.type.c_str(), threads, threads == 1 ? "" : "s",
+              to_text(own, 1, 0).c_str(), found.unit.c_str(), to_text(part, 100, 1).c_str(),
+              to_text(rate, 1, 0).c_str(), found.own_mib);
+  if (found.torch.empty())
+    std::printf("   no peer was measured (--torch ROOT)\n");
+  else
+    std::printf("   torch %s, %.0f MiB   ratio %s\n", to_text(spread_of(found.torch), 1, 0).c_str(),
+                found.torch_mib, to_text(spread_of(found.ratio), 1, 2).c_str());
+}
+
+/// Trains both from the same weights on the same batches. Returns the largest relative difference.
+double compare_losses(const std::string& model, const compute_options& options) {
+  const std::string inside = "/tmp/troupe-compute-weights.safetensors";
+  auto file = options.torch / inside.substr(1);
+  task own{model, 1, {"--losses", std::to_string(options.losses), "--weights", file.string()}}, torch = own;
+  torch.more.back() = inside;
+  auto mine = run_own(own, options).at("losses").get<std::vector<double>>();
+  auto theirs = run_torch(torch, options).at("losses").get<std::vector<double>>();
+  std::filesystem::remove(file);
+  double largest = 0;
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    largest = std::max(largest, std::abs(mine[i] - theirs.at(i)) / std::abs(theirs[i]));
+  if (options.json)
+    std::printf("%s\n", nlohmann::ordered_json{{"event", "losses"},
+                                               {"model", model},
+                                               {"steps", mine.size()},
+                                               {"largest_relative_difference", largest},
+                                               {"own", mine},
+                                               {"torch", theirs}}
+                            .dump()
+                            .c_str());
+  else
+    std::printf(
+        "%-4s losses of %zu steps from the same weights: %.5f to %.5f, torch %.5f to %.5f, largest relative "
+        "difference %.2e\n",
+        model.c_str(), mine.size(), mine.front(), mine.back(), theirs.front(), theirs.back(), largest);
+  return largest;
+}
+
+int run(compute_options options) {
+  auto where = this_machine();
+  if (options.losses > 0 && options.torch.empty())
+    throw bad_input("--losses compares with PyTorch: say where it is with --torch ROOT");
+  if (options.threads.empty()) {
+    options.threads = {1};
+    if (where.cores > 1) options.threads.push_back(where.cores);
+  }
+  if (!options.json) std::printf("machine    %s\n", to_text(where).c_str());
+  for (const auto& model : options.models) {
+    if (options.losses > 0) compare_losses(model, options);
+    if (options.losses == 0)
+      for (auto threads : options.threads)
+        print(model, threads, measure(model, threads, options), options, where);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_compute_bench(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<compute_options>();
+  auto* command = app.add_subcommand("compute", "Time training steps against the matrix products in them");
+  command->add_option("--models", options->models, "gpt, mlp, cnn, with commas between")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"gpt", "mlp", "cnn"}))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->threads,
+                   "Numbers of threads, with commas between; all: 1 and the cores")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--dtype", options->type, "f32, or bf16 for mixed precision")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "Of one measurement")->capture_default_str();
+  command->add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--losses", options->losses,
+                      "Compare the losses of so many steps from the same weights instead of speeds");
+  command->add_option("--torch", options->torch, "Measure PyTorch beside it, in the system with this root");
+  command->add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "One JSON object for each model and number of threads");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace troupe::bench
