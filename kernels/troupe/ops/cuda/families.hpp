@@ -8,8 +8,12 @@ activation_kernels activation();
 adam_step_kernels adam_step();
 convert_kernels convert();
 cross_entropy_kernels cross_entropy();
+dropout_kernels dropout();
+elementwise_kernels elementwise();
 linear_kernels linear();
+matmul_kernels matmul();
 norm_kernels norm();
+row_kernels rows();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();
 

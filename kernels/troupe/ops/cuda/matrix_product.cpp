@@ -58,8 +58,12 @@ std::uint32_t common_alignment(std::initializer_list<const tensor*> operands) {
 
 }  // namespace
 
-void matrix_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c) {
+  if (of.right_is_shared && !of.left_is_transposed) {  // the pairs are more rows of one product
+    of.rows *= of.batch;
+    of.batch = 1;
+  }
   if (c.num_elements() == 0) return;
   if (of.inner == 0) {
     if (!of.accumulate) c.fill_zero();

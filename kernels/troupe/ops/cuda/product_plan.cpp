@@ -86,8 +86,8 @@ product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std:
 }
 
 void product_plan::describe(const product_key& key) {
-  const auto& [rows, columns, inner, batch, left_is_transposed, right_is_transposed, accumulate, relu] =
-      key.shape;
+  const auto& [rows, columns, inner, batch, left_is_transposed, right_is_transposed, right_is_shared,
+               accumulate, relu] = key.shape;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   description_.reset(made);
