@@ -6,10 +6,10 @@
 
 namespace troupe::testing {
 
-/// Same dtype, shape and bytes. Undefined tensors equal each other.
+/// Same dtype, shape and bytes, on whichever devices. Undefined tensors equal each other.
 inline bool same_bits(const tensor& a, const tensor& b) {
   return a.defined() == b.defined() && a.type() == b.type() && a.extents() == b.extents() &&
-         std::ranges::equal(a.bytes(), b.bytes());
+         std::ranges::equal(a.to({}).bytes(), b.to({}).bytes());
 }
 
 /// The same names in the same order, and the same bits.

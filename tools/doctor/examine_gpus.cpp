@@ -2,6 +2,8 @@
 #include <fstream>
 
 #include "examine.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/tensor/devices.hpp"
 
 namespace troupe::doctor {
 namespace {
@@ -34,13 +36,29 @@ bool is_nvidia_gpu(const std::filesystem::path& device) {
   return first_line(device / "vendor") == "0x10de" && first_line(device / "class").starts_with("0x03");
 }
 
+/// Whether this program can use the GPUs that the driver knows, and if not, why.
+finding usable_gpus() {
+  auto number = num_cuda_devices();
+  if (number > 0)
+    return {"gpus", "usable GPUs", verdict::ok, "cuda:0 to cuda:" + std::to_string(number - 1), ""};
+  try {
+    require_device({device::kind::cuda, 0});
+  } catch (const bad_input& why) {
+    return {"gpus", "usable GPUs", verdict::warning, why.what(), ""};
+  }
+  return {"gpus", "usable GPUs", verdict::absent, "none", ""};
+}
+
 }  // namespace
 
 findings examine_gpus(const std::filesystem::path& driver, const std::filesystem::path& devices) {
   findings found;
   for (const auto& gpu : folders_in(driver / "gpus"))
     found.push_back({"gpus", "NVIDIA GPU", verdict::ok, model_of(gpu), ""});
-  if (!found.empty()) return found;
+  if (!found.empty()) {
+    found.push_back(usable_gpus());
+    return found;
+  }
   auto plugged_in = std::ranges::count_if(folders_in(devices), is_nvidia_gpu);
   if (plugged_in == 0) return {{"gpus", "NVIDIA GPU", verdict::absent, "none seen; the CPU computes", ""}};
   return {{"gpus", "NVIDIA driver", verdict::warning,

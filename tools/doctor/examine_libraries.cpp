@@ -14,6 +14,7 @@
 
 #include "examine.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/tensor/devices.hpp"
 
 namespace troupe::doctor {
 namespace {
@@ -24,6 +25,13 @@ std::string version(int major, int minor, int patch) {
 
 finding headers_only(const std::string& name, const std::string& built_with) {
   return {"libraries", name, verdict::ok, built_with, ""};
+}
+
+finding cuda() {
+  auto version = cuda_version();
+  if (!version.empty()) return {"libraries", "CUDA", verdict::ok, version, ""};
+  return {"libraries", "CUDA", verdict::absent, "built without: GPUs are left out",
+          "install the CUDA Toolkit (nvcc on the PATH), then cmake --preset cuda"};
 }
 
 }  // namespace
@@ -43,6 +51,7 @@ findings examine_libraries() {
   found.push_back(library("oneDNN", version(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH),
                           version(onednn->major, onednn->minor, onednn->patch)));
 #endif
+  found.push_back(cuda());
   found.push_back(library("libsodium", SODIUM_VERSION_STRING, sodium_version_string()));
   found.push_back(library("zlib", ZLIB_VERSION, zlibVersion()));
   found.push_back(headers_only("libdeflate", LIBDEFLATE_VERSION_STRING));

@@ -7,12 +7,15 @@
 
 #include "support/bits.hpp"
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 #include "troupe/ops/activation.hpp"
 
+using Catch::Generators::from_range;
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::tensor;
+using troupe::testing::devices_here;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
 using troupe::testing::random_tensor;
@@ -26,8 +29,11 @@ namespace {
 struct problem {
   std::int64_t rows, in, out;
   dtype type = dtype::f32;
-  tensor x = random_tensor({rows, in}, "x", type), weight = random_tensor({out, in}, "weight", type),
-         bias = random_tensor({out}, "bias", type), dy = random_tensor({rows, out}, "dy", type);
+  troupe::device where = {};
+  tensor x = random_tensor({rows, in}, "x", type).to(where),
+         weight = random_tensor({out, in}, "weight", type).to(where),
+         bias = random_tensor({out}, "bias", type).to(where),
+         dy = random_tensor({rows, out}, "dy", type).to(where);
 };
 
 tensor as_bf16(const tensor& values) {
@@ -65,9 +71,10 @@ const std::vector<std::tuple<int, int, int>> odd_sizes{{1, 1, 1},    {3, 5, 7}, 
 }  // namespace
 
 TEST_CASE("linear forward is x weight^T + bias") {
+  auto where = GENERATE(from_range(devices_here()));
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      problem p{rows, in, out, type, where};
       auto expected = product(rows, out, in, {values_of(p.x), in, 1}, {values_of(p.weight), in, 1});
       require_close(troupe::linear_forward(p.x, p.weight, {}), expected);
       add_each(expected, values_of(p.bias));
@@ -86,19 +93,21 @@ TEST_CASE("a fused relu gives the bits of one that follows") {
 }
 
 TEST_CASE("linear's input gradient is dy weight") {
+  auto where = GENERATE(from_range(devices_here()));
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      problem p{rows, in, out, type, where};
       require_close(troupe::linear_backward_input(p.dy, p.weight),
                     product(rows, in, out, {values_of(p.dy), out, 1}, {values_of(p.weight), 1, in}));
     }
 }
 
 TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f32") {
+  auto where = GENERATE(from_range(devices_here()));
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
-      auto dw = random_tensor({out, in}, "dw"), db = random_tensor({out}, "db");
+      problem p{rows, in, out, type, where};
+      auto dw = random_tensor({out, in}, "dw").to(where), db = random_tensor({out}, "db").to(where);
       auto expected_dw = product(out, in, rows, {values_of(p.dy), 1, out}, {values_of(p.x), 1, in});
       auto expected_db = product(1, out, rows, {std::vector<double>(static_cast<std::size_t>(rows), 1), 0, 1},
                                  {values_of(p.dy), 1, out});

@@ -1,10 +1,11 @@
-#include "troupe/error/errors.hpp"
 #include "troupe/ops/kernels/all.hpp"
+#include "troupe/tensor/devices.hpp"
 
 namespace troupe {
 
 const device_kernels& cuda_kernels(device where) {
-  throw bad_input(to_string(where) + " is not there: Troupe was built without CUDA");
+  require_device(where);
+  throw std::logic_error("a GPU without CUDA");
 }
 
 }  // namespace troupe

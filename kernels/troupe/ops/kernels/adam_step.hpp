@@ -2,6 +2,7 @@
 #include <span>
 
 #include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,7 @@ struct adam_factors {
 };
 
 struct adam_step_kernels {
-  void (*step)(std::span<const adam_slot> slots, const adam_factors& by) = nullptr;
+  kernel<void(std::span<const adam_slot> slots, const adam_factors& by)> step{"adam_step"};
 };
 
 }  // namespace troupe

@@ -23,8 +23,7 @@
 
 namespace troupe {
 
-/// What operations need from a device: one table for each operation family, under the family's name. A null
-/// entry is an operation that this kind of device does not have.
+/// What operations need from a device: one table for each operation family, under the family's name.
 struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;

@@ -1,12 +1,12 @@
 #pragma once
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
 /// What troupe/ops/convert.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct convert_kernels {
-  void (*cast)(const tensor& x, tensor& y) = nullptr;
-  void (*to_float)(const tensor& x, float scale, tensor& y) = nullptr;
+  kernel<void(const tensor& x, tensor& y)> cast{"cast"};
+  kernel<void(const tensor& x, float scale, tensor& y)> to_float{"to_float"};
 };
 
 }  // namespace troupe

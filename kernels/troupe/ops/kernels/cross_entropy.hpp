@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/ops/cross_entropy.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
@@ -7,10 +8,12 @@ namespace troupe {
 /// range; outputs are allocated.
 struct cross_entropy_kernels {
   /// Writes all of `result`, whose log_sum_exp is allocated.
-  void (*forward)(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
-                  cross_entropy_result& result) = nullptr;
-  void (*backward)(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,
-                   const cross_entropy_options& options, tensor& gradient) = nullptr;
+  kernel<void(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
+              cross_entropy_result& result)>
+      forward{"cross_entropy"};
+  kernel<void(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,
+              const cross_entropy_options& options, tensor& gradient)>
+      backward{"cross_entropy_backward"};
 };
 
 /// Throws the std::invalid_argument of a label outside [0, num_classes).

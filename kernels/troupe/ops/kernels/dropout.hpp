@@ -2,8 +2,8 @@
 #include <array>
 #include <cstdint>
 
+#include "troupe/ops/kernels/kernel.hpp"
 #include "troupe/random/philox.hpp"
-#include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -18,7 +18,7 @@ struct dropout_mask {
 
 /// What troupe/ops/dropout.hpp needs from a device.
 struct dropout_kernels {
-  void (*apply)(const tensor& x, const dropout_mask& mask, tensor& y) = nullptr;
+  kernel<void(const tensor& x, const dropout_mask& mask, tensor& y)> apply{"dropout"};
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 
+#include "troupe/ops/kernels/kernel.hpp"
 #include "troupe/ops/lamb_step.hpp"
 
 namespace troupe {
@@ -15,7 +16,7 @@ struct lamb_factors {
 };
 
 struct lamb_step_kernels {
-  void (*step)(std::span<const adam_slot> slots, const lamb_factors& by) = nullptr;
+  kernel<void(std::span<const adam_slot> slots, const lamb_factors& by)> step{"lamb_step"};
 };
 
 }  // namespace troupe

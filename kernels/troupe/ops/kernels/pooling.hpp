@@ -1,6 +1,6 @@
 #pragma once
+#include "troupe/ops/kernels/kernel.hpp"
 #include "troupe/ops/pooling.hpp"
-#include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -13,16 +13,18 @@ struct pool2d_problem {
 
 /// What troupe/ops/pooling.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct pooling_kernels {
-  void (*max_forward)(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) = nullptr;
-  void (*max_backward)(const pool2d_problem& of, const tensor& dy, const tensor& indices,
-                       tensor& dx) = nullptr;
-  void (*average_forward)(const pool2d_problem& of, const tensor& x, tensor& y) = nullptr;
-  void (*average_backward)(const pool2d_problem& of, const tensor& dy, tensor& dx) = nullptr;
+  kernel<void(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices)> max_forward{
+      "max_pool2d"};
+  kernel<void(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx)> max_backward{
+      "max_pool2d_backward"};
+  kernel<void(const pool2d_problem& of, const tensor& x, tensor& y)> average_forward{"average_pool2d"};
+  kernel<void(const pool2d_problem& of, const tensor& dy, tensor& dx)> average_backward{
+      "average_pool2d_backward"};
   /// x: `planes` rows of `size` elements.
-  void (*global_average_forward)(std::int64_t planes, std::int64_t size, const tensor& x,
-                                 tensor& y) = nullptr;
-  void (*global_average_backward)(std::int64_t planes, std::int64_t size, const tensor& dy,
-                                  tensor& dx) = nullptr;
+  kernel<void(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y)> global_average_forward{
+      "global_average_pool2d"};
+  kernel<void(std::int64_t planes, std::int64_t size, const tensor& dy, tensor& dx)> global_average_backward{
+      "global_average_pool2d_backward"};
 };
 
 }  // namespace troupe

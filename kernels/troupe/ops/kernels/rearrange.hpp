@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
@@ -9,10 +9,11 @@ namespace troupe {
 struct rearrange_kernels {
   /// Copies [:, from_first : from_first + count, :] to [:, to_first : to_first + count, :] between tensors of
   /// three axes that agree in the first and the last.
-  void (*copy_range)(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
-                     std::int64_t count) = nullptr;
+  kernel<void(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
+              std::int64_t count)>
+      copy_range{"slice or concat"};
   /// Axis i of y is axis axes[i] of x.
-  void (*transpose)(const tensor& x, const std::vector<int>& axes, tensor& y) = nullptr;
+  kernel<void(const tensor& x, const std::vector<int>& axes, tensor& y)> transpose{"transpose"};
 };
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <span>
 
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
@@ -14,19 +14,20 @@ struct reduced_axis {
 /// What troupe/ops/reduction.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct reduction_kernels {
   /// y: [outer, inner] of any floating dtype; count >= 1.
-  using reduce = void (*)(const tensor& x, const reduced_axis& along, tensor& y);
+  using reduce = kernel<void(const tensor& x, const reduced_axis& along, tensor& y)>;
 
   /// y is the sum times `factor`.
-  void (*sum)(const tensor& x, const reduced_axis& along, float factor, tensor& y) = nullptr;
-  reduce max = nullptr;
-  reduce min = nullptr;
+  kernel<void(const tensor& x, const reduced_axis& along, float factor, tensor& y)> sum{"sum"};
+  reduce max{"max"};
+  reduce min{"min"};
   /// The first index at which x is `largest`, its f32 maximum, or NaN. index: [outer, inner] of i64.
-  void (*argmax)(const tensor& x, const reduced_axis& along, const tensor& largest, tensor& index) = nullptr;
+  kernel<void(const tensor& x, const reduced_axis& along, const tensor& largest, tensor& index)> argmax{
+      "argmax"};
 
-  double (*total_sum)(const tensor& x) = nullptr;
-  double (*sum_of_squares)(std::span<const tensor> of) = nullptr;
-  bool (*all_finite)(std::span<const tensor> of) = nullptr;
-  bool (*scale_all)(std::span<const tensor> of, float factor) = nullptr;
+  kernel<double(const tensor& x)> total_sum{"total_sum"};
+  kernel<double(std::span<const tensor> of)> sum_of_squares{"global_norm"};
+  kernel<bool(std::span<const tensor> of)> all_finite{"all_finite"};
+  kernel<bool(std::span<const tensor> of, float factor)> scale_all{"scale_all"};
 };
 
 }  // namespace troupe

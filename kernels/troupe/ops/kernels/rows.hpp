@@ -1,6 +1,7 @@
 #pragma once
 #include <string_view>
 
+#include "troupe/ops/kernels/kernel.hpp"
 #include "troupe/ops/rows.hpp"
 
 namespace troupe {
@@ -8,10 +9,11 @@ namespace troupe {
 /// What troupe/ops/rows.hpp and troupe/ops/embedding.hpp need from a device. Shapes and dtypes have been
 /// checked, outputs are allocated; the indices' values are the device's to check, in the name of `operation`.
 struct row_kernels {
-  void (*gather)(std::string_view operation, const tensor& values, const tensor& indices,
-                 tensor& out) = nullptr;
-  void (*scatter_add)(std::string_view operation, const tensor& indices, const tensor& rows, tensor& sum,
-                      gradient_mode mode) = nullptr;
+  kernel<void(std::string_view operation, const tensor& values, const tensor& indices, tensor& out)> gather{
+      "gather"};
+  kernel<void(std::string_view operation, const tensor& indices, const tensor& rows, tensor& sum,
+              gradient_mode mode)>
+      scatter_add{"scatter_add"};
 };
 
 }  // namespace troupe

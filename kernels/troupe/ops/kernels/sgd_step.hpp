@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 
+#include "troupe/ops/kernels/kernel.hpp"
 #include "troupe/ops/sgd_step.hpp"
 
 namespace troupe {
@@ -10,10 +11,10 @@ struct sgd_factors {
 };
 
 struct sgd_step_kernels {
-  using step = void (*)(std::span<const sgd_slot> slots, const sgd_factors& by);
-  step plain = nullptr;
-  step with_momentum = nullptr;
-  step with_nesterov = nullptr;
+  using step = kernel<void(std::span<const sgd_slot> slots, const sgd_factors& by)>;
+  step plain{"sgd_step"};
+  step with_momentum{"sgd_step"};
+  step with_nesterov{"sgd_step"};
 };
 
 }  // namespace troupe

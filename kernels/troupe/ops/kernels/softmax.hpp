@@ -1,17 +1,17 @@
 #pragma once
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/ops/kernels/kernel.hpp"
 
 namespace troupe {
 
 /// What troupe/ops/softmax.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct softmax_kernels {
-  using forward = void (*)(const tensor& x, tensor& y);
-  using backward = void (*)(const tensor& dy, const tensor& y, tensor& dx);
+  using forward = kernel<void(const tensor& x, tensor& y)>;
+  using backward = kernel<void(const tensor& dy, const tensor& y, tensor& dx)>;
 
-  forward softmax_forward = nullptr;
-  backward softmax_backward = nullptr;
-  forward log_softmax_forward = nullptr;
-  backward log_softmax_backward = nullptr;
+  forward softmax_forward{"softmax"};
+  backward softmax_backward{"softmax_backward"};
+  forward log_softmax_forward{"log_softmax"};
+  backward log_softmax_backward{"log_softmax_backward"};
 };
 
 }  // namespace troupe

@@ -1,0 +1,160 @@
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/rows.cuh"
+
+// One block a sample finds its loss; then one block adds them up, in an order that only their number decides.
+
+namespace troupe::cuda {
+namespace {
+
+class label_list {
+ public:
+  explicit label_list(const tensor& of) : elements_(of.bytes().data()), type_(of.type()) {}
+
+  __device__ std::int64_t at(std::int64_t sample) const {
+    if (type_ == dtype::u8) return static_cast<const std::uint8_t*>(elements_)[sample];
+    if (type_ == dtype::i32) return static_cast<const std::int32_t*>(elements_)[sample];
+    return static_cast<const std::int64_t*>(elements_)[sample];
+  }
+
+ private:
+  const void* elements_;
+  dtype type_;
+};
+
+/// Of one sample, and of several: `first_bad` is the first sample whose label is out of range.
+struct totals {
+  double loss_sum;
+  std::int64_t num_correct, num_counted;
+  std::int64_t first_bad, bad_label;
+};
+
+__device__ totals of_nothing() { return {0, 0, 0, INT64_MAX, 0}; }
+
+__device__ void add_to(totals& all, const totals& more) {
+  all.loss_sum += more.loss_sum;
+  all.num_correct += more.num_correct;
+  all.num_counted += more.num_counted;
+  if (more.first_bad < all.first_bad) {
+    all.first_bad = more.first_bad;
+    all.bad_label = more.bad_label;
+  }
+}
+
+struct loss_options {
+  float smoothing;
+  std::int64_t ignored;
+};
+
+/// The loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
+template <class T>
+__global__ void forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
+                               float* log_sum_exp, totals* of_samples) {
+  std::int64_t sample = blockIdx.x;
+  const auto* z = logits + sample * layout.size;
+  auto top = reduce_row<largest>(z, layout, largest::neutral, [](float score) { return score; });
+  auto total = reduce_row<sum>(z, layout, largest::neutral, [=](float score) { return expf(score - top); });
+  auto below = 0.0F;  // of all scores, less the largest
+  if (options.smoothing > 0)
+    below = reduce_row<sum>(z, layout, top, [=](float score) { return score - top; });
+  auto best = smallest_index::neutral;
+  for (auto i = static_cast<std::int64_t>(threadIdx.x); i < layout.size; i += blockDim.x)
+    if (as_float(z[i]) == top) best = min(best, static_cast<unsigned>(i));
+  best = reduce_block<smallest_index>(best);
+  if (threadIdx.x > 0) return;
+
+  auto log_sum = log(static_cast<double>(total));
+  log_sum_exp[sample] = static_cast<float>(top + log_sum);
+  auto label = labels.at(sample);
+  auto found = of_nothing();
+  if (label != options.ignored && (label < 0 || label >= layout.size)) {
+    found.first_bad = sample;
+    found.bad_label = label;
+  } else if (label != options.ignored) {
+    double smoothing = options.smoothing;
+    auto target = (1 - smoothing) * (static_cast<double>(as_float(z[label])) - top) +
+                  smoothing * below / static_cast<double>(layout.size);
+    found.loss_sum = log_sum - target;
+    found.num_correct = best == label;
+    found.num_counted = 1;
+  }
+  of_samples[sample] = found;
+}
+
+__global__ void total_kernel(const totals* of_samples, std::int64_t num_samples, totals* all) {
+  __shared__ totals of_threads[block_threads];
+  auto mine = of_nothing();
+  for (auto i = static_cast<std::int64_t>(threadIdx.x); i < num_samples; i += block_threads)
+    add_to(mine, of_samples[i]);
+  of_threads[threadIdx.x] = mine;
+  for (auto half = block_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) add_to(of_threads[threadIdx.x], of_threads[threadIdx.x + half]);
+  }
+  if (threadIdx.x == 0) *all = of_threads[0];
+}
+
+struct gradient_factors {
+  float scale, spread, peak;
+  std::int64_t ignored;
+};
+
+/// scale (e^(z - log_sum_exp) - spread), less the peak at the label. A label out of range makes NaN of its
+/// row: to throw would mean to wait for the GPU.
+template <class T>
+__global__ void backward_kernel(row_layout layout, const T* logits, label_list labels,
+                                const float* log_sum_exp, gradient_factors by, T* gradient) {
+  std::int64_t sample = blockIdx.x, label = labels.at(sample);
+  auto is_ignored = label == by.ignored;
+  auto scale = is_ignored || (label >= 0 && label < layout.size) ? by.scale : nanf("");
+  auto shift = log_sum_exp[sample];
+  map_row(logits + sample * layout.size, gradient + sample * layout.size, layout,
+          [=](std::int64_t j, float score) {
+            if (is_ignored) return 0.0F;
+            return scale * (expf(score - shift) - by.spread) - (j == label ? by.peak : 0);
+          });
+}
+
+tensor memory_for(std::int64_t count, device where) {
+  return tensor::empty({count * static_cast<std::int64_t>(sizeof(totals))}, dtype::u8, where);
+}
+
+void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
+             cross_entropy_result& result) {
+  auto num_samples = labels.num_elements();
+  auto of_samples = memory_for(num_samples, logits.where()), all = memory_for(1, logits.where());
+  with_floating(logits.type(), [&](auto zero) {
+    using T = decltype(zero);
+    loss_options by{static_cast<float>(options.label_smoothing), options.ignore_index};
+    launch_rows<T>(logits.where(), num_samples, layout_of_rows(logits), forward_kernel<T>,
+                   elements_of<T>(logits), label_list(labels), by, elements_of<float>(result.log_sum_exp),
+                   elements_of<totals>(of_samples));
+  });
+  launch(logits.where(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
+         elements_of<totals>(all));
+  auto here = all.to({});
+  auto found = *elements_of<totals>(here);
+  if (found.first_bad != INT64_MAX)
+    throw_label_out_of_range(found.bad_label, found.first_bad, logits.extents()[-1]);
+  result.loss_sum = found.loss_sum;
+  result.num_correct = found.num_correct;
+  result.num_counted = found.num_counted;
+}
+
+void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,
+              const cross_entropy_options& options, tensor& gradient) {
+  auto size = static_cast<double>(logits.extents()[-1]);
+  gradient_factors by{static_cast<float>(scale), static_cast<float>(options.label_smoothing / size),
+                      static_cast<float>(scale * (1 - options.label_smoothing)), options.ignore_index};
+  with_floating(logits.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch_rows<T>(logits.where(), labels.num_elements(), layout_of_rows(logits, gradient),
+                   backward_kernel<T>, elements_of<T>(logits), label_list(labels),
+                   elements_of<float>(log_sum_exp), by, elements_of<T>(gradient));
+  });
+}
+
+}  // namespace
+
+cross_entropy_kernels cross_entropy() { return {.forward = forward, .backward = backward}; }
+
+}  // namespace troupe::cuda

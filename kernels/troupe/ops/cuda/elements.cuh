@@ -1,0 +1,89 @@
+#pragma once
+#include <cstdint>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::cuda {
+
+// Elements as kernels see them: bf16 and f16 are storage, and become f32 to be computed with. The
+// conversions are single instructions; these lines instead of CUDA's headers for 16-bit types, which take
+// longer to compile than all the rest.
+
+__device__ inline float as_float(float value) { return value; }
+__device__ inline float as_float(bfloat16 value) {
+  return __uint_as_float(static_cast<std::uint32_t>(value.bits) << 16);
+}
+__device__ inline float as_float(float16 value) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+}
+
+/// To the nearest T, ties to even.
+template <class T>
+__device__ T rounded(float value);
+template <>
+__device__ inline float rounded<float>(float value) {
+  return value;
+}
+template <>
+__device__ inline bfloat16 rounded<bfloat16>(float value) {
+  bfloat16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+}
+template <>
+__device__ inline float16 rounded<float16>(float value) {
+  float16 result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+}
+
+/// What one instruction loads or stores: 16 bytes.
+template <class T>
+struct alignas(16) pack {
+  static constexpr int size = 16 / sizeof(T);
+  T lanes[size];
+};
+
+/// The pack that begins at `from`, a multiple of 16 bytes, in one load: element by element the compiler
+/// would read it.
+template <class T>
+__device__ pack<T> load_pack(const T* from) {
+  auto words = *reinterpret_cast<const uint4*>(from);
+  pack<T> result;
+  memcpy(&result, &words, sizeof(words));
+  return result;
+}
+template <class T>
+__device__ void store_pack(T* to, const pack<T>& from) {
+  uint4 words;
+  memcpy(&words, &from, sizeof(words));
+  *reinterpret_cast<uint4*>(to) = words;
+}
+
+template <class T>
+T* elements_of(tensor& of) {
+  return reinterpret_cast<T*>(of.bytes().data());
+}
+template <class T>
+const T* elements_of(const tensor& of) {
+  return reinterpret_cast<const T*>(of.bytes().data());
+}
+
+/// Whether its first element lies where a pack may: always so, but for some rows of a larger tensor.
+inline bool is_aligned(const tensor& of) {
+  return reinterpret_cast<std::uintptr_t>(of.bytes().data()) % 16 == 0;
+}
+
+/// Calls `visit` with a value of the C++ type of `type`, which is f32, bf16 or f16.
+template <class Visit>
+void with_floating(dtype type, const Visit& visit) {
+  if (type == dtype::f32) return visit(float{});
+  if (type == dtype::bf16) return visit(bfloat16{});
+  if (type == dtype::f16) return visit(float16{});
+  throw_invalid("with_floating", "f32, bf16 or f16", to_string(type));
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/broadcast.hpp"
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/map_elements.cuh"
+
+// Operands of one shape and dtype go the way of all elementwise operations. Where they broadcast, or differ
+// in dtype, each element works out its place, which is slower, but then one operand is small as a rule.
+
+namespace troupe::cuda {
+namespace {
+
+// Integers are computed as i64: cut to i32 that wraps around as i32 does.
+struct sum_of {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    else
+      return a + b;
+  }
+};
+struct difference_of {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    else
+      return a - b;
+  }
+};
+struct product_of {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    else
+      return a * b;
+  }
+};
+struct quotient_of {
+  __device__ float operator()(float a, float b) const { return a / b; }
+};
+struct smaller_of {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return b < a || b != b ? b : a;
+  }
+};
+struct larger_of {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return b > a || b != b ? b : a;
+  }
+};
+struct is_equal {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct is_less {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct sum_with_multiple {
+  float alpha;
+  __device__ float operator()(float x, float y) const { return y + alpha * x; }
+};
+struct product_with {
+  float factor;
+  __device__ float operator()(float x) const { return x * factor; }
+};
+
+/// Elements of any dtype but u8, read and written as T, which is float or std::int64_t.
+template <class T>
+class elements_as {
+ public:
+  explicit elements_as(const tensor& of)
+      : elements_(const_cast<std::byte*>(of.bytes().data())), type_(of.type()) {}
+
+  __device__ T read(std::int64_t at) const {
+    switch (type_) {
+      case dtype::f32:
+        return static_cast<T>(static_cast<const float*>(elements_)[at]);
+      case dtype::bf16:
+        return static_cast<T>(as_float(static_cast<const bfloat16*>(elements_)[at]));
+      case dtype::f16:
+        return static_cast<T>(as_float(static_cast<const float16*>(elements_)[at]));
+      case dtype::i32:
+        return static_cast<T>(static_cast<const std::int32_t*>(elements_)[at]);
+      case dtype::i64:
+        return static_cast<T>(static_cast<const std::int64_t*>(elements_)[at]);
+      default:
+        return static_cast<T>(static_cast<const unsigned char*>(elements_)[at]);
+    }
+  }
+  __device__ void write(std::int64_t at, T value) const {
+    switch (type_) {
+      case dtype::f32:
+        static_cast<float*>(elements_)[at] = static_cast<float>(value);
+        break;
+      case dtype::bf16:
+        static_cast<bfloat16*>(elements_)[at] = rounded<bfloat16>(static_cast<float>(value));
+        break;
+      case dtype::f16:
+        static_cast<float16*>(elements_)[at] = rounded<float16>(static_cast<float>(value));
+        break;
+      case dtype::i32:
+        static_cast<std::int32_t*>(elements_)[at] = static_cast<std::int32_t>(value);
+        break;
+      case dtype::i64:
+        static_cast<std::int64_t*>(elements_)[at] = static_cast<std::int64_t>(value);
+        break;
+      default:
+        static_cast<unsigned char*>(elements_)[at] = value != T{};
+    }
+  }
+
+ private:
+  void* elements_;
+  dtype type_;
+};
+
+/// broadcast_plan as kernels take it, innermost axis first.
+struct broadcast_axes {
+  static constexpr int most_axes = 8, most_operands = 3;
+  int count = 0;
+  std::int64_t extent[most_axes];
+  std::int64_t stride[most_axes][most_operands];
+
+  struct offsets {
+    std::int64_t of[most_operands];
+  };
+  __device__ offsets at(std::int64_t index) const {
+    offsets result{};
+    for (int axis = 0; axis < count; ++axis) {
+      auto along = index % extent[axis];
+      index /= extent[axis];
+      for (int i = 0; i < most_operands; ++i) result.of[i] += along * stride[axis][i];
+    }
+    return result;
+  }
+};
+
+broadcast_axes axes_of(std::string_view operation, const shape& result, const std::vector<shape>& operands) {
+  auto plan = plan_broadcast(result, operands);
+  if (plan.outer.size() >= broadcast_axes::most_axes)
+    throw_invalid(operation, "operands that broadcast along at most 8 groups of axes on a GPU",
+                  to_string(result));
+  broadcast_axes axes;
+  auto add = [&](const broadcast_plan::axis& next) {
+    axes.extent[axes.count] = next.extent;
+    std::ranges::copy(next.strides, axes.stride[axes.count]);
+    ++axes.count;
+  };
+  add(plan.run);
+  std::for_each(plan.outer.rbegin(), plan.outer.rend(), add);
+  return axes;
+}
+
+template <class T, class Function>
+__global__ void broadcast_kernel(Function function, broadcast_axes axes, std::int64_t size, elements_as<T> a,
+                                 elements_as<T> b, elements_as<T> c) {
+  auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= size) return;
+  auto from = axes.at(i);
+  c.write(i, function(a.read(from.of[0]), b.read(from.of[1])));
+}
+
+template <class T, class Function>
+void broadcast(Function function, const tensor& a, const tensor& b, tensor& c) {
+  auto size = c.num_elements();
+  launch(c.where(), blocks_for(size), block_threads, broadcast_kernel<T, Function>, function,
+         axes_of("elementwise", c.extents(), {a.extents(), b.extents()}), size, elements_as<T>(a),
+         elements_as<T>(b), elements_as<T>(c));
+}
+
+template <class Function>
+void floating(Function function, const tensor& a, const tensor& b, tensor& c) {
+  if (a.extents() == b.extents() && a.type() == b.type() && c.type() == a.type())
+    map_elements(function, c, a, b);
+  else
+    broadcast<float>(function, a, b, c);
+}
+
+template <class Function>
+void floating_binary(const tensor& a, const tensor& b, tensor& c) {
+  floating(Function(), a, b, c);
+}
+
+template <class Function>
+void arithmetic(const tensor& a, const tensor& b, tensor& c) {
+  if (is_floating(a.type()))
+    floating(Function(), a, b, c);
+  else
+    broadcast<std::int64_t>(Function(), a, b, c);
+}
+
+template <class Function>
+void comparison(const tensor& a, const tensor& b, tensor& c) {
+  if (is_floating(a.type()))
+    broadcast<float>(Function(), a, b, c);
+  else
+    broadcast<std::int64_t>(Function(), a, b, c);
+}
+
+__global__ void where_kernel(broadcast_axes axes, std::int64_t size, const bool* condition,
+                             elements_as<float> a, elements_as<float> b, elements_as<float> c) {
+  auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= size) return;
+  auto from = axes.at(i);
+  c.write(i, condition[from.of[2]] ? a.read(from.of[0]) : b.read(from.of[1]));
+}
+
+void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
+  auto size = c.num_elements();
+  launch(c.where(), blocks_for(size), block_threads, where_kernel,
+         axes_of("where", c.extents(), {a.extents(), b.extents(), condition.extents()}), size,
+         elements_of<bool>(condition), elements_as<float>(a), elements_as<float>(b), elements_as<float>(c));
+}
+
+struct exponential_of {
+  __device__ float operator()(float x) const { return expf(x); }
+};
+struct logarithm_of {
+  __device__ float operator()(float x) const { return logf(x); }
+};
+struct root_of {
+  __device__ float operator()(float x) const { return sqrtf(x); }
+};
+struct negative_of {
+  __device__ float operator()(float x) const { return -x; }
+};
+struct magnitude_of {
+  __device__ float operator()(float x) const { return fabsf(x); }
+};
+struct reciprocal_of {
+  __device__ float operator()(float x) const { return 1 / x; }
+};
+
+template <class Function>
+void unary(const tensor& x, tensor& y) {
+  map_elements(Function(), y, x);
+}
+
+void axpy(float alpha, const tensor& x, tensor& y) { floating(sum_with_multiple{alpha}, x, y, y); }
+
+void scale(tensor& x, float factor) { map_elements(product_with{factor}, x, x); }
+
+}  // namespace
+
+elementwise_kernels elementwise() {
+  return {.add = arithmetic<sum_of>,
+          .subtract = arithmetic<difference_of>,
+          .multiply = arithmetic<product_of>,
+          .divide = floating_binary<quotient_of>,
+          .minimum = arithmetic<smaller_of>,
+          .maximum = arithmetic<larger_of>,
+          .equal = comparison<is_equal>,
+          .less = comparison<is_less>,
+          .where = where,
+          .exp = unary<exponential_of>,
+          .log = unary<logarithm_of>,
+          .sqrt = unary<root_of>,
+          .negate = unary<negative_of>,
+          .abs = unary<magnitude_of>,
+          .reciprocal = unary<reciprocal_of>,
+          .axpy = axpy,
+          .scale = scale};
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,20 @@
+#pragma once
+#include "troupe/ops/kernels/all.hpp"
+
+namespace troupe::cuda {
+
+// Each family's table, defined in the file of that name; the steps' in optimizer_steps.cu.
+activation_kernels activation();
+adam_step_kernels adam_step();
+convert_kernels convert();
+cross_entropy_kernels cross_entropy();
+dropout_kernels dropout();
+elementwise_kernels elementwise();
+linear_kernels linear();
+matmul_kernels matmul();
+norm_kernels norm();
+row_kernels rows();
+sgd_step_kernels sgd_step();
+softmax_kernels softmax();
+
+}  // namespace troupe::cuda

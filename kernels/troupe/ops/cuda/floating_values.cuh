@@ -1,0 +1,25 @@
+#pragma once
+#include "troupe/ops/cuda/elements.cuh"
+
+namespace troupe::cuda {
+
+/// The elements of a tensor of f32, bf16 or f16, or of none: for small operands whose dtype may differ from
+/// the large ones'. The dtype is looked at for each element, by all threads alike.
+class floating_values {
+ public:
+  explicit floating_values(const tensor& of) : elements_(of.bytes().data()), type_(of.type()) {}
+
+  /// `otherwise` if there is no tensor.
+  __device__ float at(std::int64_t index, float otherwise) const {
+    if (!elements_) return otherwise;
+    if (type_ == dtype::f32) return static_cast<const float*>(elements_)[index];
+    if (type_ == dtype::bf16) return as_float(static_cast<const bfloat16*>(elements_)[index]);
+    return as_float(static_cast<const float16*>(elements_)[index]);
+  }
+
+ private:
+  const void* elements_;
+  dtype type_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+
+#include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/cuda/gpu.hpp"
+
+namespace troupe::cuda {
+
+constexpr unsigned warp_threads = 32;
+/// Threads of a block where nothing speaks for another number.
+constexpr unsigned block_threads = 256;
+
+/// How many blocks hold `count` threads.
+inline unsigned blocks_for(std::int64_t count, unsigned threads = block_threads) {
+  return static_cast<unsigned>((count + threads - 1) / threads);
+}
+
+/// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks.
+template <class Kernel, class... Arguments>
+void launch(device where, dim3 blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
+  if (blocks.x == 0 || blocks.y == 0) return;
+  auto& owner = gpu_at(where.index);
+  gpu_scope scope(owner.index());
+  kernel<<<blocks, num_threads, 0, owner.stream()>>>(arguments...);
+  check(cudaGetLastError());
+}
+
+}  // namespace troupe::cuda

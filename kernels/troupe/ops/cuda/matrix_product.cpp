@@ -1,0 +1,76 @@
+#include "troupe/ops/cuda/matrix_product.hpp"
+
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "troupe/ops/cuda/cublaslt.hpp"
+#include "troupe/ops/cuda/product_plan.hpp"
+#include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/devices.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+/// One GPU's plans, made at the first product of their kind.
+class product_plans {
+ public:
+  void run(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
+    auto& owner = gpu_at(c.where().index);
+    gpu_scope scope(owner.index());
+    std::lock_guard lock(mutex_);
+    if (!handle_) check(cublaslt().create(&handle_));
+    auto& plan = plan_for(key);
+    auto bytes = static_cast<std::int64_t>(plan.workspace_bytes());
+    auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, c.where()) : tensor();
+    plan.run(handle_, owner.stream(), a.bytes().data(), b.bytes().data(), bias.bytes().data(),
+             c.bytes().data(), workspace.bytes().data());
+  }
+
+ private:
+  /// Shapes that change all the time must not fill the memory.
+  static constexpr std::size_t most_plans = 1024;
+
+  product_plan& plan_for(const product_key& key) {
+    auto at = plans_.find(key);
+    if (at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    return plans_.try_emplace(key, handle_, key).first->second;
+  }
+
+  std::mutex mutex_;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<product_key, product_plan> plans_;
+};
+
+product_plans& plans_of(device where) {
+  // Never destroyed: the driver may be gone before static objects are.
+  static auto* all = new std::deque<product_plans>(static_cast<std::size_t>(num_cuda_devices()));
+  return all->at(static_cast<std::size_t>(where.index));
+}
+
+/// The largest power of two, up to 256, that divides the addresses of all that is defined.
+std::uint32_t common_alignment(std::initializer_list<const tensor*> operands) {
+  std::uintptr_t bits = 256;
+  for (const auto* each : operands) bits |= reinterpret_cast<std::uintptr_t>(each->bytes().data());
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+}  // namespace
+
+void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, const tensor& bias,
+                    tensor& c) {
+  if (of.right_is_shared && !of.left_is_transposed) {  // the pairs are more rows of one product
+    of.rows *= of.batch;
+    of.batch = 1;
+  }
+  if (c.num_elements() == 0) return;
+  if (of.inner == 0) {
+    if (!of.accumulate) c.fill_zero();
+    return;
+  }
+  product_key key{of, a.type(), c.type(), bias.defined(), common_alignment({&a, &b, &bias, &c})};
+  plans_of(c.where()).run(key, a, b, bias, c);
+}
+
+}  // namespace troupe::cuda

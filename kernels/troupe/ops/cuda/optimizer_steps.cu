@@ -1,0 +1,62 @@
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/step_slots.cuh"
+
+namespace troupe::cuda {
+namespace {
+
+struct adam {
+  static constexpr int num_states = 2;
+  adam_factors by;
+  __device__ void operator()(float& w, float g, float& m, float& v) const {
+    auto gradient = by.gradient_scale * g + by.gradient_decay * w;
+    m += by.one_minus_beta1 * (gradient - m);
+    v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);
+    w = by.shrink * w - by.rate * m / (sqrtf(v) / by.correction + by.epsilon);
+  }
+};
+
+struct plain_sgd {
+  static constexpr int num_states = 0;
+  sgd_factors by;
+  __device__ void operator()(float& w, float g, float&, float&) const {
+    w -= by.rate * (by.gradient_scale * g + by.decay * w);
+  }
+};
+
+template <bool is_nesterov>
+struct momentum_sgd {
+  static constexpr int num_states = 1;
+  sgd_factors by;
+  __device__ void operator()(float& w, float g, float& m, float&) const {
+    auto gradient = by.gradient_scale * g + by.decay * w;
+    m = by.momentum * m + gradient;
+    w -= by.rate * (is_nesterov ? gradient + by.momentum * m : m);
+  }
+};
+
+void step_adam(std::span<const adam_slot> slots, const adam_factors& by) {
+  auto describe = [](const adam_slot& of) {
+    return slot_of(of.weight, of.gradient, of.exp_avg, of.exp_avg_sq, of.low_precision);
+  };
+  step_slots(slots, describe, adam{by});
+}
+
+template <class Step>
+void step_sgd(std::span<const sgd_slot> slots, const sgd_factors& by) {
+  auto describe = [](const sgd_slot& of) {
+    return slot_of(of.weight, of.gradient, of.momentum_buffer, {}, of.low_precision);
+  };
+  step_slots(slots, describe, Step{by});
+}
+
+}  // namespace
+
+adam_step_kernels adam_step() { return {.step = step_adam}; }
+
+sgd_step_kernels sgd_step() {
+  return {.plain = step_sgd<plain_sgd>,
+          .with_momentum = step_sgd<momentum_sgd<false>>,
+          .with_nesterov = step_sgd<momentum_sgd<true>>};
+}
+
+}  // namespace troupe::cuda

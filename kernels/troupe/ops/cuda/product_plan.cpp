@@ -1,0 +1,124 @@
+#include "troupe/ops/cuda/product_plan.hpp"
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/cuda/cublaslt.hpp"
+
+// cuBLASLt's matrices are column-major: what is [rows, columns] to us is the transposed [columns, rows] to
+// it. So it computes C^T = op(B)^T op(A)^T: its left operand is our B, its right one our A, and its rows are
+// our columns, along which it adds a bias, as we need it.
+
+namespace troupe::cuda {
+namespace {
+
+constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
+
+cudaDataType_t data_type(dtype type) {
+  if (type == dtype::f32) return CUDA_R_32F;
+  if (type == dtype::bf16) return CUDA_R_16BF;
+  if (type == dtype::f16) return CUDA_R_16F;
+  throw_invalid("matrix_product", "f32, bf16 or f16", to_string(type));
+}
+
+cublasLtEpilogue_t epilogue_of(const product_key& key) {
+  if (key.has_bias) return key.shape.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return key.shape.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+cublasOperation_t operation(bool is_transposed) { return is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+template <class Value>
+void set(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  check(cublaslt().desc_set(of, attribute, &value, sizeof(value)));
+}
+template <class Value>
+void set(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
+  check(cublaslt().layout_set(of, attribute, &value, sizeof(value)));
+}
+
+/// What an algorithm may need; sums are never split so that parts of them are rounded to the result's dtype.
+class preference {
+ public:
+  explicit preference(std::uint32_t alignment_bytes) {
+    check(cublaslt().preference_create(&preference_));
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace_bytes);
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    for (auto operand :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      set(operand, alignment_bytes);
+  }
+  ~preference() { cublaslt().preference_destroy(preference_); }
+  preference(const preference&) = delete;
+  preference& operator=(const preference&) = delete;
+
+  cublasLtMatmulPreference_t get() const { return preference_; }
+
+ private:
+  template <class Value>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+    check(cublaslt().preference_set(preference_, attribute, &value, sizeof(value)));
+  }
+
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
+}  // namespace
+
+void cublaslt_delete::operator()(cublasLtMatmulDesc_t of) const { cublaslt().desc_destroy(of); }
+void cublaslt_delete::operator()(cublasLtMatrixLayout_t of) const { cublaslt().layout_destroy(of); }
+
+product_plan::product_plan(cublasLtHandle_t handle, const product_key& key)
+    : beta_(key.shape.accumulate ? 1.0F : 0.0F) {
+  describe(key);
+  choose(handle, key.alignment_bytes);
+}
+
+/// Of a dense row-major [rows, columns].
+product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std::int64_t columns,
+                                             std::int64_t batch) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check(cublaslt().layout_create(&made, data_type(type), static_cast<std::uint64_t>(columns),
+                                 static_cast<std::uint64_t>(rows), columns));
+  layout result(made);
+  set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+  set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+  return result;
+}
+
+void product_plan::describe(const product_key& key) {
+  const auto& [rows, columns, inner, batch, left_is_transposed, right_is_transposed, right_is_shared,
+               accumulate, relu] = key.shape;
+  cublasLtMatmulDesc_t made = nullptr;
+  check(cublaslt().desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  description_.reset(made);
+  set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(right_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(left_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
+  if (key.has_bias) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.from));
+  left_ = right_is_transposed ? layout_of(key.from, columns, inner, batch)
+                              : layout_of(key.from, inner, columns, batch);
+  right_ =
+      left_is_transposed ? layout_of(key.from, inner, rows, batch) : layout_of(key.from, rows, inner, batch);
+  result_ = layout_of(key.to, rows, columns, batch);
+}
+
+void product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {
+  preference wanted(alignment_bytes);
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  check(cublaslt().get_heuristic(handle, description_.get(), left_.get(), right_.get(), result_.get(),
+                                 result_.get(), wanted.get(), 1, &best, &found));
+  check(found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED);
+  algorithm_ = best.algo;
+  workspace_bytes_ = best.workspaceSize;
+}
+
+void product_plan::run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b,
+                       const void* bias, void* c, void* workspace) {
+  if (bias) set(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  const float alpha = 1;
+  check(cublaslt().matmul(handle, description_.get(), &alpha, b, left_.get(), a, right_.get(), &beta_, c,
+                          result_.get(), c, result_.get(), &algorithm_, workspace, workspace_bytes_, stream));
+}
+
+}  // namespace troupe::cuda

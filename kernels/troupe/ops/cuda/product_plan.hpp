@@ -1,0 +1,51 @@
+#pragma once
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "troupe/ops/cuda/matrix_product.hpp"
+
+namespace troupe::cuda {
+
+/// What decides how cuBLASLt computes a product.
+struct product_key {
+  matrix_product_shape shape;
+  dtype from = dtype::f32, to = dtype::f32;
+  bool has_bias = false;
+  std::uint32_t alignment_bytes = 0;  ///< of all operands, a power of two up to 256
+  auto operator<=>(const product_key&) const = default;
+};
+
+/// Calls one of cuBLASLt's destroy functions.
+struct cublaslt_delete {
+  void operator()(cublasLtMatmulDesc_t of) const;
+  void operator()(cublasLtMatrixLayout_t of) const;
+};
+
+/// cuBLASLt's description of one product and the algorithm that it chose for it. Not thread-safe.
+class product_plan {
+ public:
+  /// Throws cuda_error if cuBLASLt knows no algorithm.
+  product_plan(cublasLtHandle_t handle, const product_key& key);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  /// Queues the product; pointers as in matrix_product.
+  void run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b, const void* bias,
+           void* c, void* workspace);
+
+ private:
+  using layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, cublaslt_delete>;
+
+  static layout layout_of(dtype type, std::int64_t rows, std::int64_t columns, std::int64_t batch);
+  void describe(const product_key& key);
+  void choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes);
+
+  std::unique_ptr<cublasLtMatmulDescOpaque_t, cublaslt_delete> description_;
+  layout left_, right_, result_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t workspace_bytes_ = 0;
+  float beta_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,89 @@
+#pragma once
+#include <algorithm>
+#include <span>
+
+#include "troupe/ops/cuda/elements.cuh"
+#include "troupe/ops/cuda/launch.cuh"
+
+// Optimizer steps over many weights in few kernels: the slots' addresses travel as a kernel's argument, and
+// each block finds the slot and the part of it that are its own.
+
+namespace troupe::cuda {
+
+/// One slot: weight, gradient, and up to two states; `low` is where the weight is rounded to, or null.
+struct step_slot {
+  float* w;
+  const float* g;
+  float *m, *v;
+  void* low;
+  std::int64_t size;
+  bool low_is_bf16;
+};
+
+/// As many slots as fit into the 4 KiB of a kernel's arguments beside the step's own.
+struct step_batch {
+  static constexpr int most_slots = 56;
+  int count = 0;
+  unsigned end_block[most_slots];  ///< the first block that is a later slot's
+  step_slot slots[most_slots];
+};
+
+constexpr std::int64_t step_elements = 16 * block_threads;
+
+__device__ inline void write_low(const step_slot& slot, std::int64_t i, float weight) {
+  if (!slot.low) return;
+  if (slot.low_is_bf16)
+    static_cast<bfloat16*>(slot.low)[i] = rounded<bfloat16>(weight);
+  else
+    static_cast<float16*>(slot.low)[i] = rounded<float16>(weight);
+}
+
+/// `step(w, g, m, v)` changes its arguments of each element; it reads and writes the states it has.
+template <class Step>
+__global__ void step_kernel(const __grid_constant__ step_batch batch, Step step) {
+  int at = 0;
+  while (blockIdx.x >= batch.end_block[at]) ++at;
+  const auto& slot = batch.slots[at];
+  auto block = blockIdx.x - (at > 0 ? batch.end_block[at - 1] : 0);
+  auto first = static_cast<std::int64_t>(block) * step_elements + threadIdx.x;
+  auto end = min(slot.size, (static_cast<std::int64_t>(block) + 1) * step_elements);
+#pragma unroll 4
+  for (auto i = first; i < end; i += block_threads) {
+    auto w = slot.w[i], m = Step::num_states > 0 ? slot.m[i] : 0, v = Step::num_states > 1 ? slot.v[i] : 0;
+    step(w, slot.g[i], m, v);
+    slot.w[i] = w;
+    if (Step::num_states > 0) slot.m[i] = m;
+    if (Step::num_states > 1) slot.v[i] = v;
+    write_low(slot, i, w);
+  }
+}
+
+inline step_slot slot_of(tensor weight, const tensor& gradient, tensor m, tensor v, tensor low) {
+  return {elements_of<float>(weight), elements_of<float>(gradient), elements_of<float>(m),
+          elements_of<float>(v),      low.bytes().data(),           weight.num_elements(),
+          low.type() == dtype::bf16};
+}
+
+/// Steps all slots, whose step_slot is `describe(slot)`.
+template <class Slot, class Describe, class Step>
+void step_slots(std::span<const Slot> slots, const Describe& describe, Step step) {
+  auto where = slots.front().weight.where();
+  step_batch batch;
+  unsigned num_blocks = 0;
+  auto flush = [&] {
+    launch(where, num_blocks, block_threads, step_kernel<Step>, batch, step);
+    batch.count = 0;
+    num_blocks = 0;
+  };
+  for (const auto& each : slots) {
+    if (each.weight.num_elements() == 0) continue;
+    auto slot = describe(each);
+    num_blocks += blocks_for(slot.size, step_elements);
+    batch.slots[batch.count] = slot;
+    batch.end_block[batch.count] = num_blocks;
+    if (++batch.count == step_batch::most_slots) flush();
+  }
+  flush();
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,14 @@
+#include "troupe/ops/kernels/kernel.hpp"
+
+#include <string>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+void refuse_operation(std::string_view operation, const device& where) {
+  throw_invalid(operation, "tensors in the memory of the CPU (move them there with .to(device()))",
+                to_string(where) + ", and GPUs do not have this operation");
+}
+
+}  // namespace troupe

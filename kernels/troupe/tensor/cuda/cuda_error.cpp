@@ -1,0 +1,17 @@
+#include "troupe/tensor/cuda/cuda_error.hpp"
+
+#include <string>
+
+namespace troupe {
+
+cuda_error::cuda_error(std::string_view library, std::string_view problem, const std::source_location& where)
+    : std::runtime_error(std::string(library) + ": " + std::string(problem) + " (" + where.function_name() +
+                         ")") {}
+
+void check(cudaError_t status, const std::source_location& where) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next call would report it again
+  throw cuda_error("CUDA", cudaGetErrorString(status), where);
+}
+
+}  // namespace troupe

@@ -1,0 +1,19 @@
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <source_location>
+#include <stdexcept>
+#include <string_view>
+
+namespace troupe {
+
+/// CUDA or one of its libraries refused: `what` names the library, its words and the function of ours that
+/// called. After an error inside a kernel (an illegal address, say) the process can use its GPUs no more.
+class cuda_error : public std::runtime_error {
+ public:
+  cuda_error(std::string_view library, std::string_view problem, const std::source_location& where);
+};
+
+void check(cudaError_t status, const std::source_location& where = std::source_location::current());
+
+}  // namespace troupe

@@ -1,0 +1,72 @@
+#include "troupe/tensor/device_memory.hpp"
+
+#include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/cuda/gpu.hpp"
+
+namespace troupe {
+namespace {
+
+/// An event that is there for as long as something may wait for it to be queued.
+class fence {
+ public:
+  fence() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  ~fence() { cudaEventDestroy(event_); }
+  fence(const fence&) = delete;
+  fence& operator=(const fence&) = delete;
+
+  /// What is queued in `later` from now on waits for what is in `earlier`.
+  void order(cudaStream_t earlier, cudaStream_t later) {
+    check(cudaEventRecord(event_, earlier));
+    check(cudaStreamWaitEvent(later, event_, 0));
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+fence fence_of(const gpu& owner) {
+  gpu_scope scope(owner.index());
+  return {};
+}
+
+// The source's stream copies, once the target's stream is done with what the memory held before; then the
+// target's stream goes on.
+void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::size_t size_bytes) {
+  auto before = fence_of(to_gpu), after = fence_of(from_gpu);
+  {
+    gpu_scope scope(to_gpu.index());
+    before.order(to_gpu.stream(), from_gpu.stream());
+  }
+  gpu_scope scope(from_gpu.index());
+  check(cudaMemcpyPeerAsync(to, to_gpu.index(), from, from_gpu.index(), size_bytes, from_gpu.stream()));
+  after.order(from_gpu.stream(), to_gpu.stream());
+}
+
+}  // namespace
+
+block_cache& cuda_cache_of(int index) { return gpu_at(index).cache(); }
+
+void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes) {
+  constexpr auto cpu = device::kind::cpu;
+  auto& owner = gpu_at(to_where.type == cpu ? from_where.index : to_where.index);
+  if (size_bytes == 0) return;
+  gpu_scope scope(owner.index());
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  if (from_where.type == cpu)
+    owner.staging().to_gpu(target, source, size_bytes);
+  else if (to_where.type == cpu)
+    owner.staging().from_gpu(target, source, size_bytes);
+  else if (to_where == from_where)
+    check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDeviceToDevice, owner.stream()));
+  else
+    copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
+}
+
+void fill_zero_cuda(void* memory, device where, std::size_t size_bytes) {
+  auto& owner = gpu_at(where.index);
+  gpu_scope scope(owner.index());
+  if (size_bytes > 0) check(cudaMemsetAsync(memory, 0, size_bytes, owner.stream()));
+}
+
+}  // namespace troupe

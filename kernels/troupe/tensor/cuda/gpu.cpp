@@ -1,0 +1,70 @@
+#include "troupe/tensor/cuda/gpu.hpp"
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/devices.hpp"
+
+namespace troupe {
+namespace {
+
+cudaStream_t new_stream(int index) {
+  gpu_scope scope(index);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+/// A GPU that is made once, by whoever comes first.
+struct place {
+  std::once_flag once;
+  std::unique_ptr<gpu> made;
+};
+
+}  // namespace
+
+gpu_scope::gpu_scope(int index) {
+  check(cudaGetDevice(&outer_));
+  check(cudaSetDevice(index));
+}
+gpu_scope::~gpu_scope() { cudaSetDevice(outer_); }
+
+gpu::gpu(int index)
+    : index_(index), stream_(new_stream(index)), memory_(index), cache_(memory_), staging_(stream_) {}
+
+void* gpu::memory::take(std::size_t size_bytes) {
+  gpu_scope scope(index_);
+  void* block = nullptr;
+  auto status = cudaMalloc(&block, size_bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check(status);
+  return block;
+}
+
+// cudaFree waits until the GPU has done all that was queued.
+void gpu::memory::give_back(void* block, std::size_t) {
+  gpu_scope scope(index_);
+  check(cudaFree(block));
+}
+
+gpu& gpu_at(int index) {
+  require_cuda(index);
+  // Never destroyed: tensors with static storage may go after they would have.
+  static auto* places = new std::deque<place>(static_cast<std::size_t>(num_cuda_devices()));
+  auto& at = (*places)[static_cast<std::size_t>(index)];
+  std::call_once(at.once, [&] {
+    gpu_scope scope(index);
+    at.made = std::make_unique<gpu>(index);
+  });
+  return *at.made;
+}
+
+cudaStream_t stream_of(device where) { return gpu_at(where.index).stream(); }
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "troupe/tensor/block_cache.hpp"
+#include "troupe/tensor/cuda/staging_buffer.hpp"
+
+namespace troupe {
+
+/// Makes a GPU this thread's current one for a while.
+class gpu_scope {
+ public:
+  explicit gpu_scope(int index);
+  ~gpu_scope();
+  gpu_scope(const gpu_scope&) = delete;
+  gpu_scope& operator=(const gpu_scope&) = delete;
+
+ private:
+  int outer_ = 0;
+};
+
+/// What the process has of one GPU. All work on it, by whichever thread, goes through one stream, in the
+/// order in which it was queued. So memory that a tensor gives back may be taken for another at once: what
+/// still reads or writes it was queued before whatever comes next.
+class gpu {
+ public:
+  explicit gpu(int index);
+
+  int index() const { return index_; }
+  cudaStream_t stream() const { return stream_; }
+  block_cache& cache() { return cache_; }
+  staging_buffer& staging() { return staging_; }
+
+ private:
+  class memory final : public memory_source {
+   public:
+    explicit memory(int index) : index_(index) {}
+    void* take(std::size_t size_bytes) override;
+    void give_back(void* block, std::size_t size_bytes) override;
+
+   private:
+    int index_;
+  };
+
+  int index_;
+  cudaStream_t stream_;
+  memory memory_;
+  block_cache cache_;
+  staging_buffer staging_;
+};
+
+/// There until the process ends, made at first use. Thread-safe. Throws bad_input if it is not there.
+gpu& gpu_at(int index);
+
+/// gpu_at(index).stream()
+cudaStream_t stream_of(device where);
+
+}  // namespace troupe

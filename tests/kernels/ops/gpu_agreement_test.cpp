@@ -1,0 +1,257 @@
+// What GPUs compute is what the CPU computes, whose results other tests hold to references; and it is the
+// same bits every time.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <stdexcept>
+
+#include "support/bits.hpp"
+#include "support/conversions.hpp"
+#include "support/devices.hpp"
+#include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/convert.hpp"
+#include "troupe/ops/cross_entropy.hpp"
+#include "troupe/ops/dropout.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/embedding.hpp"
+#include "troupe/ops/linear.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/norm.hpp"
+#include "troupe/ops/pooling.hpp"
+#include "troupe/ops/rows.hpp"
+#include "troupe/ops/sgd_step.hpp"
+#include "troupe/ops/softmax.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using troupe::device;
+using troupe::dtype;
+using troupe::gradient_mode;
+using troupe::tensor;
+using troupe::testing::first_gpu;
+using troupe::testing::floating_types;
+using troupe::testing::random_tensor;
+using troupe::testing::same_bits;
+using troupe::testing::values_of;
+
+namespace {
+
+/// Computes on a device, from tensors that it makes there.
+using computation = std::function<std::vector<tensor>(device where)>;
+
+void require_close(const tensor& got, const tensor& expected) {
+  REQUIRE(got.type() == expected.type());
+  REQUIRE(got.extents() == expected.extents());
+  if (!is_floating(got.type())) {
+    REQUIRE(same_bits(got, expected));
+    return;
+  }
+  auto tolerance = got.type() == dtype::f32 ? 2e-5 : 2e-2;
+  auto here = values_of(got), there = values_of(expected);
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    CAPTURE(i, here[i], there[i]);
+    REQUIRE(std::abs(here[i] - there[i]) <= tolerance * (1 + std::abs(there[i])));
+  }
+}
+
+void require_agreement(const computation& compute) {
+  auto gpu = first_gpu();
+  auto expected = compute({}), got = compute(gpu), again = compute(gpu);
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i].where() == gpu);
+    require_close(got[i], expected[i]);
+    REQUIRE(same_bits(got[i], again[i]));
+  }
+}
+
+void require_equal_bits(const computation& compute) {
+  auto gpu = first_gpu();
+  auto expected = compute({}), got = compute(gpu);
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(same_bits(got[i], expected[i]));
+}
+
+/// Indices in [0, limit), some of them several times.
+tensor indices(std::int64_t count, std::int64_t limit) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back((i * i + 3 * i) % limit);
+  return tensor::from(values, {count});
+}
+
+}  // namespace
+
+TEST_CASE("GPUs: linear and its gradients") {
+  for (auto type : floating_types)
+    require_agreement([&](device where) {
+      auto x = random_tensor({37, 65}, "x", type).to(where),
+           w = random_tensor({129, 65}, "w", type).to(where), b = random_tensor({129}, "b", type).to(where),
+           dy = random_tensor({37, 129}, "dy", type).to(where);
+      auto dw = tensor::full({129, 65}, 1).to(where), db = tensor::full({129}, 1).to(where);
+      linear_backward_weight(x, dy, dw, db, gradient_mode::accumulate);
+      return std::vector{linear_forward(x, w, b),
+                         linear_forward(x, w, {}),
+                         linear_forward(x, w, b, troupe::linear_activation::relu),
+                         linear_backward_input(dy, w),
+                         dw,
+                         db};
+    });
+}
+
+TEST_CASE("GPUs: products of batches of matrices, transposed or not, of one right operand or many") {
+  for (auto type : floating_types)
+    require_agreement([&](device where) {
+      auto a = random_tensor({3, 17, 33}, "a", type).to(where),
+           b = random_tensor({3, 33, 9}, "b", type).to(where),
+           bt = random_tensor({3, 9, 33}, "bt", type).to(where),
+           one = random_tensor({33, 9}, "one", type).to(where),
+           at = random_tensor({3, 33, 17}, "at", type).to(where);
+      return std::vector{matmul(a, b), matmul(a, bt, {.transpose_b = true}), matmul(a, one),
+                         matmul(at, b, {.transpose_a = true}), matmul(at, one, {.transpose_a = true})};
+    });
+}
+
+TEST_CASE("GPUs: softmax and norms of short and long rows") {
+  for (auto type : floating_types)
+    for (const auto& extents : {troupe::shape{5, 7}, troupe::shape{3, 768}, troupe::shape{2, 9001}})
+      require_agreement([&](device where) {
+        auto x = random_tensor(extents, "x", type, 3).to(where),
+             dy = random_tensor(extents, "dy", type).to(where);
+        auto gamma = random_tensor({extents[-1]}, "gamma").to(where),
+             beta = random_tensor({extents[-1]}, "beta", type).to(where);
+        auto soft = softmax_forward(x), log_soft = log_softmax_forward(x);
+        auto layer = layer_norm_forward(x, gamma, beta, 1e-5);
+        auto rms = rms_norm_forward(x, gamma, 1e-5);
+        auto dgamma = tensor::full({extents[-1]}, 1).to(where), dbeta = dgamma.clone();
+        layer_norm_backward_weight(dy, x, layer.mean, layer.rstd, dgamma, dbeta, gradient_mode::accumulate);
+        return std::vector{soft,       softmax_backward(dy, soft),
+                           log_soft,   log_softmax_backward(dy, log_soft),
+                           layer.y,    layer.mean,
+                           layer.rstd, layer_norm_backward_input(dy, x, gamma, layer.mean, layer.rstd),
+                           dgamma,     dbeta,
+                           rms.y,      rms_norm_backward_input(dy, x, gamma, rms.rstd)};
+      });
+}
+
+TEST_CASE("GPUs: gradients of norms' weights over many rows") {
+  require_agreement([](device where) {
+    auto x = random_tensor({9000, 40}, "x").to(where), dy = random_tensor({9000, 40}, "dy").to(where);
+    auto layer = layer_norm_forward(x, {}, {}, 1e-5);
+    auto dgamma = tensor::empty({40}, dtype::f32, where), dbeta = tensor::empty({40}, dtype::f32, where);
+    layer_norm_backward_weight(dy, x, layer.mean, layer.rstd, dgamma, dbeta, gradient_mode::assign);
+    return std::vector{dgamma, dbeta};
+  });
+}
+
+TEST_CASE("GPUs: cross entropy, its counts and its gradient") {
+  for (auto type : floating_types)
+    for (double smoothing : {0.0, 0.1})
+      require_agreement([&](device where) {
+        auto logits = random_tensor({300, 77}, "logits", type, 4).to(where),
+             labels = indices(300, 77).to(where);
+        troupe::cross_entropy_options options{.label_smoothing = smoothing, .ignore_index = 4};
+        auto result = cross_entropy_forward(logits, labels, options);
+        auto loss = tensor::full({1}, static_cast<float>(result.loss_sum));
+        auto counts = tensor::from(std::vector{result.num_correct, result.num_counted}, {2});
+        return std::vector{result.log_sum_exp,
+                           cross_entropy_backward(logits, labels, result.log_sum_exp, 0.25, options),
+                           loss.to(where), counts.to(where)};
+      });
+}
+
+TEST_CASE("GPUs: a label or an index out of range is refused by its position") {
+  auto gpu = first_gpu();
+  auto logits = tensor::zeros({3, 5}, dtype::f32, gpu);
+  auto bad = tensor::from(std::vector<std::int64_t>{0, 9, -7}, {3}).to(gpu);
+  CHECK_THROWS_MATCHES(cross_entropy_forward(logits, bad), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("labels in [0, 5), got 9 at sample 1")));
+  CHECK_THROWS_MATCHES(embedding_forward(logits, bad), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("indices in [0, 3), got 9 at position 1")));
+}
+
+TEST_CASE("GPUs: dropout, casts and rows by index have the CPU's bits") {
+  for (auto type : floating_types)
+    require_equal_bits([&](device where) {
+      auto x = random_tensor({1003}, "x", type).to(where),
+           table = random_tensor({50, 21}, "table", type).to(where);
+      auto dy = random_tensor({90, 21}, "dy", type).to(where), few = indices(20, 50).to(where),
+           many = indices(90, 50).to(where);
+      auto sum_of_many = tensor::full({50, 21}, 1).to(where), sum_of_few = sum_of_many.clone();
+      embedding_backward_weight(many, dy, sum_of_many, gradient_mode::accumulate);
+      scatter_add_rows(few, dy.rows(0, 20), sum_of_few, gradient_mode::assign);
+      return std::vector{
+          dropout(x, 0.3, troupe::philox_stream(7, troupe::random_purpose::activations, {1, 2, 3})),
+          cast(x, dtype::f32),
+          cast(x, dtype::bf16),
+          cast(x, dtype::f16),
+          embedding_forward(table, many),
+          gather_rows(table, few),
+          sum_of_many,
+          sum_of_few};
+    });
+}
+
+TEST_CASE("GPUs: elementwise operations, also where operands repeat or differ in dtype") {
+  for (auto type : floating_types)
+    require_agreement([&](device where) {
+      auto a = random_tensor({4, 5, 33}, "a", type).to(where),
+           b = random_tensor({4, 5, 33}, "b", type).to(where), row = random_tensor({33}, "row").to(where),
+           column = random_tensor({5, 1}, "column", type).to(where);
+      auto changed = a.clone();
+      axpy(0.5F, b, changed);
+      scale(changed, 3);
+      return std::vector{add(a, b),
+                         add(a, row),
+                         subtract(a, column),
+                         multiply(row, column),
+                         minimum(a, b),
+                         maximum(a, row),
+                         less(a, b),
+                         greater(a, column),
+                         equal(a, a),
+                         negate(a),
+                         exp(a),
+                         sqrt(abs(a)),
+                         troupe::where(less(a, b), a, row),
+                         changed};
+    });
+}
+
+TEST_CASE("GPUs: integers wrap around and compare") {
+  require_equal_bits([](device where) {
+    auto a = tensor::from(std::vector<std::int32_t>{2147483647, -5, 7}, {3}).to(where),
+         b = tensor::from(std::vector<std::int32_t>{1, -5, 3}, {3}).to(where);
+    return std::vector{add(a, b), subtract(a, b), multiply(a, b), minimum(a, b), less(a, b), equal(a, b)};
+  });
+}
+
+TEST_CASE("GPUs: optimizer steps over more weights than one kernel takes") {
+  require_agreement([](device where) {
+    std::vector<troupe::adam_slot> adam;
+    std::vector<troupe::sgd_slot> sgd;
+    for (std::int64_t i = 0; i < 130; ++i) {
+      auto name = std::to_string(i);
+      auto size = i % 40 == 0 ? 10'000 + i : i;
+      auto make = [&](const char* what) { return random_tensor({size}, what + name).to(where); };
+      auto zeros = [&](dtype type) { return tensor::zeros({size}, type, where); };
+      adam.push_back({make("w"), make("g"), zeros(dtype::f32), zeros(dtype::f32), zeros(dtype::bf16)});
+      sgd.push_back({make("w"), make("g"), zeros(dtype::f32), zeros(dtype::f16)});
+    }
+    troupe::adam_step(adam, 3, {.weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5});
+    troupe::sgd_step(sgd, {.momentum = 0.9, .nesterov = true});
+    std::vector<tensor> written;
+    for (const auto& each : adam)
+      written.insert(written.end(), {each.weight, each.exp_avg, each.exp_avg_sq, each.low_precision});
+    for (const auto& each : sgd)
+      written.insert(written.end(), {each.weight, each.momentum_buffer, each.low_precision});
+    return written;
+  });
+}
+
+TEST_CASE("GPUs: what they do not have is refused by name") {
+  auto gpu = first_gpu();
+  CHECK_THROWS_MATCHES(max_pool2d_forward(tensor::zeros({1, 1, 4, 4}, dtype::f32, gpu), {.kernel = {2, 2}}),
+                       std::invalid_argument, MessageMatches(ContainsSubstring("[max_pool2d]")));
+}

@@ -1,0 +1,111 @@
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "support/bits.hpp"
+#include "support/devices.hpp"
+#include "troupe/tensor/memory.hpp"
+
+using troupe::device;
+using troupe::dtype;
+using troupe::tensor;
+using troupe::testing::first_gpu;
+using troupe::testing::same_bits;
+
+namespace {
+
+/// Bytes that differ from place to place and from `seed` to `seed`.
+tensor pattern(std::int64_t size, std::uint32_t seed) {
+  std::vector<std::uint8_t> values;
+  auto state = seed;
+  for (std::int64_t i = 0; i < size; ++i) {
+    state = state * 1664525U + 1013904223U;
+    values.push_back(static_cast<std::uint8_t>(state >> 24));
+  }
+  return tensor::from(values, {size});
+}
+
+constexpr std::int64_t mebibyte = 1 << 20;
+
+}  // namespace
+
+TEST_CASE("bytes come back from a GPU as they went, in any number") {
+  auto gpu = first_gpu();
+  for (std::int64_t size : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}, mebibyte, mebibyte + 1,
+                            8 * mebibyte, 21 * mebibyte + 7}) {
+    auto here = pattern(size, 1);
+    auto there = here.to(gpu);
+    CHECK(there.where() == gpu);
+    CHECK(same_bits(there.to({}), here));
+    CHECK(same_bits(there.clone(), here));
+  }
+}
+
+TEST_CASE("rows of a GPU's tensor are copied and zeroed by themselves") {
+  auto gpu = first_gpu();
+  auto here = pattern(30, 2).reshape({10, 3});
+  auto there = here.to(gpu);
+  CHECK(same_bits(there.rows(3, 2), here.rows(3, 2)));
+  there.rows(4, 1).fill_zero();
+  here.rows(4, 1).fill_zero();
+  there.rows(0, 2).copy_from(here.rows(7, 2));
+  here.rows(0, 2).copy_from(here.rows(7, 2));
+  CHECK(same_bits(there, here));
+}
+
+TEST_CASE("what a tensor on a GPU gave back serves the next one") {
+  auto gpu = first_gpu();
+  { auto first = tensor::zeros({5, 1000}, dtype::f32, gpu); }
+  auto before = troupe::memory_of(gpu);
+  CHECK(before.cached >= 20'000);
+  auto second = tensor::zeros({5, 1000}, dtype::f32, gpu);
+  auto after = troupe::memory_of(gpu);
+  CHECK(after.num_from_system == before.num_from_system);
+  CHECK(after.current >= before.current + 20'000);
+  second = {};
+  troupe::release_cached_memory(gpu);
+  CHECK(troupe::memory_of(gpu).cached == 0);
+}
+
+TEST_CASE("memory given back and taken again keeps the order of its writers") {
+  auto gpu = first_gpu();
+  for (std::uint32_t round = 0; round < 50; ++round) {
+    auto here = pattern(mebibyte, round);
+    auto there = here.to(gpu);
+    auto copy = there.clone();
+    there = {};
+    auto zeros = tensor::zeros({mebibyte}, dtype::u8, gpu);  // in the block that `there` had
+    REQUIRE(same_bits(copy, here));
+  }
+}
+
+TEST_CASE("a GPU without enough memory says so, and goes on") {
+  auto gpu = first_gpu();
+  CHECK_THROWS_AS(tensor::empty({std::int64_t{1} << 46}, dtype::u8, gpu), std::bad_alloc);
+  CHECK(same_bits(pattern(100, 3).to(gpu), pattern(100, 3)));
+}
+
+TEST_CASE("threads copy to and from one GPU beside each other") {
+  auto gpu = first_gpu();
+  std::vector<int> equal(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t number = 0; number < equal.size(); ++number)
+      threads.emplace_back([&, number] {
+        auto here = pattern(3 * mebibyte + number, number);
+        for (int round = 0; round < 10; ++round) equal[number] += same_bits(here.to(gpu).to({}), here);
+      });
+  }
+  CHECK(equal == std::vector<int>(4, 10));
+}
+
+TEST_CASE("bytes go from one GPU to another") {
+  first_gpu();
+  if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
+  auto here = pattern(5 * mebibyte + 3, 4);
+  auto there = here.to({device::kind::cuda, 0}).to({device::kind::cuda, 1});
+  CHECK(there.where().index == 1);
+  CHECK(same_bits(there, here));
+}

@@ -1,0 +1,36 @@
+#pragma once
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_tostring.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <vector>
+
+#include "troupe/tensor/devices.hpp"
+
+template <>
+struct Catch::StringMaker<troupe::device> {
+  static std::string convert(const troupe::device& where) { return to_string(where); }
+};
+
+namespace troupe::testing {
+
+/// Every GPU there is.
+inline std::vector<device> gpus_here() {
+  std::vector<device> found;
+  for (int index = 0; index < num_cuda_devices(); ++index) found.push_back({device::kind::cuda, index});
+  return found;
+}
+
+/// The CPU and every GPU there is: `auto where = GENERATE(from_range(devices_here()));`
+inline std::vector<device> devices_here() {
+  auto found = gpus_here();
+  found.insert(found.begin(), device{});
+  return found;
+}
+
+/// cuda:0; a test that asks for it is skipped where there is none.
+inline device first_gpu() {
+  if (num_cuda_devices() == 0) SKIP("no GPU here");
+  return {device::kind::cuda, 0};
+}
+
+}  // namespace troupe::testing
