@@ -7,8 +7,8 @@ namespace troupe::nn {
 struct attention_layer_options {
   bool causal = false;
   bool bias = true;
-  double dropout = 0;                   ///< of the output
-  initializer projection_begin = nullptr;  ///< none: as Linear
+  double dropout = 0;                             ///< of the output
+  initializer projection_begin = nullptr;         ///< none: as Linear
   initializer output_projection_begin = nullptr;  ///< none: as Linear
 };
 

@@ -12,7 +12,7 @@ struct conv2d_layer_options {
   std::int64_t groups = 1;
   bool bias = true;
   initializer weight_begin = nullptr;  ///< none: init::fan_in_uniform
-  initializer bias_begin = nullptr;  ///< none: the same
+  initializer bias_begin = nullptr;    ///< none: the same
 };
 
 /// Two-dimensional cross-correlation. x: [N, in_channels, H, W] -> [N, out_channels, OH, OW]; weight:

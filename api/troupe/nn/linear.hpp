@@ -7,7 +7,7 @@ namespace troupe::nn {
 struct linear_options {
   bool bias = true;
   initializer weight_begin = nullptr;  ///< none: init::fan_in_uniform(in_features)
-  initializer bias_begin = nullptr;  ///< none: the same
+  initializer bias_begin = nullptr;    ///< none: the same
 };
 
 /// y = x weight^T + bias. x: [..., in_features], weight: [out_features, in_features], bias: [out_features].
