@@ -1,5 +1,6 @@
 // What GPUs compute is what the CPU computes, whose results other tests hold to references; and it is the
 // same bits every time.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -10,6 +11,7 @@
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
 #include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/attention.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/cross_entropy.hpp"
 #include "troupe/ops/dropout.hpp"
@@ -19,6 +21,7 @@
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/norm.hpp"
 #include "troupe/ops/pooling.hpp"
+#include "troupe/ops/reduction.hpp"
 #include "troupe/ops/rows.hpp"
 #include "troupe/ops/sgd_step.hpp"
 #include "troupe/ops/softmax.hpp"
@@ -217,6 +220,52 @@ TEST_CASE("GPUs: elementwise operations, also where operands repeat or differ in
                          troupe::where(less(a, b), a, row),
                          changed};
     });
+}
+
+TEST_CASE("GPUs: attention, causal or not, and its gradient") {
+  for (auto type : floating_types)
+    for (auto causal : {true, false})
+      for (auto [positions, heads, width] : {std::array{1, 1, 1}, {37, 3, 8}, {130, 2, 33}})
+        require_agreement([&](device where) {
+          auto qkv = random_tensor({2, positions, 3 * heads * width}, "qkv", type, 2).to(where),
+               dout = random_tensor({2, positions, heads * width}, "dout", type).to(where);
+          troupe::attention_options options{.num_heads = heads, .causal = causal};
+          auto [out, log_sum_exp] = attention_forward(qkv, options);
+          return std::vector{out, log_sum_exp, attention_backward(dout, qkv, out, log_sum_exp, options)};
+        });
+}
+
+TEST_CASE("GPUs: reductions along axes and over everything") {
+  for (auto type : floating_types)
+    for (const auto& extents :
+         {troupe::shape{3, 4, 5}, troupe::shape{1, 700, 33}, troupe::shape{2, 1, 40'001}})
+      require_agreement([&](device where) {
+        auto x = random_tensor(extents, "x", type).to(where);
+        std::vector<tensor> results;
+        for (const auto& axes : {std::vector<int>{}, {0}, {1}, {2}, {0, 2}, {1, 2}})
+          results.insert(results.end(), {mean(x, {axes}), troupe::max(x, {axes}), troupe::min(x, {axes})});
+        for (int axis : {0, 1, 2}) results.push_back(argmax(x, {{axis}}));
+        results.push_back(argmax(x));
+        return results;
+      });
+}
+
+TEST_CASE("GPUs: norms of several tensors, clipping, and what is not finite") {
+  require_agreement([](device where) {
+    std::vector<tensor> gradients;
+    for (std::int64_t size : {1, 0, 300'001, 77})
+      gradients.push_back(random_tensor({size}, std::to_string(size)).to(where));
+    auto norm = clip_by_global_norm(gradients, 1), sum = total_sum(gradients[2]);
+    auto scalars = tensor::from(std::vector<float>{static_cast<float>(norm), static_cast<float>(sum)}, {2});
+    auto infinite = tensor::full({5}, 3e38F).to(where);
+    auto finite =
+        tensor::from(std::vector<std::uint8_t>{all_finite(gradients), all_finite(std::span(&infinite, 1)),
+                                               scale_all(std::span(&infinite, 1), 3)},
+                     {3});
+    gradients.push_back(scalars.to(where));
+    gradients.push_back(finite.to(where));
+    return gradients;
+  });
 }
 
 TEST_CASE("GPUs: integers wrap around and compare") {

@@ -7,6 +7,7 @@ const device_kernels& cuda_kernels(device) {
     device_kernels those;
     those.activation = cuda::activation();
     those.adam_step = cuda::adam_step();
+    those.attention = cuda::attention();
     those.convert = cuda::convert();
     those.cross_entropy = cuda::cross_entropy();
     those.dropout = cuda::dropout();
@@ -14,6 +15,7 @@ const device_kernels& cuda_kernels(device) {
     those.linear = cuda::linear();
     those.matmul = cuda::matmul();
     those.norm = cuda::norm();
+    those.reduction = cuda::reduction();
     those.rows = cuda::rows();
     those.sgd_step = cuda::sgd_step();
     those.softmax = cuda::softmax();

@@ -6,6 +6,7 @@ namespace troupe::cuda {
 // Each family's table, defined in the file of that name; the steps' in optimizer_steps.cu.
 activation_kernels activation();
 adam_step_kernels adam_step();
+attention_kernels attention();
 convert_kernels convert();
 cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
@@ -13,6 +14,7 @@ elementwise_kernels elementwise();
 linear_kernels linear();
 matmul_kernels matmul();
 norm_kernels norm();
+reduction_kernels reduction();
 row_kernels rows();
 sgd_step_kernels sgd_step();
 softmax_kernels softmax();

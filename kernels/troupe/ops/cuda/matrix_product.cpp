@@ -49,10 +49,22 @@ product_plans& plans_of(device where) {
   return all->at(static_cast<std::size_t>(where.index));
 }
 
-/// The largest power of two, up to 256, that divides the addresses of all that is defined.
-std::uint32_t common_alignment(std::initializer_list<const tensor*> operands) {
-  std::uintptr_t bits = 256;
-  for (const auto* each : operands) bits |= reinterpret_cast<std::uintptr_t>(each->bytes().data());
+/// Where one operand's matrices begin, as bits of which the lowest one set is their common alignment.
+std::uintptr_t beginnings(const tensor& operand, std::int64_t pair_elements) {
+  return reinterpret_cast<std::uintptr_t>(operand.bytes().data()) |
+         static_cast<std::uintptr_t>(pair_elements) * size_bytes(operand.type());
+}
+
+/// The largest power of two, up to 256, that divides the addresses of all matrices.
+std::uint32_t common_alignment(const matrix_product_shape& of, const tensor& a, const tensor& b,
+                               const tensor& bias, const tensor& c) {
+  auto pair = [&](const matrix_strides& strides, std::int64_t elements) {
+    if (of.batch == 1) return std::int64_t{0};
+    return strides.pair > 0 ? strides.pair : elements;
+  };
+  auto bits = std::uintptr_t{256} | beginnings(a, pair(of.left, of.rows * of.inner)) |
+              beginnings(b, of.right_is_shared ? 0 : pair(of.right, of.inner * of.columns)) |
+              beginnings(bias, 0) | beginnings(c, pair(of.result, of.rows * of.columns));
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
@@ -69,7 +81,7 @@ void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, c
     if (!of.accumulate) c.fill_zero();
     return;
   }
-  product_key key{of, a.type(), c.type(), bias.defined(), common_alignment({&a, &b, &bias, &c})};
+  product_key key{of, a.type(), c.type(), bias.defined(), common_alignment(of, a, b, bias, c)};
   plans_of(c.where()).run(key, a, b, bias, c);
 }
 

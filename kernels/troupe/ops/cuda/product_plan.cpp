@@ -1,5 +1,7 @@
 #include "troupe/ops/cuda/product_plan.hpp"
 
+#include <utility>
+
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cuda/cublaslt.hpp"
 
@@ -73,33 +75,37 @@ product_plan::product_plan(cublasLtHandle_t handle, const product_key& key)
   choose(handle, key.alignment_bytes);
 }
 
-/// Of a dense row-major [rows, columns].
+/// Of a row-major [rows, columns].
 product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std::int64_t columns,
-                                             std::int64_t batch) {
+                                             std::int64_t batch, const matrix_strides& strides) {
+  auto row = strides.row > 0 ? strides.row : columns, pair = strides.pair > 0 ? strides.pair : rows * row;
   cublasLtMatrixLayout_t made = nullptr;
   check(cublaslt().layout_create(&made, data_type(type), static_cast<std::uint64_t>(columns),
-                                 static_cast<std::uint64_t>(rows), columns));
+                                 static_cast<std::uint64_t>(rows), row));
   layout result(made);
   set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
-  set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+  set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, pair);
   return result;
 }
 
 void product_plan::describe(const product_key& key) {
-  const auto& [rows, columns, inner, batch, left_is_transposed, right_is_transposed, right_is_shared,
-               accumulate, relu] = key.shape;
+  const auto& of = key.shape;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   description_.reset(made);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(right_is_transposed));
-  set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(left_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(of.right_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(of.left_is_transposed));
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
   if (key.has_bias) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.from));
-  left_ = right_is_transposed ? layout_of(key.from, columns, inner, batch)
-                              : layout_of(key.from, inner, columns, batch);
-  right_ =
-      left_is_transposed ? layout_of(key.from, inner, rows, batch) : layout_of(key.from, rows, inner, batch);
-  result_ = layout_of(key.to, rows, columns, batch);
+  auto as_it_lies = [&](bool is_transposed, std::int64_t rows, std::int64_t columns,
+                        const matrix_strides& strides) {
+    if (is_transposed) std::swap(rows, columns);
+    return layout_of(key.from, rows, columns, of.batch, strides);
+  };
+  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns, of.right);
+  if (of.right_is_shared) set(left_.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{0});
+  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner, of.left);
+  result_ = layout_of(key.to, of.rows, of.columns, of.batch, of.result);
 }
 
 void product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {

@@ -37,7 +37,8 @@ class product_plan {
  private:
   using layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, cublaslt_delete>;
 
-  static layout layout_of(dtype type, std::int64_t rows, std::int64_t columns, std::int64_t batch);
+  static layout layout_of(dtype type, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+                          const matrix_strides& strides);
   void describe(const product_key& key);
   void choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes);
 

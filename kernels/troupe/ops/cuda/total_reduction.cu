@@ -1,0 +1,90 @@
+#include "troupe/ops/cuda/total_reduction.hpp"
+
+#include "troupe/ops/cuda/map_elements.cuh"
+#include "troupe/ops/cuda/rows.cuh"
+
+// Each block adds up its part of a tensor; one block adds the parts. Which elements and parts a thread takes
+// depends on their number only.
+
+namespace troupe::cuda {
+namespace {
+
+struct double_sum {
+  static constexpr double neutral = 0;
+  __device__ double operator()(double a, double b) const { return a + b; }
+};
+
+struct value_of {
+  __device__ double operator()(float x) const { return x; }
+};
+struct square_of {
+  __device__ double operator()(float x) const { return static_cast<double>(x) * x; }
+};
+struct is_not_finite {
+  __device__ double operator()(float x) const { return isfinite(x) ? 0 : 1; }
+};
+struct product_with {
+  float factor;
+  __device__ float operator()(float x) const { return x * factor; }
+};
+
+constexpr std::int64_t most_parts = 512, part_elements = 16 * block_threads;
+
+std::int64_t num_parts(const tensor& of) {
+  return std::min(most_parts, (of.num_elements() + part_elements - 1) / part_elements);
+}
+
+template <class T, class Term>
+__global__ void part_kernel(Term term, const T* x, std::int64_t size, double* parts) {
+  auto step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  double total = 0;
+  for (auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < size; i += step)
+    total += term(as_float(x[i]));
+  total = reduce_block<double_sum>(total);
+  if (threadIdx.x == 0) parts[blockIdx.x] = total;
+}
+
+__global__ void total_kernel(const double* parts, std::int64_t count, double* result) {
+  double total = 0;
+  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) total += parts[i];
+  total = reduce_block<double_sum>(total);
+  if (threadIdx.x == 0) *result = total;
+}
+
+tensor doubles(std::int64_t count, device where) {
+  return tensor::empty({count * static_cast<std::int64_t>(sizeof(double))}, dtype::u8, where);
+}
+
+template <class Term>
+double total_of(std::span<const tensor> of, Term term) {
+  auto where = of.front().where();
+  std::int64_t count = 0;
+  for (const auto& each : of) count += num_parts(each);
+  auto parts = doubles(count, where), result = doubles(1, where);
+  auto* next = elements_of<double>(parts);
+  for (const auto& each : of) {
+    with_floating(each.type(), [&](auto zero) {
+      using T = decltype(zero);
+      launch(where, static_cast<unsigned>(num_parts(each)), block_threads, part_kernel<T, Term>, term,
+             elements_of<T>(each), each.num_elements(), next);
+    });
+    next += num_parts(each);
+  }
+  launch(where, 1, block_threads, total_kernel, elements_of<double>(parts), count,
+         elements_of<double>(result));
+  auto here = result.to({});
+  return *elements_of<double>(here);
+}
+
+}  // namespace
+
+double total_sum(const tensor& x) { return total_of(std::span(&x, 1), value_of()); }
+double sum_of_squares(std::span<const tensor> of) { return total_of(of, square_of()); }
+bool all_finite(std::span<const tensor> of) { return total_of(of, is_not_finite()) == 0; }
+
+bool scale_all(std::span<const tensor> of, float factor) {
+  for (auto each : of) map_elements(product_with{factor}, each, each);
+  return all_finite(of);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,15 @@
+#pragma once
+#include <span>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::cuda {
+
+// Over whole tensors, in f64. They wait for the GPU.
+
+double total_sum(const tensor& x);
+double sum_of_squares(std::span<const tensor> of);
+bool all_finite(std::span<const tensor> of);
+bool scale_all(std::span<const tensor> of, float factor);
+
+}  // namespace troupe::cuda
