@@ -101,10 +101,15 @@ void ping_process::on_tensor(int from_rank, const tensor_tag& tag, tensor value)
     ++next.step;
     if (tag.step == options_.round_trips) next.step = 0;
   }
+  auto is_last = tag.step == options_.round_trips;
+  if (is_last) {  // before the other one hears of it, and may go
+    std::lock_guard lock(mutex_);
+    all_answered_ = true;
+  }
   transport_->send_tensor(from_rank, next, std::move(value));
-  if (tag.step != options_.round_trips) return;
+  if (!is_last || rank_ != 0) return;
   std::lock_guard lock(mutex_);
-  (rank_ == 0 ? done_ : all_answered_) = true;
+  done_ = true;
   changed_.notify_all();
 }
 

@@ -120,8 +120,12 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     if (!exit_code_) exit_code_ = status.shell_code();
     return say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
-  if (outcome == loss_outcome::not_needed)
-    return say(describe_loss({of.rank, cause}) + " when the job was done, and is not missed");
+  if (outcome == loss_outcome::not_needed) {
+    // Killed, it is not missed; what it says by an exit code of its own is the user's to hear.
+    if (!status.signal && !exit_code_) exit_code_ = status.shell_code();
+    return say(describe_loss({of.rank, cause}) + " when the job was done" +
+               (status.signal ? ", and is not missed" : ""));
+  }
   if (outcome == loss_outcome::job_failed) {
     run_told();
     return on_failure_while_ending(of, status);

@@ -101,6 +101,18 @@ TEST_CASE("a process that crashes after it left is not started again, but the jo
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL after it had left the job"));
 }
 
+TEST_CASE("a process that is killed when the job is over is not missed, but its own exit code counts") {
+  auto killed = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=over-kill"}));
+  CAPTURE(killed.errors);
+  CHECK(killed.exit_code == 0);
+  CHECK_THAT(killed.errors,
+             ContainsSubstring("rank 1 was killed by SIGKILL when the job was done, and is not missed"));
+  auto failed = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=over-exit-7"}));
+  CAPTURE(failed.errors);
+  CHECK(failed.exit_code == 7);
+  CHECK_THAT(failed.errors, ContainsSubstring("rank 1") && ContainsSubstring("when the job was done"));
+}
+
 TEST_CASE("a drill kills its rank at its step, and one that never came is mentioned") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--drill", "1@5", "--drill", "0@900"}, {"2"}));
   CAPTURE(result.output, result.errors);

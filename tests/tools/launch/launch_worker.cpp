@@ -11,6 +11,7 @@
 //   catch                     on SIGTERM or SIGINT it says so and ends with code 0
 //   ignore                    it ignores both
 //   crash-after-leave         leaves as usual, then kills itself
+//   over-exit-N, over-kill    waits until another has left and the job is over, then does that to itself
 // Rank 0 plays the scheduler: it reports ten steps for each view and the phases of each recovery.
 #include <unistd.h>
 
@@ -41,7 +42,11 @@ struct worker_events : troupe::membership_events {
     changed.notify_all();
   }
   void on_recovered(const troupe::recovery_report&) override {}
-  void on_over() override {}
+  void on_over() override {
+    std::lock_guard lock(mutex);
+    is_over = true;
+    changed.notify_all();
+  }
   void on_job_end(const std::string& cause) override {
     std::printf("the job ended: %s\n", cause.c_str());
     std::fflush(stdout);
@@ -60,6 +65,7 @@ struct worker_events : troupe::membership_events {
   std::condition_variable changed;
   troupe::membership* link = nullptr;
   std::uint64_t generation = 0;
+  bool is_over = false;
 };
 
 [[noreturn]] void behave(const std::string& behaviour) {
@@ -125,9 +131,14 @@ int main(int argc, char** argv) {
       seen = events.generation;
     }
     if (!behaviour.empty() && behaviour != "catch" && behaviour != "ignore" &&
-        behaviour != "crash-after-leave")
+        behaviour != "crash-after-leave" && !behaviour.starts_with("over-"))
       behave(behaviour);
     if (options.rank == 0) play_scheduler(*link, seen);
+  }
+  if (behaviour.starts_with("over-")) {
+    std::unique_lock lock(events.mutex);
+    events.changed.wait(lock, [&] { return events.is_over; });
+    behave(behaviour.substr(5));
   }
   link->leave();
   link.reset();
