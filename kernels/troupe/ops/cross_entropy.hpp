@@ -28,7 +28,8 @@ struct cross_entropy_result {
 cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels,
                                            const cross_entropy_options& options = {});
 
-/// The gradient of scale * loss_sum: scale * (softmax(z) - target), of logits' shape and dtype.
+/// The gradient of scale * loss_sum: scale * (softmax(z) - target), of logits' shape and dtype. On a GPU, for
+/// which this does not wait, a label outside the range makes its row NaN instead of throwing.
 tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp,
                               double scale, const cross_entropy_options& options = {});
 

@@ -26,7 +26,7 @@ template <class... Tensors>
 row_layout layout_of_rows(const tensor& first, const Tensors&... others) {
   auto size = first.extents()[-1];
   auto are_packs = size * static_cast<std::int64_t>(size_bytes(first.type())) % 16 == 0;
-  return {size, (are_packs && is_aligned(first) && ... && is_aligned(others))};
+  return {size, ((are_packs && is_aligned(first)) && ... && is_aligned(others))};
 }
 
 /// Elements [first, first + lanes) of a row; `outside` stands for those behind its end.
