@@ -30,15 +30,19 @@ const std::byte* meeting::left_by(int from, std::size_t size_bytes) const {
   return size_bytes <= sizeof note.first_bytes ? note.first_bytes : at_.small(member(), from, sequence_);
 }
 
-void meeting::come_with_tensors() {
+void meeting::come_with_tensors(exposed which) {
   bool in_place = what_.input.defined() && what_.output.defined() &&
                   what_.input.bytes().data() == what_.output.bytes().data();
-  input_ = reachable(what_.input);
-  if (what_.input.defined() && input_.bytes().data() != what_.input.bytes().data())
-    input_.copy_from(what_.input);
-  output_ = in_place ? input_ : reachable(what_.output);
-  auto input_place = input_.defined() ? memory_.place_of(input_) : buffer_place{};
-  auto output_place = output_.defined() ? memory_.place_of(output_) : buffer_place{};
+  buffer_place input_place, output_place;
+  if (which != exposed::output && what_.input.defined()) {
+    input_ = reachable(what_.input);
+    if (input_.bytes().data() != what_.input.bytes().data()) input_.copy_from(what_.input);
+    input_place = expose(input_, input_reach_);
+  }
+  if (which != exposed::input && what_.output.defined()) {
+    output_ = in_place && input_.defined() ? input_ : reachable(what_.output);
+    output_place = in_place && input_.defined() ? input_place : expose(output_, output_reach_);
+  }
   for (int to = 0; to < num_members(); ++to) {
     if (to == member()) continue;
     auto& note = begin_note(to);
@@ -59,8 +63,13 @@ void meeting::pass() {
   at_.pass_phase();
 }
 
+buffer_place meeting::expose(const tensor& elements, in_reach& guard) {
+  guard = in_reach(memory_, elements.bytes());
+  return memory_.place_of(elements.bytes());
+}
+
 tensor meeting::reachable(const tensor& wanted) {
-  if (!wanted.defined() || memory_.place_of(wanted).is_reachable()) return wanted;
+  if (!wanted.defined() || memory_.place_of(wanted.bytes()).is_reachable()) return wanted;
   return memory_.allocate(wanted.extents(), wanted.type());
 }
 
