@@ -1,5 +1,6 @@
 #include "troupe/collective/direct/meeting.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "troupe/collective/direct/aborted.hpp"
@@ -101,7 +102,8 @@ bool meeting::everyone_is_here() {
 void meeting::report_mismatch(int from, const call_signature& theirs) const {
   auto own_rank = group_.ranks[static_cast<std::size_t>(member())];
   auto other_rank = group_.ranks[static_cast<std::size_t>(from)];
-  throw collective_error(collective_failure::mismatch, group_.name, sequence_, {other_rank},
+  throw collective_error(collective_failure::mismatch, group_.name, sequence_,
+                         {std::min(own_rank, other_rank), std::max(own_rank, other_rank)},
                          "call " + std::to_string(sequence_) + " of group " + group_.name + " is " +
                              to_string(what_.signature) + " on rank " + std::to_string(own_rank) + " but " +
                              to_string(theirs) + " on rank " + std::to_string(other_rank) +

@@ -19,7 +19,8 @@ class rendezvous {
   const group_description& group() const { return group_; }
   int member() const { return group_.member; }
   int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
-  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+  /// Until when connections are waited for: the rest is for telling the others.
+  std::chrono::steady_clock::time_point half_time() const { return deadline_ - timeout_ / 2; }
   /// From now on their end is noticed while this waits. By member; null or none: not watched.
   void watch(std::vector<std::shared_ptr<host_peer>> peers) { peers_ = std::move(peers); }
 

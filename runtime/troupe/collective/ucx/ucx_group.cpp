@@ -22,7 +22,7 @@ peer_list meet_all(const std::vector<member_card>& cards, rendezvous& at, ucx_gr
       throw_invalid("make_ucx_group", "one member in each process", "two (use make_local_group for threads)");
     try {
       if (!cards[i].is_on_host_of(own)) throw std::runtime_error("it is on another host, or another user's");
-      peers[i] = resources.exchange.meet(cards[i].process, cards[i].address, at.deadline());
+      peers[i] = resources.exchange.meet(cards[i].process, cards[i].address, at.half_time());
     } catch (const std::runtime_error& error) {
       obstacle = "rank " + std::to_string(at.rank_of(static_cast<int>(i))) + ": " + error.what();
       return {};
