@@ -29,7 +29,7 @@ inline share part_of(const operation& what, int member) {
 
 /// What is larger than the caches goes around them.
 inline store_kind store_for(std::size_t size_bytes) {
-  return size_bytes >= (std::size_t{1} << 20) ? store_kind::streaming : store_kind::cached;
+  return size_bytes >= (std::size_t{8} << 20) ? store_kind::streaming : store_kind::cached;
 }
 
 /// Whether `count` elements fit beside a note.
