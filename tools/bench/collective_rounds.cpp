@@ -58,7 +58,8 @@ int calls_for(std::int64_t size_bytes) {
 }
 
 collective_times measure_round(communicator& group, const collective_round& what) {
-  shape extents{what.size_bytes / 4};
+  auto parts_of = std::int64_t{4} * group.size();
+  shape extents{(what.size_bytes + parts_of - 1) / parts_of * group.size()};
   round_tensors own{group.allocate(extents, dtype::f32), {}}, foreign{tensor::zeros(extents), {}};
   auto from = tensor::full(extents, 1), to = tensor::full(extents, 2);
   auto own_call = call_of(group, what, own), foreign_call = call_of(group, what, foreign);
