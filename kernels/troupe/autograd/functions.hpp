@@ -87,4 +87,8 @@ struct loss_result {
 loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale,
                           const cross_entropy_options& options = {});
 
+/// Squared error of a prediction and a target of its shape; floating dtypes that differ become f32. Each
+/// element is counted: a gradient_scale of 1 / num_counted is the mean's, 1 the sum's.
+loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale);
+
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 
 #include "support/random_tensor.hpp"
 #include "troupe/ops/convert.hpp"
@@ -119,6 +120,27 @@ TEST_CASE("recorded windows and products have the gradients of their inputs and 
   auto table = make("table", {5, 3});
   auto indices = tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2});
   check([&](const auto&) { return embedding(table, indices); }, {}, {&table});
+}
+
+TEST_CASE("recorded losses count and have the gradients of their sums, scaled") {
+  auto target = random_tensor(a.extents(), "target");
+  check([&](const auto& in) { return mse_loss(in[0], target, 0.3).loss; }, {a.clone()});
+  auto labels = tensor::from(std::vector<std::int64_t>{0, 3, 1, 2, -100, 3}, {2, 3});
+  check([&](const auto& in) { return cross_entropy(in[0], labels, 0.3).loss; }, {a.clone()});
+  auto made = mse_loss({a}, target, 0.5);
+  CHECK(made.num_counted == 24);
+  CHECK(made.num_correct == 0);
+  CHECK(made.loss.value.values<float>()[0] == static_cast<float>(0.5 * made.loss_sum));
+}
+
+TEST_CASE("a squared error of floating dtypes that differ is that of both as f32") {
+  auto half = leaf(cast(a, dtype::bf16));
+  auto target = random_tensor(a.extents(), "target");
+  auto mixed = mse_loss(half, target, 1);
+  CHECK(mixed.loss_sum == mse_loss({cast(half.value, dtype::f32)}, target, 1).loss_sum);
+  mixed.loss.backward();
+  CHECK(half.gradient().type() == dtype::bf16);
+  CHECK_THROWS_AS(mse_loss({a}, tensor::zeros(a.extents(), dtype::u8), 1), std::invalid_argument);
 }
 
 TEST_CASE("gradients come back in the dtype of what they belong to") {

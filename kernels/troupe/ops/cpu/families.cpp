@@ -14,6 +14,7 @@ const device_kernels& cpu_kernels() {
       .dropout = cpu::dropout(),
       .elementwise = cpu::elementwise(),
       .lamb_step = cpu::lamb_step(),
+      .mse_loss = cpu::mse_loss(),
       .norm = cpu::norm(),
       .pooling = cpu::pooling(),
       .products = cpu::products(),

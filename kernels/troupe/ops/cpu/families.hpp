@@ -14,6 +14,7 @@ cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
 elementwise_kernels elementwise();
 lamb_step_kernels lamb_step();
+mse_loss_kernels mse_loss();
 norm_kernels norm();
 pooling_kernels pooling();
 product_kernels products();

@@ -12,6 +12,7 @@ const device_kernels& cuda_kernels(device) {
     those.cross_entropy = cuda::cross_entropy();
     those.dropout = cuda::dropout();
     those.elementwise = cuda::elementwise();
+    those.mse_loss = cuda::mse_loss();
     those.norm = cuda::norm();
     those.products = cuda::products();
     those.reduction = cuda::reduction();

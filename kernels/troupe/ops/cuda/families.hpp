@@ -12,6 +12,7 @@ convert_kernels convert();
 cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
 elementwise_kernels elementwise();
+mse_loss_kernels mse_loss();
 norm_kernels norm();
 product_kernels products();
 reduction_kernels reduction();

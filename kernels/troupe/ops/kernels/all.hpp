@@ -9,6 +9,7 @@
 #include "troupe/ops/kernels/dropout.hpp"
 #include "troupe/ops/kernels/elementwise.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
+#include "troupe/ops/kernels/mse_loss.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
 #include "troupe/ops/kernels/products.hpp"
@@ -34,6 +35,7 @@ struct device_kernels {
   dropout_kernels dropout;
   elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
+  mse_loss_kernels mse_loss;
   norm_kernels norm;
   pooling_kernels pooling;
   product_kernels products;
