@@ -1,5 +1,6 @@
 #include "troupe/ops/elementwise.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
@@ -168,6 +169,35 @@ TEST_CASE("functions of one tensor follow their definitions") {
       if (type == dtype::f16 && each.of == troupe::reciprocal) continue;  // overflows near 0
       require_close(each.of(x), expected);
     }
+}
+
+TEST_CASE("a number is added, multiplies and limits each element, in every floating dtype") {
+  auto check_each = [](const tensor& x, const tensor& got, const std::function<double(double)>& exact) {
+    CHECK(got.type() == x.type());
+    std::vector<exact_sum> expected;
+    for (auto value : values_of(x)) expected.push_back({exact(value), std::abs(value) + 0.5});
+    require_close(got, expected);
+  };
+  for (auto type : floating_types) {
+    auto x = random_tensor({3, 1003}, "x", type);
+    check_each(x, troupe::add(x, 0.5F), [](double each) { return each + 0.5; });
+    check_each(x, troupe::multiply(x, -0.75F), [](double each) { return each * -0.75; });
+    check_each(x, troupe::clamp(x, -0.5F, 0.25F), [](double each) { return std::clamp(each, -0.5, 0.25); });
+  }
+  CHECK(std::isnan(values_of(troupe::clamp(floats({nan_value}), 0, 1))[0]));
+  CHECK_THROWS_WITH(troupe::clamp(floats({1}), 1, nan_value),
+                    ContainsSubstring("[clamp] expected low <= high"));
+}
+
+TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
+  auto x = random_tensor({3, 1}, "x", dtype::bf16);
+  x.values<troupe::bfloat16>()[1] = troupe::bfloat16(-0.0F);
+  auto got = troupe::broadcast_to(x, {2, 3, 5});
+  REQUIRE(got.extents() == shape{2, 3, 5});
+  for (std::size_t i = 0; i < 30; ++i)
+    CHECK(got.values<troupe::bfloat16>()[i].bits == x.values<troupe::bfloat16>()[i / 5 % 3].bits);
+  CHECK_THROWS_WITH(troupe::broadcast_to(x, {3}), ContainsSubstring("[broadcast_to]"));
+  CHECK_THROWS_WITH(troupe::broadcast_to(x, {2, 1}), ContainsSubstring("[broadcast_to]"));
 }
 
 TEST_CASE("a gradient is summed back to the shape that was repeated") {
