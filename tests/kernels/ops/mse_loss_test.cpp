@@ -8,13 +8,12 @@
 #include "support/devices.hpp"
 #include "support/threads.hpp"
 
-using Catch::Generators::from_range;
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::mse_loss_backward;
 using troupe::mse_loss_forward;
 using troupe::tensor;
-using troupe::testing::devices_here;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::values_of;
 
@@ -41,25 +40,23 @@ constexpr double scale = 0.37;
 }  // namespace
 
 TEST_CASE("the squared error is the sum of the squared differences") {
-  auto where = GENERATE(from_range(devices_here()));
   for (auto type : troupe::testing::floating_types)
     for (const auto& extents : {troupe::shape{}, {1}, {7, 11}, {3, 41, 333}}) {
-      auto prediction = random_tensor(extents, "prediction", type, 3).to(where);
-      auto target = random_tensor(extents, "target", type, 3).to(where);
+      auto prediction = placed(random_tensor(extents, "prediction", type, 3));
+      auto target = placed(random_tensor(extents, "target", type, 3));
       auto exact = reference_loss(values_of(prediction), values_of(target));
       CHECK(std::abs(mse_loss_forward(prediction, target) - exact) <= 1e-12 * exact);
     }
-  CHECK(mse_loss_forward(tensor::zeros({0}, dtype::f32, where), tensor::zeros({0}, dtype::f32, where)) == 0);
+  CHECK(mse_loss_forward(placed(tensor::zeros({0})), placed(tensor::zeros({0}))) == 0);
 }
 
 TEST_CASE("the gradient of the squared error is that of its definition") {
-  auto where = GENERATE(from_range(devices_here()));
   for (auto type : troupe::testing::floating_types) {
-    auto prediction = random_tensor({7, 703}, "prediction", type).to(where);
-    auto target = random_tensor({7, 703}, "target", type).to(where);
+    auto prediction = placed(random_tensor({7, 703}, "prediction", type));
+    auto target = placed(random_tensor({7, 703}, "target", type));
     auto got = mse_loss_backward(prediction, target, scale);
     REQUIRE(got.type() == type);
-    REQUIRE(got.where() == where);
+    REQUIRE(got.where() == prediction.where());
     std::vector<troupe::testing::exact_sum> expected;
     for (auto each : reference_gradient(values_of(prediction), values_of(target), scale))
       expected.emplace_back().add(each);
@@ -67,7 +64,7 @@ TEST_CASE("the gradient of the squared error is that of its definition") {
   }
 }
 
-TEST_CASE("the gradient of the squared error's definition is that of finite differences") {
+TEST_CASE("the gradient of the squared error's definition is that of finite differences", "[host]") {
   constexpr double delta = 1e-4;
   auto at = values_of(random_tensor({5, 7}, "prediction")),
        target = values_of(random_tensor({5, 7}, "target"));
@@ -82,9 +79,8 @@ TEST_CASE("the gradient of the squared error's definition is that of finite diff
 }
 
 TEST_CASE("the squared error gives the same bits every time, on any number of threads") {
-  auto where = GENERATE(from_range(devices_here()));
-  auto prediction = random_tensor({100'003}, "prediction").to(where);
-  auto target = random_tensor({100'003}, "target").to(where);
+  auto prediction = placed(random_tensor({100'003}, "prediction"));
+  auto target = placed(random_tensor({100'003}, "target"));
   troupe::testing::require_same_bits_on_threads([&] {
     auto loss = mse_loss_forward(prediction, target);
     return std::vector{tensor::from(std::vector{std::bit_cast<std::int64_t>(loss)}, {}),
@@ -92,7 +88,7 @@ TEST_CASE("the squared error gives the same bits every time, on any number of th
   });
 }
 
-TEST_CASE("the squared error refuses other dtypes and shapes that differ") {
+TEST_CASE("the squared error refuses other dtypes and shapes that differ", "[host]") {
   auto three = tensor::zeros({3}), four = tensor::zeros({4});
   CHECK_THROWS_WITH(mse_loss_forward(tensor::zeros({3}, dtype::u8), three),
                     ContainsSubstring("[mse_loss] expected prediction of f32, bf16 or f16"));
