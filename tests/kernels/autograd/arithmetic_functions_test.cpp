@@ -8,6 +8,8 @@
 
 using namespace troupe;
 using troupe::testing::check;
+using troupe::testing::elements_of;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 
 namespace {
@@ -19,11 +21,6 @@ tensor positive() {
   auto result = x();
   for (auto& each : result.values<float>()) each += 2;
   return result;
-}
-
-std::vector<float> elements(const tensor& of) {
-  auto values = of.values<float>();
-  return {values.begin(), values.end()};
 }
 
 /// A product of matrices made from x and y, whose gradients are held to differences.
@@ -48,18 +45,18 @@ TEST_CASE("recorded functions of one variable have the gradients of their formul
 }
 
 TEST_CASE("clipping passes the gradient within the limits, them included") {
-  auto of = leaf(tensor::from(std::vector<float>{-2, -0.5F, 0, 0.25F, 3}, {5}));
+  auto of = leaf(placed(tensor::from(std::vector<float>{-2, -0.5F, 0, 0.25F, 3}, {5})));
   auto y = clamp(of, -0.5F, 0.25F);
-  CHECK(elements(y.value) == std::vector<float>{-0.5F, -0.5F, 0, 0.25F, 0.25F});
-  y.backward(tensor::from(std::vector<float>{1, 2, 3, 4, 5}, {5}));
-  CHECK(elements(of.gradient()) == std::vector<float>{0, 2, 3, 4, 0});
+  CHECK(elements_of<float>(y.value) == std::vector<float>{-0.5F, -0.5F, 0, 0.25F, 0.25F});
+  y.backward(placed(tensor::from(std::vector<float>{1, 2, 3, 4, 5}, {5})));
+  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{0, 2, 3, 4, 0});
   CHECK_THROWS_AS(clamp(of, 1, 0), std::invalid_argument);
 }
 
 TEST_CASE("the gradient of a magnitude at 0 is 0") {
-  auto of = leaf(tensor::from(std::vector<float>{-1, 0, 2}, {3}));
-  abs(of).backward(tensor::full({3}, 5));
-  CHECK(elements(of.gradient()) == std::vector<float>{-5, 0, 5});
+  auto of = leaf(placed(tensor::from(std::vector<float>{-1, 0, 2}, {3})));
+  abs(of).backward(placed(tensor::full({3}, 5)));
+  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{-5, 0, 5});
 }
 
 TEST_CASE("recorded reductions have the gradients of what they reduce, over some axes or all") {
@@ -74,9 +71,9 @@ TEST_CASE("recorded reductions have the gradients of what they reduce, over some
 }
 
 TEST_CASE("equal largest elements share the gradient evenly") {
-  auto of = leaf(tensor::from(std::vector<float>{1, 4, 4, 2, 3, 3}, {2, 3}));
-  max(of, {.axes = {1}}).backward(tensor::from(std::vector<float>{6, 8}, {2}));
-  CHECK(elements(of.gradient()) == std::vector<float>{0, 3, 3, 0, 4, 4});
+  auto of = leaf(placed(tensor::from(std::vector<float>{1, 4, 4, 2, 3, 3}, {2, 3})));
+  max(of, {.axes = {1}}).backward(placed(tensor::from(std::vector<float>{6, 8}, {2})));
+  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{0, 3, 3, 0, 4, 4});
 }
 
 TEST_CASE("recorded products of matrices have the gradients of both, transposed, in batches, one for all") {
@@ -92,21 +89,21 @@ TEST_CASE("recorded products of matrices have the gradients of both, transposed,
 }
 
 TEST_CASE("products compute in the dtype of autocast and give their gradients back in that of the operands") {
-  auto a = leaf(random_tensor({3, 4}, "a")), b = leaf(random_tensor({4, 2}, "b"));
+  auto a = leaf(placed(random_tensor({3, 4}, "a"))), b = leaf(placed(random_tensor({4, 2}, "b")));
   autocast mixed(dtype::bf16);
   auto c = matmul(a, b);
   CHECK(c.value.type() == dtype::bf16);
-  c.backward(tensor::zeros({3, 2}, dtype::bf16));
+  c.backward(placed(tensor::zeros({3, 2}, dtype::bf16)));
   CHECK(a.gradient().type() == dtype::f32);
   CHECK(b.gradient().type() == dtype::f32);
 }
 
 TEST_CASE("gradients of reductions and of rows come back in the dtype of what was reduced") {
-  auto half = leaf(cast(x(), dtype::bf16));
-  auto indices = tensor::from(std::vector<std::int64_t>{1, 1}, {2});
+  auto half = leaf(cast(placed(x()), dtype::bf16));
+  auto indices = placed(tensor::from(std::vector<std::int64_t>{1, 1}, {2}));
   for (const auto& y : {sum(half), mean(half, {.axes = {1}}), max(half), gather_rows(half, indices)}) {
     CHECK(y.value.type() == dtype::bf16);
-    y.backward(tensor::zeros(y.value.extents(), dtype::bf16));
+    y.backward(placed(tensor::zeros(y.value.extents(), dtype::bf16)));
     CHECK(half.gradient().type() == dtype::bf16);
   }
 }

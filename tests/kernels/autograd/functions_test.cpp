@@ -9,6 +9,7 @@
 using namespace troupe;
 using troupe::testing::check;
 using troupe::testing::make_parameter;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 
 namespace {
@@ -72,37 +73,38 @@ TEST_CASE("recorded windows and products have the gradients of their inputs and 
   check([](const auto& in) { return attention(in[0], {.num_heads = 2, .causal = true}); },
         {random_tensor({1, 3, 12}, "qkv")});
   auto table = make_parameter("table", {5, 3});
-  auto indices = tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2});
+  auto indices = placed(tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2}));
   check([&](const auto&) { return embedding(table, indices); }, {}, {&table});
 }
 
 TEST_CASE("recorded losses count and have the gradients of their sums, scaled") {
-  auto target = random_tensor(a.extents(), "target");
+  auto target = placed(random_tensor(a.extents(), "target"));
   check([&](const auto& in) { return mse_loss(in[0], target, 0.3).loss; }, {a.clone()});
-  auto labels = tensor::from(std::vector<std::int64_t>{0, 3, 1, 2, -100, 3}, {2, 3});
+  auto labels = placed(tensor::from(std::vector<std::int64_t>{0, 3, 1, 2, -100, 3}, {2, 3}));
   check([&](const auto& in) { return cross_entropy(in[0], labels, 0.3).loss; }, {a.clone()});
-  auto made = mse_loss({a}, target, 0.5);
+  auto made = mse_loss({placed(a)}, target, 0.5);
   CHECK(made.num_counted == 24);
   CHECK(made.num_correct == 0);
   CHECK(made.loss.value.values<float>()[0] == static_cast<float>(0.5 * made.loss_sum));
 }
 
 TEST_CASE("a squared error of floating dtypes that differ is that of both as f32") {
-  auto half = leaf(cast(a, dtype::bf16));
-  auto target = random_tensor(a.extents(), "target");
+  auto half = leaf(cast(placed(a), dtype::bf16));
+  auto target = placed(random_tensor(a.extents(), "target"));
   auto mixed = mse_loss(half, target, 1);
   CHECK(mixed.loss_sum == mse_loss({cast(half.value, dtype::f32)}, target, 1).loss_sum);
   mixed.loss.backward();
   CHECK(half.gradient().type() == dtype::bf16);
-  CHECK_THROWS_AS(mse_loss({a}, tensor::zeros(a.extents(), dtype::u8), 1), std::invalid_argument);
+  CHECK_THROWS_AS(mse_loss({placed(a)}, placed(tensor::zeros(a.extents(), dtype::u8)), 1),
+                  std::invalid_argument);
 }
 
 TEST_CASE("gradients come back in the dtype of what they belong to") {
-  auto x = leaf(a), half = leaf(cast(a, dtype::bf16));
-  add(x, half).backward(random_tensor(a.extents(), "dy"));
+  auto x = leaf(placed(a)), half = leaf(cast(placed(a), dtype::bf16));
+  add(x, half).backward(placed(random_tensor(a.extents(), "dy")));
   CHECK(x.gradient().type() == dtype::f32);
   CHECK(half.gradient().type() == dtype::bf16);
-  auto from_half = leaf(cast(a, dtype::f16));
-  cast(from_half, dtype::f32).backward(a);
+  auto from_half = leaf(cast(placed(a), dtype::f16));
+  cast(from_half, dtype::f32).backward(placed(a));
   CHECK(from_half.gradient().type() == dtype::f16);
 }
