@@ -18,9 +18,9 @@ std::string text_of(const microbatch& which) {
 
 }  // namespace
 
-module_program::module_program(const nn::Sequential& model, stage_range layers, nn::CrossEntropy loss,
+module_program::module_program(const nn::Sequential& model, stage_range layers, nn::Loss loss,
                                const optim::Optimizer& optimizer, std::uint64_t seed)
-    : is_first_(layers.first == 0), is_last_(layers.last == model.size()), loss_(loss) {
+    : is_first_(layers.first == 0), is_last_(layers.last == model.size()), loss_(std::move(loss)) {
   for (int index = layers.first; index < layers.last; ++index) {
     auto prefix = model.prefix_of(index);
     layers_.push_back(model[index]->clone());
@@ -135,11 +135,11 @@ void module_program::load_state(const std::vector<named_tensor>& saved) {
   for (const auto& each : parameters_) each.target->changed();
 }
 
-program_factory make_module_programs(nn::Sequential model, int stages, nn::CrossEntropy loss,
+program_factory make_module_programs(nn::Sequential model, int stages, nn::Loss loss,
                                      optim::Optimizer optimizer, std::uint64_t seed) {
   auto ranges = cut_into_stages(model, stages);
-  return [model = std::move(model), ranges = std::move(ranges), loss, optimizer = std::move(optimizer),
-          seed](int stage) -> std::unique_ptr<stage_program> {
+  return [model = std::move(model), ranges = std::move(ranges), loss = std::move(loss),
+          optimizer = std::move(optimizer), seed](int stage) -> std::unique_ptr<stage_program> {
     auto layers = ranges.at(static_cast<std::size_t>(stage));
     return std::make_unique<module_program>(model, layers, loss, optimizer, seed);
   };

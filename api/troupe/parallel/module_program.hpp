@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "troupe/autograd/backward_pass.hpp"
-#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/loss.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/optimizer.hpp"
 #include "troupe/parallel/cut.hpp"
@@ -23,7 +23,7 @@ namespace troupe {
 class module_program : public stage_program {
  public:
   /// Clones the layers, so that programs share nothing with `model` or each other, and materializes them.
-  module_program(const nn::Sequential& model, stage_range layers, nn::CrossEntropy loss,
+  module_program(const nn::Sequential& model, stage_range layers, nn::Loss loss,
                  const optim::Optimizer& optimizer, std::uint64_t seed);
 
   tensor forward(const microbatch& which, tensor input, tensor targets) override;
@@ -51,7 +51,7 @@ class module_program : public stage_program {
   // Constant after construction.
   bool is_first_, is_last_;
   std::vector<std::shared_ptr<nn::Module>> layers_;
-  nn::CrossEntropy loss_;
+  nn::Loss loss_;
   std::vector<named_parameter> parameters_;  // in name order
   std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
@@ -64,7 +64,7 @@ class module_program : public stage_program {
 /// The programs of a model's stages, each with initial weights that depend on nothing but the seed and the
 /// parameters' names. Throws bad_input if the model cannot be cut so. The factory may be called by several
 /// threads at once and any number of times for a stage; every program has weights of its own.
-program_factory make_module_programs(nn::Sequential model, int stages, nn::CrossEntropy loss,
+program_factory make_module_programs(nn::Sequential model, int stages, nn::Loss loss,
                                      optim::Optimizer optimizer, std::uint64_t seed);
 
 }  // namespace troupe

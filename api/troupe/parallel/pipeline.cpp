@@ -1,5 +1,9 @@
 #include "troupe/parallel/pipeline.hpp"
 
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+
 namespace troupe {
 
 Pipeline& Pipeline::stages(int count) {
@@ -17,8 +21,9 @@ Pipeline& Pipeline::schedule(schedule_kind kind) {
   return *this;
 }
 
-Pipeline& Pipeline::loss(nn::CrossEntropy loss) {
-  loss_ = loss;
+Pipeline& Pipeline::loss(nn::Loss loss) {
+  if (!loss) throw_invalid("Pipeline::loss", "a loss, for example nn::MSELoss()", "none");
+  loss_ = std::move(loss);
   return *this;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/loss.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
@@ -21,14 +22,15 @@ class Pipeline {
   /// Equal parts of each batch. More: less idle time, smaller matrices. Must divide the batch.
   Pipeline& microbatches(int count);
   Pipeline& schedule(schedule_kind kind);
-  Pipeline& loss(nn::CrossEntropy loss);
+  /// CrossEntropy unless another is given. Throws std::invalid_argument if it is empty.
+  Pipeline& loss(nn::Loss loss);
   Pipeline& optimizer(optim::Optimizer optimizer);
 
   const nn::Sequential& model() const { return model_; }
   int stages() const { return stages_; }
   int microbatches() const { return microbatches_; }
   schedule_kind schedule() const { return schedule_; }
-  const nn::CrossEntropy& loss() const { return loss_; }
+  const nn::Loss& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
 
  private:
@@ -36,7 +38,7 @@ class Pipeline {
   int stages_ = 0;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
-  nn::CrossEntropy loss_;
+  nn::Loss loss_ = nn::CrossEntropy();
   optim::Optimizer optimizer_ = optim::Adam();
 };
 

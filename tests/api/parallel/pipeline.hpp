@@ -4,6 +4,7 @@
 
 #include "support/random_tensor.hpp"
 #include "troupe/nn/activation.hpp"
+#include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/to_float.hpp"

@@ -71,9 +71,20 @@ struct sum_with_multiple {
   float alpha;
   __device__ float operator()(float x, float y) const { return y + alpha * x; }
 };
+struct sum_with {
+  float number;
+  __device__ float operator()(float x) const { return x + number; }
+};
 struct product_with {
-  float factor;
-  __device__ float operator()(float x) const { return x * factor; }
+  float number;
+  __device__ float operator()(float x) const { return x * number; }
+};
+struct clamped {
+  float low, high;
+  __device__ float operator()(float x) const {
+    auto above = x < low ? low : x;
+    return above > high ? high : above;
+  }
 };
 
 /// Elements of any dtype but u8, read and written as T, which is float or std::int64_t.
@@ -250,7 +261,12 @@ void unary(const tensor& x, tensor& y) {
 
 void axpy(float alpha, const tensor& x, tensor& y) { floating(sum_with_multiple{alpha}, x, y, y); }
 
-void scale(tensor& x, float factor) { map_elements(product_with{factor}, x, x); }
+template <class Function>
+void with_number(const tensor& x, float number, tensor& y) {
+  map_elements(Function{number}, y, x);
+}
+
+void clamp(const tensor& x, float low, float high, tensor& y) { map_elements(clamped{low, high}, y, x); }
 
 }  // namespace
 
@@ -271,7 +287,9 @@ elementwise_kernels elementwise() {
           .abs = unary<magnitude_of>,
           .reciprocal = unary<reciprocal_of>,
           .axpy = axpy,
-          .scale = scale};
+          .add_number = with_number<sum_with>,
+          .multiply_by_number = with_number<product_with>,
+          .clamp = clamp};
 }
 
 }  // namespace troupe::cuda

@@ -12,9 +12,9 @@ const device_kernels& cuda_kernels(device) {
     those.cross_entropy = cuda::cross_entropy();
     those.dropout = cuda::dropout();
     those.elementwise = cuda::elementwise();
-    those.linear = cuda::linear();
-    those.matmul = cuda::matmul();
+    those.mse_loss = cuda::mse_loss();
     those.norm = cuda::norm();
+    those.products = cuda::products();
     those.reduction = cuda::reduction();
     those.rows = cuda::rows();
     those.sgd_step = cuda::sgd_step();
