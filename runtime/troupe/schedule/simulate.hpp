@@ -10,6 +10,7 @@ struct action_costs {
   double forward = 1;
   double input_gradient = 1;
   double weight_gradient = 1;
+  double reduction = 0;      ///< of one R
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
 };
 
