@@ -49,7 +49,10 @@ void train(const job_options& options, const nn::Sequential& model, std::int64_t
                       .microbatches(options.microbatches)
                       .schedule(options.schedule)
                       .loss(nn::CrossEntropy())
-                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}));
+                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}))
+                      .precision(options.precision)
+                      .clip_grad_norm(options.clip_grad_norm)
+                      .loss_scale({.initial_scale = options.loss_scale});
   auto world = World::init(options);
   progress shown(world);
   Trainer trainer(world, pipeline, shown.callbacks());

@@ -3,6 +3,7 @@
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
+#include "troupe/parallel/numerics.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {
@@ -23,6 +24,14 @@ class Pipeline {
   Pipeline& schedule(schedule_kind kind);
   Pipeline& loss(nn::CrossEntropy loss);
   Pipeline& optimizer(optim::Optimizer optimizer);
+  /// In what products compute: f32 (the default), bf16, or f16, which scales the loss. Throws bad_input for
+  /// another dtype.
+  Pipeline& precision(dtype type);
+  /// The most that the norm of all gradients of the model may be; 0 (the default): not clipped. Throws
+  /// bad_input for negative and infinite numbers.
+  Pipeline& clip_grad_norm(double max_norm);
+  /// How the scale of the loss begins and changes in f16. Throws std::invalid_argument as loss_scaler does.
+  Pipeline& loss_scale(optim::loss_scaler_options options);
 
   const nn::Sequential& model() const { return model_; }
   int stages() const { return stages_; }
@@ -30,6 +39,7 @@ class Pipeline {
   schedule_kind schedule() const { return schedule_; }
   const nn::CrossEntropy& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
+  const numerics& how() const { return how_; }
 
  private:
   nn::Sequential model_;
@@ -38,6 +48,7 @@ class Pipeline {
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   nn::CrossEntropy loss_;
   optim::Optimizer optimizer_ = optim::Adam();
+  numerics how_;
 };
 
 }  // namespace troupe

@@ -172,11 +172,12 @@ TEST_CASE("bad samples are refused with their reason") {
 
 TEST_CASE("programs of one factory share no weights, and a bad cut is refused at once") {
   auto model = troupe::testing::four_layer_model();
-  auto make = troupe::make_module_programs(model, 2, {}, troupe::optim::SGD(), 42);
+  auto make = troupe::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
   auto first = make(0), second = make(0);
   CHECK(same_bits(first->state(), second->state()));
   first->state()[0].value.bytes()[0] ^= std::byte{1};
   CHECK_FALSE(same_bits(first->state(), second->state()));
   CHECK_THROWS_AS(make(2), std::out_of_range);
-  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {}, troupe::optim::SGD(), 42), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {.optimizer = troupe::optim::SGD()}),
+                  troupe::bad_input);
 }

@@ -43,7 +43,7 @@ class pipeline {
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
                     nn::Sequential model = four_layer_model()) {
     auto make =
-        make_module_programs(std::move(model), num_stages, nn::CrossEntropy(), std::move(optimizer), 42);
+        make_module_programs(std::move(model), num_stages, {.optimizer = std::move(optimizer), .seed = 42});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
   }
 
