@@ -69,9 +69,9 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
   job_definition job;
-  job.make_program =
-      make_module_programs(pipeline.model(), training.num_stages,
-                           {pipeline.loss(), pipeline.optimizer(), options.seed, pipeline.how()});
+  job.make_program = make_module_programs(
+      pipeline.model(), training.num_stages,
+      {pipeline.loss(), pipeline.optimizer(), options.seed, pipeline.how(), pipeline.begin_with()});
   job.training = training;
   job.devices_per_rank = options.devices;
   job.num_threads = options.threads;

@@ -9,6 +9,7 @@
 #include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/copy_by_name.hpp"
+#include "troupe/parallel/begin_weights.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
 namespace troupe {
@@ -80,9 +81,18 @@ module_program::module_program(const nn::Sequential& model, const std::vector<st
     if (weight.requires_gradient) tied.push_back({names_of(weight), here, stages.size() > 1});
   }
   std::ranges::sort(parameters_, {}, &named_parameter::name);
+  if (options.begin_with) begin(*options.begin_with);
   optimizer_ = options.optimizer(parameters_);
   gradients_.emplace(options.how, reductions_of(model, cut, options.how), counted_in(model),
                      targets_of(parameters_), tied_gradients(std::move(tied)));
+}
+
+void module_program::begin(const std::vector<named_tensor>& weights) {
+  std::map<std::string, tensor> own;
+  for (const auto& each : parameters_) own.emplace(each.name, each.target->value);
+  for (const auto& each : buffers_) own.emplace(each.name, each.target->value);
+  for (const auto& [name, value] : weights)
+    if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
 }
 
 std::vector<placed_parameter> module_program::counted_in(const nn::Sequential& model) const {
@@ -208,6 +218,7 @@ void module_program::load_state(const std::vector<named_tensor>& saved) {
 
 program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options) {
   auto cut = cut_into_stages(model, stages);
+  if (options.begin_with) check_begin_weights(model, *options.begin_with);
   return [model = std::move(model), cut = std::move(cut),
           options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {
     return std::make_unique<module_program>(model, cut, stage, options);

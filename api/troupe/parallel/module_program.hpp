@@ -21,6 +21,8 @@ struct module_program_options {
   optim::Optimizer optimizer = nullptr;  ///< needed
   std::uint64_t seed = 0;
   numerics how = {};
+  /// Parameters and buffers of the whole model to begin with, by name; none: initial values from the seed.
+  std::shared_ptr<const std::vector<named_tensor>> begin_with = nullptr;
 };
 
 /// Some layers of a Sequential as a stage, with the loss after the last layer of the model.
@@ -58,6 +60,7 @@ class module_program : public stage_program {
     std::optional<backward_pass> back;
   };
 
+  void begin(const std::vector<named_tensor>& weights);
   std::vector<placed_parameter> counted_in(const nn::Sequential& model) const;
   pass& begin_pass(const microbatch& which, tensor input);
   variable run_layers(variable value, bool training);
@@ -81,8 +84,8 @@ class module_program : public stage_program {
 };
 
 /// The programs of a model's stages, each with initial weights that depend on nothing but the seed and the
-/// parameters' names. Throws bad_input if the model cannot be cut so. The factory may be called by several
-/// threads at once and any number of times for a stage; every program has weights of its own.
+/// parameters' names. Throws bad_input if the model cannot be cut so or begin so. The factory may be called
+/// by several threads at once and any number of times for a stage; every program has weights of its own.
 program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options);
 
 }  // namespace troupe

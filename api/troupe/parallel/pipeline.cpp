@@ -32,6 +32,11 @@ Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
   return *this;
 }
 
+Pipeline& Pipeline::begin_with(std::vector<named_tensor> weights) {
+  begin_with_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));
+  return *this;
+}
+
 Pipeline& Pipeline::precision(dtype type) {
   if (!is_floating(type))
     throw bad_input("a pipeline cannot compute in " + std::string(to_string(type)) +

@@ -24,6 +24,9 @@ class Pipeline {
   Pipeline& schedule(schedule_kind kind);
   Pipeline& loss(nn::CrossEntropy loss);
   Pipeline& optimizer(optim::Optimizer optimizer);
+  /// Weights to begin with instead of initial ones: all parameters and buffers of the model (its state_dict),
+  /// which every process must give alike. A job that resumes takes those of its snapshot.
+  Pipeline& begin_with(std::vector<named_tensor> weights);
   /// In what products compute: f32 (the default), bf16, or f16, which scales the loss. Throws bad_input for
   /// another dtype.
   Pipeline& precision(dtype type);
@@ -39,6 +42,8 @@ class Pipeline {
   schedule_kind schedule() const { return schedule_; }
   const nn::CrossEntropy& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
+  /// Null: none.
+  const std::shared_ptr<const std::vector<named_tensor>>& begin_with() const { return begin_with_; }
   const numerics& how() const { return how_; }
 
  private:
@@ -48,6 +53,7 @@ class Pipeline {
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   nn::CrossEntropy loss_;
   optim::Optimizer optimizer_ = optim::Adam();
+  std::shared_ptr<const std::vector<named_tensor>> begin_with_;
   numerics how_;
 };
 
