@@ -32,7 +32,7 @@ tensor tied_gradients::share() {
   std::vector<named_tensor> gradients;
   for (const auto& each : weights_)
     if (each.in_several_stages)
-      for (const auto& use : each.here) gradients.push_back({use.name, gradient_of(use)});
+      for (const auto& use : each.here) gradients.push_back({use.name, gradient_of(use).to({})});
   return pack_state(gradients, pool_);
 }
 
@@ -49,7 +49,7 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
       if (&name == &each.uses.front())
         first.gradient.copy_from(found->second);
       else
-        axpy(1, found->second, first.gradient);
+        axpy(1, found->second.to(first.gradient.where()), first.gradient);
     }
     first.has_gradient = true;
   }
