@@ -10,8 +10,8 @@ struct action_costs {
   double forward = 1;
   double input_gradient = 1;
   double weight_gradient = 1;
-  double reduction = 0;      ///< of one R
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
+  double reduction = 0;      ///< of one R
 };
 
 /// How long an action takes.

@@ -58,7 +58,7 @@ TEST_CASE("plans with reductions are sound on any number of devices, in every sc
 TEST_CASE("a reduction waits for what the others do before it, and for their shares' way") {
   auto made = two_reductions(2, 2);
   troupe::action_costs costs{
-      .forward = 1, .input_gradient = 1, .weight_gradient = 1, .reduction = 3, .communication = 10};
+      .forward = 1, .input_gradient = 1, .weight_gradient = 1, .communication = 10, .reduction = 3};
   auto ran = troupe::simulate(made, costs);
   const auto& first = ran.devices[0];
   const auto& second = ran.devices[1];
