@@ -65,6 +65,11 @@ class Module {
   bool is_training() const { return training_; }
 
   using parameter_visitor = std::function<void(parameter&)>;
+  /// The parameter of this full name in a layer before, or null.
+  using weight_finder = std::function<std::shared_ptr<parameter>(const std::string& name)>;
+  /// Told by the Sequential that takes this module: the place to take over another layer's weight.
+  virtual void use_weights_of(const weight_finder& /*find*/) {}
+
   using buffer_visitor = std::function<void(buffer&)>;
   using child_visitor = std::function<void(const std::string& name, Module& child)>;
   /// Names the module's own parameters, buffers and children, in the order of the forward pass.

@@ -36,6 +36,7 @@ struct parameter {
   tensor value;
   tensor gradient;                ///< f32, of value's shape; its elements count only if has_gradient
   bool has_gradient = false;      ///< something was added since the optimizer's last step
+  std::string same_as;            ///< the full name of another layer's weight that this is a copy of, or none
   bool requires_gradient = true;  ///< false: frozen, nothing is recorded for it and no optimizer changes it
 
   /// New tensors with initial values, on the CPU; no gradient yet.
