@@ -47,8 +47,9 @@ struct loss_options {
 
 /// The loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
 template <class T>
-__global__ void forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
-                               float* log_sum_exp, totals* of_samples) {
+__global__ void __launch_bounds__(row_threads)
+    forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
+                   float* log_sum_exp, totals* of_samples) {
   std::int64_t sample = blockIdx.x;
   const auto* z = logits + sample * layout.size;
   auto top = reduce_row<largest>(z, layout, largest::neutral, [](float score) { return score; });
@@ -101,8 +102,9 @@ struct gradient_factors {
 /// scale (e^(z - log_sum_exp) - spread), less the peak at the label. A label out of range makes NaN of its
 /// row: to throw would mean to wait for the GPU.
 template <class T>
-__global__ void backward_kernel(row_layout layout, const T* logits, label_list labels,
-                                const float* log_sum_exp, gradient_factors by, T* gradient) {
+__global__ void __launch_bounds__(row_threads)
+    backward_kernel(row_layout layout, const T* logits, label_list labels, const float* log_sum_exp,
+                    gradient_factors by, T* gradient) {
   std::int64_t sample = blockIdx.x, label = labels.at(sample);
   auto is_ignored = label == by.ignored;
   auto scale = is_ignored || (label >= 0 && label < layout.size) ? by.scale : nanf("");
