@@ -42,6 +42,11 @@ class Module {
   /// and `prefix` + the name of each. New tensors each time.
   void materialize(std::uint64_t seed, const std::string& prefix = {});
 
+  /// Moves parameters, their gradients and buffers of a materialized module into the memory of `where`, and
+  /// with them the computing: inputs must lie there too. Before an optimizer's state is made for them. Throws
+  /// bad_input for a device that is not there.
+  void to(device where);
+
   /// Known before materializing.
   std::int64_t num_parameters() const;
   /// Estimated multiply-adds per sample of one forward, by which a model is cut into stages.

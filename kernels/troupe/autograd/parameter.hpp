@@ -41,6 +41,9 @@ struct parameter {
 
   /// New tensors with initial values, on the CPU; no gradient yet.
   void materialize(std::uint64_t seed, std::string_view full_name);
+  /// Moves value and gradient into the memory of `where`; handles to them from before stay behind. Throws
+  /// bad_input for a device that is not there, and then changes nothing.
+  void move_to(device where);
   /// The value in another floating dtype, converted once and kept until `changed`.
   const tensor& as(dtype type) const;
   /// To be called by whoever writes to `value`.
