@@ -19,6 +19,8 @@ namespace troupe {
 
 /// x weight^T + bias; `bias` may be null.
 variable linear(const variable& x, parameter& weight, parameter* bias);
+/// relu(linear(x, weight, bias)) with the same bits, without another pass over memory.
+variable linear_relu(const variable& x, parameter& weight, parameter* bias);
 /// Of queries, keys and values side by side.
 variable attention(const variable& qkv, const attention_options& options);
 /// Cross-correlation; `bias` may be null.
