@@ -55,6 +55,8 @@ class Sequential : public module_of<Sequential> {
     std::string name;
     std::shared_ptr<Module> module;
   };
+  void tie(Module& newcomer);
+
   std::vector<named_child> children_;
 };
 

@@ -10,14 +10,14 @@
 namespace troupe {
 
 /// Where the gradient of one parameter lies in a bucket: elements [first, first + extents.num_elements()).
+/// `first` is a multiple of 16, so that gradients begin at cache lines; elements between parts are zero.
 struct bucket_part {
   std::string parameter;  ///< its name in the whole model
   shape extents;
   std::int64_t first = 0;
 };
 
-/// Gradients that are reduced together: n elements, those of `parts` one after the other. The handles are
-/// live and the same in every step.
+/// Gradients that are reduced together, n elements in all. The handles are live and the same in every step.
 struct gradient_bucket {
   int index = 0;  ///< buckets begin in this order, on all members
   std::vector<bucket_part> parts;

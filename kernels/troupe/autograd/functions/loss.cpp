@@ -68,7 +68,7 @@ loss_result cross_entropy(const variable& logits, const tensor& labels, double g
   auto loss = record(scaled(result.loss_sum, gradient_scale), {logits},
                      std::make_unique<cross_entropy_operation>(logits.value, labels, result.log_sum_exp,
                                                                gradient_scale, options));
-  return {std::move(loss), result.loss_sum, result.num_correct, result.num_counted};
+  return {std::move(loss), result.loss_sum, result.num_correct, result.num_counted, result.device_loss_sum};
 }
 
 loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale) {
