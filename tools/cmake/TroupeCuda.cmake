@@ -24,8 +24,13 @@ if(TROUPE_CUDA AND NOT troupe_cuda_found)
   message(FATAL_ERROR "TROUPE_CUDA is ON, but there is no CUDA Toolkit 12 or later with nvcc, cudart and cuBLASLt: "
     "put nvcc on the PATH or pass -DCUDAToolkit_ROOT=/usr/local/cuda, or leave GPUs out with -DTROUPE_CUDA=OFF")
 elseif(TROUPE_CUDA)
-  # Machine code for the 8.x and the 9.0 GPUs, and PTX, from which drivers make it for later ones.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPUs to compile for")
+  # Machine code for the 8.x and the 9.0 GPUs, and PTX, from which drivers make it for later ones; or what CMake's own
+  # environment variable says.
+  set(architectures "80-real;90")
+  if(DEFINED ENV{CUDAARCHS})
+    set(architectures $ENV{CUDAARCHS})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "GPUs to compile for")
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE} CACHE FILEPATH "nvcc")
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "nvcc's host compiler")
   enable_language(CUDA)

@@ -9,6 +9,7 @@
 #include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/copy_by_name.hpp"
+#include "troupe/nn/forward_through.hpp"
 #include "troupe/parallel/begin_weights.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
@@ -125,8 +126,7 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
 variable module_program::run_layers(variable value, bool training) {
   for (const auto& layer : layers_)
     if (layer->is_training() != training) layer->train(training);
-  for (const auto& layer : layers_) value = layer->forward(value);
-  return value;
+  return nn::forward_through(layers_, std::move(value));
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& which, tensor input) {

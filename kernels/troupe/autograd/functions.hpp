@@ -22,6 +22,8 @@ namespace troupe {
 
 /// x weight^T + bias; `bias` may be null.
 variable linear(const variable& x, parameter& weight, parameter* bias);
+/// relu(linear(x, weight, bias)) with the same bits, without another pass over memory.
+variable linear_relu(const variable& x, parameter& weight, parameter* bias);
 /// a: [..., M, K], b: [..., K, N] with the leading axes of a, or [K, N] for all: [..., M, N].
 variable matmul(const variable& a, const variable& b, const matmul_options& options = {});
 /// Of queries, keys and values side by side.
