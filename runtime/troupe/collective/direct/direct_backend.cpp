@@ -8,14 +8,14 @@ namespace troupe::direct {
 direct_backend::direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory)
     : group_(std::move(group)), board_(at), memory_(std::move(memory)) {}
 
-algorithm direct_backend::run(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run(const collective_operation& what, std::uint64_t sequence) {
   if (what.signature.kind == collective_kind::send) return send(board_, *memory_, what, sequence);
   if (what.signature.kind == collective_kind::receive)
     return receive(board_, *memory_, group_, what, sequence);
   return run_collective(what, sequence);
 }
 
-algorithm direct_backend::run_collective(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
   sequence_ = sequence;
   in_reach_ = {what.input, what.output};
   board_.enter(sequence, what.signature);
@@ -25,7 +25,7 @@ algorithm direct_backend::run_collective(const operation& what, std::uint64_t se
   in_reach_.clear();
 }
 
-algorithm direct_backend::chosen(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::chosen(const collective_operation& what, std::uint64_t sequence) {
   meeting at(board_, *memory_, group_, what, sequence);
   switch (what.signature.kind) {
     case collective_kind::all_reduce:

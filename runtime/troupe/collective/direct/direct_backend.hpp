@@ -13,7 +13,7 @@ class direct_backend : public collective_backend {
  public:
   direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory);
 
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void check_members() override;
   void announce_sleep() override { board_.announce_sleep(); }
   void cancel_sleep() override { board_.cancel_sleep(); }
@@ -30,8 +30,8 @@ class direct_backend : public collective_backend {
   std::uint64_t sequence() const { return sequence_; }
 
  private:
-  algorithm run_collective(const operation& what, std::uint64_t sequence);
-  algorithm chosen(const operation& what, std::uint64_t sequence);
+  algorithm run_collective(const collective_operation& what, std::uint64_t sequence);
+  algorithm chosen(const collective_operation& what, std::uint64_t sequence);
 
   group_description group_;
   board board_;

@@ -14,10 +14,10 @@ namespace troupe::direct {
 /// can.
 class meeting {
  public:
-  meeting(board& at, member_memory& memory, const group_description& group, const operation& what,
+  meeting(board& at, member_memory& memory, const group_description& group, const collective_operation& what,
           std::uint64_t sequence);
 
-  const operation& what() const { return what_; }
+  const collective_operation& what() const { return what_; }
   int member() const { return at_.member(); }
   int num_members() const { return at_.num_members(); }
   std::size_t element_bytes() const { return size_bytes(what_.signature.type); }
@@ -61,7 +61,7 @@ class meeting {
   board& at_;
   member_memory& memory_;
   const group_description& group_;
-  const operation& what_;
+  const collective_operation& what_;
   std::uint64_t sequence_;
   tensor input_, output_;  // what others reach: the caller's, or copies
   int num_here_ = 0;       // members whose notes were seen, in order
