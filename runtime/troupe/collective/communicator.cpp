@@ -97,7 +97,7 @@ work communicator::receive(tensor x, int from, const call_options& options) {
   return start(receive_of(std::move(x), from), options);
 }
 
-work communicator::barrier(const call_options& options) { return start(operation{}, options); }
+work communicator::barrier(const call_options& options) { return start(collective_operation{}, options); }
 
 void communicator::abort(const std::string& cause) {
   queue_.abort(std::make_exception_ptr(collective_error(
@@ -106,7 +106,7 @@ void communicator::abort(const std::string& cause) {
           std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ": " + cause)));
 }
 
-work communicator::start(operation what, const call_options& options) {
+work communicator::start(collective_operation what, const call_options& options) {
   auto added = std::make_shared<call>();
   added->what = std::move(what);
   added->options = options;

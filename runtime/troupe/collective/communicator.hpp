@@ -92,7 +92,7 @@ class communicator {
   std::string recent_calls() const { return recorder_.text(); }
 
  private:
-  work start(operation what, const call_options& options);
+  work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
   void require_member(int member, const char* where) const;
   void require_on_root(const tensor& given, int root, const char* where, const char* what) const;
