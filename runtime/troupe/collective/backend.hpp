@@ -25,6 +25,8 @@ class collective_backend {
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
+  /// What this call's algorithm is called, for the profile. From any thread.
+  virtual std::string_view algorithm_of(const operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
   /// numbers; sends and receives (`sequence` counts them by peer and direction) run beside these. It throws
   /// collective_error (mismatch) as soon as members are seen to differ.
