@@ -7,8 +7,13 @@
 
 namespace troupe::nn {
 
-Sequential::Sequential(const Sequential& other) : module_of(other), names_(other.names_) {
-  for (const auto& child : other.children_) children_.push_back(child->clone());
+Sequential::Sequential(const Sequential& other) : module_of(other) {
+  for (std::size_t i = 0; i < other.children_.size(); ++i) {
+    auto copy = other.children_[i]->clone();
+    tie(*copy);
+    names_.push_back(other.names_[i]);
+    children_.push_back(std::move(copy));
+  }
 }
 
 Sequential& Sequential::operator=(Sequential other) noexcept {
@@ -24,8 +29,19 @@ void Sequential::push_back(std::string name, std::shared_ptr<Module> child) {
     throw_invalid("Sequential::push_back", "each module with parameters once", "the same one twice");
   if (std::ranges::find(names_, name) != names_.end())
     throw_invalid("Sequential::push_back", "a name that no other child has", name);
+  tie(*child);
   names_.push_back(std::move(name));
   children_.push_back(std::move(child));
+}
+
+/// What it finds keeps the layer alive that it is in.
+void Sequential::tie(Module& newcomer) {
+  newcomer.use_weights_of([this](const std::string& name) -> std::shared_ptr<parameter> {
+    for (int index = 0; index < size(); ++index)
+      for (const auto& each : (*this)[index]->named_parameters(prefix_of(index)))
+        if (each.name == name) return {(*this)[index], each.target};
+    return nullptr;
+  });
 }
 
 variable Sequential::forward(const variable& input) { return forward_through(children_, input); }

@@ -51,6 +51,8 @@ class Sequential : public module_of<Sequential> {
   void each_child(const child_visitor& visit) override;
 
  private:
+  void tie(Module& newcomer);
+
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<Module>> children_;  ///< as many
 };

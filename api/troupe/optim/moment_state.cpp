@@ -4,14 +4,17 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe::optim {
 
 moment_state::moment_state(step_function how, lr_schedule schedule, std::vector<named_parameter> parameters)
     : how_(std::move(how)), schedule_(std::move(schedule)), parameters_(std::move(parameters)) {
+  memory_scope counted(memory_category::optimizer);
   for (const auto& each : parameters_) {
-    exp_avg_.push_back(tensor::zeros(each.target->value.extents()));
-    exp_avg_sq_.push_back(tensor::zeros(each.target->value.extents()));
+    const auto& value = each.target->value;
+    exp_avg_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
+    exp_avg_sq_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
   }
 }
 

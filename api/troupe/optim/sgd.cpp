@@ -5,6 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/sgd_step.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe::optim {
 namespace {
@@ -15,8 +16,13 @@ class sgd_state : public optimizer_state {
       : options_{options.lr, options.momentum, options.weight_decay, options.nesterov},
         schedule_(options.schedule),
         parameters_(std::move(parameters)) {
-    for (const auto& each : parameters_)
-      buffers_.push_back(options.momentum == 0 ? tensor() : tensor::zeros(each.target->value.extents()));
+    memory_scope counted(memory_category::optimizer);
+    for (const auto& each : parameters_) {
+      const auto& value = each.target->value;
+      buffers_.push_back(options.momentum == 0
+                             ? tensor()
+                             : tensor::zeros(value.extents(), dtype::f32, value.where()));
+    }
   }
 
   void apply(std::uint64_t step) override {

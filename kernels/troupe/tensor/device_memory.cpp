@@ -36,6 +36,10 @@ block_cache& cache_of(device where) {
   return *cache;
 }
 
+std::shared_ptr<block_cache> recording_cache_of(device where) {
+  return where.type == device::kind::cuda ? recording_cache_of_cuda(where.index) : nullptr;
+}
+
 void copy_bytes(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes) {
   constexpr auto cpu = device::kind::cpu;
   if (to_where.type == cpu && from_where.type == cpu) {

@@ -20,6 +20,7 @@
 #include "troupe/nn/pooling.hpp"
 #include "troupe/nn/reshape.hpp"
 #include "troupe/nn/sequential.hpp"
+#include "troupe/nn/softmax.hpp"
 
 namespace nn = troupe::nn;
 using Catch::Matchers::ContainsSubstring;
@@ -68,6 +69,17 @@ TEST_CASE("batch norm moves its running statistics in training and uses them in 
   CHECK(same_bits(layer.named_buffers()[0].target->value, saved));
   for (std::size_t i = 0; i < evaluated.values<float>().size(); ++i)
     REQUIRE(std::abs(evaluated.values<float>()[i] - trained.values<float>()[i]) < 0.05);
+}
+
+TEST_CASE("layers without parameters are the functions of their names") {
+  troupe::variable x{random_tensor({3, 5}, "x")};
+  CHECK(same_bits(nn::ReLU().forward(x).value, relu(x).value));
+  CHECK(same_bits(nn::GELU().forward(x).value, gelu(x).value));
+  CHECK(same_bits(nn::SiLU().forward(x).value, silu(x).value));
+  CHECK(same_bits(nn::Tanh().forward(x).value, tanh(x).value));
+  CHECK(same_bits(nn::Sigmoid().forward(x).value, sigmoid(x).value));
+  CHECK(same_bits(nn::Softmax().forward(x).value, softmax(x).value));
+  CHECK(same_bits(nn::LogSoftmax().forward(x).value, log_softmax(x).value));
 }
 
 TEST_CASE("dropout depends on seed, name, step and microbatch, and on nothing else") {
