@@ -127,7 +127,9 @@ std::exception_ptr communicator::timeout_error(const call& late) {
   std::string told;
   for (const auto& state : states) {
     auto rank = group_.ranks[static_cast<std::size_t>(state.member)];
-    if (state.sequence < late.sequence) missing.push_back(rank);
+    bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer
+                                         : state.is_behind || state.sequence < late.sequence;
+    if (is_missed) missing.push_back(rank);
     told += "; rank " + std::to_string(rank) + ' ' + state.doing;
   }
   auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
