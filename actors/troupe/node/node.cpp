@@ -172,6 +172,7 @@ class real_node : public node {
 
   roster& members() override { return router_.members; }
   store& keys() override { return members_->keys(); }
+  const std::string& group_token() const override { return group_token_; }
 
   void fail(const std::string& cause) override { members_->fail_job(cause); }
 
@@ -180,12 +181,14 @@ class real_node : public node {
  private:
   void connect() {
     if (world_size_ == 1 && !options_.launch) {
+      group_token_ = derived_token(make_job_secret(), "groups");
       transport_ = make_loopback_transport(router_);
       members_ = make_local_membership(router_);
       return;
     }
     const auto& launch = *options_.launch;
     auto secret = job_secret(launch);
+    group_token_ = derived_token(secret, "groups");
     if (!launch.launched_by_troupe && rank_ == 0) start_agent(launch, secret);
     ucx_transport_options ucx;
     ucx.rank = rank_;
@@ -271,7 +274,7 @@ class real_node : public node {
 
   node_options options_;
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
-  std::string job_id_;
+  std::string job_id_, group_token_;
   fault_plan faults_;
   bool defined_ = false;
   bool leaving_ = false;              ///< the program makes no more calls

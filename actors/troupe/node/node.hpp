@@ -57,6 +57,8 @@ class node {
   /// They live as long as the node.
   virtual roster& members() = 0;
   virtual store& keys() = 0;
+  /// What the job's processes know and others do not, for the groups' own connections.
+  virtual const std::string& group_token() const = 0;
   /// Ends the job for all processes, which hear `cause`.
   virtual void fail(const std::string& cause) = 0;
   /// Writes what this process recorded. Throws system_failure.

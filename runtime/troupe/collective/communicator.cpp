@@ -99,7 +99,7 @@ work communicator::receive(tensor x, int from, const call_options& options) {
   return start(receive_of(std::move(x), from), options);
 }
 
-work communicator::barrier(const call_options& options) { return start(operation{}, options); }
+work communicator::barrier(const call_options& options) { return start(collective_operation{}, options); }
 
 void communicator::abort(const std::string& cause) {
   abort(collective_error(collective_failure::cancelled, group_.name, 0, {},
@@ -110,7 +110,7 @@ void communicator::abort(const std::string& cause) {
 
 void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
 
-work communicator::start(operation what, const call_options& options) {
+work communicator::start(collective_operation what, const call_options& options) {
   auto added = std::make_shared<call>();
   added->what = std::move(what);
   added->options = options;
@@ -149,7 +149,9 @@ std::exception_ptr communicator::timeout_error(const call& late) {
   std::string told;
   for (const auto& state : states) {
     auto rank = group_.ranks[static_cast<std::size_t>(state.member)];
-    if (state.sequence < late.sequence) missing.push_back(rank);
+    bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer
+                                         : state.is_behind || state.sequence < late.sequence;
+    if (is_missed) missing.push_back(rank);
     told += "; rank " + std::to_string(rank) + ' ' + state.doing;
   }
   auto self = group_.ranks[static_cast<std::size_t>(group_.member)];

@@ -99,7 +99,7 @@ class communicator {
   std::string recent_calls() const { return recorder_.text(); }
 
  private:
-  work start(operation what, const call_options& options);
+  work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
   void on_end(const call& what);
   void on_waited(const call& what, call::clock::time_point since);

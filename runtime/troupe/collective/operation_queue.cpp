@@ -20,7 +20,7 @@ void pause_briefly() {
 #endif
 }
 
-std::pair<collective_kind, int> lane_of(const operation& what) {
+std::pair<collective_kind, int> lane_of(const collective_operation& what) {
   auto kind = what.signature.kind;
   if (kind == collective_kind::send || kind == collective_kind::receive) return {kind, what.peer};
   return {collective_kind::barrier, -1};

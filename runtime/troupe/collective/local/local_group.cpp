@@ -17,15 +17,15 @@ using direct::buffer_place;
 /// One address space: a place is an address, and everything is within reach.
 class local_memory : public direct::member_memory {
  public:
-  buffer_place place_of(const tensor& elements) override {
-    return {0, reinterpret_cast<std::uint64_t>(elements.bytes().data())};
+  buffer_place place_of(std::span<const std::byte> elements) override {
+    return {0, reinterpret_cast<std::uint64_t>(elements.data())};
   }
   std::byte* find(int, const buffer_place& place) override {
     return reinterpret_cast<std::byte*>(place.offset);
   }
   tensor allocate(shape extents, dtype type) override { return tensor::zeros(std::move(extents), type); }
   // A thread cannot be stopped alone: whoever is at it ends soon, and nobody begins.
-  void withdraw(const tensor&, const board& at) override {
+  void withdraw(std::span<const std::byte>, const board& at) override {
     for (int i = 0; i < at.num_members(); ++i)
       while (at.is_reaching(i)) std::this_thread::yield();
   }
