@@ -57,12 +57,13 @@ function(troupe_program name)
   target_link_libraries(${name} PRIVATE troupe_quick_flags ${arg_DEPENDS})
 endfunction()
 
-# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set]): one Catch2 program, each case
-# one ctest entry. PRECOMPILED names a set of headers (TroupePrecompile.cmake), "tests" unless told otherwise.
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set]): one
+# Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
+# (TroupePrecompile.cmake), "tests" unless told otherwise.
 # TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
 # whole jobs from running beside each other.
 function(troupe_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -81,5 +82,21 @@ function(troupe_test name)
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL TRUE)
   endif()
-  catch_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+endfunction()
+
+# troupe_device_tests(<name> SOURCES ... DEPENDS ... [GPU_SOURCES ...]): the same sources as <name>_test, on the CPU, and as
+# <name>_gpu_test, on the first GPU, without the cases tagged [host], in which no device takes part. GPU_SOURCES are in the
+# latter only.
+function(troupe_device_tests name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;GPU_SOURCES" ${ARGN})
+  set(support ${PROJECT_SOURCE_DIR}/tests/support)
+  add_library(${name}_cases OBJECT ${arg_SOURCES})
+  troupe_use_precompiled(${name}_cases tests)
+  target_link_libraries(${name}_cases PRIVATE troupe_quick_flags Catch2::Catch2 ${arg_DEPENDS})
+  target_include_directories(${name}_cases PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  set(cases $<TARGET_OBJECTS:${name}_cases>)
+  troupe_test(${name}_test SOURCES ${support}/on_cpu.cpp ${cases} DEPENDS ${arg_DEPENDS})
+  troupe_test(${name}_gpu_test SOURCES ${support}/on_gpu.cpp ${arg_GPU_SOURCES} ${cases} DEPENDS ${arg_DEPENDS}
+    LABELS gpu CASES ~[host])
 endfunction()

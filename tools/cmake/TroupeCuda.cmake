@@ -11,6 +11,15 @@ if(TROUPE_SANITIZE)
 endif()
 option(TROUPE_CUDA "Compile the GPUs' part (needs the CUDA Toolkit)" ${troupe_cuda_default})
 
+# Convolutions on GPUs need cuDNN 9: ON where its header is found beside the toolkit's, and loaded when they run.
+find_path(TROUPE_CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+mark_as_advanced(TROUPE_CUDNN_INCLUDE_DIR)
+set(troupe_cudnn_default OFF)
+if(TROUPE_CUDA AND TROUPE_CUDNN_INCLUDE_DIR)
+  set(troupe_cudnn_default ON)
+endif()
+option(TROUPE_CUDNN "Compile convolutions for GPUs (needs cuDNN's headers)" ${troupe_cudnn_default})
+
 if(TROUPE_CUDA AND NOT troupe_cuda_found)
   message(FATAL_ERROR "TROUPE_CUDA is ON, but there is no CUDA Toolkit 12 or later with nvcc, cudart and cuBLASLt: "
     "put nvcc on the PATH or pass -DCUDAToolkit_ROOT=/usr/local/cuda, or leave GPUs out with -DTROUPE_CUDA=OFF")

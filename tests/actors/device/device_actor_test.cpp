@@ -4,6 +4,7 @@
 
 #include "one_device.hpp"
 #include "support/bits.hpp"
+#include "troupe/stage/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -158,4 +159,145 @@ TEST_CASE("a report names its generation, call and device; the last of a call sa
   CHECK(last.actions[0].kind == action_kind::forward);
   CHECK(last.actions[3].kind == action_kind::backward);
   CHECK(last.actions[3].microbatch == 1);
+}
+
+// ---- reductions
+
+namespace {
+
+/// Stages 0 and 2 combine something, then all three do.
+void with_reductions(one_device& here, int num_devices) {
+  here.job->training = make_plan({schedule_kind::gpipe, 3, 2, num_devices, {{0, 2}, {0, 1, 2}}});
+}
+
+tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
+                 std::uint32_t from_stage) {
+  return here.tag(0, to_stage, reduction * 3 + from_stage, tensor_role::share);
+}
+
+std::vector<tensor_tag> sent_shares(const one_device& here) {
+  std::vector<tensor_tag> tags;
+  for (const auto& sent : here.out.tensors)
+    if (sent.tag.role == tensor_role::share) tags.push_back(sent.tag);
+  return tags;
+}
+
+void gradients_come(one_device& here, std::uint32_t stage) {
+  for (auto microbatch : {0u, 1u}) {
+    if (stage > 0) here.tensor_comes(here.tag(0, stage, microbatch, tensor_role::activation));
+    if (stage < 2) here.tensor_comes(here.tag(0, stage, microbatch, tensor_role::gradient));
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a stage's share goes to the others after its last weight gradient, and it waits for all of theirs") {
+  one_device here(3, 3, 2);
+  with_reductions(here, 3);
+  here.begin();
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  gradients_come(here, 2);
+  CHECK(here.model->calls == calls{"F2.0", "F2.1", "I2.0", "W2.0", "I2.1", "W2.1", "S2.0"});
+  CHECK(sent_shares(here) == std::vector{share(here, 0, 0, 2)});
+  here.model->calls.clear();
+
+  here.tensor_comes(share(here, 2, 1, 1));  // of the second reduction, early
+  CHECK(here.model->calls.empty());
+  here.tensor_comes(share(here, 2, 0, 0));
+  CHECK(here.model->calls == calls{"R2.0", "S2.1"});
+  CHECK(sent_shares(here) == std::vector{share(here, 0, 0, 2), share(here, 0, 1, 2), share(here, 1, 1, 2)});
+  CHECK(here.steps_done().empty());
+  here.tensor_comes(share(here, 2, 1, 0));
+  CHECK(here.model->calls == calls{"R2.0", "S2.1", "R2.1", "A2@0"});
+  CHECK(here.steps_done() == steps{0});
+}
+
+TEST_CASE("a stage that takes part in the second reduction only gives its share at once") {
+  one_device here(3, 3, 1);
+  with_reductions(here, 3);
+  here.begin();
+  here.give(here.training(0, 1));
+  gradients_come(here, 1);
+  CHECK(sent_shares(here) == std::vector{share(here, 0, 1, 1), share(here, 2, 1, 1)});
+  here.tensor_comes(share(here, 1, 1, 2));
+  here.model->calls.clear();
+  here.tensor_comes(share(here, 1, 1, 0));
+  CHECK(here.model->calls == calls{"R1.1", "A1@0"});
+}
+
+TEST_CASE("stages on one device combine without the transport, and all take the same sum") {
+  auto weights = [](one_device& here, std::vector<std::shared_ptr<fake_program>> programs) {
+    begin_generation order{1, here.job, {}, here.scheduler.handle(), here.loader.handle(), 0};
+    for (int stage = 0; stage < 3; ++stage)
+      order.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
+    here.actors.send(here.device, order);
+    here.give(here.training(0, 2));
+    here.batch_comes(0);
+    here.batch_comes(1);
+    std::vector<float> values;
+    for (auto& program : programs) values.push_back(program->parameters()[0].value.values<float>()[0]);
+    return values;
+  };
+  auto programs = [](const one_device& here) {
+    std::vector<std::shared_ptr<fake_program>> made;
+    for (int stage = 0; stage < 3; ++stage) made.push_back(std::make_shared<fake_program>(here.model, stage));
+    return made;
+  };
+  one_device here(3, 1, 0), plain(3, 1, 0);
+  with_reductions(here, 1);
+  auto reduced = weights(here, programs(here));
+  CHECK(here.steps_done() == steps{0, 1});
+  CHECK(here.out.tensors.empty());
+  CHECK(reduced != weights(plain, programs(plain)));
+  // All three took the same sum; what they began with differs by an eighth.
+  CHECK(reduced[1] - reduced[0] == 0.125f);
+}
+
+TEST_CASE("shares are combined in the order of stages, whatever the order of arrival") {
+  auto state_after = [](std::vector<std::uint32_t> arrivals) {
+    one_device here(3, 3, 2);
+    with_reductions(here, 3);
+    here.begin();
+    here.give(here.training(0, 1, {{1, 0}}));
+    here.batch_comes(0);
+    gradients_come(here, 2);
+    here.tensor_comes(share(here, 2, 0, 0));
+    for (auto from : arrivals)
+      here.actors.send(here.device,
+                       tensor_arrived{share(here, 2, 1, from), tensor::full({1}, from == 0 ? 1.0f : 3.0f)});
+    return here.owner.last<state_copied>().packed.clone();
+  };
+  CHECK(same_bits(state_after({0, 1}), state_after({1, 0})));
+}
+
+TEST_CASE("shares of an interrupted generation are not used in the next one") {
+  one_device here(3, 3, 1);
+  with_reductions(here, 3);
+  here.begin();
+  here.give(here.training(0, 1));
+  gradients_come(here, 1);
+  here.tensor_comes(share(here, 1, 1, 0));
+  here.tensor_comes(share(here, 1, 1, 2));
+  here.stop(2);
+  here.begin(2);
+  here.give(here.training(0, 1));
+  gradients_come(here, 1);
+  CHECK(here.model->calls.back() == "S1.1");
+  here.tensor_comes({1, 0, 3, 1, 3, tensor_role::share});  // late, of generation 1
+  here.tensor_comes(share(here, 1, 1, 2));
+  CHECK(here.model->calls.back() == "S1.1");
+  here.tensor_comes(share(here, 1, 1, 0));
+  CHECK(here.model->calls.back() == "A1@0");
+}
+
+TEST_CASE("evaluation reduces nothing") {
+  one_device here(3, 3, 1);
+  with_reductions(here, 3);
+  here.begin();
+  here.give({1, {3, call_kind::evaluate, 0, 0, 1, 2}, 0, 1, {}, 0});
+  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, tensor_role::activation));
+  CHECK(here.model->calls == calls{"E1.0", "E1.1"});
+  CHECK(here.steps_done() == steps{0});
 }

@@ -1,0 +1,175 @@
+#include "troupe/collective/communicator.hpp"
+
+#include <algorithm>
+
+#include "troupe/collective/checked_operation.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(num_members), part);
+}
+
+}  // namespace
+
+communicator::communicator(group_description group, std::unique_ptr<collective_backend> backend,
+                           communicator_options options)
+    : group_(std::move(group)),
+      options_(options),
+      backend_(std::move(backend)),
+      queue_(*backend_, {.on_timeout = [this](const call& late) { return timeout_error(late); },
+                         .on_begin = [this](const call& what) { recorder_.on_begin(what); },
+                         .on_end = [this](const call& what) { on_end(what); },
+                         .on_waited = [this](const call& what,
+                                             call::clock::time_point since) { on_waited(what, since); }}) {}
+
+communicator::~communicator() {
+  if (queue_.num_unfinished() > 0) abort("the group ended with calls in flight");
+}
+
+work communicator::all_reduce(tensor x, reduce_op op, const call_options& options) {
+  return all_reduce(x, x, op, options);
+}
+
+work communicator::all_reduce(const tensor& x, tensor result, reduce_op op, const call_options& options) {
+  return start(all_reduce_of(x, std::move(result), op), options);
+}
+
+work communicator::reduce_scatter(const tensor& x, tensor result, reduce_op op, const call_options& options) {
+  auto parts = equal_parts(result.num_elements(), size());
+  return start(reduce_scatter_of(x, std::move(result), std::move(parts), op, rank()), options);
+}
+
+work communicator::reduce_scatter(const tensor& x, tensor result, std::vector<std::int64_t> parts,
+                                  reduce_op op, const call_options& options) {
+  require_parts(parts, size(), "reduce_scatter");
+  return start(reduce_scatter_of(x, std::move(result), std::move(parts), op, rank()), options);
+}
+
+work communicator::all_gather(const tensor& part, tensor all, const call_options& options) {
+  auto parts = equal_parts(part.num_elements(), size());
+  return start(all_gather_of(part, std::move(all), std::move(parts), rank()), options);
+}
+
+work communicator::all_gather(const tensor& part, tensor all, std::vector<std::int64_t> parts,
+                              const call_options& options) {
+  require_parts(parts, size(), "all_gather");
+  return start(all_gather_of(part, std::move(all), std::move(parts), rank()), options);
+}
+
+work communicator::broadcast(tensor x, int root, const call_options& options) {
+  require_member(root, "broadcast");
+  return start(broadcast_of(std::move(x), root), options);
+}
+
+work communicator::reduce(const tensor& x, tensor result, int root, reduce_op op,
+                          const call_options& options) {
+  require_member(root, "reduce");
+  require_on_root(result, root, "reduce", "result");
+  return start(reduce_of(x, root == rank() ? std::move(result) : tensor(), root, op), options);
+}
+
+work communicator::gather(const tensor& part, tensor all, int root, const call_options& options) {
+  require_member(root, "gather");
+  require_on_root(all, root, "gather", "all");
+  return start(gather_of(part, root == rank() ? std::move(all) : tensor(), root, size()), options);
+}
+
+work communicator::scatter(const tensor& all, tensor part, int root, const call_options& options) {
+  require_member(root, "scatter");
+  require_on_root(all, root, "scatter", "all");
+  return start(scatter_of(root == rank() ? all : tensor(), std::move(part), root, size()), options);
+}
+
+work communicator::all_to_all(const tensor& x, tensor result, const call_options& options) {
+  return start(all_to_all_of(x, std::move(result), size()), options);
+}
+
+work communicator::send(const tensor& x, int to, const call_options& options) {
+  require_member(to, "send");
+  if (to == rank()) throw_invalid("send", "another member than this one", std::to_string(to));
+  return start(send_of(x, to), options);
+}
+
+work communicator::receive(tensor x, int from, const call_options& options) {
+  require_member(from, "receive");
+  if (from == rank()) throw_invalid("receive", "another member than this one", std::to_string(from));
+  return start(receive_of(std::move(x), from), options);
+}
+
+work communicator::barrier(const call_options& options) { return start(collective_operation{}, options); }
+
+void communicator::abort(const std::string& cause) {
+  abort(collective_error(collective_failure::cancelled, group_.name, 0, {},
+                         "group " + group_.name + " was aborted on rank " +
+                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ": " +
+                             cause));
+}
+
+void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
+
+work communicator::start(collective_operation what, const call_options& options) {
+  auto added = std::make_shared<call>();
+  added->what = std::move(what);
+  added->options = options;
+  if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
+  auto kind = added->what.signature.kind;
+  bool is_between_two = kind == collective_kind::send || kind == collective_kind::receive;
+  // Numbers are given in the order in which calls are queued.
+  std::lock_guard lock(numbering_);
+  auto lane = is_between_two ? std::pair(kind, added->what.peer) : std::pair(collective_kind::barrier, -1);
+  added->sequence = ++sequences_[lane];
+  queue_.submit(added);
+  return work(std::move(added), queue_);
+}
+
+void communicator::on_end(const call& what) {
+  recorder_.on_end(what);
+  if (options_.profile && !what.error)
+    options_.profile->add_call(key_of(what), size(), profiled_bytes(what.what.signature),
+                               what.ended - what.begun);
+}
+
+void communicator::on_waited(const call& what, call::clock::time_point since) {
+  if (!options_.profile || what.error) return;
+  auto begun = std::max(since, what.begun);
+  auto waited = std::max(what.ended - since, call::clock::duration(0));
+  options_.profile->add_wait(key_of(what), waited, std::max(what.ended - begun, call::clock::duration(0)));
+}
+
+profile_key communicator::key_of(const call& what) const {
+  return {group_.name, what.what.signature.kind, std::string(backend_->algorithm_of(what.what))};
+}
+
+std::exception_ptr communicator::timeout_error(const call& late) {
+  auto states = backend_->examine(late.sequence);
+  std::vector<int> missing;
+  std::string told;
+  for (const auto& state : states) {
+    auto rank = group_.ranks[static_cast<std::size_t>(state.member)];
+    bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer
+                                         : state.is_behind || state.sequence < late.sequence;
+    if (is_missed) missing.push_back(rank);
+    told += "; rank " + std::to_string(rank) + ' ' + state.doing;
+  }
+  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
+  auto message = to_string(late.what.signature) + ", call " + std::to_string(late.sequence) + " of group " +
+                 group_.name + ", did not end within " + std::to_string(late.options.timeout.count()) +
+                 " ms on rank " + std::to_string(self) + told + ". Its last calls:\n" + recorder_.text();
+  return std::make_exception_ptr(collective_error(collective_failure::timed_out, group_.name, late.sequence,
+                                                  std::move(missing), message));
+}
+
+void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {
+  if (root == rank() && !given.defined())
+    throw_invalid(where, std::string("a tensor as ") + what + " on the root", "an undefined one");
+}
+
+void communicator::require_member(int member, const char* where) const {
+  if (member < 0 || member >= size())
+    throw_invalid(where, "a member in [0, " + std::to_string(size()) + ")", std::to_string(member));
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#include "troupe/collective/direct/algorithms.hpp"
+#include "troupe/collective/direct/share.hpp"
+
+namespace troupe::direct {
+namespace {
+
+algorithm reduce_small(meeting& at) {
+  const auto& signature = at.what().signature;
+  auto bytes = at.what().input.bytes();
+  at.come_with([&](int to) { return to == signature.root ? bytes : bytes.first(0); });
+  co_await until([&] { return at.everyone_is_here(); });
+  if (at.member() != signature.root) co_return;
+  std::vector<const std::byte*> inputs;
+  for (int i = 0; i < at.num_members(); ++i)
+    inputs.push_back(i == at.member() ? bytes.data() : at.left_by(i, bytes.size()));
+  auto output = at.what().output;
+  std::byte* result = output.bytes().data();
+  tree_reduce(inputs, {&result, 1}, signature.count, signature.type, signature.op);
+}
+
+// Member i reduces the i-th share of all inputs into the root's output.
+algorithm reduce_large(meeting& at) {
+  at.come_with_tensors(exposed::both);
+  co_await until([&] { return at.everyone_is_here(); });
+  at.reach();
+  const auto& signature = at.what().signature;
+  auto own = share_of(signature.count, at.element_bytes(), at.num_members(), at.member());
+  auto offset = static_cast<std::size_t>(own.first) * at.element_bytes();
+  std::vector<const std::byte*> inputs;
+  for (int i = 0; i < at.num_members(); ++i) inputs.push_back(at.input_of(i) + offset);
+  std::byte* result = at.output_of(signature.root) + offset;
+  tree_reduce(inputs, {&result, 1}, own.count, signature.type, signature.op,
+              store_for(static_cast<std::size_t>(signature.count) * at.element_bytes()));
+  at.pass();
+  co_await until([&] { return at.everyone_passed(); });
+  at.take_output();
+}
+
+}  // namespace
+
+algorithm reduce(meeting at) {
+  auto part = is_small(at, at.what().signature.count) ? reduce_small(at) : reduce_large(at);
+  co_await finished(part);
+}
+
+}  // namespace troupe::direct

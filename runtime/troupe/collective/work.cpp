@@ -1,0 +1,22 @@
+#include "troupe/collective/work.hpp"
+
+#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/operation_queue.hpp"
+
+namespace troupe {
+
+void work::wait() {
+  if (!call_) return;
+  queue_->wait(*call_);
+  if (call_->error) std::rethrow_exception(call_->error);
+}
+
+void work::cancel() {
+  if (is_done()) return;
+  queue_->abort(std::make_exception_ptr(
+      collective_error(collective_failure::cancelled, {}, call_->sequence, {},
+                       to_string(call_->what.signature) + ", call " + std::to_string(call_->sequence) +
+                           ", was cancelled by this member")));
+}
+
+}  // namespace troupe
