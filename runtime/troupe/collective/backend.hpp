@@ -16,6 +16,7 @@ struct member_state {
   int member = 0;
   std::uint64_t sequence = 0;  ///< of its newest call, 0: none yet
   std::string doing;           ///< "has finished all_reduce(...)", "waits in ...", "says nothing", for people
+  bool is_behind = false;      ///< the others wait for it, in the call that is asked about
 };
 
 /// How the calls of one group are carried out. One thread at a time uses it, but for `wake`.
@@ -24,6 +25,8 @@ class collective_backend {
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
+  /// What this call's algorithm is called, for the profile. From any thread.
+  virtual std::string_view algorithm_of(const operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
   /// numbers; sends and receives (`sequence` counts them by peer and direction) run beside these. It throws
   /// collective_error (mismatch) as soon as members are seen to differ.

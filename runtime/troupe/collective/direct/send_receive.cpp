@@ -1,4 +1,5 @@
 #include <cstring>
+#include <utility>
 
 #include "troupe/collective/direct/algorithms.hpp"
 #include "troupe/collective/direct/share.hpp"
@@ -14,15 +15,17 @@ algorithm send(board& at, member_memory& memory, const collective_operation& wha
   note.signature = what.signature;
   auto bytes = what.input.bytes();
   tensor reachable = what.input;
+  in_reach guard;
   note.input = {};
   if (bytes.size() <= board::small_bytes) {
     if (!bytes.empty()) std::memcpy(at.sent_bytes(what.peer, at.member()), bytes.data(), bytes.size());
   } else {
-    if (!memory.place_of(reachable).is_reachable()) {
+    if (!memory.place_of(bytes).is_reachable()) {
       reachable = memory.allocate(what.input.extents(), what.input.type());
       reachable.copy_from(what.input);
     }
-    note.input = memory.place_of(reachable);
+    guard = in_reach(memory, std::as_const(reachable).bytes());
+    note.input = memory.place_of(std::as_const(reachable).bytes());
   }
   note.sequence.store(sequence, std::memory_order_release);
   at.ring();
