@@ -30,7 +30,10 @@ int main(int argc, char** argv) {
                         .microbatches(options.microbatches)
                         .schedule(options.schedule)
                         .loss(nn::CrossEntropy())
-                        .optimizer(optim::Adam({.lr = options.learning_rate}));
+                        .optimizer(optim::Adam({.lr = options.learning_rate}))
+                        .precision(options.precision)
+                        .clip_grad_norm(options.clip_grad_norm)
+                        .loss_scale({.initial_scale = options.loss_scale});
 
     auto world = World::init(options);
     progress shown(world);

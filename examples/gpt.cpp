@@ -1,9 +1,14 @@
 // Trains a byte-level GPT on any text file, as a pipeline, and writes more text of that kind.
 //   gpt --data book.txt --size small --steps 1000 --snapshot-dir runs/book
 //   gpt --size small --sample-from runs/book --prompt "It was"
+// Weights in the published form of GPT-2 (safetensors) can be read: as a beginning, if they are of bytes, and
+// to go on with tokens, which are given as numbers because there is no tokenizer here.
+//   gpt --size gpt2-124m --sample-from model.safetensors --prompt-tokens "464 3290 373" --length 20
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;
@@ -15,11 +20,13 @@ const std::map<std::string, nn::gpt_options> sizes{
     {"small", {.context = 128, .features = 256, .num_layers = 4, .num_heads = 4}},
     {"medium", {.context = 256, .features = 512, .num_layers = 8, .num_heads = 8}},
     {"gpt2", {.context = 1024, .features = 768, .num_layers = 12, .num_heads = 12}},
+    {"gpt2-124m", nn::gpt2_124m()},
 };
+constexpr std::int64_t num_bytes = 256;
 
 nn::gpt_options size_named(const std::string& name) {
   if (auto found = sizes.find(name); found != sizes.end()) return found->second;
-  throw bad_input("--size " + name + ": expected tiny, small, medium or gpt2");
+  throw bad_input("--size " + name + ": expected tiny, small, medium, gpt2 or gpt2-124m");
 }
 
 double number_in(const std::string& option, const std::string& text) {
@@ -30,18 +37,61 @@ double number_in(const std::string& option, const std::string& text) {
   return number;
 }
 
-std::string sample(nn::Sequential model, const std::filesystem::path& folder, const std::string& prompt,
-                   const nn::generate_options& options) {
-  model.materialize(0);
-  model.load_state_dict(read_weights(folder));
+/// "464 3290 373"
+std::vector<std::int64_t> tokens_in(const std::string& text, std::int64_t vocabulary) {
   std::vector<std::int64_t> tokens;
-  for (unsigned char byte : prompt) tokens.push_back(byte);
-  std::string text;
-  for (auto token : nn::generate(model, tokens, options)) text += static_cast<char>(token);
-  return text;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    auto number = number_in("--prompt-tokens", word);
+    if (number != std::floor(number) || number >= static_cast<double>(vocabulary))
+      throw bad_input("--prompt-tokens " + word + ": expected whole numbers below " +
+                      std::to_string(vocabulary));
+    tokens.push_back(static_cast<std::int64_t>(number));
+  }
+  return tokens;
 }
 
-void train(const job_options& options, const nn::Sequential& model, std::int64_t context) {
+/// From a snapshot folder, a file of `troupe snapshot export`, or one in GPT-2's published form.
+void load(nn::Sequential& model, const std::filesystem::path& from) {
+  auto weights = read_weights(from);
+  if (have_gpt2_layout(weights)) return read_gpt2_weights(from, model);
+  model.load_state_dict(weights);
+}
+
+/// What the program's own options say about writing text.
+struct sampling {
+  std::string from, prompt = "\n", prompt_tokens, length = "400", temperature = "0.8", exported;
+};
+
+void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options& size, std::uint64_t seed) {
+  nn::generate_options options{.num_tokens = static_cast<int>(number_in("--length", wanted.length)),
+                               .temperature = number_in("--temperature", wanted.temperature),
+                               .context = size.context,
+                               .seed = seed};
+  const auto vocabulary = size.vocabulary;
+  auto tokens = tokens_in(wanted.prompt_tokens, vocabulary);
+  bool are_numbers = !tokens.empty();
+  if (!are_numbers && vocabulary != num_bytes)
+    throw bad_input("a model of " + std::to_string(vocabulary) +
+                    " tokens needs a tokenizer, which this program has not: give --prompt-tokens, for "
+                    "example \"464 3290 373\"");
+  if (!are_numbers)
+    for (unsigned char byte : wanted.prompt) tokens.push_back(byte);
+  model.materialize(0);
+  load(model, wanted.from);
+  if (!wanted.exported.empty()) write_gpt2_weights(wanted.exported, model);
+  std::cout << (are_numbers ? wanted.prompt_tokens : wanted.prompt);
+  for (auto token : nn::generate(model, tokens, options))
+    are_numbers ? std::cout << ' ' << token : std::cout << static_cast<char>(token);
+  std::cout << '\n';
+}
+
+void train(const job_options& options, nn::Sequential model, const nn::gpt_options& size,
+           const std::string& weights) {
+  if (size.vocabulary != num_bytes)
+    throw bad_input("this program trains on bytes: choose a --size of " + std::to_string(num_bytes) +
+                    " tokens (tiny, small, medium or gpt2)");
+  auto context = size.context;
   auto text = text_bytes(options.data, context, text_part::train);
   auto rest = text_bytes(options.data, context, text_part::evaluate);
   auto pipeline = Pipeline(model)
@@ -49,7 +99,15 @@ void train(const job_options& options, const nn::Sequential& model, std::int64_t
                       .microbatches(options.microbatches)
                       .schedule(options.schedule)
                       .loss(nn::CrossEntropy())
-                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}));
+                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}))
+                      .precision(options.precision)
+                      .clip_grad_norm(options.clip_grad_norm)
+                      .loss_scale({.initial_scale = options.loss_scale});
+  if (!weights.empty()) {
+    model.materialize(options.seed);
+    read_gpt2_weights(weights, model);
+    pipeline.begin_with(model.state_dict());
+  }
   auto world = World::init(options);
   progress shown(world);
   Trainer trainer(world, pipeline, shown.callbacks());
@@ -62,25 +120,32 @@ void train(const job_options& options, const nn::Sequential& model, std::int64_t
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", prompt = "\n", length = "400", temperature = "0.8", from;
+  std::string size = "small", weights;
+  sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
   defaults.batch = 16;
   auto body = [&](const job_options& options) {
     auto model_options = size_named(size);
     auto model = nn::gpt_layers(model_options);
-    if (from.empty()) return train(options, model, model_options.context);
-    nn::generate_options how{.num_tokens = static_cast<int>(number_in("--length", length)),
-                             .temperature = number_in("--temperature", temperature),
-                             .context = model_options.context,
-                             .seed = options.seed};
-    std::cout << prompt << sample(model, from, prompt, how) << '\n';
+    if (text.from.empty())
+      train(options, model, model_options, weights);
+    else
+      sample(model, text, model_options, options.seed);
   };
   return run_program(
       argc, argv, defaults, body,
-      {{"--size", "tiny, small, medium or gpt2 (of 124 million parameters)", &size},
-       {"--sample-from", "Write text with the weights in this snapshot folder, instead of training", &from},
-       {"--prompt", "How the text begins", &prompt},
-       {"--length", "Bytes to write", &length},
-       {"--temperature", "0: always the likeliest byte; 1: as often as the model says", &temperature}});
+      {{"--size", "tiny, small, medium, gpt2 (its width and depth, of bytes) or gpt2-124m (its tokens too)",
+        &size},
+       {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
+       {"--sample-from",
+        "Write text with the weights in this snapshot folder or safetensors file, instead of training",
+        &text.from},
+       {"--prompt", "How the text begins", &text.prompt},
+       {"--prompt-tokens", "How it begins, as numbers of tokens; tokens are written then",
+        &text.prompt_tokens},
+       {"--length", "Bytes or tokens to write", &text.length},
+       {"--temperature", "0: always the likeliest; 1: as often as the model says", &text.temperature},
+       {"--export", "Write the weights that --sample-from names to this file, in GPT-2's published form",
+        &text.exported}});
 }

@@ -6,6 +6,7 @@
 #include "troupe/data/training_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/module_program.hpp"
+#include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/step_rate.hpp"
@@ -24,7 +25,9 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
-  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices});
+  auto cut = cut_into_stages(pipeline.model(), stages);
+  auto reductions = reductions_of(pipeline.model(), cut, pipeline.how());
+  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages});
 }
 
 /// Whether the folder can be used is found out when a snapshot is due: training goes on without, with a
@@ -51,18 +54,24 @@ void refuse_foreign_snapshots(const job_options& options, const std::string& own
 /// What a snapshot must agree in with the job that loads it.
 std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline,
                                                              const job_options& options, int num_stages) {
-  return {{"seed", std::to_string(options.seed)},
-          {"batch", std::to_string(options.batch)},
-          {"microbatches", std::to_string(pipeline.microbatches())},
-          {"stages", std::to_string(num_stages)},
-          {"threads", std::to_string(options.threads)},
-          {"parameters", std::to_string(pipeline.model().num_parameters())}};
+  std::vector<std::pair<std::string, std::string>> identity{
+      {"seed", std::to_string(options.seed)},
+      {"batch", std::to_string(options.batch)},
+      {"microbatches", std::to_string(pipeline.microbatches())},
+      {"stages", std::to_string(num_stages)},
+      {"threads", std::to_string(options.threads)},
+      {"parameters", std::to_string(pipeline.model().num_parameters())}};
+  const auto& how = pipeline.how();
+  if (how.precision != dtype::f32) identity.emplace_back("precision", to_string(how.precision));
+  if (how.clip_grad_norm > 0) identity.emplace_back("clip_grad_norm", std::to_string(how.clip_grad_norm));
+  return identity;
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
   job_definition job;
-  job.make_program = make_module_programs(pipeline.model(), training.num_stages, pipeline.loss(),
-                                          pipeline.optimizer(), options.seed);
+  job.make_program = make_module_programs(
+      pipeline.model(), training.num_stages,
+      {pipeline.loss(), pipeline.optimizer(), options.seed, pipeline.how(), pipeline.begin_with()});
   job.training = training;
   job.devices_per_rank = options.devices;
   job.num_threads = options.threads;

@@ -25,6 +25,8 @@ job_outcome run(std::vector<std::string> command) {
   return outcome;
 }
 
+std::string program_of(example which) { return which == example::gpt ? GPT_PROGRAM : FASHION_MNIST_PROGRAM; }
+
 }  // namespace
 
 std::string job_outcome::weights_sha256() const {
@@ -42,18 +44,23 @@ std::vector<nlohmann::json> job_outcome::named(const std::string& name) const {
 
 std::vector<std::string> small_job() { return {"--steps", "12", "--batch", "64", "--microbatches", "4"}; }
 
-job_outcome run_local(std::vector<std::string> options) {
-  std::vector<std::string> command = {FASHION_MNIST_PROGRAM, "--json"};
+std::vector<std::string> small_gpt_job() {
+  return {"--size",      "tiny", "--steps",          "12",  "--batch",      "8",        "--microbatches", "4",
+          "--precision", "f16",  "--clip-grad-norm", "0.5", "--loss-scale", "268435456"};
+}
+
+job_outcome run_local(std::vector<std::string> options, example which) {
+  std::vector<std::string> command = {program_of(which), "--json"};
   append(command, options);
   return run(command);
 }
 
 job_outcome run_launched(int num_processes, std::vector<std::string> options,
-                         std::vector<std::string> launch_options) {
+                         std::vector<std::string> launch_options, example which) {
   std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node",
                                       std::to_string(num_processes)};
   append(command, launch_options);
-  append(command, {"--", FASHION_MNIST_PROGRAM, "--json"});
+  append(command, {"--", program_of(which), "--json"});
   append(command, options);
   return run(command);
 }

@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// What a run of the Fashion-MNIST example came to.
+/// What a run of an example came to.
 struct job_outcome {
   process_result process;
   std::vector<nlohmann::json> events;  ///< every line of standard output
@@ -20,10 +20,16 @@ struct job_outcome {
 /// Few, small steps: what these tests are about is not how well it learns.
 std::vector<std::string> small_job();
 
+/// A GPT with tied weights, in f16 with a loss scale that is too large at first, and clipped.
+std::vector<std::string> small_gpt_job();
+
+enum class example { fashion_mnist, gpt };
+
 /// The example in one process, or over `num_processes` under `troupe launch`, with --json. Fails the test if
 /// it does not end with exit code 0.
-job_outcome run_local(std::vector<std::string> options);
+job_outcome run_local(std::vector<std::string> options, example which = example::fashion_mnist);
 job_outcome run_launched(int num_processes, std::vector<std::string> options,
-                         std::vector<std::string> launch_options = {});
+                         std::vector<std::string> launch_options = {},
+                         example which = example::fashion_mnist);
 
 }  // namespace troupe::testing

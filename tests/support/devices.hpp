@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/tensor/devices.hpp"
+#include "troupe/tensor/tensor.hpp"
 
 template <>
 struct Catch::StringMaker<troupe::device> {
@@ -32,5 +33,12 @@ inline device first_gpu() {
   if (num_cuda_devices() == 0) SKIP("no GPU here");
   return {device::kind::cuda, 0};
 }
+
+/// The device that this program tests: the CPU (support/on_cpu.cpp) or the first GPU (support/on_gpu.cpp),
+/// where a case that asks for it is skipped if there is none.
+device device_under_test();
+
+/// `value` in the memory of the device that this program tests.
+inline tensor placed(const tensor& value) { return value.to(device_under_test()); }
 
 }  // namespace troupe::testing

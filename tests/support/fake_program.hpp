@@ -16,7 +16,8 @@ namespace troupe::testing {
 struct fake_model {
   int num_stages = 1;
   /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
-  /// "W1.0", "A1@3" (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
+  /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "A1@3" (apply step 3), "D1" (discard), "L1"
+  /// (load_state), "N1" (made anew).
   std::vector<std::string> calls;
   /// Called with each entry before anything is done: may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
@@ -64,6 +65,19 @@ class fake_program : public stage_program {
     auto input = kept.input.values<float>();
     auto gradient = kept.gradient.values<float>();
     for (std::size_t i = 0; i < input.size(); ++i) sum_ += input[i] * gradient[i];
+  }
+
+  tensor share_of(int reduction) override {
+    note("S", reduction);
+    expect(saved_.empty(), "all weight gradients before a reduction");
+    return tensor::full({1}, sum_);
+  }
+
+  void reduce(int reduction, const std::vector<tensor>& shares) override {
+    note("R", reduction);
+    sum_ = 0;
+    for (const auto& share : shares)
+      sum_ = 0.5f * sum_ + share.values<float>()[0];  // not the same in any order
   }
 
   void apply(std::uint64_t step) override {

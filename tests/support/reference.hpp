@@ -30,6 +30,14 @@ inline std::vector<double> values_of(const tensor& of) {
   return values;
 }
 
+/// The elements of a tensor of T, wherever it is.
+template <class T>
+std::vector<T> elements_of(const tensor& of) {
+  auto here = of.to({});
+  auto values = here.values<T>();
+  return {values.begin(), values.end()};
+}
+
 /// How far a result may be from the reference, as a part of the sum of the absolute terms.
 inline double tolerance_of(dtype type) {
   return type == dtype::f32 ? 1e-6 : type == dtype::f16 ? 2e-3 : 1e-2;

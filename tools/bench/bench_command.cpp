@@ -10,6 +10,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_recovery_bench(*command, exit_code);
   bench::add_pipeline_bench(*command, exit_code);
   bench::add_compute_bench(*command, exit_code);
+  bench::add_kernel_bench(*command, exit_code);
   bench::add_hop_bench(*command, exit_code);
   auto* worker = command->add_subcommand("worker", "A process that another bench measures");
   worker->group("");

@@ -7,6 +7,7 @@ namespace troupe::bench {
 void add_recovery_bench(CLI::App& app, int& exit_code);
 void add_pipeline_bench(CLI::App& app, int& exit_code);
 void add_compute_bench(CLI::App& app, int& exit_code);
+void add_kernel_bench(CLI::App& app, int& exit_code);
 void add_hop_bench(CLI::App& app, int& exit_code);
 
 }  // namespace troupe::bench

@@ -9,8 +9,9 @@
 #include "machine.hpp"
 #include "run_captured.hpp"
 #include "spread.hpp"
+#include "this_program.hpp"
 #include "troupe/error/errors.hpp"
-#include "worker_job.hpp"
+#include "troupe/tensor/devices.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -19,11 +20,14 @@ struct compute_options {
   std::vector<std::string> models = {"gpt", "mlp", "cnn"};
   std::vector<int> threads;
   std::string type = "f32";
+  std::string device = "cpu";
+  std::int64_t batch = 0, length = 0;
   double seconds = 4;
   int rounds = 5;
   int losses = 0;
   std::filesystem::path torch;
   std::filesystem::path torch_script = "tools/bench/torch_compute.py";
+  bool torch_compile = false;
   bool json = false;
 };
 
@@ -48,8 +52,12 @@ struct task {
 };
 
 std::vector<std::string> arguments_of(const task& what, const compute_options& options) {
-  std::vector<std::string> arguments{"--model", what.model,  "--threads", std::to_string(what.threads),
-                                     "--dtype", options.type};
+  std::vector<std::string> arguments{"--model",   what.model,
+                                     "--threads", std::to_string(what.threads),
+                                     "--dtype",   options.type,
+                                     "--device",  options.device,
+                                     "--batch",   std::to_string(options.batch),
+                                     "--length",  std::to_string(options.length)};
   arguments.insert(arguments.end(), what.more.begin(), what.more.end());
   return arguments;
 }
@@ -61,32 +69,54 @@ nlohmann::json run_own(const task& what, const compute_options& options) {
   return last_object(command, {});
 }
 
-nlohmann::json run_torch(const task& what, const compute_options& options) {
+/// How to start torch_compute.py: in a system of its own, with an OpenBLAS whose threads are OpenMP's, or
+/// with this system's python3.
+std::vector<std::string> torch_command(int threads, const compute_options& options) {
   std::ifstream file(options.torch_script);
   std::string source(std::istreambuf_iterator<char>(file), {});
   if (!file || source.empty())
     throw bad_input("--torch-script " + options.torch_script.string() +
                     ": cannot be read; it lies in tools/bench/ of Troupe's sources");
-  std::vector<std::string> command{"chroot",
-                                   options.torch.string(),
-                                   "env",
-                                   "OMP_NUM_THREADS=" + std::to_string(what.threads),
-                                   "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp",
-                                   "python3",
-                                   "-c",
-                                   source};
+  auto environment = "OMP_NUM_THREADS=" + std::to_string(threads);
+  if (options.torch == "/") return {"env", environment, "python3", options.torch_script.string()};
+  return {"chroot",
+          options.torch.string(),
+          "env",
+          environment,
+          "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp",
+          "python3",
+          "-c",
+          source};
+}
+
+nlohmann::json run_torch(const task& what, const compute_options& options) {
+  auto command = torch_command(what.threads, options);
   auto arguments = arguments_of(what, options);
   command.insert(command.end(), arguments.begin(), arguments.end());
   return last_object(command, {});
 }
 
+/// PyTorch's side, as it is or through torch.compile.
+struct peer {
+  std::vector<double> rate, ratio;
+  double mib = 0;
+};
+
 /// What one model came to at one number of threads.
 struct results {
-  std::string unit;
-  std::vector<double> own, of_product_rate, product_rate, torch, ratio;
-  double own_mib = 0, torch_mib = 0;
+  std::string unit, device;
+  std::vector<double> own, of_product_rate, product_rate;
+  double own_mib = 0;
   std::uint64_t allocations = 0;
+  peer torch, compiled;
 };
+
+void measure_peer(const task& what, const compute_options& options, const results& own, peer& torch) {
+  auto seen = run_torch(what, options);
+  torch.rate.push_back(seen.at(own.unit));
+  torch.ratio.push_back(own.own.back() / torch.rate.back());
+  torch.mib = std::max(torch.mib, seen.at("own_mib").get<double>());
+}
 
 results measure(const std::string& model, int threads, const compute_options& options) {
   results found;
@@ -99,47 +129,59 @@ results measure(const std::string& model, int threads, const compute_options& op
     found.product_rate.push_back(own.at("product_gflops_per_s"));
     found.own_mib = std::max(found.own_mib, own.at("own_mib").get<double>());
     found.allocations = std::max(found.allocations, own.at("allocations_after_warm_up").get<std::uint64_t>());
-    if (options.torch.empty()) continue;
-    auto torch = run_torch(what, options);
-    found.torch.push_back(torch.at(found.unit));
-    found.ratio.push_back(found.own.back() / found.torch.back());
-    found.torch_mib = std::max(found.torch_mib, torch.at("own_mib").get<double>());
+    found.device = own.at("device");
+    if (!options.torch.empty()) measure_peer(what, options, found, found.torch);
+    if (!options.torch_compile) continue;
+    auto compiled = what;
+    compiled.more.push_back("--compile");
+    measure_peer(compiled, options, found, found.compiled);
   }
   return found;
 }
 
-void print(const std::string& model, int threads, const results& found, const compute_options& options,
-           const machine& where) {
-  auto own = spread_of(found.own), rate = spread_of(found.product_rate),
-       part = spread_of(found.of_product_rate);
-  if (options.json) {
-    nlohmann::ordered_json line{{"event", "compute"},
-                                {"model", model},
-                                {"threads", threads},
-                                {"dtype", options.type},
-                                {found.unit, to_json(own)},
-                                {"of_product_rate", to_json(part)},
-                                {"product_gflops_per_s", to_json(rate)},
-                                {"own_mib", found.own_mib},
-                                {"allocations_after_warm_up", found.allocations}};
-    if (!found.torch.empty()) {
-      line["torch_" + found.unit] = to_json(spread_of(found.torch));
-      line["over_torch"] = to_json(spread_of(found.ratio));
-      line["torch_own_mib"] = found.torch_mib;
-    }
-    line["machine"] = to_json(where);
-    std::printf("%s\n", line.dump().c_str());
-    return;
-  }
-  std::printf("%-4s %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   %.0f MiB",
-              model.c_str(), options.type.c_str(), threads, threads == 1 ? "" : "s",
-              to_text(own, 1, 0).c_str(), found.unit.c_str(), to_text(part, 100, 1).c_str(),
-              to_text(rate, 1, 0).c_str(), found.own_mib);
-  if (found.torch.empty())
-    std::printf("   no peer was measured (--torch ROOT)\n");
-  else
-    std::printf("   torch %s, %.0f MiB   ratio %s\n", to_text(spread_of(found.torch), 1, 0).c_str(),
-                found.torch_mib, to_text(spread_of(found.ratio), 1, 2).c_str());
+void add_peer(const std::string& name, const peer& of, const std::string& unit,
+              nlohmann::ordered_json& line) {
+  if (of.rate.empty()) return;
+  line[name + "_" + unit] = to_json(spread_of(of.rate));
+  line["over_" + name] = to_json(spread_of(of.ratio));
+  line[name + "_own_mib"] = of.mib;
+}
+
+void print_peer(const char* name, const peer& of) {
+  if (of.rate.empty()) return;
+  std::printf("   %s %s, %.0f MiB   ratio %s", name, to_text(spread_of(of.rate), 1, 0).c_str(), of.mib,
+              to_text(spread_of(of.ratio), 1, 2).c_str());
+}
+
+void print_json(const task& what, const results& found, const compute_options& options,
+                const machine& where) {
+  nlohmann::ordered_json line{{"event", "compute"},
+                              {"model", what.model},
+                              {"device", found.device},
+                              {"threads", what.threads},
+                              {"dtype", options.type},
+                              {found.unit, to_json(spread_of(found.own))},
+                              {"of_product_rate", to_json(spread_of(found.of_product_rate))},
+                              {"product_gflops_per_s", to_json(spread_of(found.product_rate))},
+                              {"own_mib", found.own_mib},
+                              {"allocations_after_warm_up", found.allocations}};
+  add_peer("torch", found.torch, found.unit, line);
+  add_peer("torch_compiled", found.compiled, found.unit, line);
+  line["machine"] = to_json(where);
+  std::printf("%s\n", line.dump().c_str());
+}
+
+void print(const task& what, const results& found, const compute_options& options, const machine& where) {
+  if (options.json) return print_json(what, found, options, where);
+  std::printf("%-4s %s, %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   %.0f MiB",
+              what.model.c_str(), options.type.c_str(), found.device.c_str(), what.threads,
+              what.threads == 1 ? "" : "s", to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
+              to_text(spread_of(found.of_product_rate), 100, 1).c_str(),
+              to_text(spread_of(found.product_rate), 1, 0).c_str(), found.own_mib);
+  if (found.torch.rate.empty()) std::printf("   no peer was measured (--torch ROOT)");
+  print_peer("torch", found.torch);
+  print_peer("torch.compile", found.compiled);
+  std::printf("\n");
 }
 
 /// Trains both from the same weights on the same batches. Returns the largest relative difference.
@@ -173,18 +215,21 @@ double compare_losses(const std::string& model, const compute_options& options) 
 
 int run(compute_options options) {
   auto where = this_machine();
+  require_device(device_from_string(options.device));
   if (options.losses > 0 && options.torch.empty())
     throw bad_input("--losses compares with PyTorch: say where it is with --torch ROOT");
+  if (options.torch_compile && options.torch.empty())
+    throw bad_input("--torch-compile measures PyTorch: say where it is with --torch ROOT");
   if (options.threads.empty()) {
     options.threads = {1};
-    if (where.cores > 1) options.threads.push_back(where.cores);
+    if (where.cores > 1 && options.device.starts_with("cpu")) options.threads.push_back(where.cores);
   }
   if (!options.json) std::printf("machine    %s\n", to_text(where).c_str());
   for (const auto& model : options.models) {
     if (options.losses > 0) compare_losses(model, options);
     if (options.losses == 0)
       for (auto threads : options.threads)
-        print(model, threads, measure(model, threads, options), options, where);
+        print({model, threads, {}}, measure(model, threads, options), options, where);
   }
   return 0;
 }
@@ -194,13 +239,18 @@ int run(compute_options options) {
 void add_compute_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<compute_options>();
   auto* command = app.add_subcommand("compute", "Time training steps against the matrix products in them");
-  command->add_option("--models", options->models, "gpt, mlp, cnn, with commas between")
+  command->add_option("--models,--model", options->models, "gpt, gpt2, mlp, cnn, with commas between")
       ->delimiter(',')
-      ->check(CLI::IsMember({"gpt", "mlp", "cnn"}))
+      ->check(CLI::IsMember({"gpt", "gpt2", "mlp", "cnn"}))
       ->capture_default_str();
+  command->add_option("--device", options->device, "cpu, or a GPU such as cuda:0")->capture_default_str();
+  command->add_option("--batch", options->batch, "Sequences or samples in a step; 0: the model's own number")
+      ->check(CLI::Range(0, 1 << 20));
+  command->add_option("--length", options->length, "Tokens in a sequence; 0: the model's context")
+      ->check(CLI::Range(0, 1 << 20));
   command
       ->add_option("--threads", options->threads,
-                   "Numbers of threads, with commas between; all: 1 and the cores")
+                   "Numbers of threads, with commas between; on the CPU otherwise 1 and the cores")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
   command->add_option("--dtype", options->type, "f32, or bf16 for mixed precision")
@@ -212,7 +262,10 @@ void add_compute_bench(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--losses", options->losses,
                       "Compare the losses of so many steps from the same weights instead of speeds");
-  command->add_option("--torch", options->torch, "Measure PyTorch beside it, in the system with this root");
+  command->add_option("--torch", options->torch,
+                      "Measure PyTorch beside it, in the system with this root; / is this one");
+  command->add_flag("--torch-compile", options->torch_compile,
+                    "Measure PyTorch through torch.compile as well");
   command->add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py")
       ->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object for each model and number of threads");

@@ -12,6 +12,8 @@
 #include "troupe/optim/adam.hpp"
 #include "troupe/random/philox.hpp"
 #include "troupe/random/uniform.hpp"
+#include "troupe/tensor/devices.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -19,11 +21,12 @@ namespace {
 constexpr std::int64_t num_batches = 8;
 constexpr std::uint64_t seed = 1;
 
-tensor random_integers(shape extents, std::uint32_t below, std::uint32_t stream) {
+tensor random_integers(shape extents, std::int64_t below, std::uint32_t stream) {
   auto result = tensor::empty(std::move(extents), dtype::i64);
   auto values = result.values<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = philox4x32({static_cast<std::uint32_t>(i), stream, 0, 0}, {3, 4})[0] % below;
+    values[i] = philox4x32({static_cast<std::uint32_t>(i), stream, 0, 0}, {3, 4})[0] %
+                static_cast<std::uint64_t>(below);
   return result;
 }
 
@@ -38,62 +41,88 @@ double flops_of_linear(double rows, double in, double out, int passes = 3) {
   return 2 * rows * in * out * passes;
 }
 
-compute_model make_gpt() {
-  constexpr double rows = 8 * 128, width = 256, layers = 4, context = 128;
+std::int64_t or_usual(std::int64_t wanted, std::int64_t usual) { return wanted == 0 ? usual : wanted; }
+
+compute_model make_gpt(const nn::gpt_options& gpt, std::int64_t batch, std::int64_t length) {
   compute_model made;
-  made.module = std::make_shared<nn::GPT>(nn::gpt_options{.tie_weights = false});
+  made.module = std::make_shared<nn::GPT>(gpt);
   made.optimizer = optim::AdamW({.lr = 3e-4});
-  made.inputs = random_integers({num_batches, 8, 128}, 256, 1);
-  made.labels = random_integers({num_batches, 8 * 128}, 256, 2);
   made.unit = "tokens";
-  made.items = 8 * 128;
-  made.classes = 256;
+  made.items = batch * length;
+  made.classes = gpt.vocabulary;
+  made.inputs = random_integers({num_batches, batch, length}, made.classes, 1);
+  made.labels = random_integers({num_batches, made.items}, made.classes, 2);
+  auto rows = static_cast<double>(made.items), width = static_cast<double>(gpt.features);
   // Half of each attention matrix is masked; its backward has two products for each of the forward's two.
-  auto attention = 2 * 2 * rows * (context / 2) * width * 3;
-  made.step_flops =
-      layers * (flops_of_linear(rows, width, 12 * width) + attention) + flops_of_linear(rows, width, 256);
+  auto attention = 2 * 2 * rows * static_cast<double>(length) / 2 * width * 3;
+  made.step_flops = gpt.num_layers * (flops_of_linear(rows, width, 12 * width) + attention) +
+                    flops_of_linear(rows, width, static_cast<double>(made.classes));
   return made;
 }
 
-compute_model make_mlp() {
+compute_model make_gpt(const compute_model_options& options) {
+  nn::gpt_options gpt{.tie_weights = false};
+  if (options.name == "gpt2") {
+    gpt = nn::gpt2_124m();
+    gpt.vocabulary = 50304;  // a multiple of 64, at which matrix products run faster
+  }
+  auto length = or_usual(options.length, gpt.context);
+  if (length > gpt.context)
+    throw bad_input("--length " + std::to_string(length) + ": the model's context is " +
+                    std::to_string(gpt.context));
+  return make_gpt(gpt, or_usual(options.batch, options.name == "gpt2" ? 16 : 8), length);
+}
+
+compute_model make_mlp(const compute_model_options& options) {
+  auto batch = or_usual(options.batch, 256);
+  auto rows = static_cast<double>(batch);
   compute_model made;
   made.module = std::make_shared<nn::Sequential>(nn::Linear(784, 2048), nn::ReLU(), nn::Linear(2048, 2048),
                                                  nn::ReLU(), nn::Linear(2048, 10));
   made.optimizer = optim::Adam({.lr = 1e-3});
-  made.inputs = random_numbers({num_batches, 256, 784});
-  made.labels = random_integers({num_batches, 256}, 10, 2);
+  made.inputs = random_numbers({num_batches, batch, 784});
+  made.labels = random_integers({num_batches, batch}, 10, 2);
   made.unit = "samples";
-  made.items = 256;
+  made.items = batch;
   made.classes = 10;
-  made.step_flops =
-      flops_of_linear(256, 784, 2048, 2) + flops_of_linear(256, 2048, 2048) + flops_of_linear(256, 2048, 10);
+  made.step_flops = flops_of_linear(rows, 784, 2048, 2) + flops_of_linear(rows, 2048, 2048) +
+                    flops_of_linear(rows, 2048, 10);
   return made;
 }
 
-compute_model make_cnn() {
+compute_model make_cnn(const compute_model_options& options) {
+  auto batch = or_usual(options.batch, 128);
+  auto rows = static_cast<double>(batch);
   compute_model made;
   made.module =
       std::make_shared<nn::Sequential>(nn::Conv2d(1, 32, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
                                        nn::Conv2d(32, 64, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
                                        nn::Flatten(), nn::Linear(3136, 128), nn::ReLU(), nn::Linear(128, 10));
   made.optimizer = optim::Adam({.lr = 1e-3});
-  made.inputs = random_numbers({num_batches, 128, 1, 28, 28});
-  made.labels = random_integers({num_batches, 128}, 10, 2);
+  made.inputs = random_numbers({num_batches, batch, 1, 28, 28});
+  made.labels = random_integers({num_batches, batch}, 10, 2);
   made.unit = "samples";
-  made.items = 128;
+  made.items = batch;
   made.classes = 10;
-  made.step_flops = flops_of_linear(128 * 28 * 28, 9, 32, 2) + flops_of_linear(128 * 14 * 14, 9 * 32, 64) +
-                    flops_of_linear(128, 3136, 128) + flops_of_linear(128, 128, 10);
+  made.step_flops = flops_of_linear(rows * 28 * 28, 9, 32, 2) + flops_of_linear(rows * 14 * 14, 9 * 32, 64) +
+                    flops_of_linear(rows, 3136, 128) + flops_of_linear(rows, 128, 10);
   return made;
 }
 
 }  // namespace
 
-compute_model make_compute_model(const std::string& name) {
-  if (name != "gpt" && name != "mlp" && name != "cnn")
-    throw bad_input("--model " + name + ": expected gpt, mlp or cnn");
-  auto made = name == "gpt" ? make_gpt() : name == "mlp" ? make_mlp() : make_cnn();
+compute_model make_compute_model(const compute_model_options& options) {
+  const auto& name = options.name;
+  if (name != "gpt" && name != "gpt2" && name != "mlp" && name != "cnn")
+    throw bad_input("--model " + name + ": expected gpt, gpt2, mlp or cnn");
+  if (options.batch < 0 || options.length < 0)
+    throw bad_input("--batch and --length: expected numbers of at least 1");
+  require_device(options.where);
+  auto made = name == "mlp" ? make_mlp(options) : name == "cnn" ? make_cnn(options) : make_gpt(options);
   made.module->materialize(seed);
+  made.module->to(options.where);
+  made.inputs = made.inputs.to(options.where);
+  made.labels = made.labels.to(options.where);
   return made;
 }
 
@@ -103,6 +132,7 @@ double train_step(compute_model& model, optim::optimizer_state& optimizer, std::
     auto extents = all.extents().extents();
     return all.rows(at, 1).reshape(shape(std::vector(extents.begin() + 1, extents.end())));
   };
+  memory_scope counted(memory_category::activations);
   auto logits = model.module->forward({one(model.inputs)});
   auto rows = logits.value.num_elements() / model.classes;
   auto result =

@@ -20,10 +20,18 @@ struct compute_model {
   std::int64_t classes = 0;
 };
 
-/// gpt: 4 layers, 4 heads, width 256, context 128, 256 tokens, batch 8, AdamW; mlp: 784-2048-2048-10, batch
-/// 256, Adam; cnn: two convolutions and two linear layers, batch 128, Adam. Throws bad_input for another
-/// name.
-compute_model make_compute_model(const std::string& name);
+struct compute_model_options {
+  std::string name = "gpt";
+  device where = {};
+  std::int64_t batch = 0;   ///< sequences or samples in a step; 0: the model's own number
+  std::int64_t length = 0;  ///< of a sequence, up to the model's context, which is what 0 means
+};
+
+/// gpt: 4 layers, 4 heads, width 256, context 128, 256 tokens, batch 8, AdamW; gpt2: GPT-2 124M with its
+/// 50,257 tokens padded to 50,304, batch 16, context 1024, AdamW; mlp: 784-2048-2048-10, batch 256, Adam;
+/// cnn: two convolutions and two linear layers, batch 128, Adam. Throws bad_input for another name, numbers
+/// out of range, and a device that is not there.
+compute_model make_compute_model(const compute_model_options& options);
 
 /// The mean loss of training step `number`, from 0.
 double train_step(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t number);

@@ -1,20 +1,18 @@
 // Trains one of the models for a while in this process, without actors, and prints one JSON object.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "compute_models.hpp"
+#include "device_rates.hpp"
 #include "spread.hpp"
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/convert.hpp"
-#include "troupe/ops/matmul.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/snapshot/safetensors.hpp"
+#include "troupe/tensor/devices.hpp"
 #include "troupe/tensor/memory.hpp"
 #include "workers.hpp"
 
@@ -22,34 +20,13 @@ namespace troupe::bench {
 namespace {
 
 struct worker_options {
-  std::string model = "gpt";
+  compute_model_options model;
+  std::string device = "cpu";
   int threads = 1;
   double seconds = 8;
   std::string type = "f32";
   int losses = 0;
   std::string weights;
-};
-
-double seconds_of(const std::function<void()>& work) {
-  auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-/// The best rate of a square matrix product that is large enough, and in the caches.
-class product_rate {
- public:
-  explicit product_rate(dtype type)
-      : a_(cast(tensor::full({size, size}, 1), type)), b_(cast(tensor::full({size, size}, 0.5F), type)) {}
-  void measure() {
-    for (int i = 0; i < 5; ++i) best_s_ = std::min(best_s_, seconds_of([this] { matmul(a_, b_); }));
-  }
-  double flops_per_s() const { return 2.0 * size * size * size / best_s_; }
-
- private:
-  static constexpr std::int64_t size = 1024;
-  tensor a_, b_;
-  double best_s_ = 1e9;
 };
 
 double resident_mib(const std::string& key) {
@@ -71,21 +48,34 @@ std::vector<double> losses(compute_model& model, int steps) {
   return result;
 }
 
+/// Bytes that tensors held at most, in MiB: in all, and by what they are for.
+nlohmann::ordered_json memory_mib(device where) {
+  auto seen = memory_of(where);
+  auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  auto of = [&](memory_category what) { return mib(seen.peak_by_category[static_cast<std::size_t>(what)]); };
+  return {{"all", mib(seen.peak)},
+          {"parameters", of(memory_category::parameters)},
+          {"gradients", of(memory_category::gradients)},
+          {"optimizer", of(memory_category::optimizer)},
+          {"activations", of(memory_category::activations)}};
+}
+
 nlohmann::ordered_json timed(compute_model& model, const worker_options& options, dtype type) {
+  auto where = options.model.where;
   auto optimizer = model.optimizer(model.module->named_parameters());
-  product_rate rate(type);
+  product_rate rate(type, where);
   rate.measure();
   std::uint64_t number = 0;
   for (; number < 3; ++number) train_step(model, *optimizer, number);
   std::vector<double> times;
   double total = 0;
-  auto before = memory_of({}).num_from_system;
+  auto before = memory_of(where).num_from_system;
   while (total < options.seconds || times.size() < 5) {
-    times.push_back(seconds_of([&] { train_step(model, *optimizer, number++); }));
+    times.push_back(seconds_of(where, [&] { train_step(model, *optimizer, number++); }));
     total += times.back();
     if (times.size() % 16 == 0) rate.measure();
   }
-  auto allocated = memory_of({}).num_from_system - before;
+  auto allocated = memory_of(where).num_from_system - before;
   rate.measure();
   auto step_s = spread_of(times).median;
   return {{model.unit + "_per_s", static_cast<double>(model.items) / step_s},
@@ -95,12 +85,14 @@ nlohmann::ordered_json timed(compute_model& model, const worker_options& options
           {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},
           {"allocations_after_warm_up", allocated},
           {"peak_mib", resident_mib("VmHWM")},
-          {"tensors_peak_mib", static_cast<double>(memory_of({}).peak) / (1 << 20)},
+          {"tensors_peak_mib", memory_mib(where)},
+          {"device", device_name(where)},
           {"numeric_class", numeric_class()}};
 }
 
-void run(const worker_options& options) {
+void run(worker_options options) {
   set_num_threads(options.threads);
+  options.model.where = device_from_string(options.device);
   if (options.type != "f32" && options.type != "bf16")
     throw bad_input("--dtype " + options.type + ": expected f32 or bf16");
   auto type = options.type == "f32" ? dtype::f32 : dtype::bf16;
@@ -112,6 +104,7 @@ void run(const worker_options& options) {
     auto saved = model.module->state_dict();
     saved.push_back({"inputs", model.inputs});
     saved.push_back({"labels", model.labels});
+    for (auto& each : saved) each.value = each.value.to({});
     write_safetensors(options.weights, saved, {});
   }
   nlohmann::ordered_json line;
@@ -119,7 +112,9 @@ void run(const worker_options& options) {
     line["losses"] = losses(model, options.losses);
   else
     line = timed(model, options, type);
-  line["own_mib"] = resident_mib("VmHWM") - before_mib;
+  auto is_on_cpu = options.model.where.type == device::kind::cpu;
+  line["own_mib"] = is_on_cpu ? resident_mib("VmHWM") - before_mib
+                              : static_cast<double>(memory_of(options.model.where).peak) / (1 << 20);
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -128,7 +123,10 @@ void run(const worker_options& options) {
 void add_compute_worker(CLI::App& app) {
   auto options = std::make_shared<worker_options>();
   auto* command = app.add_subcommand("compute", "Train a model in this process");
-  command->add_option("--model", options->model);
+  command->add_option("--model", options->model.name);
+  command->add_option("--device", options->device);
+  command->add_option("--batch", options->model.batch);
+  command->add_option("--length", options->model.length);
   command->add_option("--threads", options->threads);
   command->add_option("--seconds", options->seconds);
   command->add_option("--dtype", options->type);

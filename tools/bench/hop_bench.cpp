@@ -7,6 +7,7 @@
 #include "benches.hpp"
 #include "machine.hpp"
 #include "spread.hpp"
+#include "this_program.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "ucx_peer.hpp"

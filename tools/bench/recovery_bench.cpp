@@ -8,6 +8,7 @@
 #include "killed_run.hpp"
 #include "machine.hpp"
 #include "spread.hpp"
+#include "this_program.hpp"
 #include "torchrun_peer.hpp"
 #include "troupe/error/errors.hpp"
 

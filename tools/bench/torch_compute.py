@@ -11,10 +11,14 @@ batches that lie there too, and prints the losses.
 import argparse, json, statistics, struct, sys, time
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--model", choices=["gpt", "mlp", "cnn"], required=True)
+parser.add_argument("--model", choices=["gpt", "gpt2", "mlp", "cnn"], required=True)
 parser.add_argument("--threads", type=int, default=1)
 parser.add_argument("--seconds", type=float, default=8)
 parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+parser.add_argument("--device", default="cpu")
+parser.add_argument("--batch", type=int, default=0)
+parser.add_argument("--length", type=int, default=0)
+parser.add_argument("--compile", action="store_true")
 parser.add_argument("--losses", type=int, default=0)
 parser.add_argument("--weights", default="")
 options = parser.parse_args()
@@ -26,6 +30,8 @@ import torch.nn.functional as F
 
 torch.set_num_threads(options.threads)
 torch.manual_seed(0)
+device = torch.device(options.device)
+on_gpu = device.type == "cuda"
 
 
 def resident_mib(key):
@@ -52,16 +58,19 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    def __init__(self, vocabulary=256, context=128, width=256, layers=4, heads=4):
+    def __init__(self, vocabulary=256, context=128, width=256, layers=4, heads=4, tied=False):
         super().__init__()
         self.wte = nn.Embedding(vocabulary, width)
         self.wpe = nn.Embedding(context, width)
         self.h = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.ln_f = nn.LayerNorm(width)
         self.lm_head = nn.Linear(width, vocabulary, bias=False)
+        if tied:
+            self.lm_head.weight = self.wte.weight
+            nn.init.normal_(self.wte.weight, std=0.02)
 
     def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.h:
             x = block(x)
         return self.lm_head(self.ln_f(x)).flatten(0, 1)
@@ -89,30 +98,52 @@ def read_safetensors(path):
             for name, entry in header.items()}
 
 
-model, unit, per_step, batch_size = {
-    "gpt": lambda: (GPT(), "tokens_per_s", 8 * 128, 8),
-    "mlp": lambda: (mlp(), "samples_per_s", 256, 256),
-    "cnn": lambda: (cnn(), "samples_per_s", 128, 128),
-}[options.model]()
+def own_mib():
+    if on_gpu:
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resident_mib("VmHWM") - before_mib
+
+
+def wait():
+    if on_gpu:
+        torch.cuda.synchronize(device)
+
+
+is_gpt = options.model.startswith("gpt")
+make, batch, length, classes = {
+    "gpt": (GPT, 8, 128, 256),
+    "gpt2": (lambda: GPT(50304, 1024, 768, 12, 12, tied=True), 16, 1024, 50304),
+    "mlp": (mlp, 256, 1, 10),
+    "cnn": (cnn, 128, 1, 10),
+}[options.model]
+batch, length = options.batch or batch, options.length or length
+per_step = batch * length
+unit = "tokens_per_s" if is_gpt else "samples_per_s"
+model = make()
 before_mib = resident_mib("VmRSS")
 if options.weights:
     saved = read_safetensors(options.weights)
     inputs, labels = saved.pop("inputs"), saved.pop("labels")
+    if options.model == "gpt2":
+        saved["lm_head.weight"] = saved["wte.weight"]
     model.load_state_dict(saved)
 else:
-    shapes = {"gpt": None, "mlp": (784,), "cnn": (1, 28, 28)}
-    inputs = torch.randint(0, 256, (8, 8, 128)) if options.model == "gpt" else torch.randn(8, batch_size, *shapes[options.model])
-    labels = torch.randint(0, 256 if options.model == "gpt" else 10, (8, per_step))
-if options.model == "gpt":
+    shapes = {"mlp": (784,), "cnn": (1, 28, 28)}
+    inputs = torch.randint(0, classes, (8, batch, length)) if is_gpt else torch.randn(8, batch, *shapes[options.model])
+    labels = torch.randint(0, classes, (8, per_step))
+model, inputs, labels = model.to(device), inputs.to(device), labels.to(device)
+if is_gpt:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
 else:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+if options.compile:
+    model = torch.compile(model)
 
 
 def step(number):
     at = number % inputs.shape[0]
     optimizer.zero_grad(set_to_none=True)
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.dtype == "bf16"):
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=options.dtype == "bf16"):
         loss = F.cross_entropy(model(inputs[at]).float(), labels[at].long())
     loss.backward()
     optimizer.step()
@@ -124,11 +155,13 @@ if options.losses:
     sys.exit()
 for number in range(3):
     step(number)
+wait()
 times, end = [], time.perf_counter() + options.seconds
 while time.perf_counter() < end or len(times) < 5:
     begin = time.perf_counter()
     step(len(times))
+    wait()
     times.append(time.perf_counter() - begin)
 print(json.dumps({unit: per_step / statistics.median(times), "step_s": statistics.median(times), "steps": len(times),
-                  "peak_mib": resident_mib("VmHWM"), "own_mib": resident_mib("VmHWM") - before_mib,
+                  "peak_mib": resident_mib("VmHWM"), "own_mib": own_mib(),
                   "version": torch.__version__}))

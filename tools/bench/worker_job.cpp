@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
@@ -36,8 +35,6 @@ std::vector<nlohmann::json> objects_in(const std::string& text) {
 }
 
 }  // namespace
-
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 worker_job::worker_job(std::vector<std::string> command, int num_processes, launch_callbacks callbacks)
     : callbacks_(std::move(callbacks)), output_(make_memory_file()), errors_(make_memory_file()) {

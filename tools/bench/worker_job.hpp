@@ -7,9 +7,6 @@
 
 namespace troupe::bench {
 
-/// The path of this very program.
-std::string this_program();
-
 /// A job under a launcher in this process, whose output is kept. Its options may be changed before it runs.
 class worker_job {
  public:

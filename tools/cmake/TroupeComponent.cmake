@@ -7,6 +7,11 @@ if(TROUPE_SANITIZE)
   target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
+# The same for what computes nothing itself, tests and tools: compiled quickly.
+add_library(troupe_quick_flags INTERFACE)
+target_link_libraries(troupe_quick_flags INTERFACE troupe_flags)
+target_compile_options(troupe_quick_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+
 # troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ...)
 #
 # One area of one floor: the static library troupe_<area>, alias troupe::<area>. An area sees the include
@@ -21,6 +26,7 @@ function(troupe_component area)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:troupe_flags>)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    troupe_use_precompiled(${name} ${arg_FLOOR})
   else()
     set(scope INTERFACE)
     set(private INTERFACE)
@@ -48,19 +54,25 @@ endfunction()
 function(troupe_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE troupe_flags ${arg_DEPENDS})
+  target_link_libraries(${name} PRIVATE troupe_quick_flags ${arg_DEPENDS})
 endfunction()
 
-# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [TIMEOUT seconds] [SERIAL]): one Catch2 program, each case one ctest entry.
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set]): one
+# Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
+# (TroupePrecompile.cmake), "tests" unless told otherwise.
 # TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
 # whole jobs from running beside each other.
 function(troupe_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED tests)
+  endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE troupe_flags Catch2::Catch2WithMain ${arg_DEPENDS})
+  troupe_use_precompiled(${name} ${arg_PRECOMPILED})
+  target_link_libraries(${name} PRIVATE troupe_quick_flags Catch2::Catch2WithMain ${arg_DEPENDS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   # One thread unless a case asks for more: ctest runs cases on all cores already.
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4 ENVIRONMENT OMP_NUM_THREADS=1)
@@ -70,5 +82,21 @@ function(troupe_test name)
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL TRUE)
   endif()
-  catch_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+endfunction()
+
+# troupe_device_tests(<name> SOURCES ... DEPENDS ... [GPU_SOURCES ...]): the same sources as <name>_test, on the CPU, and as
+# <name>_gpu_test, on the first GPU, without the cases tagged [host], in which no device takes part. GPU_SOURCES are in the
+# latter only.
+function(troupe_device_tests name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;GPU_SOURCES" ${ARGN})
+  set(support ${PROJECT_SOURCE_DIR}/tests/support)
+  add_library(${name}_cases OBJECT ${arg_SOURCES})
+  troupe_use_precompiled(${name}_cases tests)
+  target_link_libraries(${name}_cases PRIVATE troupe_quick_flags Catch2::Catch2 ${arg_DEPENDS})
+  target_include_directories(${name}_cases PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  set(cases $<TARGET_OBJECTS:${name}_cases>)
+  troupe_test(${name}_test SOURCES ${support}/on_cpu.cpp ${cases} DEPENDS ${arg_DEPENDS})
+  troupe_test(${name}_gpu_test SOURCES ${support}/on_gpu.cpp ${arg_GPU_SOURCES} ${cases} DEPENDS ${arg_DEPENDS}
+    LABELS gpu CASES ~[host])
 endfunction()

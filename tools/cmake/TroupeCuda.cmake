@@ -11,12 +11,26 @@ if(TROUPE_SANITIZE)
 endif()
 option(TROUPE_CUDA "Compile the GPUs' part (needs the CUDA Toolkit)" ${troupe_cuda_default})
 
+# Convolutions on GPUs need cuDNN 9: ON where its header is found beside the toolkit's, and loaded when they run.
+find_path(TROUPE_CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+mark_as_advanced(TROUPE_CUDNN_INCLUDE_DIR)
+set(troupe_cudnn_default OFF)
+if(TROUPE_CUDA AND TROUPE_CUDNN_INCLUDE_DIR)
+  set(troupe_cudnn_default ON)
+endif()
+option(TROUPE_CUDNN "Compile convolutions for GPUs (needs cuDNN's headers)" ${troupe_cudnn_default})
+
 if(TROUPE_CUDA AND NOT troupe_cuda_found)
   message(FATAL_ERROR "TROUPE_CUDA is ON, but there is no CUDA Toolkit 12 or later with nvcc, cudart and cuBLASLt: "
     "put nvcc on the PATH or pass -DCUDAToolkit_ROOT=/usr/local/cuda, or leave GPUs out with -DTROUPE_CUDA=OFF")
 elseif(TROUPE_CUDA)
-  # Machine code for the 8.x and the 9.0 GPUs, and PTX, from which drivers make it for later ones.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPUs to compile for")
+  # Machine code for the 8.x and the 9.0 GPUs, and PTX, from which drivers make it for later ones; or what CMake's own
+  # environment variable says.
+  set(architectures "80-real;90")
+  if(DEFINED ENV{CUDAARCHS})
+    set(architectures $ENV{CUDAARCHS})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "GPUs to compile for")
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE} CACHE FILEPATH "nvcc")
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "nvcc's host compiler")
   enable_language(CUDA)

@@ -6,6 +6,17 @@
 #include <string_view>
 
 namespace troupe {
+namespace {
+
+bool is_set(std::string_view name) {
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view variable(*entry);
+    if (variable.substr(0, variable.find('=')) == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation) {
   std::map<std::string, std::string, std::less<>> own = {
@@ -20,6 +31,10 @@ std::vector<std::string> job_environment(const job_identity& job, int rank, std:
       {"TROUPE_INCARNATION", std::to_string(incarnation)},
       {"TROUPE_AGENT", "1"},
   };
+  // What libgomp itself takes where one process has more threads than there are cores; of others it does not
+  // know.
+  if (job.world_size > 1 && !is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT"))
+    own.emplace("GOMP_SPINCOUNT", "1000");
   std::vector<std::string> made;
   for (char** entry = environ; *entry; ++entry) {
     std::string_view variable(*entry);

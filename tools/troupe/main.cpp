@@ -1,7 +1,5 @@
-#include <cstdio>
-
 #include "commands.hpp"
-#include "troupe/error/errors.hpp"
+#include "run_program.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"Troupe: an actor runtime for distributed deep learning", "troupe"};
@@ -12,16 +10,5 @@ int main(int argc, char** argv) {
   troupe::add_snapshot_command(app, exit_code);
   troupe::add_doctor_command(app, exit_code);
   troupe::add_bench_command(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : 2;
-  } catch (const troupe::bad_input& problem) {
-    std::fprintf(stderr, "troupe: %s\n", problem.what());
-    return 2;
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "troupe: %s\n", failure.what());
-    return 1;
-  }
-  return exit_code;
+  return troupe::run_program(app, argc, argv, exit_code);
 }

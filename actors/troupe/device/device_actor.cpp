@@ -106,6 +106,7 @@ void device_state::run_ready() {
     } else {
       if (!run(actions()[position_])) return wait_briefly();
       ++position_;
+      give_share(actions()[position_ - 1]);
     }
   }
 }
@@ -138,6 +139,8 @@ bool device_state::run(const action& what) {
     case action_kind::weight_gradient:
       run_weight_gradient(what, which);
       return true;
+    case action_kind::reduce_gradient:
+      return run_reduction(what);
   }
   return true;
 }
@@ -198,13 +201,13 @@ void device_state::run_weight_gradient(const action& what, const microbatch& whi
 }
 
 void device_state::pass_on(int to_stage, tensor_role role, int microbatch, tensor value) {
-  tensor_tag tag{generation_,
-                 step_,
-                 call_->index,
-                 static_cast<std::uint32_t>(to_stage),
-                 static_cast<std::uint32_t>(microbatch),
-                 role};
-  auto at = static_cast<std::size_t>(to_stage);
+  pass_on({generation_, step_, call_->index, static_cast<std::uint32_t>(to_stage),
+           static_cast<std::uint32_t>(microbatch), role},
+          std::move(value));
+}
+
+void device_state::pass_on(const tensor_tag& tag, tensor value) {
+  auto at = static_cast<std::size_t>(tag.stage);
   if (order_.job->training.device_of_stage[at] == options_.device)
     inbox_.put(tag, std::move(value));
   else

@@ -71,7 +71,11 @@ class device_state {
   bool run_backward(const action& what, const microbatch& which);
   void run_weight_gradient(const action& what, const microbatch& which);
   std::optional<tensor> samples_for(const action& what, bool targets);
+  bool run_reduction(const action& what);
+  void give_share(const action& done);
+  tensor_tag share_tag(int to_stage, int reduction, int from_stage) const;
   void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
+  void pass_on(const tensor_tag& tag, tensor value);
   void finish_step();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();

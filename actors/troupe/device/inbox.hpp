@@ -13,6 +13,7 @@ class inbox {
  public:
   /// Throws std::logic_error if the same tensor came before in this generation and was not taken.
   void put(const tensor_tag& tag, tensor value);
+  bool has(const tensor_tag& tag) const { return held_.contains(key_of(tag)); }
   std::optional<tensor> take(const tensor_tag& tag);
   /// Forgets everything older than `generation`, and drops such tensors from now on.
   void begin_generation(std::uint64_t generation);

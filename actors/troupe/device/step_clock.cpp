@@ -15,6 +15,8 @@ trace_kind kind_of(action_kind kind) {
       return trace_kind::input_gradient;
     case action_kind::weight_gradient:
       return trace_kind::weight_gradient;
+    case action_kind::reduce_gradient:
+      return trace_kind::reduce_gradient;
   }
   return trace_kind::forward;
 }

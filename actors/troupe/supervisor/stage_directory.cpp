@@ -26,6 +26,7 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
   switch (tag.role) {
     case tensor_role::activation:
     case tensor_role::gradient:
+    case tensor_role::share:
       if (hosted) caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
       return;
     case tensor_role::parameter:

@@ -29,12 +29,21 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
   bias_ = parameter("bias", {out_channels}, or_usual(options_.bias_begin));
 }
 
+conv2d_options Conv2d::how() const {
+  return {.stride = {options_.stride, options_.stride},
+          .padding = {options_.padding, options_.padding},
+          .dilation = {options_.dilation, options_.dilation},
+          .groups = options_.groups};
+}
+
 variable Conv2d::forward(const variable& input) {
-  conv2d_options how{.stride = {options_.stride, options_.stride},
-                     .padding = {options_.padding, options_.padding},
-                     .dilation = {options_.dilation, options_.dilation},
-                     .groups = options_.groups};
-  return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, how);
+  return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, how());
+}
+
+variable Conv2d::forward_with_relu(const variable& input) {
+  auto with_relu = how();
+  with_relu.relu = true;
+  return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, with_relu);
 }
 
 void Conv2d::each_parameter(const parameter_visitor& visit) {

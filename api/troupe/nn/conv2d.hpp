@@ -1,6 +1,7 @@
 #pragma once
 #include "troupe/nn/init.hpp"
 #include "troupe/nn/module.hpp"
+#include "troupe/ops/conv2d.hpp"
 
 namespace troupe::nn {
 
@@ -23,11 +24,15 @@ class Conv2d : public module_of<Conv2d> {
   Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel,
          conv2d_layer_options options = {});
   variable forward(const variable& input) override;
+  /// max(forward(input), 0) with the same bits, without another pass over memory.
+  variable forward_with_relu(const variable& input);
   void each_parameter(const parameter_visitor& visit) override;
   /// As if the image had 16 x 16 pixels: its size is not known.
   double cost() const override;
 
  private:
+  conv2d_options how() const;
+
   conv2d_layer_options options_;
   parameter weight_, bias_;
 };

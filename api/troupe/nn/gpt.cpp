@@ -5,6 +5,7 @@
 #include "troupe/autograd/functions.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/init.hpp"
+#include "troupe/nn/tied_linear.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -87,8 +88,11 @@ Sequential gpt_layers(gpt_options options) {
   for (int layer = 0; layer < options.num_layers; ++layer)
     layers.push_back("h." + std::to_string(layer), block_of(options));
   layers.push_back("ln_f", LayerNorm(options.features));
-  layers.push_back("lm_head", Linear(options.features, options.vocabulary,
-                                     {.bias = false, .weight_begin = init::normal(0, 0.02F)}));
+  if (options.tie_weights)
+    layers.push_back("lm_head", TiedLinear(options.features, options.vocabulary, "transformer.wte.weight"));
+  else
+    layers.push_back("lm_head", Linear(options.features, options.vocabulary,
+                                       {.bias = false, .weight_begin = init::normal(0, 0.02F)}));
   return layers;
 }
 

@@ -15,7 +15,7 @@ struct gpt_options {
   int num_heads = 4;
   double dropout = 0;
   gelu_kind gelu = gelu_kind::tanh;
-  /// The last layer uses the token embedding's weights, as GPT-2 does. A pipeline needs them apart.
+  /// The last layer uses the token embedding's weights, as GPT-2 does.
   bool tie_weights = true;
 };
 
@@ -55,7 +55,8 @@ class GPT : public module_of<GPT> {
   parameter head_;  ///< [vocabulary, features], unless tied
 };
 
-/// The same model as layers that a pipeline can cut: the weights' names are GPT's, and none are tied.
+/// The same model as layers that a pipeline can cut. The weights' names are GPT's, the embeddings' with
+/// "transformer." before them.
 Sequential gpt_layers(gpt_options options);
 
 }  // namespace troupe::nn

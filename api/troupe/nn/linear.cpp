@@ -19,6 +19,10 @@ variable Linear::forward(const variable& input) {
   return linear(input, weight_, has_bias_ ? &bias_ : nullptr);
 }
 
+variable Linear::forward_with_relu(const variable& input) {
+  return linear_relu(input, weight_, has_bias_ ? &bias_ : nullptr);
+}
+
 void Linear::each_parameter(const parameter_visitor& visit) {
   visit(weight_);
   if (has_bias_) visit(bias_);

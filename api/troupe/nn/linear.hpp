@@ -17,6 +17,8 @@ class Linear : public module_of<Linear> {
   Linear(std::int64_t in_features, std::int64_t out_features, linear_options options = {});
 
   variable forward(const variable& input) override;
+  /// max(forward(input), 0) with the same bits, without another pass over memory.
+  variable forward_with_relu(const variable& input);
   void each_parameter(const parameter_visitor& visit) override;
 
  private:

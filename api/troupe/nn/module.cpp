@@ -14,6 +14,15 @@ void Module::materialize(std::uint64_t seed, const std::string& prefix) {
   each_child([&](const std::string& name, Module& child) { child.materialize(seed, prefix + name + "."); });
 }
 
+void Module::to(device where) {
+  each_parameter([where](parameter& each) { each.move_to(where); });
+  each_buffer([where](buffer& each) {
+    memory_scope counted(memory_category::parameters);
+    each.value = each.value.to(where);
+  });
+  each_child([where](const std::string&, Module& child) { child.to(where); });
+}
+
 std::int64_t Module::num_parameters() const {
   // Visiting changes nothing here; there is one kind of visit, which can.
   auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)

@@ -42,6 +42,11 @@ class Module {
   /// and `prefix` + the name of each. New tensors each time.
   void materialize(std::uint64_t seed, const std::string& prefix = {});
 
+  /// Moves parameters, their gradients and buffers of a materialized module into the memory of `where`, and
+  /// with them the computing: inputs must lie there too. Before an optimizer's state is made for them. Throws
+  /// bad_input for a device that is not there.
+  void to(device where);
+
   /// Known before materializing.
   std::int64_t num_parameters() const;
   /// Estimated multiply-adds per sample of one forward, by which a model is cut into stages.
@@ -65,6 +70,11 @@ class Module {
   bool is_training() const { return training_; }
 
   using parameter_visitor = std::function<void(parameter&)>;
+  /// The parameter of this full name in a layer before, or null.
+  using weight_finder = std::function<std::shared_ptr<parameter>(const std::string& name)>;
+  /// Told by the Sequential that takes this module: the place to take over another layer's weight.
+  virtual void use_weights_of(const weight_finder& /*find*/) {}
+
   using buffer_visitor = std::function<void(buffer&)>;
   using child_visitor = std::function<void(const std::string& name, Module& child)>;
   /// Names the module's own parameters, buffers and children, in the order of the forward pass.

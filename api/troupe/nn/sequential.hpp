@@ -42,20 +42,19 @@ class Sequential : public module_of<Sequential> {
   int size() const { return static_cast<int>(children_.size()); }
   /// Throws std::out_of_range outside [0, size).
   const std::shared_ptr<Module>& operator[](int index) const {
-    return children_.at(static_cast<std::size_t>(index)).module;
+    return children_.at(static_cast<std::size_t>(index));
   }
   /// What the names of child `index`'s parameters begin with: "3."
-  std::string prefix_of(int index) const { return children_.at(static_cast<std::size_t>(index)).name + "."; }
+  std::string prefix_of(int index) const { return names_.at(static_cast<std::size_t>(index)) + "."; }
 
   variable forward(const variable& input) override;
   void each_child(const child_visitor& visit) override;
 
  private:
-  struct named_child {
-    std::string name;
-    std::shared_ptr<Module> module;
-  };
-  std::vector<named_child> children_;
+  void tie(Module& newcomer);
+
+  std::vector<std::string> names_;
+  std::vector<std::shared_ptr<Module>> children_;  ///< as many
 };
 
 }  // namespace troupe::nn

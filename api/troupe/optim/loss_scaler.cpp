@@ -19,7 +19,8 @@ void require_option(bool is_good, const char* expected, double got) {
 loss_scaler::loss_scaler(loss_scaler_options options)
     : options_(options),
       scale_(tensor::full({}, static_cast<float>(options.initial_scale))),
-      good_steps_(tensor::zeros({}, dtype::i64)) {
+      good_steps_(tensor::zeros({}, dtype::i64)),
+      skipped_steps_(tensor::zeros({}, dtype::i64)) {
   require_option(options.initial_scale > 0, "initial_scale > 0", options.initial_scale);
   require_option(options.growth_factor > 1, "growth_factor > 1", options.growth_factor);
   require_option(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor in (0, 1)",
@@ -42,6 +43,7 @@ void loss_scaler::update(bool was_finite) {
   if (!was_finite) {
     scale *= static_cast<float>(options_.backoff_factor);
     good_steps = 0;
+    ++skipped_steps_.values<std::int64_t>()[0];
   } else if (++good_steps >= options_.growth_interval) {
     auto grown = scale * static_cast<float>(options_.growth_factor);
     if (std::isfinite(grown)) scale = grown;
@@ -49,8 +51,14 @@ void loss_scaler::update(bool was_finite) {
   }
 }
 
+std::uint64_t loss_scaler::num_skipped() const {
+  return static_cast<std::uint64_t>(skipped_steps_.values<std::int64_t>()[0]);
+}
+
 std::vector<named_tensor> loss_scaler::state() const {
-  return {{"loss_scaler/scale", scale_}, {"loss_scaler/good_steps", good_steps_}};
+  return {{"loss_scaler/scale", scale_},
+          {"loss_scaler/good_steps", good_steps_},
+          {"loss_scaler/skipped_steps", skipped_steps_}};
 }
 
 void drop_gradients(std::span<parameter* const> parameters) {

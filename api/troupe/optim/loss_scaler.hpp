@@ -20,7 +20,7 @@ struct loss_scaler_options {
 ///
 ///   loss = scaler.scale() * loss;  backward
 ///   bool is_finite = scaler.unscale_and_check(parameters);
-///   if (is_finite) optimizer->apply(step);
+///   if (is_finite) optimizer->apply(step - scaler.num_skipped());
 ///   scaler.update(is_finite);
 ///
 /// Where a model has several stages, all must do the same: combine their answers, and call `drop_gradients`
@@ -38,13 +38,17 @@ class loss_scaler {
   /// steps in a row.
   void update(bool was_finite);
 
-  /// Live handles, "loss_scaler/scale" of f32 and "loss_scaler/good_steps" of i64: what is written to them
-  /// decides the next step.
+  /// Steps that were skipped because their gradients were not finite: where an optimizer is told the number
+  /// of the step, these do not count.
+  std::uint64_t num_skipped() const;
+
+  /// Live handles, "loss_scaler/scale" of f32, "loss_scaler/good_steps" and "loss_scaler/skipped_steps" of
+  /// i64: what is written to them decides the next step.
   std::vector<named_tensor> state() const;
 
  private:
   loss_scaler_options options_;
-  tensor scale_, good_steps_;
+  tensor scale_, good_steps_, skipped_steps_;
 };
 
 /// No parameter has a gradient afterwards.

@@ -4,10 +4,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/copy_by_name.hpp"
+#include "troupe/nn/forward_through.hpp"
+#include "troupe/parallel/begin_weights.hpp"
+#include "troupe/parallel/tied_weights.hpp"
 
 namespace troupe {
 namespace {
@@ -16,24 +20,93 @@ std::string text_of(const microbatch& which) {
   return "step " + std::to_string(which.step) + " microbatch " + std::to_string(which.index);
 }
 
+/// Takes the uses of a tied weight, in order, out of `parameters`.
+std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters) {
+  std::vector<named_parameter> uses;
+  for (const auto& use : weight.uses) {
+    auto found = std::ranges::find(parameters, use.name, &named_parameter::name);
+    if (found == parameters.end()) continue;
+    uses.push_back(*found);
+    parameters.erase(found);
+  }
+  return uses;
+}
+
+/// One value for all uses in a stage, which begins as the owner's does.
+void begin_alike(const tied_weight& weight, const std::vector<named_parameter>& uses, std::uint64_t seed) {
+  auto& value = uses.front().target->value;
+  if (weight.begin) weight.begin(value, seed, weight.name);
+  for (const auto& use : uses) {
+    use.target->value = value;
+    use.target->requires_gradient = weight.requires_gradient;
+  }
+}
+
+std::vector<std::string> names_of(const tied_weight& weight) {
+  std::vector<std::string> names;
+  for (const auto& use : weight.uses) names.push_back(use.name);
+  return names;
+}
+
+std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameters) {
+  std::vector<parameter*> targets;
+  for (const auto& each : parameters) targets.push_back(each.target);
+  return targets;
+}
+
 }  // namespace
 
-module_program::module_program(const nn::Sequential& model, stage_range layers, nn::CrossEntropy loss,
-                               const optim::Optimizer& optimizer, std::uint64_t seed)
-    : is_first_(layers.first == 0), is_last_(layers.last == model.size()), loss_(loss) {
-  for (int index = layers.first; index < layers.last; ++index) {
+module_program::module_program(const nn::Sequential& model, const std::vector<stage_range>& cut, int stage,
+                               const module_program_options& options)
+    : is_first_(stage == 0),
+      is_last_(static_cast<std::size_t>(stage) + 1 == cut.size()),
+      loss_(options.loss),
+      precision_(options.how.precision) {
+  auto range = cut.at(static_cast<std::size_t>(stage));
+  for (int index = range.first; index < range.last; ++index) {
     auto prefix = model.prefix_of(index);
     layers_.push_back(model[index]->clone());
-    layers_.back()->materialize(seed, prefix);
+    layers_.back()->materialize(options.seed, prefix);
     std::ranges::move(layers_.back()->named_parameters(prefix), std::back_inserter(parameters_));
     std::ranges::move(layers_.back()->named_buffers(prefix), std::back_inserter(buffers_));
   }
-  std::ranges::sort(parameters_, {}, &named_parameter::name);
   std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
-  optimizer_ = optimizer(parameters_);
+  std::vector<tied_gradients::weight> tied;
+  for (const auto& weight : tied_weights_of(model)) {
+    auto stages = stages_of(weight, cut);
+    if (!std::ranges::count(stages, stage)) continue;
+    auto here = take_uses(weight, parameters_);
+    begin_alike(weight, here, options.seed);
+    parameters_.push_back({weight.name, here.front().target});
+    if (stages.front() != stage) borrowed_.insert(weight.name);
+    if (weight.requires_gradient) tied.push_back({names_of(weight), here, stages.size() > 1});
+  }
+  std::ranges::sort(parameters_, {}, &named_parameter::name);
+  if (options.begin_with) begin(*options.begin_with);
+  optimizer_ = options.optimizer(parameters_);
+  gradients_.emplace(options.how, reductions_of(model, cut, options.how), counted_in(model),
+                     targets_of(parameters_), tied_gradients(std::move(tied)));
+}
+
+void module_program::begin(const std::vector<named_tensor>& weights) {
+  std::map<std::string, tensor> own;
+  for (const auto& each : parameters_) own.emplace(each.name, each.target->value);
+  for (const auto& each : buffers_) own.emplace(each.name, each.target->value);
+  for (const auto& [name, value] : weights)
+    if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
+}
+
+std::vector<placed_parameter> module_program::counted_in(const nn::Sequential& model) const {
+  auto names = parameter_names_of(model);
+  std::vector<placed_parameter> counted;
+  for (const auto& [name, target] : parameters_)
+    if (!borrowed_.contains(name))
+      counted.push_back({std::ranges::lower_bound(names, name) - names.begin(), target});
+  return counted;
 }
 
 tensor module_program::forward(const microbatch& which, tensor input, tensor targets) {
+  autocast computes(precision_);
   if (!which.training) {
     no_grad nothing_recorded;
     auto output = run_layers({std::move(input), nullptr}, which.training);
@@ -53,8 +126,7 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
 variable module_program::run_layers(variable value, bool training) {
   for (const auto& layer : layers_)
     if (layer->is_training() != training) layer->train(training);
-  for (const auto& layer : layers_) value = layer->forward(value);
-  return value;
+  return nn::forward_through(layers_, std::move(value));
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& which, tensor input) {
@@ -69,7 +141,7 @@ module_program::pass& module_program::begin_pass(const microbatch& which, tensor
 variable module_program::take_loss(const microbatch& which, const variable& output, const tensor& targets) {
   auto num_samples = targets.num_elements();  // a token is a sample
   auto global_batch = static_cast<double>(num_samples) * which.count;
-  auto result = loss_(output, targets, 1 / global_batch);
+  auto result = loss_(output, targets, gradients_->loss_scale() / global_batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
   return result.loss;
 }
@@ -84,6 +156,7 @@ module_program::pass& module_program::pass_of(const microbatch& which, const cha
 tensor module_program::backward_input(const microbatch& which, tensor output_gradient) {
   auto& recorded = pass_of(which, "backward_input");
   if (!recorded.back) return {};  // nothing here is learned, and nothing before
+  autocast computes(precision_);
   recorded.back->run_inputs(output_gradient);
   return recorded.input.gradient();
 }
@@ -93,16 +166,19 @@ void module_program::backward_weight(const microbatch& which) {
   if (which.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
                            std::to_string(last_accumulated_) + ", got " + text_of(which));
+  autocast computes(precision_);
   if (saved.back) saved.back->run_weights();
   passes_.erase(which.index);
   last_accumulated_ = which.index;
+  if (which.index + 1 == which.count) gradients_->accumulated();
 }
 
 void module_program::apply(std::uint64_t step) {
   if (!passes_.empty())
     throw std::logic_error("[module_program::apply] microbatch " + std::to_string(passes_.begin()->first) +
                            " of step " + std::to_string(step) + " is still in flight");
-  optimizer_->apply(step);
+  if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
+  gradients_->stepped();
   last_accumulated_ = -1;
 }
 
@@ -111,37 +187,41 @@ void module_program::discard() {
   last_accumulated_ = -1;
   metrics_ = {};
   for (const auto& each : parameters_) each.target->has_gradient = false;
+  gradients_->discard();
 }
 
 step_metrics module_program::take_metrics() { return std::exchange(metrics_, {}); }
 
 std::vector<named_tensor> module_program::parameters() {
   std::vector<named_tensor> result;
-  for (const auto& each : parameters_) result.push_back({each.name, each.target->value});
+  for (const auto& each : parameters_)
+    if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value});
   return result;
 }
 
 std::vector<named_tensor> module_program::state() {
-  auto result = parameters();
+  std::vector<named_tensor> result;
+  for (const auto& each : parameters_) result.push_back({each.name, each.target->value});
   for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
   auto kept = optimizer_->state();
   std::ranges::sort(kept, {}, &named_tensor::name);
   std::ranges::move(kept, std::back_inserter(result));
+  std::ranges::move(gradients_->state(), std::back_inserter(result));
   return result;
 }
 
 void module_program::load_state(const std::vector<named_tensor>& saved) {
   nn::copy_by_name(state(), saved);
   for (const auto& each : parameters_) each.target->changed();
+  gradients_->changed();
 }
 
-program_factory make_module_programs(nn::Sequential model, int stages, nn::CrossEntropy loss,
-                                     optim::Optimizer optimizer, std::uint64_t seed) {
-  auto ranges = cut_into_stages(model, stages);
-  return [model = std::move(model), ranges = std::move(ranges), loss, optimizer = std::move(optimizer),
-          seed](int stage) -> std::unique_ptr<stage_program> {
-    auto layers = ranges.at(static_cast<std::size_t>(stage));
-    return std::make_unique<module_program>(model, layers, loss, optimizer, seed);
+program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options) {
+  auto cut = cut_into_stages(model, stages);
+  if (options.begin_with) check_begin_weights(model, *options.begin_with);
+  return [model = std::move(model), cut = std::move(cut),
+          options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {
+    return std::make_unique<module_program>(model, cut, stage, options);
   };
 }
 

@@ -1,5 +1,11 @@
 #include "troupe/parallel/pipeline.hpp"
 
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+
 namespace troupe {
 
 Pipeline& Pipeline::stages(int count) {
@@ -17,13 +23,41 @@ Pipeline& Pipeline::schedule(schedule_kind kind) {
   return *this;
 }
 
-Pipeline& Pipeline::loss(nn::CrossEntropy loss) {
-  loss_ = loss;
+Pipeline& Pipeline::loss(nn::Loss loss) {
+  if (!loss) throw_invalid("Pipeline::loss", "a loss, for example nn::MSELoss()", "none");
+  loss_ = std::move(loss);
   return *this;
 }
 
 Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
   optimizer_ = std::move(optimizer);
+  return *this;
+}
+
+Pipeline& Pipeline::begin_with(std::vector<named_tensor> weights) {
+  begin_with_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));
+  return *this;
+}
+
+Pipeline& Pipeline::precision(dtype type) {
+  if (!is_floating(type))
+    throw bad_input("a pipeline cannot compute in " + std::string(to_string(type)) +
+                    ". Choose one of f32, bf16, f16");
+  how_.precision = type;
+  return *this;
+}
+
+Pipeline& Pipeline::clip_grad_norm(double max_norm) {
+  if (!std::isfinite(max_norm) || max_norm < 0)
+    throw bad_input("gradients cannot be clipped to a norm of " + std::to_string(max_norm) +
+                    ". Give a number above 0, or 0 for no clipping");
+  how_.clip_grad_norm = max_norm;
+  return *this;
+}
+
+Pipeline& Pipeline::loss_scale(optim::loss_scaler_options options) {
+  optim::loss_scaler checked(options);
+  how_.loss_scale = options;
   return *this;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 #include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/loss.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
+#include "troupe/parallel/numerics.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {
@@ -21,23 +23,40 @@ class Pipeline {
   /// Equal parts of each batch. More: less idle time, smaller matrices. Must divide the batch.
   Pipeline& microbatches(int count);
   Pipeline& schedule(schedule_kind kind);
-  Pipeline& loss(nn::CrossEntropy loss);
+  /// CrossEntropy unless another is given. Throws std::invalid_argument if it is empty.
+  Pipeline& loss(nn::Loss loss);
   Pipeline& optimizer(optim::Optimizer optimizer);
+  /// Weights to begin with instead of initial ones: all parameters and buffers of the model (its state_dict),
+  /// which every process must give alike. A job that resumes takes those of its snapshot.
+  Pipeline& begin_with(std::vector<named_tensor> weights);
+  /// In what products compute: f32 (the default), bf16, or f16, which scales the loss. Throws bad_input for
+  /// another dtype.
+  Pipeline& precision(dtype type);
+  /// The most that the norm of all gradients of the model may be; 0 (the default): not clipped. Throws
+  /// bad_input for negative and infinite numbers.
+  Pipeline& clip_grad_norm(double max_norm);
+  /// How the scale of the loss begins and changes in f16. Throws std::invalid_argument as loss_scaler does.
+  Pipeline& loss_scale(optim::loss_scaler_options options);
 
   const nn::Sequential& model() const { return model_; }
   int stages() const { return stages_; }
   int microbatches() const { return microbatches_; }
   schedule_kind schedule() const { return schedule_; }
-  const nn::CrossEntropy& loss() const { return loss_; }
+  const nn::Loss& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
+  /// Null: none.
+  const std::shared_ptr<const std::vector<named_tensor>>& begin_with() const { return begin_with_; }
+  const numerics& how() const { return how_; }
 
  private:
   nn::Sequential model_;
   int stages_ = 0;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
-  nn::CrossEntropy loss_;
+  nn::Loss loss_ = nn::CrossEntropy();
   optim::Optimizer optimizer_ = optim::Adam();
+  std::shared_ptr<const std::vector<named_tensor>> begin_with_;
+  numerics how_;
 };
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "troupe/autograd/variable.hpp"
 #include "troupe/ops/activation.hpp"
@@ -7,7 +8,9 @@
 #include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/cross_entropy.hpp"
+#include "troupe/ops/matmul.hpp"
 #include "troupe/ops/pooling.hpp"
+#include "troupe/ops/reduction.hpp"
 #include "troupe/random/philox.hpp"
 
 namespace troupe {
@@ -19,6 +22,10 @@ namespace troupe {
 
 /// x weight^T + bias; `bias` may be null.
 variable linear(const variable& x, parameter& weight, parameter* bias);
+/// relu(linear(x, weight, bias)) with the same bits, without another pass over memory.
+variable linear_relu(const variable& x, parameter& weight, parameter* bias);
+/// a: [..., M, K], b: [..., K, N] with the leading axes of a, or [K, N] for all: [..., M, N].
+variable matmul(const variable& a, const variable& b, const matmul_options& options = {});
 /// Of queries, keys and values side by side.
 variable attention(const variable& qkv, const attention_options& options);
 /// Cross-correlation; `bias` may be null.
@@ -37,11 +44,31 @@ variable sigmoid(const variable& x);
 /// The same mask for the same stream.
 variable dropout(const variable& x, double p, const philox_stream& stream);
 
+variable exp(const variable& x);
+variable log(const variable& x);
+variable sqrt(const variable& x);
+variable negate(const variable& x);
+/// Its gradient at 0 is 0.
+variable abs(const variable& x);
+variable reciprocal(const variable& x);
+variable add(const variable& x, float number);
+variable multiply(const variable& x, float number);
+/// The gradient passes where x is within the limits, them included.
+variable clamp(const variable& x, float low, float high);
+
 // Operands broadcast by NumPy's rule, and floating dtypes that differ become f32.
 variable add(const variable& a, const variable& b);
 variable subtract(const variable& a, const variable& b);
 variable multiply(const variable& a, const variable& b);
 variable divide(const variable& a, const variable& b);
+
+// ---- reductions over the axes in the options, all if there are none
+
+variable sum(const variable& x, const reduction_options& options = {});
+variable mean(const variable& x, const reduction_options& options = {});
+/// Equal largest elements share the gradient evenly.
+variable max(const variable& x, const reduction_options& options = {});
+variable min(const variable& x, const reduction_options& options = {});
 
 // ---- normalisation; parameters may be null
 
@@ -66,6 +93,23 @@ variable global_avg_pool(const variable& x);
 variable reshape(const variable& x, shape extents);
 /// [B, ...] to [B, product of the rest]: the same elements.
 variable flatten(const variable& x);
+/// x repeated along axes of extent 1 and missing ones, by NumPy's rule.
+variable broadcast_to(const variable& x, const shape& extents);
+/// The parts one after the other along `axis`.
+variable concat(const std::vector<variable>& parts, int axis);
+/// Parts of the extents `counts` along `axis`, which add up to x's.
+std::vector<variable> split(const variable& x, int axis, const std::vector<std::int64_t>& counts);
+/// Elements [first, first + count) along `axis`.
+variable slice(const variable& x, int axis, std::int64_t first, std::int64_t count);
+/// Axis i of the result is axis axes[i] of x.
+variable transpose(const variable& x, const std::vector<int>& axes);
+/// [..., m, n] to [..., n, m]
+variable transpose(const variable& x);
+/// Rows of `values` [N, ...] by indices: the axes of indices, then those of a row.
+variable gather_rows(const variable& values, const tensor& indices);
+/// sum [N, ...] f32, with rows[i] added to its row indices[i]. rows: the axes of indices, then those of a
+/// row.
+variable scatter_add_rows(const variable& sum, const tensor& indices, const variable& rows);
 /// Throws std::invalid_argument for a dtype that is not floating where a gradient is wanted.
 variable cast(const variable& x, dtype type);
 /// x in the dtype in which products compute now.
@@ -80,11 +124,17 @@ struct loss_result {
   double loss_sum = 0;
   std::int64_t num_correct = 0;
   std::int64_t num_counted = 0;
+  /// f32 []: loss_sum where the logits are; the only one that captured_step keeps up. Not of mse_loss.
+  tensor device_loss_sum = {};
 };
 
 /// Softmax cross entropy of logits [..., C] and labels [...]; its backward gives gradient_scale times the
 /// gradient of the samples' summed loss.
 loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale,
                           const cross_entropy_options& options = {});
+
+/// Squared error of a prediction and a target of its shape; floating dtypes that differ become f32. Each
+/// element is counted: a gradient_scale of 1 / num_counted is the mean's, 1 the sum's.
+loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "troupe/autograd/parameter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/ops/convert.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -17,6 +18,19 @@ void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
   has_gradient = false;
   changed();
   if (begin) begin(value, seed, full_name);
+}
+
+void parameter::move_to(device where) {
+  tensor moved_value, moved_gradient;
+  {
+    memory_scope counted(memory_category::parameters);
+    moved_value = value.to(where);
+  }
+  memory_scope counted(memory_category::gradients);
+  moved_gradient = gradient.to(where);
+  value = std::move(moved_value);
+  gradient = std::move(moved_gradient);
+  changed();
 }
 
 const tensor& parameter::as(dtype type) const {

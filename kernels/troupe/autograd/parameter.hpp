@@ -36,12 +36,18 @@ struct parameter {
   tensor value;
   tensor gradient;                ///< f32, of value's shape; its elements count only if has_gradient
   bool has_gradient = false;      ///< something was added since the optimizer's last step
+  std::string same_as;            ///< the full name of another layer's weight that this is a copy of, or none
   bool requires_gradient = true;  ///< false: frozen, nothing is recorded for it and no optimizer changes it
 
   /// New tensors with initial values, on the CPU; no gradient yet.
   void materialize(std::uint64_t seed, std::string_view full_name);
+  /// Moves value and gradient into the memory of `where`; handles to them from before stay behind. Throws
+  /// bad_input for a device that is not there, and then changes nothing.
+  void move_to(device where);
   /// The value in another floating dtype, converted once and kept until `changed`.
   const tensor& as(dtype type) const;
+  /// What `as` keeps; undefined if it keeps nothing.
+  const tensor& converted() const { return converted_; }
   /// To be called by whoever writes to `value`.
   void changed() { converted_ = {}; }
   /// To be called by an optimizer that has used the gradient and written to `value`.
@@ -49,6 +55,8 @@ struct parameter {
     has_gradient = false;
     changed();
   }
+  /// The same, if the new value was rounded to `converted` in the same pass.
+  void stepped_with_converted() { has_gradient = false; }
 
  private:
   mutable tensor converted_;

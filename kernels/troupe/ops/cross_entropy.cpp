@@ -30,6 +30,7 @@ cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& l
   require_arguments(logits, labels, options);
   cross_entropy_result result;
   result.log_sum_exp = tensor::empty(labels.extents(), dtype::f32, logits.where());
+  result.device_loss_sum = tensor::empty({}, dtype::f32, logits.where());
   kernels_on(logits.where()).cross_entropy.forward(logits, labels, options, result);
   return result;
 }

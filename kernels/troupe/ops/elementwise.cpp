@@ -83,6 +83,18 @@ tensor where(const tensor& condition, const tensor& a, const tensor& b) {
   return c;
 }
 
+tensor broadcast_to(const tensor& x, const shape& extents) {
+  require_floating("broadcast_to", "x", x);
+  if (x.extents() == extents) return x;
+  if (broadcast_shape("broadcast_to", x.extents(), extents) != extents)
+    throw_invalid("broadcast_to", "a shape that " + to_string(x.extents()) + " broadcasts to",
+                  to_string(extents));
+  auto y = tensor::empty(extents, x.type(), x.where());
+  // x - 0 is x to the last bit, -0 too.
+  kernels_on(x.where()).elementwise.subtract(x, tensor::zeros({}, x.type(), x.where()), y);
+  return y;
+}
+
 tensor reduce_to_shape(const tensor& gradient, const shape& extents) {
   require_floating("reduce_to_shape", "gradient", gradient);
   if (gradient.extents() == extents) return gradient;
@@ -104,6 +116,29 @@ tensor negate(const tensor& x) { return unary("negate", x, &kernels::negate); }
 tensor abs(const tensor& x) { return unary("abs", x, &kernels::abs); }
 tensor reciprocal(const tensor& x) { return unary("reciprocal", x, &kernels::reciprocal); }
 
+tensor add(const tensor& x, float number) {
+  require_floating("add", "x", x);
+  auto y = empty_like(x);
+  kernels_on(x.where()).elementwise.add_number(x, number, y);
+  return y;
+}
+
+tensor multiply(const tensor& x, float number) {
+  require_floating("multiply", "x", x);
+  auto y = empty_like(x);
+  kernels_on(x.where()).elementwise.multiply_by_number(x, number, y);
+  return y;
+}
+
+tensor clamp(const tensor& x, float low, float high) {
+  require_floating("clamp", "x", x);
+  if (!(low <= high))
+    throw_invalid("clamp", "low <= high", std::to_string(low) + " and " + std::to_string(high));
+  auto y = empty_like(x);
+  kernels_on(x.where()).elementwise.clamp(x, low, high, y);
+  return y;
+}
+
 void axpy(float alpha, const tensor& x, tensor y) {
   require_floating("axpy", "x", x);
   require_floating("axpy", "y", y);
@@ -114,7 +149,7 @@ void axpy(float alpha, const tensor& x, tensor y) {
 
 void scale(tensor x, float factor) {
   require_floating("scale", "x", x);
-  kernels_on(x.where()).elementwise.scale(x, factor);
+  kernels_on(x.where()).elementwise.multiply_by_number(x, factor, x);
 }
 
 }  // namespace troupe

@@ -24,8 +24,11 @@ tensor greater(const tensor& a, const tensor& b);
 /// a where the bool `condition` holds, else b; all three broadcast. a and b are floating.
 tensor where(const tensor& condition, const tensor& a, const tensor& b);
 
-/// Sums a gradient, f32, bf16 or f16, back over the axes along which an operand of shape `extents` was
-/// repeated to give the gradient's shape.
+/// x, f32, bf16 or f16, repeated along the axes by which its shape differs from `extents`.
+tensor broadcast_to(const tensor& x, const shape& extents);
+
+/// Its inverse: sums a gradient, f32, bf16 or f16, back over the axes along which an operand of shape
+/// `extents` was repeated to give the gradient's shape.
 tensor reduce_to_shape(const tensor& gradient, const shape& extents);
 
 // Element by element, x of f32, bf16 or f16; within 2 units in the last place of f32.
@@ -36,6 +39,11 @@ tensor sqrt(const tensor& x);
 tensor negate(const tensor& x);
 tensor abs(const tensor& x);
 tensor reciprocal(const tensor& x);
+
+tensor add(const tensor& x, float number);
+tensor multiply(const tensor& x, float number);
+/// min(max(x, low), high); NaN stays. Throws std::invalid_argument unless low <= high.
+tensor clamp(const tensor& x, float low, float high);
 
 /// y += alpha * x, of one shape, floating.
 void axpy(float alpha, const tensor& x, tensor y);

@@ -19,6 +19,13 @@ void require_rows(std::string_view operation, std::string_view argument, const t
     throw_invalid(operation, std::string(argument) + " with at least one axis", describe(value));
 }
 
+std::int64_t rows_of(const tensor& matrix) {
+  auto columns = matrix.extents()[-1];
+  return columns == 0 ? 0 : matrix.num_elements() / columns;
+}
+
+const product_kernels& products_on(device where) { return kernels_on(where).products; }
+
 }  // namespace
 
 tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
@@ -30,7 +37,12 @@ tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
   require_argument("linear", "x", x, weight.type(), with_last_axis(x.extents(), in), weight.where());
   if (bias.defined()) require_argument("linear", "bias", bias, weight.type(), {out}, weight.where());
   auto y = tensor::empty(with_last_axis(x.extents(), out), x.type(), x.where());
-  kernels_on(x.where()).linear.forward(x, weight, bias, activation, y);
+  products_on(x.where()).matrix_product({.rows = rows_of(x),
+                                         .columns = out,
+                                         .inner = in,
+                                         .right_is_transposed = true,
+                                         .relu = activation == linear_activation::relu},
+                                        x, weight, bias, y);
   return y;
 }
 
@@ -41,7 +53,8 @@ tensor linear_backward_input(const tensor& dy, const tensor& weight) {
   require_argument("linear_backward_input", "dy", dy, weight.type(), with_last_axis(dy.extents(), out),
                    weight.where());
   auto dx = tensor::empty(with_last_axis(dy.extents(), in), dy.type(), dy.where());
-  kernels_on(dy.where()).linear.backward_input(dy, weight, dx);
+  products_on(dy.where())
+      .matrix_product({.rows = rows_of(dx), .columns = in, .inner = out}, dy, weight, {}, dx);
   return dx;
 }
 
@@ -55,7 +68,13 @@ void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
                    x.where());
   if (bias_gradient.defined())
     require_argument("linear_backward_weight", "bias_gradient", bias_gradient, dtype::f32, {out}, x.where());
-  kernels_on(x.where()).linear.backward_weight(x, dy, weight_gradient, bias_gradient, mode);
+  products_on(x.where()).matrix_product({.rows = out,
+                                         .columns = in,
+                                         .inner = rows_of(x),
+                                         .left_is_transposed = true,
+                                         .accumulate = mode == gradient_mode::accumulate},
+                                        dy, x, {}, weight_gradient);
+  if (bias_gradient.defined()) products_on(x.where()).row_sum(dy, bias_gradient, mode);
 }
 
 }  // namespace troupe

@@ -31,11 +31,26 @@ shape product_extents(const tensor& a, const tensor& b, const matmul_options& op
   return shape(std::move(extents));
 }
 
+void multiply_matrices(const tensor& a, const tensor& b, tensor& c, gradient_mode mode,
+                       const matmul_options& options) {
+  std::int64_t batch = 1;
+  for (int axis = 0; axis < c.extents().rank() - 2; ++axis) batch *= c.extents()[axis];
+  kernels_on(a.where()).products.matrix_product({.rows = c.extents()[-2],
+                                                 .columns = c.extents()[-1],
+                                                 .inner = b.extents()[options.transpose_b ? -1 : -2],
+                                                 .batch = batch,
+                                                 .left_is_transposed = options.transpose_a,
+                                                 .right_is_transposed = options.transpose_b,
+                                                 .right_is_shared = b.extents().rank() == 2,
+                                                 .accumulate = mode == gradient_mode::accumulate},
+                                                a, b, {}, c);
+}
+
 }  // namespace
 
 tensor matmul(const tensor& a, const tensor& b, const matmul_options& options) {
   auto c = tensor::empty(product_extents(a, b, options), a.type(), a.where());
-  kernels_on(a.where()).matmul.multiply(a, b, c, gradient_mode::assign, options);
+  multiply_matrices(a, b, c, gradient_mode::assign, options);
   return c;
 }
 
@@ -44,7 +59,7 @@ void matmul_into(const tensor& a, const tensor& b, tensor c, gradient_mode mode,
   auto extents = product_extents(a, b, options);
   auto type = c.defined() && c.type() == a.type() ? a.type() : dtype::f32;
   require_argument("matmul", "c", c, type, extents, a.where());
-  kernels_on(a.where()).matmul.multiply(a, b, c, mode, options);
+  multiply_matrices(a, b, c, mode, options);
 }
 
 }  // namespace troupe

@@ -1,12 +1,19 @@
 #pragma once
 #include <string>
 
+#include "troupe/tensor/device.hpp"
+
 namespace troupe {
 
 /// Names the arithmetic of this process, for example "onednn-2.6.3-avx512_core_bf16" or "plain". Processes of
 /// one class give equal bits for equal operations; of two classes they may not. The first call fixes the
 /// instruction set: see cap_isa.
 std::string numeric_class();
+
+/// That of a process that computes on `where`: for a GPU the GPU's model and the versions of CUDA, cuBLASLt
+/// and cuDNN are named too, as in "plain+cuda-13.0+cublaslt-13.1.0+cudnn-9.19.0+NVIDIA H100 80GB HBM3". Loads
+/// cuBLASLt, and cuDNN if it is there. Throws bad_input if the device or cuBLASLt is not.
+std::string numeric_class(device where);
 
 /// Limits the instruction set that operations may use to `name`: auto (leaves it as it is), sse41, avx2,
 /// avx512_core or avx512_core_bf16. A machine that has less uses what it has. Throws bad_input, naming the

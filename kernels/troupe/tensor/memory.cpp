@@ -11,8 +11,14 @@ thread_local memory_category current_category = memory_category::other;
 }  // namespace
 
 std::shared_ptr<void> allocate(std::size_t size_bytes, device where) {
-  auto& cache = cache_of(where);
   auto category = current_category;
+  if (auto recorded = recording_cache_of(where)) {
+    auto* block = recorded->take(size_bytes, category);
+    return {block, [recorded, size_bytes, category](void* memory) {
+              recorded->give_back(memory, size_bytes, category);
+            }};
+  }
+  auto& cache = cache_of(where);
   auto* block = cache.take(size_bytes, category);
   return {block,
           [&cache, size_bytes, category](void* memory) { cache.give_back(memory, size_bytes, category); }};

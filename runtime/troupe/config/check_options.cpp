@@ -76,11 +76,16 @@ void check_options(const job_options& options) {
   check_snapshots(options);
   if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0)
     throw bad_input("--learning-rate must be a number above 0, for example 0.001");
+  if (!std::isfinite(options.clip_grad_norm) || options.clip_grad_norm < 0)
+    throw bad_input("--clip-grad-norm must be a number above 0, for example 1, or 0 for no clipping");
+  if (!std::isfinite(options.loss_scale) || options.loss_scale <= 0)
+    throw bad_input("--loss-scale must be a number above 0, for example 65536");
   if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");
   if (options.network_interface.empty())
     throw bad_input("--network-interface must name a network interface, for example lo (see `ip link`)");
   if (options.join_timeout.count() <= 0) throw bad_input("--join-timeout must be above 0, for example 60s");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
+  check_word("--backend", options.backend, {"ucx", "local", "gloo", "mpi", "nccl"});
   check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   fault_plan(options.fault, 0, 0);
 }

@@ -26,6 +26,9 @@ const job_field fields[] = {
     {"threads", &o::threads, "compute threads per device; the result's bits depend on it"},
     {"seed", &o::seed, "of weights and of the order of the samples"},
     {"learning_rate", &o::learning_rate, "step size of the optimizer"},
+    {"precision", &o::precision, "in what products compute: f32, bf16, f16"},
+    {"clip_grad_norm", &o::clip_grad_norm, "the most that the norm of all gradients may be; 0: not clipped"},
+    {"loss_scale", &o::loss_scale, "how the loss scale begins, in f16"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},
     {"snapshot_every", &o::snapshot_every,
      "steps between state copies in memory; 0: copying stays below 2 % of the time"},
@@ -34,6 +37,7 @@ const job_field fields[] = {
     {"resume", &o::resume, "start from the newest valid snapshot in the snapshot folder"},
     {"trace_dir", &o::trace_dir, "write a Perfetto trace per process there; empty: none"},
     {"isa", &o::isa, "cap of the instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16"},
+    {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
     {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
@@ -63,6 +67,14 @@ void parse(std::string_view text, std::string& value) { value = text; }
 void parse(std::string_view text, std::filesystem::path& value) { value = text; }
 void parse(std::string_view text, std::chrono::milliseconds& value) { value = duration_from(text); }
 void parse(std::string_view text, schedule_kind& value) { value = schedule_kind_from(text); }
+void parse(std::string_view text, dtype& value) {
+  for (auto known : {dtype::f32, dtype::bf16, dtype::f16})
+    if (text == to_string(known)) {
+      value = known;
+      return;
+    }
+  refuse("f32, bf16 or f16", text);
+}
 void parse(std::string_view text, bool& value) {
   auto is = [text](auto... words) { return ((text == words) || ...); };
   if (!is("true", "yes", "on", "1") && !is("false", "no", "off", "0")) refuse("true or false", text);
@@ -74,6 +86,7 @@ std::string print(const std::string& value) { return value; }
 std::string print(const std::filesystem::path& value) { return value.string(); }
 std::string print(std::chrono::milliseconds value) { return to_text(value); }
 std::string print(schedule_kind value) { return std::string(to_string(value)); }
+std::string print(dtype value) { return std::string(to_string(value)); }
 template <class Number>
 requires std::integral<Number> || std::floating_point<Number> std::string print(Number value) {
   char text[32];
@@ -105,7 +118,7 @@ std::string job_field::option_name() const {
 
 std::string_view job_field::value_name() const {
   // In the order of job_member.
-  constexpr std::string_view names[] = {"N", "N", "X", "", "TEXT", "PATH", "TIME", "KIND"};
+  constexpr std::string_view names[] = {"N", "N", "X", "", "TEXT", "PATH", "TIME", "KIND", "TYPE"};
   return names[member.index()];
 }
 

@@ -13,7 +13,8 @@ namespace troupe {
 using job_member =
     std::variant<int job_options::*, std::uint64_t job_options::*, double job_options::*, bool job_options::*,
                  std::string job_options::*, std::filesystem::path job_options::*,
-                 std::chrono::milliseconds job_options::*, schedule_kind job_options::*>;
+                 std::chrono::milliseconds job_options::*, schedule_kind job_options::*,
+                 dtype job_options::*>;
 
 /// One row of the table that drives YAML and the command line.
 struct job_field {

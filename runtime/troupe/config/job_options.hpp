@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/schedule/plan.hpp"
+#include "troupe/tensor/dtype.hpp"
 
 namespace troupe {
 
@@ -32,6 +33,13 @@ struct job_options {
   int threads = 1;
   std::uint64_t seed = 1;
   double learning_rate = 1e-3;
+  /// In what products compute: f32, bf16 or f16. The narrow ones are faster where the machine has
+  /// instructions for them, and coarser.
+  dtype precision = dtype::f32;
+  /// The most that the norm of all gradients may be; 0: not clipped.
+  double clip_grad_norm = 0;
+  /// How the loss scale begins in f16; powers of two lose no bits.
+  double loss_scale = 65536;
   /// Empty: snapshots in memory only.
   std::filesystem::path snapshot_dir;
   /// Steps between state copies in memory; 0: as many as keep copying below 2 % of the time. Fewer steps:
@@ -47,6 +55,8 @@ struct job_options {
   std::filesystem::path trace_dir;
   /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
   std::string isa = "auto";
+  /// Who carries the calls of process groups: ucx, local (one process only), gloo, mpi or nccl.
+  std::string backend = "ucx";
   std::string network_interface = "lo";
   /// Authenticate tensor bytes too.
   bool verify_frames = false;

@@ -14,6 +14,7 @@ enum class fault_point : std::uint8_t {
   joined,
   forward,
   backward,
+  reduce,
   apply,
   copy_state,
   part_half_written,

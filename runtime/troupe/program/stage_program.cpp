@@ -1,5 +1,8 @@
 #include "troupe/program/stage_program.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace troupe {
 
 step_metrics& step_metrics::operator+=(const step_metrics& other) {
@@ -16,5 +19,12 @@ double step_metrics::mean_loss() const {
 double step_metrics::accuracy() const {
   return num_samples == 0 ? 0 : static_cast<double>(num_correct) / static_cast<double>(num_samples);
 }
+
+tensor stage_program::share_of(int reduction) {
+  throw std::logic_error("[stage_program::share_of] expected a program that takes part in reduction " +
+                         std::to_string(reduction) + " of the plan, got one that takes part in none");
+}
+
+void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/) { share_of(reduction); }
 
 }  // namespace troupe

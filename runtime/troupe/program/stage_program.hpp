@@ -36,7 +36,8 @@ struct step_metrics {
 ///
 /// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
 /// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
-/// later microbatches may come between. An exception from any call fails the step, not the process.
+/// later microbatches may come between. Then come the plan's reductions that the stage takes part in, in
+/// order, each share_of before reduce, and apply. An exception from any call fails the step, not the process.
 class stage_program {
  public:
   virtual ~stage_program() = default;
@@ -52,6 +53,14 @@ class stage_program {
   /// Adds this microbatch's weight gradients and releases everything saved for it.
   virtual void backward_weight(const microbatch& which) = 0;
 
+  /// What this stage gives to the others in a reduction of the plan, and gets back in `reduce`. Its elements
+  /// must not change any more. Without one of its own a program takes part in none: std::logic_error.
+  virtual tensor share_of(int reduction);
+
+  /// Combines the shares of all stages that take part, in ascending order of stages, this one's among them.
+  /// Everyone gets the same, so that everyone comes to the same.
+  virtual void reduce(int reduction, const std::vector<tensor>& shares);
+
   /// The optimizer's step number `step` (from 0) with the accumulated gradients, which are zero afterwards.
   virtual void apply(std::uint64_t step) = 0;
 
@@ -62,9 +71,10 @@ class stage_program {
   virtual step_metrics take_metrics() = 0;
 
   /// Live handles to all that a snapshot must hold (parameters and optimizer state), by unique name.
-  /// Parameters come first, in name order; names do not depend on how the model was cut.
+  /// Parameters come first, in name order; names do not depend on how the model was cut. What several stages
+  /// hold alike (a tied weight) has one name and is in the state of each.
   virtual std::vector<named_tensor> state() = 0;
-  /// Live handles to the parameters alone, in name order.
+  /// Live handles to the parameters alone, in name order. Each parameter of the model is one stage's.
   virtual std::vector<named_tensor> parameters() = 0;
   /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another
   /// shape.

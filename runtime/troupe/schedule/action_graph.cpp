@@ -1,6 +1,7 @@
 #include "troupe/schedule/action_graph.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 namespace {
@@ -16,17 +17,19 @@ class producer_table {
     gradient_.assign(cells, action_graph::none);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto& what = nodes[i].what;
-      if (!holds(what.stage, what.microbatch) || what.kind == action_kind::weight_gradient) continue;
+      bool makes_data =
+          what.kind != action_kind::weight_gradient && what.kind != action_kind::reduce_gradient;
+      if (!holds(what.stage, what.microbatch) || !makes_data) continue;
       auto& made_by =
           (what.kind == action_kind::forward ? forward_ : gradient_)[cell(what.stage, what.microbatch)];
       if (made_by == action_graph::none) made_by = static_cast<int>(i);
     }
   }
 
-  std::array<int, 2> inputs_of(const action& what) const {
+  std::vector<int> inputs_of(const action& what) const {
     auto [stage, kind, microbatch] = what;
-    if (kind == action_kind::forward) return {at(forward_, stage - 1, microbatch), action_graph::none};
-    if (kind == action_kind::weight_gradient) return {at(gradient_, stage, microbatch), action_graph::none};
+    if (kind == action_kind::forward) return {at(forward_, stage - 1, microbatch)};
+    if (kind == action_kind::weight_gradient) return {at(gradient_, stage, microbatch)};
     return {at(forward_, stage, microbatch), at(gradient_, stage + 1, microbatch)};
   }
 
@@ -48,16 +51,53 @@ class producer_table {
   std::vector<int> gradient_;  // [stage, microbatch] node that makes the input gradient
 };
 
+/// The nodes that give the shares of each stage: what the stage does just before its R.
+class share_table {
+ public:
+  share_table(const plan& drawn, const std::vector<action_graph::node>& nodes)
+      : reductions_(drawn.reductions), before_(drawn.reductions.size()) {
+    std::map<int, int> last_of_stage;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto [stage, kind, number] = nodes[i].what;
+      auto before = last_of_stage.find(stage);
+      if (kind == action_kind::reduce_gradient && holds(number) && before != last_of_stage.end())
+        before_[static_cast<std::size_t>(number)].emplace(stage, before->second);
+      last_of_stage[stage] = static_cast<int>(i);
+    }
+  }
+
+  std::vector<int> inputs_of(const action& what) const {
+    std::vector<int> inputs;
+    if (!holds(what.microbatch)) return inputs;
+    auto number = static_cast<std::size_t>(what.microbatch);
+    for (int stage : reductions_[number]) {
+      auto found = before_[number].find(stage);
+      if (stage != what.stage && found != before_[number].end()) inputs.push_back(found->second);
+    }
+    return inputs;
+  }
+
+ private:
+  bool holds(int number) const { return number >= 0 && number < static_cast<int>(reductions_.size()); }
+
+  const std::vector<std::vector<int>>& reductions_;
+  std::vector<std::map<int, int>> before_;  // [reduction] stage -> node
+};
+
 }  // namespace
 
 action_graph::action_graph(const plan& drawn) {
   for (int device = 0; device < drawn.num_devices(); ++device) {
     first_of_device.push_back(static_cast<int>(nodes.size()));
-    for (const auto& what : drawn.devices[static_cast<std::size_t>(device)]) nodes.push_back({what, device});
+    for (const auto& what : drawn.devices[static_cast<std::size_t>(device)])
+      nodes.push_back({what, device, {}});
   }
   first_of_device.push_back(static_cast<int>(nodes.size()));
   producer_table producers(drawn, nodes);
-  for (auto& waiting : nodes) waiting.inputs = producers.inputs_of(waiting.what);
+  share_table shares(drawn, nodes);
+  for (auto& waiting : nodes)
+    waiting.inputs = waiting.what.kind == action_kind::reduce_gradient ? shares.inputs_of(waiting.what)
+                                                                       : producers.inputs_of(waiting.what);
 }
 
 graph_walk::graph_walk(const action_graph& walked)

@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -11,14 +10,14 @@ namespace troupe {
 /// Who waits for whom in a plan: every action waits for the one before it on its device and for its inputs.
 ///
 /// F waits for F of the stage before; B and I for their stage's F and for B or I of the stage after; W for
-/// its stage's I. An input that the plan lacks is left out; of an action that occurs twice the first one
-/// counts.
+/// its stage's I; R for what each of the other stages that take part does before its own R. An input that the
+/// plan lacks is left out; of an action that occurs twice the first one counts.
 struct action_graph {
   static constexpr int none = -1;
   struct node {
     action what;
     int device = 0;
-    std::array<int, 2> inputs = {none, none};  ///< nodes
+    std::vector<int> inputs;  ///< nodes; those that are `none` are not waited for
   };
   explicit action_graph(const plan& drawn);
 

@@ -1,5 +1,9 @@
 #include "troupe/schedule/check_plan.hpp"
 
+#include <algorithm>
+#include <array>
+#include <map>
+
 #include "troupe/schedule/action_graph.hpp"
 #include "troupe/schedule/find_circles.hpp"
 
@@ -30,24 +34,34 @@ findings check_form(const plan& checked) {
   return found;
 }
 
+bool has_stage(const plan& checked, int stage) { return stage >= 0 && stage < checked.num_stages; }
+
+/// Of an action that is no R.
 bool exists(const plan& checked, const action& what) {
-  return what.stage >= 0 && what.stage < checked.num_stages && what.microbatch >= 0 &&
-         what.microbatch < checked.num_microbatches;
+  return has_stage(checked, what.stage) && what.microbatch >= 0 && what.microbatch < checked.num_microbatches;
+}
+
+void check_home(const plan& checked, int device, const action& what, findings& found) {
+  int home = checked.device_of_stage[static_cast<std::size_t>(what.stage)];
+  if (home != device)
+    found.push_back("device " + std::to_string(device) + " does " + to_string(what) + ", but stage " +
+                    std::to_string(what.stage) + " is on device " + std::to_string(home));
 }
 
 void check_places(const plan& checked, findings& found) {
   for (int device = 0; device < checked.num_devices(); ++device) {
     for (const auto& what : checked.devices[static_cast<std::size_t>(device)]) {
+      if (what.kind == action_kind::reduce_gradient && has_stage(checked, what.stage)) {
+        check_home(checked, device, what, found);
+        continue;
+      }
       if (!exists(checked, what)) {
         found.push_back("device " + std::to_string(device) + " does " + to_string(what) +
                         ", but there are stages " + range(checked.num_stages) + " and microbatches " +
                         range(checked.num_microbatches));
         continue;
       }
-      int home = checked.device_of_stage[static_cast<std::size_t>(what.stage)];
-      if (home != device)
-        found.push_back("device " + std::to_string(device) + " does " + to_string(what) + ", but stage " +
-                        std::to_string(what.stage) + " is on device " + std::to_string(home));
+      check_home(checked, device, what, found);
     }
   }
 }
@@ -94,7 +108,7 @@ void check_occurrences(const plan& checked, findings& found) {
   };
   for (const auto& device : checked.devices)
     for (const auto& what : device)
-      if (exists(checked, what))
+      if (what.kind != action_kind::reduce_gradient && exists(checked, what))
         ++cell(what.stage, what.microbatch).of_kind[static_cast<std::size_t>(what.kind)];
   for (int stage = 0; stage < checked.num_stages; ++stage) {
     for (int microbatch = 0; microbatch < checked.num_microbatches; ++microbatch) {
@@ -123,6 +137,34 @@ void check_weight_order(const plan& checked, findings& found) {
   }
 }
 
+/// Each stage that takes part in a reduction has one R of it, after its last weight gradient, and its Rs come
+/// in ascending order.
+void check_reductions(const plan& checked, findings& found) {
+  auto count = static_cast<int>(checked.reductions.size());
+  std::map<std::pair<int, int>, int> seen;  // [reduction, stage]
+  for (const auto& device : checked.devices) {
+    std::map<int, action> reduced;  // [stage] its last R
+    for (const auto& what : device) {
+      auto before = reduced.find(what.stage);
+      if (before != reduced.end() &&
+          (what.kind != action_kind::reduce_gradient || what.microbatch <= before->second.microbatch))
+        found.push_back(to_string(what) + " comes after " + to_string(before->second));
+      if (what.kind != action_kind::reduce_gradient) continue;
+      reduced[what.stage] = what;
+      auto number = static_cast<std::size_t>(what.microbatch);
+      bool takes_part = what.microbatch >= 0 && what.microbatch < count &&
+                        std::ranges::count(checked.reductions[number], what.stage) == 1;
+      if (!takes_part) found.push_back(to_string(what) + " is no reduction of the plan");
+      ++seen[{what.microbatch, what.stage}];
+    }
+  }
+  for (int number = 0; number < count; ++number)
+    for (int stage : checked.reductions[static_cast<std::size_t>(number)])
+      if (auto name = to_string(action{stage, action_kind::reduce_gradient, number});
+          seen[{number, stage}] != 1)
+        found.push_back(name + (seen[{number, stage}] == 0 ? " is missing" : " occurs several times"));
+}
+
 }  // namespace
 
 std::vector<std::string> check_plan(const plan& checked) {
@@ -131,6 +173,7 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_places(checked, found);
   check_occurrences(checked, found);
   check_weight_order(checked, found);
+  check_reductions(checked, found);
   for (auto& circle : find_circles(action_graph(checked))) found.push_back(std::move(circle));
   return found;
 }

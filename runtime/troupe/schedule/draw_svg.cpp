@@ -32,8 +32,11 @@ struct look {
   std::string_view name;
   std::string_view css;
 };
-constexpr std::array<look, 4> looks = {
-    {{"forward", "f"}, {"backward", "b"}, {"input gradient", "i"}, {"weight gradient", "w"}}};
+constexpr std::array<look, 5> looks = {{{"forward", "f"},
+                                        {"backward", "b"},
+                                        {"input gradient", "i"},
+                                        {"weight gradient", "w"},
+                                        {"reduction", "r"}}};
 std::string_view css_of(action_kind kind) { return looks[static_cast<std::size_t>(kind)].css; }
 
 constexpr std::string_view style = R"svg(<style>
@@ -49,6 +52,7 @@ text { font-family: Inter, "Segoe UI", "Helvetica Neue", Helvetica, Arial, "Deja
 .b { fill: #f8c183; } .b.odd { fill: #fbd5a8; } .b.text { fill: #5f3705; }
 .i { fill: #f8c183; } .i.odd { fill: #fbd5a8; } .i.text { fill: #5f3705; }
 .w { fill: #b3dfb0; } .w.odd { fill: #cdeaca; } .w.text { fill: #1e4d1b; }
+.r { fill: #cbb8ee; } .r.odd { fill: #ddd0f5; } .r.text { fill: #3b2470; }
 </style>
 <defs><pattern id="idle" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <rect width="8" height="8" fill="#f4f6f9"/><rect width="1.6" height="8" fill="#d5dce5"/></pattern></defs>
@@ -125,9 +129,10 @@ class svg_picture {
 
   /// Ends at the right edge. Texts are as wide as their font makes them, so each gets a generous estimate.
   std::string legend() const {
-    std::array<bool, 4> seen = {};
+    std::array<bool, looks.size()> seen = {};
     for (const auto& device : drawn_.devices)
-      for (const auto& done : device) seen[static_cast<std::size_t>(done.what.kind)] = true;
+      for (const auto& done : device)
+        if (done.end > done.begin) seen[static_cast<std::size_t>(done.what.kind)] = true;
     double x = width - 24;
     std::string svg = legend_entry(x, "idle", "fill=\"url(#idle)\" stroke=\"#d5dce5\"");
     for (std::size_t kind = looks.size(); kind-- > 0;)

@@ -20,10 +20,11 @@ struct mark {
   std::array<int, 2> shades;  ///< backgrounds, of the 256 colours
 };
 
-constexpr std::array<mark, 4> marks = {{{"forward", "░", {117, 153}},
+constexpr std::array<mark, 5> marks = {{{"forward", "░", {117, 153}},
                                         {"backward", "█", {215, 222}},
                                         {"input gradient", "▓", {215, 222}},
-                                        {"weight gradient", "▒", {151, 194}}}};
+                                        {"weight gradient", "▒", {151, 194}},
+                                        {"reduction", "▚", {183, 189}}}};
 
 std::string repeat(std::string_view text, int count) {
   std::string repeated;
@@ -105,9 +106,10 @@ class text_picture {
   }
 
   std::string legend() const {
-    std::array<bool, 4> seen = {};
+    std::array<bool, marks.size()> seen = {};
     for (const auto& device : drawn_.devices)
-      for (const auto& done : device) seen[static_cast<std::size_t>(done.what.kind)] = true;
+      for (const auto& done : device)
+        if (done.end > done.begin) seen[static_cast<std::size_t>(done.what.kind)] = true;
     std::string line;
     for (std::size_t kind = 0; kind < marks.size(); ++kind) {
       if (!seen[kind]) continue;

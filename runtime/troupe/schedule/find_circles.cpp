@@ -45,7 +45,7 @@ class circle_search {
     std::string sentence;
     for (int each : path) sentence += (sentence.empty() ? "" : "; ") + describe(each);
     for (int each : path)
-      while (has_missing_input(each)) drop(each, *missing_input(each));
+      while (auto* input = missing_input(each)) drop(each, *input);
     return "deadlock: " + sentence;
   }
 
@@ -63,14 +63,13 @@ class circle_search {
            to_string(node(head(other)).what);
   }
 
-  /// The first input of a device's head that has not run; a head that is stuck has one.
+  /// The first input of a device's head that has not run, or null; a head that is stuck has one.
   int* missing_input(int device) {
     auto& inputs = node(head(device)).inputs;
-    return std::find_if(inputs.begin(), inputs.end(),
-                        [this](int input) { return input != action_graph::none && !walk_.visited(input); });
+    auto found = std::ranges::find_if(
+        inputs, [this](int input) { return input != action_graph::none && !walk_.visited(input); });
+    return found == inputs.end() ? nullptr : &*found;
   }
-
-  bool has_missing_input(int device) { return missing_input(device) != node(head(device)).inputs.end(); }
 
   int head(int device) const { return heads_[static_cast<std::size_t>(device)]; }
   action_graph::node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }

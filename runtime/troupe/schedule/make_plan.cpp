@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/merge_stages.hpp"
@@ -54,20 +55,43 @@ std::vector<action> stage_order(int stage, const plan_options& options) {
   return order;
 }
 
+void check_reductions(const plan_options& options) {
+  if (!options.reductions.empty() && options.kind == schedule_kind::forward_only)
+    refuse("gradients are combined, but there are forwards only");
+  for (const auto& stages : options.reductions) {
+    bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
+    if (stages.empty() || !is_ascending || stages.front() < 0 || stages.back() >= options.num_stages)
+      refuse("a reduction is among stages from 0 to " + std::to_string(options.num_stages - 1) +
+             ", in ascending order");
+  }
+}
+
+/// Reduction after reduction, so that none waits for one that comes later on some device.
+void append_reductions(plan& made) {
+  for (std::size_t index = 0; index < made.reductions.size(); ++index)
+    for (int stage : made.reductions[index]) {
+      auto device = static_cast<std::size_t>(made.device_of_stage[static_cast<std::size_t>(stage)]);
+      made.devices[device].push_back({stage, action_kind::reduce_gradient, static_cast<int>(index)});
+    }
+}
+
 }  // namespace
 
 plan make_plan(const plan_options& options) {
   check_options(options);
+  check_reductions(options);
   std::vector<std::vector<action>> orders;
   for (int stage = 0; stage < options.num_stages; ++stage) orders.push_back(stage_order(stage, options));
   plan made{.kind = options.kind,
             .num_stages = options.num_stages,
             .num_microbatches = options.num_microbatches,
             .device_of_stage = place_stages(options.num_stages, options.num_devices),
-            .devices = {}};
+            .devices = {},
+            .reductions = options.reductions};
   made.devices = options.num_devices == options.num_stages
                      ? std::move(orders)
                      : merge_stages(orders, made.device_of_stage, options.num_devices);
+  append_reductions(made);
   return made;
 }
 

@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 constexpr std::array<std::string_view, 3> kind_names = {"gpipe", "1f1b", "forward_only"};
-constexpr std::string_view kind_letters = "FBIW";
+constexpr std::string_view kind_letters = "FBIWR";
 
 /// Cuts the number at the front of `rest` off; false if there is none.
 bool take_number(std::string_view& rest, int& number) {
@@ -50,7 +50,7 @@ action action_from(std::string_view text) {
   }
   if (!whole)
     throw bad_input("'" + std::string(text) +
-                    "' is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
+                    "' is no action. Write stage, kind (F, B, I, W or R) and microbatch, for example 2F0");
   read.kind = static_cast<action_kind>(letter);
   return read;
 }

@@ -12,10 +12,11 @@ enum class schedule_kind : std::uint8_t { gpipe, one_f_one_b, forward_only };
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
-/// F, B (= I then W), I: input gradient, W: weight gradient.
-enum class action_kind : std::uint8_t { forward, backward, input_gradient, weight_gradient };
+/// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages'.
+enum class action_kind : std::uint8_t { forward, backward, input_gradient, weight_gradient, reduce_gradient };
 
-/// One computation of a plan, written "2F0": stage, kind, microbatch.
+/// One computation of a plan, written "2F0": stage, kind, microbatch. Of an R the number is that of the
+/// reduction.
 struct action {
   int stage = 0;
   action_kind kind = action_kind::forward;
@@ -34,6 +35,10 @@ struct plan {
   int num_microbatches = 0;
   std::vector<int> device_of_stage;          ///< [num_stages]
   std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
+  /// What stages combine between the last weight gradient and the optimizer's step, one after the other: the
+  /// stages that take part in each, ascending. Each stage's share of reduction r goes to the others as soon
+  /// as the stage is done with what comes before its R of r, which waits for the shares of all.
+  std::vector<std::vector<int>> reductions = {};
   int num_devices() const { return static_cast<int>(devices.size()); }
   bool operator==(const plan&) const = default;
 };
@@ -44,6 +49,7 @@ struct plan_options {
   int num_microbatches = 1;
   /// Stages lie on devices in contiguous blocks of nearly equal size. At most num_stages.
   int num_devices = 1;
+  std::vector<std::vector<int>> reductions = {};  ///< see plan::reductions; none in a plan of forwards only
 };
 
 /// Builds the plan. Throws bad_input for impossible options.

@@ -11,6 +11,7 @@ struct action_costs {
   double input_gradient = 1;
   double weight_gradient = 1;
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
+  double reduction = 0;      ///< of one R
 };
 
 /// How long an action takes.

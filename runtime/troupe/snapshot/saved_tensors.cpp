@@ -10,6 +10,19 @@ bool is_weight(const std::string& name) {
   return name.find('/') == std::string::npos && !name.starts_with("troupe.");
 }
 
+/// What several stages hold (a tied weight), in name order, becomes one.
+void unite(std::vector<named_tensor>& sorted) {
+  auto is_same = [](const named_tensor& a, const named_tensor& b) {
+    if (a.name != b.name) return false;
+    if (a.value.type() != b.value.type() || a.value.extents() != b.value.extents() ||
+        !std::ranges::equal(a.value.bytes(), b.value.bytes()))
+      throw snapshot_error("the stages do not agree on " + a.name +
+                           ", which several of them hold: use another snapshot");
+    return true;
+  };
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), is_same), sorted.end());
+}
+
 }  // namespace
 
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
@@ -18,7 +31,8 @@ std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snaps
   for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage)
     for (auto& each : store.read_part(manifest, stage).tensors)
       if (which == saved_part::all || is_weight(each.name)) result.push_back(std::move(each));
-  std::ranges::sort(result, {}, &named_tensor::name);
+  std::ranges::stable_sort(result, {}, &named_tensor::name);
+  unite(result);
   return result;
 }
 

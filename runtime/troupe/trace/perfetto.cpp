@@ -9,9 +9,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 13> kind_names = {
-    "F",      "B",       "I",       "W",     "apply", "copy_state", "write_part",
-    "commit", "quiesce", "restore", "fence", "view",  "step"};
+constexpr std::array<std::string_view, 14> kind_names = {
+    "F",          "B",      "I",       "W",       "R",     "apply", "copy_state",
+    "write_part", "commit", "quiesce", "restore", "fence", "view",  "step"};
 
 /// A list of events, one a line, written beside its final name and renamed when it is complete.
 class trace_writer {

@@ -11,12 +11,13 @@
 
 namespace troupe {
 
-/// What happened. Names in Perfetto: "F", "B", "I", "W", "apply", "copy_state", ...
+/// What happened. Names in Perfetto: "F", "B", "I", "W", "R", "apply", "copy_state", ...
 enum class trace_kind : std::uint8_t {
   forward,
   backward,
   input_gradient,
   weight_gradient,
+  reduce_gradient,
   apply,
   copy_state,
   write_part,

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-bool known(tensor_role role) { return role >= tensor_role::activation && role <= tensor_role::snapshot_part; }
+bool known(tensor_role role) { return role >= tensor_role::activation && role <= tensor_role::share; }
 
 tensor_tag read_tag(byte_reader& reader) {
   tensor_tag tag;

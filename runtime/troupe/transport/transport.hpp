@@ -12,10 +12,18 @@
 namespace troupe {
 
 /// What a tensor on the data plane is.
-enum class tensor_role : std::uint8_t { activation = 1, gradient = 2, parameter = 3, snapshot_part = 4 };
+enum class tensor_role : std::uint8_t {
+  activation = 1,
+  gradient = 2,
+  parameter = 3,
+  snapshot_part = 4,
+  share = 5  ///< of a reduction
+};
 
-/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations and gradients,
-/// the owning stage for parameters and snapshot parts. `call` numbers the job's calls (fit, evaluate, ...).
+/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations, gradients and
+/// shares, the owning stage for parameters and snapshot parts. `microbatch` of a share is its place in the
+/// order of all: reduction * number of stages + the stage it comes from. `call` numbers the job's calls (fit,
+/// evaluate, ...).
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;

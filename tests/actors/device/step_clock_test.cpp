@@ -51,22 +51,23 @@ TEST_CASE("actions and notes are events of the trace; notes are no work") {
   step_clock clock(ring, 0);
   clock.begin_step();
   for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
-                    action_kind::weight_gradient})
+                    action_kind::weight_gradient, action_kind::reduce_gradient})
     clock.add({2, kind, 1}, 10, 20, 4, 9);
   clock.note(trace_kind::apply, 30, 4, 9, 2);
-  CHECK(clock.busy_ns() == 40);
+  CHECK(clock.busy_ns() == 50);
   CHECK(clock.last_end_ns() == 20);
   auto events = ring.snapshot();
-  REQUIRE(events.size() == 5);
+  REQUIRE(events.size() == 6);
   CHECK(events[0].kind == trace_kind::forward);
   CHECK(events[1].kind == trace_kind::backward);
   CHECK(events[2].kind == trace_kind::input_gradient);
   CHECK(events[3].kind == trace_kind::weight_gradient);
-  CHECK(events[4].kind == trace_kind::apply);
+  CHECK(events[4].kind == trace_kind::reduce_gradient);
+  CHECK(events[5].kind == trace_kind::apply);
   CHECK(events[0].stage == 2);
   CHECK(events[0].microbatch == 1);
   CHECK(events[0].generation == 4);
   CHECK(events[0].step == 9);
-  CHECK(events[4].begin_ns == 30);
-  CHECK(events[4].microbatch == -1);
+  CHECK(events[5].begin_ns == 30);
+  CHECK(events[5].microbatch == -1);
 }

@@ -5,172 +5,23 @@
 #include <algorithm>
 #include <limits>
 
+#include "simulated_node.hpp"
 #include "support/drained.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe::testing {
 
 using namespace std::chrono_literals;
 
-/// Delivers control frames between two nodes in order, tensors in any order, and keeps the rules of
-/// generations.
-class simulated_transport : public transport {
- public:
-  simulated_transport(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
-  int rank() const override;
-  node_address begin_generation(std::uint64_t generation) override;
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
-  void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
-  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
-  transport_statistics statistics() const override { return {}; }
-
-  std::uint64_t data_generation = 0;
-
- private:
-  simulated_job& job_;
-  simulated_node& self_;
-  std::uint64_t connected_generation_ = 0;
-  std::map<int, int> id_of_rank_;
-};
-
-class simulated_membership : public membership {
- public:
-  simulated_membership(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
-  void join(const member& self) override;
-  void quiesced(std::uint64_t generation, const node_address& address) override;
-  void request_generation(std::uint64_t current, const std::string& cause) override;
-  void suspect(int rank, const std::string& cause) override;
-  void report(const job_progress&) override {}
-  void report(std::uint64_t generation, recovery_phase phase) override;
-  void fail_job(const std::string& cause) override;
-  void leave() override;
-
- private:
-  simulated_job& job_;
-  simulated_node& self_;
-};
-
-/// One process.
-struct simulated_node {
-  simulated_node(simulated_job& job, int with_id, int with_rank, std::uint32_t with_incarnation)
-      : id(with_id), rank(with_rank), incarnation(with_incarnation), out(job, *this), members(job, *this) {}
-
-  int id;
-  int rank;
-  std::uint32_t incarnation;
-  bool alive = true;
-  fault_plan no_faults;
-  trace_recorder trace{0, 16};
-  inbound_gate gate;
-  stage_directory directory;
-  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
-  std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
-  simulated_transport out;
-  simulated_membership members;
-  caf::actor supervisor;
-  /// Calls until an actor fails; 0: it does not.
-  int program_calls_to_failure = 0;
-
-  // the user
-  std::size_t next_call = 0;
-  bool in_call = false;
-};
-
-// ---- transport
-
-int simulated_transport::rank() const { return self_.rank; }
-
-node_address simulated_transport::begin_generation(std::uint64_t generation) {
-  data_generation = generation;
-  connected_generation_ = 0;
-  return {{std::byte(self_.id)}, {std::byte(self_.id), std::byte(generation)}};
-}
-
-void simulated_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
-  data_generation = connected_generation_ = generation;
-  id_of_rank_.clear();
-  for (const auto& [rank, address] : peers) id_of_rank_[rank] = std::to_integer<int>(address.control.at(0));
-}
-
-void simulated_transport::send_control(int to_rank, std::uint64_t generation,
-                                       std::span<const std::byte> body) {
-  if (!self_.alive) return;
-  if (to_rank == self_.rank) return self_.gate.deliver(generation, body);
-  if (!id_of_rank_.contains(to_rank)) return;
-  auto to = id_of_rank_[to_rank];
-  auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
-  std::vector<std::byte> frame(body.begin(), body.end());
-  job_.carry({self_.id, to, 0}, [&receiver, generation, frame] {
-    if (receiver.alive) receiver.gate.deliver(generation, frame);
-  });
-}
-
-void simulated_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value) {
-  if (!self_.alive || tag.generation != connected_generation_) return;
-  if (to_rank == self_.rank) return self_.directory.deliver(tag, std::move(value));
-  auto to = id_of_rank_.at(to_rank);
-  auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
-  job_.carry({self_.id, to, job_.next_lane_++}, [&receiver, tag, value] {
-    if (receiver.alive && receiver.out.data_generation == tag.generation)
-      receiver.directory.deliver(tag, value);
-  });
-}
-
-// ---- membership
-
-template <class Change>
-void simulated_job::tell_agent(const simulated_node& from, Change change) {
-  if (!from.alive) return;
-  carry({from.id, 0, 0}, [this, rank = from.rank, incarnation = from.incarnation, change] {
-    if (agent_.is_member(rank, incarnation)) carry_out(change());
-  });
-}
-
-void simulated_membership::join(const member& self) {
-  job_.carry({self_.id, 0, 0}, [this, self] {
-    if (job_.agent_.is_over() && self_.alive) return job_.end(self_, false);  // it is refused
-    if (auto reason = job_.agent_.refusal(self.rank, self.incarnation))
-      job_.problems_.push_back("refused: " + *reason);
-    else
-      job_.carry_out(job_.agent_.joined(self, job_.now_));
-  });
-}
-
-void simulated_membership::quiesced(std::uint64_t generation, const node_address& address) {
-  job_.tell_agent(self_, [this, generation, address] {
-    return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);
-  });
-}
-
-void simulated_membership::request_generation(std::uint64_t current, const std::string& cause) {
-  job_.tell_agent(
-      self_, [this, current, cause] { return job_.agent_.generation_requested(current, cause, job_.now_); });
-}
-
-void simulated_membership::suspect(int rank, const std::string& cause) {
-  job_.tell_agent(self_, [this, rank, cause] {
-    auto* suspected = job_.present(rank);
-    return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_)
-                     : membership_outputs{};
-  });
-}
-
-void simulated_membership::report(std::uint64_t generation, recovery_phase phase) {
-  job_.tell_agent(
-      self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
-}
-
-void simulated_membership::fail_job(const std::string& cause) {
-  job_.tell_agent(self_, [this, cause] { return job_.agent_.failed(cause); });
-}
-
-void simulated_membership::leave() {
-  job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
-}
-
 // ---- the agent
+
+void simulated_job::tell_agent(const simulated_node& from, std::function<membership_outputs()> change) {
+  if (!from.alive) return;
+  carry({from.id, 0, 0},
+        [this, rank = from.rank, incarnation = from.incarnation, change = std::move(change)] {
+          if (agent_.is_member(rank, incarnation)) carry_out(change());
+        });
+}
 
 void simulated_job::carry_out(const membership_outputs& outputs) {
   auto to_member = [this](int rank, auto deliver) {

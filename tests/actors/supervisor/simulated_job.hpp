@@ -75,8 +75,7 @@ class simulated_job {
     channels_[along].push_back(std::move(what));
   }
   void carry_out(const membership_outputs& outputs);
-  template <class Change>
-  void tell_agent(const simulated_node& from, Change change);
+  void tell_agent(const simulated_node& from, std::function<membership_outputs()> change);
   void maybe_fail();
   void poll_user(simulated_node& node);
   void enter(simulated_node& node);

@@ -20,6 +20,7 @@
 #include "troupe/nn/pooling.hpp"
 #include "troupe/nn/reshape.hpp"
 #include "troupe/nn/sequential.hpp"
+#include "troupe/nn/softmax.hpp"
 
 namespace nn = troupe::nn;
 using Catch::Matchers::ContainsSubstring;
@@ -68,6 +69,17 @@ TEST_CASE("batch norm moves its running statistics in training and uses them in 
   CHECK(same_bits(layer.named_buffers()[0].target->value, saved));
   for (std::size_t i = 0; i < evaluated.values<float>().size(); ++i)
     REQUIRE(std::abs(evaluated.values<float>()[i] - trained.values<float>()[i]) < 0.05);
+}
+
+TEST_CASE("layers without parameters are the functions of their names") {
+  troupe::variable x{random_tensor({3, 5}, "x")};
+  CHECK(same_bits(nn::ReLU().forward(x).value, relu(x).value));
+  CHECK(same_bits(nn::GELU().forward(x).value, gelu(x).value));
+  CHECK(same_bits(nn::SiLU().forward(x).value, silu(x).value));
+  CHECK(same_bits(nn::Tanh().forward(x).value, tanh(x).value));
+  CHECK(same_bits(nn::Sigmoid().forward(x).value, sigmoid(x).value));
+  CHECK(same_bits(nn::Softmax().forward(x).value, softmax(x).value));
+  CHECK(same_bits(nn::LogSoftmax().forward(x).value, log_softmax(x).value));
 }
 
 TEST_CASE("dropout depends on seed, name, step and microbatch, and on nothing else") {
@@ -136,4 +148,46 @@ TEST_CASE("layers that make no sense are refused") {
   CHECK_THROWS_AS(nn::MaxPool2d(0), std::invalid_argument);
   CHECK_THROWS_AS(nn::Dropout(1), std::invalid_argument);
   CHECK_THROWS_AS(nn::Embedding(0, 3), std::invalid_argument);
+}
+
+namespace {
+
+/// A linear layer of one's own, twice as large as the usual one's.
+class doubled_linear : public nn::Linear {
+ public:
+  using nn::Linear::Linear;
+  troupe::variable forward(const troupe::variable& input) override {
+    auto y = nn::Linear::forward(input);
+    return add(y, y);
+  }
+};
+
+/// Keeps a tenth of what is negative.
+class leaky_relu : public nn::ReLU {
+ public:
+  troupe::variable forward(const troupe::variable& input) override {
+    return subtract(relu(input),
+                    multiply(relu(multiply(input, {tensor::full({}, -1)})), {tensor::full({}, 0.1F)}));
+  }
+};
+
+tensor one_by_one(const nn::Sequential& model, const tensor& x) {
+  troupe::variable value{x};
+  for (int i = 0; i < model.size(); ++i) value = model[i]->forward(value);
+  return value.value;
+}
+
+}  // namespace
+
+TEST_CASE("a model in one piece has the bits of its layers one by one, relus in the same pass or not") {
+  nn::Sequential model(nn::Conv2d(2, 5, 3), nn::ReLU(), nn::ReLU(), nn::Reshape({180}), nn::Linear(180, 33),
+                       nn::ReLU(), nn::Linear(33, 8, {.bias = false}), nn::ReLU(), nn::Linear(8, 4));
+  model.materialize(3);
+  auto x = random_tensor({7, 2, 8, 8}, "x");
+  CHECK(same_bits(model.forward({x}).value, one_by_one(model, x)));
+  nn::Sequential own(std::make_shared<doubled_linear>(6, 5), nn::ReLU(), nn::Linear(5, 4),
+                     std::make_shared<leaky_relu>());
+  own.materialize(3);
+  auto rows = random_tensor({9, 6}, "rows");
+  CHECK(same_bits(own.forward({rows}).value, one_by_one(own, rows)));
 }

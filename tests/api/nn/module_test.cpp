@@ -120,3 +120,14 @@ TEST_CASE("what cannot be a layer is refused") {
   CHECK_THROWS_AS(model.push_back(shared), std::invalid_argument);
   CHECK_THROWS_AS(model[1], std::out_of_range);
 }
+
+TEST_CASE("a module moves to where its inputs are, and nowhere that is not there") {
+  auto model = small_model();
+  model.materialize(1);
+  auto before = weights_of(model);
+  model.to({});
+  CHECK(same_bits(weights_of(model), before));
+  CHECK(model.parameters()[0]->value.where() == troupe::device{});
+  CHECK_THROWS_WITH(model.to({troupe::device::kind::cuda, 99}), ContainsSubstring("cuda:99 is not there"));
+  CHECK(same_bits(weights_of(model), before));
+}

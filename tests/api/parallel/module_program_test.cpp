@@ -1,5 +1,6 @@
 #include "troupe/parallel/module_program.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -172,11 +173,50 @@ TEST_CASE("bad samples are refused with their reason") {
 
 TEST_CASE("programs of one factory share no weights, and a bad cut is refused at once") {
   auto model = troupe::testing::four_layer_model();
-  auto make = troupe::make_module_programs(model, 2, {}, troupe::optim::SGD(), 42);
+  auto make = troupe::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
   auto first = make(0), second = make(0);
   CHECK(same_bits(first->state(), second->state()));
   first->state()[0].value.bytes()[0] ^= std::byte{1};
   CHECK_FALSE(same_bits(first->state(), second->state()));
   CHECK_THROWS_AS(make(2), std::out_of_range);
-  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {}, troupe::optim::SGD(), 42), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {.optimizer = troupe::optim::SGD()}),
+                  troupe::bad_input);
+}
+
+TEST_CASE("a model begins with the weights it is given, whatever the cut") {
+  pipeline trained(2);
+  trained.train_step(0);
+  auto weights = std::make_shared<const std::vector<troupe::named_tensor>>(trained.parameters());
+  for (int stages : {1, 3}) {
+    auto make =
+        troupe::make_module_programs(troupe::testing::four_layer_model(), stages,
+                                     {.optimizer = troupe::optim::SGD(), .seed = 7, .begin_with = weights});
+    for (int stage = 0; stage < stages; ++stage)
+      for (const auto& [name, value] : make(stage)->parameters()) {
+        auto given = std::ranges::find(*weights, name, &troupe::named_tensor::name);
+        REQUIRE(given != weights->end());
+        CHECK(same_bits(value, given->value));
+      }
+  }
+}
+
+TEST_CASE("weights to begin with that are missing, unknown or do not fit are refused by name") {
+  auto make = [](auto change) {
+    auto weights = pipeline(1).parameters();
+    change(weights);
+    troupe::make_module_programs(
+        troupe::testing::four_layer_model(), 1,
+        {.optimizer = troupe::optim::SGD(),
+         .begin_with = std::make_shared<const std::vector<troupe::named_tensor>>(weights)});
+  };
+  CHECK_NOTHROW(make([](auto&) {}));
+  CHECK_THROWS_WITH(make([](auto& all) { all.erase(all.begin()); }), ContainsSubstring("2.bias is missing"));
+  CHECK_THROWS_WITH(make([](auto& all) { all.push_back(all[0]); }), ContainsSubstring("there twice"));
+  CHECK_THROWS_WITH(make([](auto& all) {
+                      all.push_back({"9.weight", tensor::zeros({1})});
+                    }),
+                    ContainsSubstring("9.weight is not in the model"));
+  CHECK_THROWS_WITH(make([](auto& all) { all[0].value = tensor::zeros({3}); }),
+                    ContainsSubstring("2.bias is f32[3], expected f32[17]"));
+  CHECK_THROWS_AS(make([](auto& all) { all.clear(); }), troupe::bad_input);
 }

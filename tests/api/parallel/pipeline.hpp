@@ -4,11 +4,13 @@
 
 #include "support/random_tensor.hpp"
 #include "troupe/nn/activation.hpp"
+#include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/parallel/module_program.hpp"
+#include "troupe/parallel/stage_reductions.hpp"
 
 namespace troupe::testing {
 
@@ -41,9 +43,10 @@ inline tensor make_labels(std::uint64_t step, int index) {
 class pipeline {
  public:
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
-                    nn::Sequential model = four_layer_model()) {
-    auto make =
-        make_module_programs(std::move(model), num_stages, nn::CrossEntropy(), std::move(optimizer), 42);
+                    nn::Sequential model = four_layer_model(), numerics how = {})
+      : reductions_(reductions_of(model, cut_into_stages(model, num_stages), how).stages) {
+    auto make = make_module_programs(std::move(model), num_stages,
+                                     {.optimizer = std::move(optimizer), .seed = 42, .how = how});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
   }
 
@@ -69,7 +72,13 @@ class pipeline {
       (*stage)->backward_weight(which(step, index));
     }
   }
+  /// The reductions, then the optimizers' steps.
   void apply(std::uint64_t step) {
+    for (std::size_t index = 0; index < reductions_.size(); ++index) {
+      std::vector<tensor> shares;
+      for (int stage : reductions_[index]) shares.push_back(at(stage).share_of(static_cast<int>(index)));
+      for (int stage : reductions_[index]) at(stage).reduce(static_cast<int>(index), shares);
+    }
     for (auto& stage : stages) stage->apply(step);
   }
   void train_step(std::uint64_t step) {
@@ -86,9 +95,13 @@ class pipeline {
   }
   step_metrics take_metrics() { return stages.back()->take_metrics(); }
 
+  stage_program& at(int stage) { return *stages[static_cast<std::size_t>(stage)]; }
   static microbatch which(std::uint64_t step, int index) { return {step, index, num_microbatches, true}; }
 
   std::vector<std::unique_ptr<stage_program>> stages;
+
+ private:
+  std::vector<std::vector<int>> reductions_;
 };
 
 }  // namespace troupe::testing

@@ -1,63 +1,18 @@
 #include "troupe/autograd/functions.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <functional>
+#include <stdexcept>
 
-#include "support/random_tensor.hpp"
+#include "kernels/autograd/finite_differences.hpp"
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
+using troupe::testing::check;
+using troupe::testing::make_parameter;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 
 namespace {
-
-/// The sum of y times fixed numbers, in f64.
-double weighted(const tensor& y, const tensor& weights) {
-  double sum = 0;
-  for (std::size_t i = 0; i < y.values<float>().size(); ++i)
-    sum += double{y.values<float>()[i]} * weights.values<float>()[i];
-  return sum;
-}
-
-using function = std::function<variable(const std::vector<variable>&)>;
-
-/// Compares what `values` (inputs' or parameters' elements, in place) have as gradients with differences.
-void check_gradient(tensor values, const tensor& gradient, const std::function<double()>& loss) {
-  REQUIRE(gradient.defined());
-  REQUIRE(gradient.extents() == values.extents());
-  constexpr float delta = 4e-3F;
-  for (std::size_t i = 0; i < values.values<float>().size(); ++i) {
-    auto& at = values.values<float>()[i];
-    auto kept = at;
-    at = kept + delta;
-    auto up = loss();
-    at = kept - delta;
-    auto down = loss();
-    at = kept;
-    CAPTURE(i);
-    CHECK(std::abs(gradient.values<float>()[i] - (up - down) / (2 * delta)) < 4e-3);
-  }
-}
-
-void check(const function& compute, const std::vector<tensor>& inputs,
-           const std::vector<parameter*>& parameters = {}) {
-  std::vector<variable> leaves, constants;
-  for (const auto& each : inputs) {
-    leaves.push_back(leaf(each));
-    constants.push_back({each});
-  }
-  auto y = compute(leaves);
-  auto weights = random_tensor(y.value.extents(), "weights");
-  y.backward(weights);
-  auto loss = [&] { return weighted(compute(constants).value, weights); };
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_gradient(inputs[i], leaves[i].gradient(), loss);
-  for (auto* each : parameters) check_gradient(each->value, each->gradient, loss);
-}
-
-parameter make(const std::string& name, const shape& extents) {
-  return {name, random_tensor(extents, name), tensor::zeros(extents)};
-}
 
 const tensor a = random_tensor({2, 3, 4}, "a"), row = random_tensor({4}, "row");
 /// Away from 0.
@@ -90,13 +45,14 @@ TEST_CASE("recorded activations have the gradients of their formulas") {
 }
 
 TEST_CASE("recorded norms have the gradients of their inputs and parameters") {
-  auto weight = make("weight", {4}), bias = make("bias", {4});
+  auto weight = make_parameter("weight", {4}), bias = make_parameter("bias", {4});
   check([&](const auto& in) { return layer_norm(in[0], &weight, &bias, 0.1); }, {a.clone()},
         {&weight, &bias});
   check([&](const auto& in) { return layer_norm(in[0], nullptr, nullptr, 0.1); }, {a.clone()});
-  auto scale = make("scale", {4});
+  auto scale = make_parameter("scale", {4});
   check([&](const auto& in) { return rms_norm(in[0], &scale, 0.1); }, {a.clone()}, {&scale});
-  auto channel_weight = make("channel_weight", {3}), channel_bias = make("channel_bias", {3});
+  auto channel_weight = make_parameter("channel_weight", {3}),
+       channel_bias = make_parameter("channel_bias", {3});
   auto batch = [&](const auto& in) {
     return batch_norm(in[0], channel_weight, channel_bias, {}, {}, {.epsilon = 0.1});
   };
@@ -105,7 +61,7 @@ TEST_CASE("recorded norms have the gradients of their inputs and parameters") {
 
 TEST_CASE("recorded windows and products have the gradients of their inputs and parameters") {
   auto images = random_tensor({2, 2, 4, 4}, "images");
-  auto kernel = make("kernel", {3, 2, 3, 3}), bias = make("bias", {3});
+  auto kernel = make_parameter("kernel", {3, 2, 3, 3}), bias = make_parameter("bias", {3});
   check(
       [&](const auto& in) {
         return conv2d(in[0], kernel, &bias, {.padding = {1, 1}});
@@ -116,17 +72,39 @@ TEST_CASE("recorded windows and products have the gradients of their inputs and 
   check([](const auto& in) { return global_avg_pool(in[0]); }, {images});
   check([](const auto& in) { return attention(in[0], {.num_heads = 2, .causal = true}); },
         {random_tensor({1, 3, 12}, "qkv")});
-  auto table = make("table", {5, 3});
-  auto indices = tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2});
+  auto table = make_parameter("table", {5, 3});
+  auto indices = placed(tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2}));
   check([&](const auto&) { return embedding(table, indices); }, {}, {&table});
 }
 
+TEST_CASE("recorded losses count and have the gradients of their sums, scaled") {
+  auto target = placed(random_tensor(a.extents(), "target"));
+  check([&](const auto& in) { return mse_loss(in[0], target, 0.3).loss; }, {a.clone()});
+  auto labels = placed(tensor::from(std::vector<std::int64_t>{0, 3, 1, 2, -100, 3}, {2, 3}));
+  check([&](const auto& in) { return cross_entropy(in[0], labels, 0.3).loss; }, {a.clone()});
+  auto made = mse_loss({placed(a)}, target, 0.5);
+  CHECK(made.num_counted == 24);
+  CHECK(made.num_correct == 0);
+  CHECK(made.loss.value.values<float>()[0] == static_cast<float>(0.5 * made.loss_sum));
+}
+
+TEST_CASE("a squared error of floating dtypes that differ is that of both as f32") {
+  auto half = leaf(cast(placed(a), dtype::bf16));
+  auto target = placed(random_tensor(a.extents(), "target"));
+  auto mixed = mse_loss(half, target, 1);
+  CHECK(mixed.loss_sum == mse_loss({cast(half.value, dtype::f32)}, target, 1).loss_sum);
+  mixed.loss.backward();
+  CHECK(half.gradient().type() == dtype::bf16);
+  CHECK_THROWS_AS(mse_loss({placed(a)}, placed(tensor::zeros(a.extents(), dtype::u8)), 1),
+                  std::invalid_argument);
+}
+
 TEST_CASE("gradients come back in the dtype of what they belong to") {
-  auto x = leaf(a), half = leaf(cast(a, dtype::bf16));
-  add(x, half).backward(random_tensor(a.extents(), "dy"));
+  auto x = leaf(placed(a)), half = leaf(cast(placed(a), dtype::bf16));
+  add(x, half).backward(placed(random_tensor(a.extents(), "dy")));
   CHECK(x.gradient().type() == dtype::f32);
   CHECK(half.gradient().type() == dtype::bf16);
-  auto from_half = leaf(cast(a, dtype::f16));
-  cast(from_half, dtype::f32).backward(a);
+  auto from_half = leaf(cast(placed(a), dtype::f16));
+  cast(from_half, dtype::f32).backward(placed(a));
   CHECK(from_half.gradient().type() == dtype::f16);
 }

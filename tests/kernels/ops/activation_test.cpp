@@ -10,13 +10,12 @@
 #include "support/devices.hpp"
 #include "support/threads.hpp"
 
-using Catch::Generators::from_range;
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::gelu_kind;
 using troupe::tensor;
-using troupe::testing::devices_here;
 using troupe::testing::exact_sum;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
 using troupe::testing::values_of;
@@ -76,29 +75,26 @@ constexpr std::int64_t size = 5001;
 }  // namespace
 
 TEST_CASE("relu keeps what is positive, and its gradient passes there") {
-  auto where = GENERATE(from_range(devices_here()));
-  auto x = tensor::from(std::vector<float>{-1, 0, 2, -0.0F, 3, -4, 5}, {7}).to(where);
+  auto x = placed(tensor::from(std::vector<float>{-1, 0, 2, -0.0F, 3, -4, 5}, {7}));
   auto y = troupe::relu_forward(x);
   CHECK(same_bits(y, tensor::from(std::vector<float>{0, 0, 2, 0, 3, 0, 5}, {7})));
-  auto dy = tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7}, {7}).to(where);
+  auto dy = placed(tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7}, {7}));
   CHECK(same_bits(troupe::relu_backward(dy, y), tensor::from(std::vector<float>{0, 0, 3, 0, 5, 0, 7}, {7})));
 }
 
 TEST_CASE("gelu, silu, tanh and sigmoid are their definitions in every floating dtype") {
-  auto where = GENERATE(from_range(devices_here()));
   for (const auto& each : activations())
     for (auto type : troupe::testing::floating_types) {
-      auto x = random_tensor({3, size / 3}, "x", type, 8).to(where);
+      auto x = placed(random_tensor({3, size / 3}, "x", type, 8));
       require_close(each.forward(x), expected(each.function, x, 0.1));
     }
 }
 
 TEST_CASE("the gradients of activations are those of their definitions") {
-  auto where = GENERATE(from_range(devices_here()));
   for (const auto& each : activations())
     for (auto type : troupe::testing::floating_types) {
-      auto x = random_tensor({size}, "x", type, 6).to(where);
-      auto dy = random_tensor({size}, "dy", type).to(where);
+      auto x = placed(random_tensor({size}, "x", type, 6));
+      auto dy = placed(random_tensor({size}, "dy", type));
       auto exact = expected(each.derivative, x, 1);
       auto factors = values_of(dy);
       for (std::size_t i = 0; i < exact.size(); ++i) exact[i].value *= factors[i];
@@ -106,7 +102,7 @@ TEST_CASE("the gradients of activations are those of their definitions") {
     }
 }
 
-TEST_CASE("the derivatives of the definitions are those of finite differences") {
+TEST_CASE("the derivatives of the definitions are those of finite differences", "[host]") {
   constexpr double delta = 1e-5;
   for (const auto& each : activations())
     for (double x = -6; x < 6; x += 0.0917) {
@@ -116,9 +112,8 @@ TEST_CASE("the derivatives of the definitions are those of finite differences") 
 }
 
 TEST_CASE("activations saturate at huge arguments") {
-  auto where = GENERATE(from_range(devices_here()));
-  auto x = tensor::from(std::vector<float>{-3e38F, -100, 100, 3e38F}, {4}).to(where);
-  auto dy = tensor::full({4}, 1).to(where);
+  auto x = placed(tensor::from(std::vector<float>{-3e38F, -100, 100, 3e38F}, {4}));
+  auto dy = placed(tensor::full({4}, 1));
   auto ends = [](float a, float b, float c, float d) { return std::vector<double>{a, b, c, d}; };
   for (const auto& each : activations()) {
     auto y = values_of(each.forward(x)), dx = values_of(each.backward(dy, x, each.forward(x)));
@@ -129,8 +124,7 @@ TEST_CASE("activations saturate at huge arguments") {
 }
 
 TEST_CASE("activations give the same bits every time, on any number of threads") {
-  auto where = GENERATE(from_range(devices_here()));
-  auto x = random_tensor({100'003}, "x").to(where), dy = random_tensor({100'003}, "dy").to(where);
+  auto x = placed(random_tensor({100'003}, "x")), dy = placed(random_tensor({100'003}, "dy"));
   for (const auto& each : activations())
     troupe::testing::require_same_bits_on_threads([&] {
       auto y = each.forward(x);
@@ -139,14 +133,13 @@ TEST_CASE("activations give the same bits every time, on any number of threads")
 }
 
 TEST_CASE("activations of rows that begin anywhere in memory are those of the same rows alone") {
-  auto where = GENERATE(from_range(devices_here()));
   for (auto type : troupe::testing::floating_types) {
-    auto rows = random_tensor({9, 37}, "x", type).to(where).rows(1, 7);
+    auto rows = placed(random_tensor({9, 37}, "x", type)).rows(1, 7);
     CHECK(same_bits(troupe::silu_forward(rows), troupe::silu_forward(rows.clone())));
   }
 }
 
-TEST_CASE("activations refuse other dtypes and shapes") {
+TEST_CASE("activations refuse other dtypes and shapes", "[host]") {
   auto bytes = tensor::zeros({3}, dtype::u8), three = tensor::zeros({3}), four = tensor::zeros({4});
   CHECK_THROWS_AS(troupe::relu_forward(bytes), std::invalid_argument);
   CHECK_THROWS_AS(troupe::relu_forward({}), std::invalid_argument);

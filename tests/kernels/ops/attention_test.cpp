@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -14,6 +15,7 @@ using troupe::dtype;
 using troupe::tensor;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::require_close;
 using troupe::testing::require_same_bits_on_threads;
@@ -99,8 +101,8 @@ struct problem {
   bool causal;
   float scale = 0;
   dtype type = dtype::f32;
-  tensor qkv = random_tensor({sequences, positions, 3 * heads* width}, "qkv", type, 1.5);
-  tensor dout = random_tensor({sequences, positions, heads* width}, "dout", type);
+  tensor qkv = placed(random_tensor({sequences, positions, 3 * heads* width}, "qkv", type, 1.5));
+  tensor dout = placed(random_tensor({sequences, positions, heads* width}, "dout", type));
 
   attention_options options() const { return {static_cast<int>(heads), causal, scale}; }
   reference exact() const {
@@ -152,7 +154,7 @@ TEST_CASE("attention's gradient is that of the exact softmax") {
   });
 }
 
-TEST_CASE("the exact gradient of attention agrees with finite differences") {
+TEST_CASE("the exact gradient of attention agrees with finite differences", "[host]") {
   for (auto causal : {true, false}) {
     problem p{2, 4, 2, 3, causal};
     auto base = p.exact();
@@ -175,7 +177,7 @@ TEST_CASE("the exact gradient of attention agrees with finite differences") {
 
 TEST_CASE("scores of any size neither overflow nor vanish") {
   problem p{1, 150, 1, 16, true, 0, dtype::f32};
-  p.qkv = random_tensor({1, 150, 48}, "qkv", dtype::f32, 30);
+  p.qkv = placed(random_tensor({1, 150, 48}, "qkv", dtype::f32, 30));
   auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
   for (auto value : values_of(out)) REQUIRE(std::abs(value) <= 30.001);
   for (auto value : values_of(troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options())))
@@ -185,7 +187,7 @@ TEST_CASE("scores of any size neither overflow nor vanish") {
 TEST_CASE("causal attention does not look ahead") {
   problem p{1, 140, 2, 8, true};
   auto changed = p.qkv.clone();
-  changed.reshape({140, 48}).rows(100, 40).copy_from(random_tensor({40, 48}, "other"));
+  changed.reshape({140, 48}).rows(100, 40).copy_from(placed(random_tensor({40, 48}, "other")));
   auto out = troupe::attention_forward(p.qkv, p.options()).out.reshape({140, 16});
   auto out_changed = troupe::attention_forward(changed, p.options()).out.reshape({140, 16});
   CHECK(same_bits(out.rows(0, 100), out_changed.rows(0, 100)));
@@ -213,7 +215,7 @@ TEST_CASE("queries, keys and values may come with axes of their own") {
       troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()).reshape(qkv.extents())));
 }
 
-TEST_CASE("attention names the argument, what it expected and what it got") {
+TEST_CASE("attention names the argument, what it expected and what it got", "[host]") {
   problem p{2, 3, 2, 4, true};
   auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
   CHECK_THROWS_WITH(troupe::attention_forward({}, {}), ContainsSubstring("[attention] expected qkv of f32"));

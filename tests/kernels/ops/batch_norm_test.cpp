@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "support/bits.hpp"
+#include "support/devices.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 #include "support/rounded.hpp"
@@ -93,10 +94,10 @@ struct operands {
   tensor x, weight, bias, dy;
 
   operands(const shape& extents, dtype type, dtype parameter_type)
-      : x(rounded(random_tensor(extents, "x"), type)),
-        weight(rounded(random_tensor({extents[1]}, "weight"), parameter_type)),
-        bias(rounded(random_tensor({extents[1]}, "bias"), parameter_type)),
-        dy(rounded(random_tensor(extents, "dy"), type)) {}
+      : x(placed(rounded(random_tensor(extents, "x"), type))),
+        weight(placed(rounded(random_tensor({extents[1]}, "weight"), parameter_type))),
+        bias(placed(rounded(random_tensor({extents[1]}, "bias"), parameter_type))),
+        dy(placed(rounded(random_tensor(extents, "dy"), type))) {}
   operands(const shape& extents, dtype type) : operands(extents, type, type) {}
 
   batch_norm_result forward() const { return batch_norm_forward(x, weight, bias, {}, {}); }
@@ -123,9 +124,10 @@ TEST_CASE("batch normalisation takes mean and variance off each channel") {
         auto expected = p.expected();
         auto [y, mean, rstd] = p.forward();
         require_close(y, expected.y());
+        auto means = values_of(mean), rstds = values_of(rstd);
         for (std::size_t c = 0; c < expected.num_channels(); ++c) {
-          CHECK(std::abs(mean.values<float>()[c] - expected.mean[c]) < 1e-6);
-          CHECK(std::abs(rstd.values<float>()[c] / expected.rstd(c) - 1) < 1e-6);
+          CHECK(std::abs(means[c] - expected.mean[c]) < 1e-6);
+          CHECK(std::abs(rstds[c] / expected.rstd(c) - 1) < 1e-6);
         }
         auto plain = expected;
         plain.weight.assign(plain.num_channels(), 1);
@@ -137,16 +139,16 @@ TEST_CASE("batch normalisation takes mean and variance off each channel") {
 TEST_CASE("a mean far from zero leaves the variance as it is") {
   auto x = tensor::full({4, 1, 100}, 1000);
   for (std::size_t i = 0; i < 400; i += 2) x.values<float>()[i] = 1000.25F;
-  auto [y, mean, rstd] = batch_norm_forward(x, {}, {}, {}, {}, {.epsilon = 0});
-  CHECK(mean.values<float>()[0] == 1000.125F);
-  CHECK(rstd.values<float>()[0] == 8);
-  CHECK(y.values<float>()[0] == 1);
-  CHECK(y.values<float>()[1] == -1);
+  auto [y, mean, rstd] = batch_norm_forward(placed(x), {}, {}, {}, {}, {.epsilon = 0});
+  CHECK(values_of(mean)[0] == 1000.125);
+  CHECK(values_of(rstd)[0] == 8);
+  CHECK(values_of(y)[0] == 1);
+  CHECK(values_of(y)[1] == -1);
 }
 
 TEST_CASE("batch normalisation moves the running statistics by its momentum") {
   operands p({6, 3, 4, 5}, dtype::f32);
-  auto mean = tensor::full({3}, 0.5F), variance = tensor::full({3}, 2);
+  auto mean = placed(tensor::full({3}, 0.5F)), variance = placed(tensor::full({3}, 2));
   auto expected = p.expected();
   batch_norm_forward(p.x, p.weight, p.bias, mean, variance, {.momentum = 0.25});
   auto expected_mean = expected.mean, expected_variance = expected.variance;
@@ -160,8 +162,10 @@ TEST_CASE("in inference batch normalisation takes the running statistics") {
   for (auto type : floating)
     for (const auto& extents : problems) {
       operands p(extents, type);
-      auto mean = random_tensor({extents[1]}, "mean"), variance = random_tensor({extents[1]}, "variance");
+      auto mean = placed(random_tensor({extents[1]}, "mean")),
+           variance = random_tensor({extents[1]}, "variance");
       for (auto& value : variance.values<float>()) value = value * value + 0.1F;
+      variance = placed(variance);
       auto expected = p.expected();
       expected.mean = values_of(mean);
       expected.variance = values_of(variance);
@@ -169,7 +173,8 @@ TEST_CASE("in inference batch normalisation takes the running statistics") {
       require_close(batch_norm_inference(p.x, p.weight, p.bias, mean, variance, {.epsilon = 0.01}),
                     expected.y());
     }
-  CHECK(batch_norm_inference(tensor::empty({0, 2, 3}), {}, {}, tensor::zeros({2}), tensor::zeros({2}))
+  CHECK(batch_norm_inference(placed(tensor::empty({0, 2, 3})), {}, {}, placed(tensor::zeros({2})),
+                             placed(tensor::zeros({2})))
             .num_elements() == 0);
 }
 
@@ -183,7 +188,7 @@ TEST_CASE("batch normalisation's gradients follow the formulas, assigned or adde
       require_close(batch_norm_backward_input(p.dy, p.x, p.weight, mean, rstd), expected.dx());
 
       for (auto gradient_type : {dtype::f32, type}) {
-        auto before = rounded(random_tensor({extents[1]}, "before"), gradient_type);
+        auto before = placed(rounded(random_tensor({extents[1]}, "before"), gradient_type));
         auto dw = before.clone(), db = before.clone();
         batch_norm_backward_weight(p.x, p.dy, mean, rstd, dw, db, gradient_mode::assign);
         require_close(dw, expected.dweight());
@@ -197,7 +202,7 @@ TEST_CASE("batch normalisation's gradients follow the formulas, assigned or adde
     }
 }
 
-TEST_CASE("the reference gradients of batch normalisation are those of finite differences") {
+TEST_CASE("the reference gradients of batch normalisation are those of finite differences", "[host]") {
   for (const auto& extents : {shape{2, 3, 5, 7}, shape{7, 5}}) {
     auto expected = operands(extents, dtype::f32).expected();
     auto objective = [](reference of) {
@@ -229,7 +234,7 @@ TEST_CASE("batch normalisation gives the same bits on any number of threads") {
     set_num_threads(1);
     auto [y, mean, rstd] = p.forward();
     auto dx = batch_norm_backward_input(p.dy, p.x, p.weight, mean, rstd);
-    auto dw = tensor::empty({13}), dw_again = tensor::empty({13});
+    auto dw = placed(tensor::empty({13})), dw_again = placed(tensor::empty({13}));
     batch_norm_backward_weight(p.x, p.dy, mean, rstd, dw, {}, gradient_mode::assign);
     auto inferred = batch_norm_inference(p.x, p.weight, p.bias, mean, rstd);
     set_num_threads(3);
@@ -243,7 +248,7 @@ TEST_CASE("batch normalisation gives the same bits on any number of threads") {
   }
 }
 
-TEST_CASE("batch normalisation names what does not fit") {
+TEST_CASE("batch normalisation names what does not fit", "[host]") {
   auto x = tensor::zeros({2, 3, 4}), per_channel = tensor::zeros({3}), other = tensor::zeros({4});
   auto narrow = tensor::zeros({3}, dtype::bf16);
   CHECK_THROWS_WITH(batch_norm_forward({}, {}, {}, {}, {}),

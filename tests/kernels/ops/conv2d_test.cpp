@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "support/bits.hpp"
+#include "support/devices.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 #include "support/rounded.hpp"
@@ -60,10 +61,10 @@ struct operands {
 
   operands(const extents_and_options& problem, dtype type)
       : of(problem),
-        x(rounded(random_tensor(of.x, "x"), type)),
-        weight(rounded(random_tensor(of.weight, "weight"), type)),
-        bias(rounded(random_tensor({of.weight[0]}, "bias"), type)) {
-    dy = rounded(random_tensor(conv2d_forward(x, weight, {}, of.options).extents(), "dy"), type);
+        x(placed(rounded(random_tensor(of.x, "x"), type))),
+        weight(placed(rounded(random_tensor(of.weight, "weight"), type))),
+        bias(placed(rounded(random_tensor({of.weight[0]}, "bias"), type))) {
+    dy = placed(rounded(random_tensor(conv2d_forward(x, weight, {}, of.options).extents(), "dy"), type));
   }
   tensor forward(const tensor& with_bias) const { return conv2d_forward(x, weight, with_bias, of.options); }
 };
@@ -159,8 +160,8 @@ TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the
       for (const auto& problem : problems) {
         operands p(problem, type);
         auto expected = expected_gradients_of(p);
-        auto before = rounded(random_tensor(problem.weight, "dw"), gradient_type);
-        auto bias_before = rounded(random_tensor({problem.weight[0]}, "db"), gradient_type);
+        auto before = placed(rounded(random_tensor(problem.weight, "dw"), gradient_type));
+        auto bias_before = placed(rounded(random_tensor({problem.weight[0]}, "db"), gradient_type));
         auto dw = before.clone(), db = bias_before.clone();
         conv2d_backward_weight(p.x, p.dy, dw, db, problem.options, gradient_mode::assign);
         require_close(dw, expected.weight);
@@ -177,7 +178,7 @@ TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the
       }
 }
 
-TEST_CASE("the reference gradients of a convolution are those of finite differences") {
+TEST_CASE("the reference gradients of a convolution are those of finite differences", "[host]") {
   for (const auto& problem : problems) {
     operands p(problem, dtype::f32);
     auto expected = expected_gradients_of(p);
@@ -206,7 +207,7 @@ TEST_CASE("a convolution gives the same bits every time, and forward on any numb
     set_num_threads(3);
     CHECK(same_bits(p.forward(p.bias), y));
     CHECK(same_bits(conv2d_backward_input(p.dy, p.weight, problem.x, problem.options), dx));
-    auto dw = tensor::empty(problem.weight), dw_again = tensor::empty(problem.weight);
+    auto dw = placed(tensor::empty(problem.weight)), dw_again = placed(tensor::empty(problem.weight));
     conv2d_backward_weight(p.x, p.dy, dw, {}, problem.options, gradient_mode::assign);
     conv2d_backward_weight(p.x, p.dy, dw_again, {}, problem.options, gradient_mode::assign);
     CHECK(same_bits(dw, dw_again));
@@ -215,8 +216,8 @@ TEST_CASE("a convolution gives the same bits every time, and forward on any numb
 }
 
 TEST_CASE("a convolution of no images gives none, and a gradient of zero") {
-  auto weight = tensor::full({3, 2, 1, 1}, 5), bias = tensor::full({3}, 5);
-  auto none = tensor::empty({0, 2, 4, 4}), dy = tensor::empty({0, 3, 4, 4});
+  auto weight = placed(tensor::full({3, 2, 1, 1}, 5)), bias = placed(tensor::full({3}, 5));
+  auto none = placed(tensor::empty({0, 2, 4, 4})), dy = placed(tensor::empty({0, 3, 4, 4}));
   CHECK(conv2d_forward(none, weight, bias).extents() == shape{0, 3, 4, 4});
   CHECK(conv2d_backward_input(dy, weight, {0, 2, 4, 4}).extents() == shape{0, 2, 4, 4});
   conv2d_backward_weight(none, dy, weight, bias, {}, gradient_mode::accumulate);
@@ -226,7 +227,7 @@ TEST_CASE("a convolution of no images gives none, and a gradient of zero") {
   CHECK(same_bits(bias, tensor::zeros({3})));
 }
 
-TEST_CASE("a convolution names what does not fit") {
+TEST_CASE("a convolution names what does not fit", "[host]") {
   auto x = tensor::zeros({2, 4, 6, 6}), weight = tensor::zeros({8, 4, 3, 3}),
        dy = tensor::zeros({2, 8, 4, 4});
   CHECK_THROWS_WITH(conv2d_forward(tensor::zeros({2}, dtype::u8), weight, {}),

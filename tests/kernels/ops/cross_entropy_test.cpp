@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -14,6 +15,7 @@ using troupe::cross_entropy_forward;
 using troupe::cross_entropy_options;
 using troupe::dtype;
 using troupe::tensor;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::values_of;
 
@@ -40,7 +42,7 @@ scores row(const tensor& logits, std::size_t sample) {
 }
 
 const std::vector<std::int64_t> labels{6, 0, 3, 3, 1, -100};
-const tensor label_tensor = tensor::from(labels, {2, 3});
+tensor label_tensor() { return placed(tensor::from(labels, {2, 3})); }
 constexpr std::size_t num_classes = 37;
 
 tensor gradient_of(const tensor& logits, const tensor& of, double scale,
@@ -53,8 +55,8 @@ tensor gradient_of(const tensor& logits, const tensor& of, double scale,
 TEST_CASE("cross entropy sums the losses and counts the correct, but not what is to be ignored") {
   for (auto type : troupe::testing::floating_types)
     for (double smoothing : {0.0, 0.1}) {
-      auto logits = random_tensor({2, 3, num_classes}, "logits", type, 5);
-      auto result = cross_entropy_forward(logits, label_tensor, {.label_smoothing = smoothing});
+      auto logits = placed(random_tensor({2, 3, num_classes}, "logits", type, 5));
+      auto result = cross_entropy_forward(logits, label_tensor(), {.label_smoothing = smoothing});
       double expected = 0;
       int correct = 0;
       for (std::size_t i = 0; i < 5; ++i) {
@@ -69,8 +71,8 @@ TEST_CASE("cross entropy sums the losses and counts the correct, but not what is
 }
 
 TEST_CASE("the forward pass keeps the logarithm of the sum of exponentials") {
-  auto logits = random_tensor({2, 3, num_classes}, "logits");
-  auto kept = values_of(cross_entropy_forward(logits, label_tensor).log_sum_exp);
+  auto logits = placed(random_tensor({2, 3, num_classes}, "logits"));
+  auto kept = values_of(cross_entropy_forward(logits, label_tensor()).log_sum_exp);
   REQUIRE(kept.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {
     double sum = 0;
@@ -80,14 +82,15 @@ TEST_CASE("the forward pass keeps the logarithm of the sum of exponentials") {
 }
 
 TEST_CASE("a sample is correct if its label has the largest score, the first of equals") {
-  auto result =
-      cross_entropy_forward(tensor::zeros({2, 3}), tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
+  auto result = cross_entropy_forward(placed(tensor::zeros({2, 3})),
+                                      placed(tensor::from(std::vector<std::int64_t>{0, 1}, {2})));
   CHECK(result.num_correct == 1);
   CHECK(std::abs(result.loss_sum - 2 * std::log(3.0)) < 1e-14);
   auto logits = random_tensor({1, 50}, "logits");
   logits.values<float>()[41] = 2;
+  logits = placed(logits);
   auto counted = [&](std::int64_t label) {
-    return cross_entropy_forward(logits, tensor::from(std::vector{label}, {1})).num_correct;
+    return cross_entropy_forward(logits, placed(tensor::from(std::vector{label}, {1}))).num_correct;
   };
   CHECK(counted(41) == 1);
   CHECK(counted(40) == 0);
@@ -97,8 +100,8 @@ TEST_CASE("the gradient is that of finite differences in f64") {
   constexpr double scale = 0.25, delta = 1e-5;
   for (auto type : troupe::testing::floating_types)
     for (double smoothing : {0.0, 0.1}) {
-      auto logits = random_tensor({2, 3, num_classes}, "logits", type, 3);
-      auto gradient = gradient_of(logits, label_tensor, scale, {.label_smoothing = smoothing});
+      auto logits = placed(random_tensor({2, 3, num_classes}, "logits", type, 3));
+      auto gradient = gradient_of(logits, label_tensor(), scale, {.label_smoothing = smoothing});
       CHECK(gradient.type() == type);
       for (std::size_t i = 0; i < 5; ++i)
         for (std::size_t j = 0; j < num_classes; ++j) {
@@ -116,10 +119,10 @@ TEST_CASE("the gradient is that of finite differences in f64") {
 }
 
 TEST_CASE("labels may be of 8, 32 or 64 bits, and any of them ignored") {
-  auto logits = random_tensor({5, 7}, "logits");
-  tensor wide = tensor::from(std::vector<std::int64_t>{6, 0, 3, 3, 1}, {5});
-  tensor others[] = {tensor::from(std::vector<std::int32_t>{6, 0, 3, 3, 1}, {5}),
-                     tensor::from(std::vector<std::uint8_t>{6, 0, 3, 3, 1}, {5})};
+  auto logits = placed(random_tensor({5, 7}, "logits"));
+  tensor wide = placed(tensor::from(std::vector<std::int64_t>{6, 0, 3, 3, 1}, {5}));
+  tensor others[] = {placed(tensor::from(std::vector<std::int32_t>{6, 0, 3, 3, 1}, {5})),
+                     placed(tensor::from(std::vector<std::uint8_t>{6, 0, 3, 3, 1}, {5}))};
   cross_entropy_options options{.ignore_index = 3};
   auto expected = cross_entropy_forward(logits, wide, options);
   CHECK(expected.num_counted == 3);
@@ -130,24 +133,24 @@ TEST_CASE("labels may be of 8, 32 or 64 bits, and any of them ignored") {
 }
 
 TEST_CASE("huge scores neither overflow nor lose the loss") {
-  auto logits = tensor::from(std::vector<float>{3e38F, -3e38F, 1000, 0}, {2, 2});
-  auto label = tensor::from(std::vector<std::int64_t>{0, 1}, {2});
+  auto logits = placed(tensor::from(std::vector<float>{3e38F, -3e38F, 1000, 0}, {2, 2}));
+  auto label = placed(tensor::from(std::vector<std::int64_t>{0, 1}, {2}));
   CHECK(cross_entropy_forward(logits, label).loss_sum == 1000);
   CHECK(values_of(gradient_of(logits, label, 1)) == scores{0, 0, 1, -1});
 }
 
 TEST_CASE("a diverged model has a loss that is not a number") {
-  auto logits = tensor::full({1, 3}, std::numeric_limits<float>::quiet_NaN());
-  auto label = tensor::from(std::vector<std::int64_t>{0}, {1});
+  auto logits = placed(tensor::full({1, 3}, std::numeric_limits<float>::quiet_NaN()));
+  auto label = placed(tensor::from(std::vector<std::int64_t>{0}, {1}));
   CHECK(std::isnan(cross_entropy_forward(logits, label).loss_sum));
-  CHECK(std::isnan(gradient_of(logits, label, 1).values<float>()[2]));
+  CHECK(std::isnan(values_of(gradient_of(logits, label, 1))[2]));
 }
 
 TEST_CASE("cross entropy gives the same bits on any number of threads") {
-  auto logits = random_tensor({317, 203}, "logits");
+  auto logits = placed(random_tensor({317, 203}, "logits"));
   std::vector<std::int32_t> wanted(317);
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::int32_t>(i * 7 % 203);
-  auto of = tensor::from(wanted, {317});
+  auto of = placed(tensor::from(wanted, {317}));
   troupe::testing::require_same_bits_on_threads([&] {
     auto result = cross_entropy_forward(logits, of);
     return std::vector{result.log_sum_exp, tensor::from(std::vector{result.num_correct}, {1}),
@@ -156,7 +159,7 @@ TEST_CASE("cross entropy gives the same bits on any number of threads") {
   });
 }
 
-TEST_CASE("labels out of range and other shapes are refused by name") {
+TEST_CASE("labels out of range and other shapes are refused by name", "[host]") {
   auto logits = random_tensor({2, 3}, "logits");
   auto label = [](std::int64_t first, std::int64_t second) {
     return tensor::from(std::vector{first, second}, {2});

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -13,6 +14,7 @@ using troupe::dtype;
 using troupe::philox_stream;
 using troupe::random_purpose;
 using troupe::tensor;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::rounded_to;
 using troupe::testing::same_bits;
@@ -31,7 +33,7 @@ TEST_CASE("dropout zeroes an element where its word of the stream says so and sc
   for (auto type : troupe::testing::floating_types)
     for (std::int64_t size : {0, 1, 5, 31, 32, 35, 6151})
       for (double p : {0.0, 0.1, 0.5, 0.99}) {
-        auto x = random_tensor({size}, "x", type);
+        auto x = placed(random_tensor({size}, "x", type));
         auto expected = values_of(x);
         for (std::size_t i = 0; i < expected.size(); ++i) {
           auto word = stream.block(static_cast<std::uint32_t>(i / 4))[i % 4];
@@ -44,7 +46,7 @@ TEST_CASE("dropout zeroes an element where its word of the stream says so and sc
 
 TEST_CASE("dropout drops the part that it is told to and keeps the mean") {
   constexpr std::int64_t size = 1'000'000;
-  auto ones = tensor::full({size}, 1);
+  auto ones = placed(tensor::full({size}, 1));
   for (double p : {0.1, 0.5}) {
     std::int64_t dropped = 0;
     double sum = 0;
@@ -59,7 +61,7 @@ TEST_CASE("dropout drops the part that it is told to and keeps the mean") {
 }
 
 TEST_CASE("dropout of the gradient drops the same elements, and other places others") {
-  auto ones = tensor::full({3, 1001}, 1), twos = tensor::full({3, 1001}, 2);
+  auto ones = placed(tensor::full({3, 1001}, 1)), twos = placed(tensor::full({3, 1001}, 2));
   auto y = values_of(dropout(ones, 0.3, stream_of(5))), dx = values_of(dropout(twos, 0.3, stream_of(5)));
   for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(dx[i] == 2 * y[i]);
   CHECK_FALSE(same_bits(dropout(ones, 0.3, stream_of(5)), dropout(ones, 0.3, stream_of(6))));
@@ -67,13 +69,13 @@ TEST_CASE("dropout of the gradient drops the same elements, and other places oth
 
 TEST_CASE("dropout gives the same bits on any number of threads") {
   for (auto type : troupe::testing::floating_types) {
-    auto x = random_tensor({100'003}, "x", type);
+    auto x = placed(random_tensor({100'003}, "x", type));
     troupe::testing::require_same_bits_on_threads(
         [&] { return std::vector{dropout(x, 0.25, stream_of(7))}; });
   }
 }
 
-TEST_CASE("dropout refuses other dtypes and probabilities") {
+TEST_CASE("dropout refuses other dtypes and probabilities", "[host]") {
   auto x = tensor::zeros({3});
   CHECK_THROWS_WITH(dropout(tensor::zeros({3}, dtype::i32), 0.5, stream_of(0)),
                     ContainsSubstring("[dropout] expected x of f32, bf16 or f16, got i32[3]"));

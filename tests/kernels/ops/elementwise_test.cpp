@@ -1,5 +1,6 @@
 #include "troupe/ops/elementwise.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
@@ -7,14 +8,17 @@
 #include <stdexcept>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::shape;
 using troupe::tensor;
+using troupe::testing::elements_of;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
 using troupe::testing::values_of;
@@ -82,11 +86,6 @@ const meeting meetings[] = {
 tensor floats(const std::vector<float>& values) {
   return tensor::from(values, {static_cast<std::int64_t>(values.size())});
 }
-template <class T>
-std::vector<T> elements(const tensor& of) {
-  auto values = of.values<T>();
-  return {values.begin(), values.end()};
-}
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
@@ -96,7 +95,7 @@ TEST_CASE("operations on two tensors broadcast as NumPy's do, in every floating 
   for (const auto& each : operations())
     for (const auto& [a, b, result] : meetings)
       for (auto type : floating_types) {
-        auto left = random_tensor(a, "a", type), right = random_tensor(b, "b", type);
+        auto left = placed(random_tensor(a, "a", type)), right = placed(random_tensor(b, "b", type));
         auto got = each.of(left, right);
         CHECK(got.type() == type);
         check(got, result, left, right, each.exact);
@@ -104,47 +103,49 @@ TEST_CASE("operations on two tensors broadcast as NumPy's do, in every floating 
 }
 
 TEST_CASE("of two floating dtypes the result is f32") {
-  auto wide = random_tensor({3, 5}, "a"), half = random_tensor({5}, "b", dtype::bf16);
+  auto wide = placed(random_tensor({3, 5}, "a")), half = placed(random_tensor({5}, "b", dtype::bf16));
   auto got = troupe::multiply(wide, half);
   CHECK(got.type() == dtype::f32);
   check(got, {3, 5}, wide, half, [](double a, double b) { return a * b; });
-  CHECK(troupe::add(half, random_tensor({5}, "c", dtype::f16)).type() == dtype::f32);
+  CHECK(troupe::add(half, placed(random_tensor({5}, "c", dtype::f16))).type() == dtype::f32);
 }
 
 TEST_CASE("integers add, subtract and multiply, wrapping around") {
-  auto a = tensor::from(std::vector<std::int64_t>{1, 2, 3}, {3}),
-       b = tensor::from(std::vector<std::int64_t>{10}, {1});
-  CHECK(elements<std::int64_t>(troupe::add(a, b)) == std::vector<std::int64_t>{11, 12, 13});
-  CHECK(elements<std::int64_t>(troupe::subtract(a, b)) == std::vector<std::int64_t>{-9, -8, -7});
-  CHECK(elements<std::int64_t>(troupe::multiply(a, b)) == std::vector<std::int64_t>{10, 20, 30});
-  CHECK(elements<bool>(troupe::less(a, b)) == std::vector<bool>{true, true, true});
-  auto large = tensor::from(std::vector<std::int32_t>{2147483647}, {1});
-  CHECK(elements<std::int32_t>(troupe::add(large, large)) == std::vector<std::int32_t>{-2});
-  CHECK(elements<std::int32_t>(troupe::maximum(large, large)) == std::vector<std::int32_t>{2147483647});
+  auto a = placed(tensor::from(std::vector<std::int64_t>{1, 2, 3}, {3})),
+       b = placed(tensor::from(std::vector<std::int64_t>{10}, {1}));
+  CHECK(elements_of<std::int64_t>(troupe::add(a, b)) == std::vector<std::int64_t>{11, 12, 13});
+  CHECK(elements_of<std::int64_t>(troupe::subtract(a, b)) == std::vector<std::int64_t>{-9, -8, -7});
+  CHECK(elements_of<std::int64_t>(troupe::multiply(a, b)) == std::vector<std::int64_t>{10, 20, 30});
+  CHECK(elements_of<bool>(troupe::less(a, b)) == std::vector<bool>{true, true, true});
+  auto large = placed(tensor::from(std::vector<std::int32_t>{2147483647}, {1}));
+  CHECK(elements_of<std::int32_t>(troupe::add(large, large)) == std::vector<std::int32_t>{-2});
+  CHECK(elements_of<std::int32_t>(troupe::maximum(large, large)) == std::vector<std::int32_t>{2147483647});
 }
 
 TEST_CASE("comparisons give booleans, false with NaN") {
-  auto a = floats({1, 2, 3, nan_value}), b = floats({2, 2, 2, nan_value});
-  CHECK(elements<bool>(troupe::equal(a, b)) == std::vector<bool>{false, true, false, false});
-  CHECK(elements<bool>(troupe::less(a, b)) == std::vector<bool>{true, false, false, false});
-  CHECK(elements<bool>(troupe::greater(a, b)) == std::vector<bool>{false, false, true, false});
-  CHECK(elements<bool>(troupe::greater(a, tensor::full({}, 1))) ==
+  auto a = placed(floats({1, 2, 3, nan_value})), b = placed(floats({2, 2, 2, nan_value}));
+  CHECK(elements_of<bool>(troupe::equal(a, b)) == std::vector<bool>{false, true, false, false});
+  CHECK(elements_of<bool>(troupe::less(a, b)) == std::vector<bool>{true, false, false, false});
+  CHECK(elements_of<bool>(troupe::greater(a, b)) == std::vector<bool>{false, false, true, false});
+  CHECK(elements_of<bool>(troupe::greater(a, placed(tensor::full({}, 1)))) ==
         std::vector<bool>{false, true, true, false});
 }
 
 TEST_CASE("the smaller and the larger of NaN and a number is NaN") {
+  auto nan = placed(floats({nan_value})), one = placed(floats({1}));
   for (auto* of : {troupe::minimum, troupe::maximum}) {
-    CHECK(std::isnan(values_of(of(floats({nan_value}), floats({1})))[0]));
-    CHECK(std::isnan(values_of(of(floats({1}), floats({nan_value})))[0]));
+    CHECK(std::isnan(values_of(of(nan, one))[0]));
+    CHECK(std::isnan(values_of(of(one, nan))[0]));
   }
 }
 
 TEST_CASE("where takes from one or the other, and broadcasts all three") {
-  auto a = random_tensor({2, 3}, "a"), b = tensor::full({}, 7);
-  auto condition = troupe::greater(floats({1, -1, 1}), tensor::zeros({}));
+  auto a = placed(random_tensor({2, 3}, "a")), b = placed(tensor::full({}, 7));
+  auto condition = troupe::greater(placed(floats({1, -1, 1})), placed(tensor::zeros({})));
   auto got = values_of(where(condition, a, b)), from = values_of(a);
   CHECK(got == std::vector<double>{from[0], 7, from[2], from[3], 7, from[5]});
-  auto column = troupe::greater(tensor::from(std::vector<float>{-1, 1}, {2, 1}), tensor::zeros({}));
+  auto column =
+      troupe::greater(placed(tensor::from(std::vector<float>{-1, 1}, {2, 1})), placed(tensor::zeros({})));
   CHECK(values_of(where(column, b, a)) == std::vector<double>{from[0], from[1], from[2], 7, 7, 7});
 }
 
@@ -161,7 +162,7 @@ TEST_CASE("functions of one tensor follow their definitions") {
                                 {troupe::reciprocal, [](double x) { return 1 / x; }}};
   for (const auto& each : functions)
     for (auto type : floating_types) {
-      auto x = random_tensor({5, 1003}, "x", type, 3);
+      auto x = placed(random_tensor({5, 1003}, "x", type, 3));
       if (each.of == troupe::log || each.of == troupe::sqrt) x = troupe::abs(x);
       std::vector<exact_sum> expected;
       for (auto value : values_of(x)) expected.push_back({each.exact(value), std::abs(each.exact(value))});
@@ -170,8 +171,37 @@ TEST_CASE("functions of one tensor follow their definitions") {
     }
 }
 
+TEST_CASE("a number is added, multiplies and limits each element, in every floating dtype") {
+  auto check_each = [](const tensor& x, const tensor& got, const std::function<double(double)>& exact) {
+    CHECK(got.type() == x.type());
+    std::vector<exact_sum> expected;
+    for (auto value : values_of(x)) expected.push_back({exact(value), std::abs(value) + 0.5});
+    require_close(got, expected);
+  };
+  for (auto type : floating_types) {
+    auto x = placed(random_tensor({3, 1003}, "x", type));
+    check_each(x, troupe::add(x, 0.5F), [](double each) { return each + 0.5; });
+    check_each(x, troupe::multiply(x, -0.75F), [](double each) { return each * -0.75; });
+    check_each(x, troupe::clamp(x, -0.5F, 0.25F), [](double each) { return std::clamp(each, -0.5, 0.25); });
+  }
+  CHECK(std::isnan(values_of(troupe::clamp(placed(floats({nan_value})), 0, 1))[0]));
+  CHECK_THROWS_WITH(troupe::clamp(floats({1}), 1, nan_value),
+                    ContainsSubstring("[clamp] expected low <= high"));
+}
+
+TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
+  auto x = random_tensor({3, 1}, "x", dtype::bf16);
+  x.values<troupe::bfloat16>()[1] = troupe::bfloat16(-0.0F);
+  auto got = troupe::broadcast_to(placed(x), {2, 3, 5}).to({});
+  REQUIRE(got.extents() == shape{2, 3, 5});
+  for (std::size_t i = 0; i < 30; ++i)
+    CHECK(got.values<troupe::bfloat16>()[i].bits == x.values<troupe::bfloat16>()[i / 5 % 3].bits);
+  CHECK_THROWS_WITH(troupe::broadcast_to(x, {3}), ContainsSubstring("[broadcast_to]"));
+  CHECK_THROWS_WITH(troupe::broadcast_to(x, {2, 1}), ContainsSubstring("[broadcast_to]"));
+}
+
 TEST_CASE("a gradient is summed back to the shape that was repeated") {
-  auto gradient = random_tensor({2, 4, 3, 5}, "g");
+  auto gradient = placed(random_tensor({2, 4, 3, 5}, "g"));
   auto values = values_of(gradient);
   for (const auto& extents :
        {shape{}, shape{5}, shape{3, 1}, shape{4, 1, 5}, shape{2, 1, 3, 1}, shape{2, 4, 3, 5}}) {
@@ -188,23 +218,23 @@ TEST_CASE("a gradient is summed back to the shape that was repeated") {
 }
 
 TEST_CASE("axpy, add and scale work element by element on odd sizes") {
-  auto x = random_tensor({37}, "x"), y = random_tensor({37}, "y");
+  auto x = placed(random_tensor({37}, "x")), y = placed(random_tensor({37}, "y"));
   auto sum = troupe::add(x, y), scaled = x.clone(), added = y.clone();
   troupe::scale(scaled, 3);
   troupe::axpy(0.5F, x, added);
   for (std::size_t i = 0; i < 37; ++i) {
-    auto a = x.values<float>()[i], b = y.values<float>()[i];
-    CHECK(sum.values<float>()[i] == a + b);
-    CHECK(scaled.values<float>()[i] == a * 3);
-    CHECK(added.values<float>()[i] == b + 0.5F * a);
+    auto a = elements_of<float>(x)[i], b = elements_of<float>(y)[i];
+    CHECK(elements_of<float>(sum)[i] == a + b);
+    CHECK(elements_of<float>(scaled)[i] == a * 3);
+    CHECK(elements_of<float>(added)[i] == b + 0.5F * a);
   }
-  auto half = tensor::zeros({37}, dtype::bf16);
+  auto half = placed(tensor::zeros({37}, dtype::bf16));
   troupe::axpy(2, x, half);
   CHECK(std::abs(values_of(half)[5] - 2 * values_of(x)[5]) < 1e-2);
 }
 
 TEST_CASE("elementwise operations give the same bits on any number of threads") {
-  auto a = random_tensor({517, 203}, "a"), b = random_tensor({203}, "b");
+  auto a = placed(random_tensor({517, 203}, "a")), b = placed(random_tensor({203}, "b"));
   troupe::testing::require_same_bits_on_threads([&] {
     return std::vector{troupe::add(a, b),          troupe::divide(a, b),      troupe::exp(a),
                        troupe::less(a, b),         reduce_to_shape(a, {203}), reduce_to_shape(a, {517, 1}),
@@ -212,7 +242,7 @@ TEST_CASE("elementwise operations give the same bits on any number of threads") 
   });
 }
 
-TEST_CASE("operands that do not fit are refused") {
+TEST_CASE("operands that do not fit are refused", "[host]") {
   auto three = tensor::zeros({3}), four = tensor::zeros({4}), bytes = tensor::zeros({3}, dtype::u8);
   CHECK_THROWS_WITH(troupe::add(three, four),
                     ContainsSubstring("[add] expected shapes that broadcast, got [3] and [4]"));

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -12,6 +13,7 @@ using troupe::gradient_mode;
 using troupe::tensor;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::require_close;
 using troupe::testing::require_same_bits_on_threads;
@@ -31,10 +33,10 @@ std::vector<std::int64_t> some_indices(std::int64_t count, std::int64_t num_rows
 
 TEST_CASE("an embedding is the row of each index, for indices of either width") {
   auto indices = some_indices(35, 11);
-  auto wide = tensor::from(indices, {5, 7});
-  auto narrow = tensor::from(std::vector<std::int32_t>(indices.begin(), indices.end()), {5, 7});
+  auto wide = placed(tensor::from(indices, {5, 7}));
+  auto narrow = placed(tensor::from(std::vector<std::int32_t>(indices.begin(), indices.end()), {5, 7}));
   for (auto type : floating_types) {
-    auto weight = random_tensor({11, 13}, "weight", type);
+    auto weight = placed(random_tensor({11, 13}, "weight", type));
     auto y = troupe::embedding_forward(weight, wide);
     REQUIRE(y.extents() == troupe::shape{5, 7, 13});
     CHECK(same_bits(y, troupe::embedding_forward(weight, narrow)));
@@ -48,15 +50,15 @@ TEST_CASE("an embedding's gradient is or adds the gradients of each row's places
   auto indices = some_indices(77, 9);
   for (auto type : floating_types)
     for (std::int64_t width : {1, 13, 300}) {
-      auto dy = random_tensor({7, 11, width}, "dy", type);
+      auto dy = placed(random_tensor({7, 11, width}, "dy", type));
       std::vector<exact_sum> expected(static_cast<std::size_t>(9 * width));
       auto terms = values_of(dy);
       for (std::size_t i = 0; i < terms.size(); ++i) {
         auto column = i % static_cast<std::size_t>(width), place = i / static_cast<std::size_t>(width);
         expected[static_cast<std::size_t>(indices[place] * width) + column].add(terms[i]);
       }
-      auto gradient = random_tensor({9, width}, "gradient"), assigned = gradient.clone();
-      auto places = tensor::from(indices, {7, 11});
+      auto gradient = placed(random_tensor({9, width}, "gradient")), assigned = gradient.clone();
+      auto places = placed(tensor::from(indices, {7, 11}));
       troupe::embedding_backward_weight(places, dy, assigned, gradient_mode::assign);
       require_close(assigned, expected);
       auto before = values_of(gradient);
@@ -67,30 +69,30 @@ TEST_CASE("an embedding's gradient is or adds the gradients of each row's places
 }
 
 TEST_CASE("the number of threads changes no bit of an embedding") {
-  auto indices = tensor::from(some_indices(3000, 50), {3000});
+  auto indices = placed(tensor::from(some_indices(3000, 50), {3000}));
   require_same_bits_on_threads([&] {
-    auto gradient = tensor::empty({50, 500});
-    troupe::embedding_backward_weight(indices, random_tensor({3000, 500}, "dy"), gradient,
+    auto gradient = placed(tensor::empty({50, 500}));
+    troupe::embedding_backward_weight(indices, placed(random_tensor({3000, 500}, "dy")), gradient,
                                       gradient_mode::assign);
     return std::vector{gradient, troupe::embedding_forward(gradient, indices)};
   });
 }
 
 TEST_CASE("an index that no row has is named with its position, and nothing is written") {
-  auto weight = tensor::zeros({4, 2}), gradient = tensor::full({4, 2}, 1);
-  auto above = tensor::from(std::vector<std::int64_t>{0, 3, 4}, {3});
-  auto below = tensor::from(std::vector<std::int32_t>{-1}, {});
+  auto weight = placed(tensor::zeros({4, 2})), gradient = placed(tensor::full({4, 2}, 1));
+  auto above = placed(tensor::from(std::vector<std::int64_t>{0, 3, 4}, {3}));
+  auto below = placed(tensor::from(std::vector<std::int32_t>{-1}, {}));
   CHECK_THROWS_WITH(troupe::embedding_forward(weight, above),
                     "[embedding] expected indices in [0, 4), got 4 at position 2");
   CHECK_THROWS_WITH(troupe::embedding_forward(weight, below),
                     "[embedding] expected indices in [0, 4), got -1 at position 0");
-  CHECK_THROWS_WITH(
-      troupe::embedding_backward_weight(above, tensor::zeros({3, 2}), gradient, gradient_mode::assign),
-      "[embedding_backward_weight] expected indices in [0, 4), got 4 at position 2");
+  CHECK_THROWS_WITH(troupe::embedding_backward_weight(above, placed(tensor::zeros({3, 2})), gradient,
+                                                      gradient_mode::assign),
+                    "[embedding_backward_weight] expected indices in [0, 4), got 4 at position 2");
   CHECK(same_bits(gradient, tensor::full({4, 2}, 1)));
 }
 
-TEST_CASE("an embedding names the argument, what it expected and what it got") {
+TEST_CASE("an embedding names the argument, what it expected and what it got", "[host]") {
   auto weight = tensor::zeros({4, 2});
   auto indices = tensor::from(std::vector<std::int64_t>{0, 3}, {2});
   CHECK_THROWS_WITH(troupe::embedding_forward({}, indices), ContainsSubstring("weight of f32"));

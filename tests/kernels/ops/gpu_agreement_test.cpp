@@ -4,12 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <functional>
+#include <limits>
 #include <stdexcept>
 
-#include "support/bits.hpp"
-#include "support/conversions.hpp"
-#include "support/devices.hpp"
+#include "support/gpu_agreement.hpp"
 #include "troupe/ops/adam_step.hpp"
 #include "troupe/ops/attention.hpp"
 #include "troupe/ops/convert.hpp"
@@ -17,10 +15,10 @@
 #include "troupe/ops/dropout.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/embedding.hpp"
+#include "troupe/ops/lamb_step.hpp"
 #include "troupe/ops/linear.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/norm.hpp"
-#include "troupe/ops/pooling.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/ops/rows.hpp"
 #include "troupe/ops/sgd_step.hpp"
@@ -35,47 +33,10 @@ using troupe::tensor;
 using troupe::testing::first_gpu;
 using troupe::testing::floating_types;
 using troupe::testing::random_tensor;
-using troupe::testing::same_bits;
-using troupe::testing::values_of;
+using troupe::testing::require_agreement;
+using troupe::testing::require_equal_bits;
 
 namespace {
-
-/// Computes on a device, from tensors that it makes there.
-using computation = std::function<std::vector<tensor>(device where)>;
-
-void require_close(const tensor& got, const tensor& expected) {
-  REQUIRE(got.type() == expected.type());
-  REQUIRE(got.extents() == expected.extents());
-  if (!is_floating(got.type())) {
-    REQUIRE(same_bits(got, expected));
-    return;
-  }
-  auto tolerance = got.type() == dtype::f32 ? 2e-5 : 2e-2;
-  auto here = values_of(got), there = values_of(expected);
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    CAPTURE(i, here[i], there[i]);
-    REQUIRE(std::abs(here[i] - there[i]) <= tolerance * (1 + std::abs(there[i])));
-  }
-}
-
-void require_agreement(const computation& compute) {
-  auto gpu = first_gpu();
-  auto expected = compute({}), got = compute(gpu), again = compute(gpu);
-  REQUIRE(got.size() == expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    CAPTURE(i);
-    CHECK(got[i].where() == gpu);
-    require_close(got[i], expected[i]);
-    REQUIRE(same_bits(got[i], again[i]));
-  }
-}
-
-void require_equal_bits(const computation& compute) {
-  auto gpu = first_gpu();
-  auto expected = compute({}), got = compute(gpu);
-  REQUIRE(got.size() == expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(same_bits(got[i], expected[i]));
-}
 
 /// Indices in [0, limit), some of them several times.
 tensor indices(std::int64_t count, std::int64_t limit) {
@@ -222,6 +183,14 @@ TEST_CASE("GPUs: elementwise operations, also where operands repeat or differ in
     });
 }
 
+TEST_CASE("GPUs: operands of one shape and two dtypes") {
+  for (auto type : {dtype::bf16, dtype::f16})
+    require_agreement([&](device where) {
+      auto a = random_tensor({7, 333}, "a").to(where), b = random_tensor({7, 333}, "b", type).to(where);
+      return std::vector{add(a, b), add(b, a), multiply(a, b), subtract(b, a), less(a, b)};
+    });
+}
+
 TEST_CASE("GPUs: attention, causal or not, and its gradient") {
   for (auto type : floating_types)
     for (auto causal : {true, false})
@@ -276,9 +245,31 @@ TEST_CASE("GPUs: integers wrap around and compare") {
   });
 }
 
+TEST_CASE("GPUs: casts between all dtypes saturate as the CPU's do") {
+  constexpr dtype types[] = {dtype::f32, dtype::bf16, dtype::f16,    dtype::u8,
+                             dtype::i32, dtype::i64,  dtype::boolean};
+  auto infinite = std::numeric_limits<float>::infinity();
+  std::vector<float> values{0,      -0.0F,  0.4F,     -0.6F,     1.5F,
+                            255.9F, 256,    -1,       3e9F,      -3e9F,
+                            2e19F,  -2e19F, infinite, -infinite, std::numeric_limits<float>::quiet_NaN()};
+  for (auto from : types)
+    require_equal_bits([&](device where) {
+      auto x = cast(tensor::from(values, {15}), from).to(where);
+      // Which NaN comes out is the machine's choice.
+      if (is_floating(from)) x = x.rows(0, 14);
+      std::vector<tensor> results;
+      for (auto to : types) results.push_back(cast(x, to));
+      return results;
+    });
+  auto gpu = first_gpu();
+  auto nan = tensor::from(std::vector{std::numeric_limits<float>::quiet_NaN()}, {1}).to(gpu);
+  CHECK(cast(nan, dtype::i32).to({}).values<std::int32_t>()[0] == 0);
+  CHECK(cast(nan, dtype::boolean).to({}).values<bool>()[0]);
+}
+
 TEST_CASE("GPUs: optimizer steps over more weights than one kernel takes") {
   require_agreement([](device where) {
-    std::vector<troupe::adam_slot> adam;
+    std::vector<troupe::adam_slot> adam, lamb;
     std::vector<troupe::sgd_slot> sgd;
     for (std::int64_t i = 0; i < 130; ++i) {
       auto name = std::to_string(i);
@@ -286,21 +277,18 @@ TEST_CASE("GPUs: optimizer steps over more weights than one kernel takes") {
       auto make = [&](const char* what) { return random_tensor({size}, what + name).to(where); };
       auto zeros = [&](dtype type) { return tensor::zeros({size}, type, where); };
       adam.push_back({make("w"), make("g"), zeros(dtype::f32), zeros(dtype::f32), zeros(dtype::bf16)});
+      lamb.push_back({make("w"), make("g"), zeros(dtype::f32), zeros(dtype::f32), zeros(dtype::f16)});
       sgd.push_back({make("w"), make("g"), zeros(dtype::f32), zeros(dtype::f16)});
     }
     troupe::adam_step(adam, 3, {.weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5});
+    troupe::lamb_step(lamb, 3, {.weight_decay = 0.1, .gradient_scale = 0.5});
     troupe::sgd_step(sgd, {.momentum = 0.9, .nesterov = true});
     std::vector<tensor> written;
+    adam.insert(adam.end(), lamb.begin(), lamb.end());
     for (const auto& each : adam)
       written.insert(written.end(), {each.weight, each.exp_avg, each.exp_avg_sq, each.low_precision});
     for (const auto& each : sgd)
       written.insert(written.end(), {each.weight, each.momentum_buffer, each.low_precision});
     return written;
   });
-}
-
-TEST_CASE("GPUs: what they do not have is refused by name") {
-  auto gpu = first_gpu();
-  CHECK_THROWS_MATCHES(max_pool2d_forward(tensor::zeros({1, 1, 4, 4}, dtype::f32, gpu), {.kernel = {2, 2}}),
-                       std::invalid_argument, MessageMatches(ContainsSubstring("[max_pool2d]")));
 }

@@ -16,12 +16,12 @@ int doubled(const tensor&, int number) { return 2 * number; }
 
 }  // namespace
 
-TEST_CASE("an entry with a function calls it") {
+TEST_CASE("an entry with a function calls it", "[host]") {
   entry of = doubled;
   CHECK(of({}, 21) == 42);
 }
 
-TEST_CASE("an operation that a device does not have is refused by its name and the device's") {
+TEST_CASE("an operation that a device does not have is refused by its name and the device's", "[host]") {
   std::byte element{};
   auto on_gpu = tensor::wrap(nullptr, &element, {1}, troupe::dtype::u8, {device::kind::cuda, 3});
   entry nothing{"trace"};

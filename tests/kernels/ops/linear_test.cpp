@@ -1,5 +1,6 @@
 #include "troupe/ops/linear.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
@@ -11,13 +12,12 @@
 #include "support/threads.hpp"
 #include "troupe/ops/activation.hpp"
 
-using Catch::Generators::from_range;
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::tensor;
-using troupe::testing::devices_here;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::require_close;
 using troupe::testing::require_same_bits_on_threads;
@@ -29,11 +29,10 @@ namespace {
 struct problem {
   std::int64_t rows, in, out;
   dtype type = dtype::f32;
-  troupe::device where = {};
-  tensor x = random_tensor({rows, in}, "x", type).to(where),
-         weight = random_tensor({out, in}, "weight", type).to(where),
-         bias = random_tensor({out}, "bias", type).to(where),
-         dy = random_tensor({rows, out}, "dy", type).to(where);
+  tensor x = placed(random_tensor({rows, in}, "x", type)),
+         weight = placed(random_tensor({out, in}, "weight", type)),
+         bias = placed(random_tensor({out}, "bias", type)),
+         dy = placed(random_tensor({rows, out}, "dy", type));
 };
 
 tensor as_bf16(const tensor& values) {
@@ -70,19 +69,20 @@ const std::vector<std::tuple<int, int, int>> odd_sizes{{1, 1, 1},    {3, 5, 7}, 
 
 }  // namespace
 
-TEST_CASE("linear forward is x weight^T + bias") {
-  auto where = GENERATE(from_range(devices_here()));
+TEST_CASE("linear forward is x weight^T + bias, and what is negative is 0 after a fused relu") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type, where};
+      problem p{rows, in, out, type};
       auto expected = product(rows, out, in, {values_of(p.x), in, 1}, {values_of(p.weight), in, 1});
       require_close(troupe::linear_forward(p.x, p.weight, {}), expected);
       add_each(expected, values_of(p.bias));
       require_close(troupe::linear_forward(p.x, p.weight, p.bias), expected);
+      for (auto& each : expected) each.value = std::max(each.value, 0.0);
+      require_close(troupe::linear_forward(p.x, p.weight, p.bias, troupe::linear_activation::relu), expected);
     }
 }
 
-TEST_CASE("a fused relu gives the bits of one that follows") {
+TEST_CASE("on the CPU a fused relu gives the bits of one that follows", "[host]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
       problem p{rows, in, out, type};
@@ -93,21 +93,19 @@ TEST_CASE("a fused relu gives the bits of one that follows") {
 }
 
 TEST_CASE("linear's input gradient is dy weight") {
-  auto where = GENERATE(from_range(devices_here()));
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type, where};
+      problem p{rows, in, out, type};
       require_close(troupe::linear_backward_input(p.dy, p.weight),
                     product(rows, in, out, {values_of(p.dy), out, 1}, {values_of(p.weight), 1, in}));
     }
 }
 
 TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f32") {
-  auto where = GENERATE(from_range(devices_here()));
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type, where};
-      auto dw = random_tensor({out, in}, "dw").to(where), db = random_tensor({out}, "db").to(where);
+      problem p{rows, in, out, type};
+      auto dw = placed(random_tensor({out, in}, "dw")), db = placed(random_tensor({out}, "db"));
       auto expected_dw = product(out, in, rows, {values_of(p.dy), 1, out}, {values_of(p.x), 1, in});
       auto expected_db = product(1, out, rows, {std::vector<double>(static_cast<std::size_t>(rows), 1), 0, 1},
                                  {values_of(p.dy), 1, out});
@@ -130,8 +128,8 @@ TEST_CASE("leading axes of linear's operands count as rows") {
                   troupe::linear_forward(p.x, p.weight, p.bias).reshape({2, 3, 2, 7})));
   CHECK(same_bits(troupe::linear_backward_input(dy, p.weight),
                   troupe::linear_backward_input(p.dy, p.weight).reshape({2, 3, 2, 5})));
-  auto dw = tensor::zeros({7, 5}), flat_dw = tensor::zeros({7, 5});
-  auto db = tensor::zeros({7}), flat_db = tensor::zeros({7});
+  auto dw = placed(tensor::zeros({7, 5})), flat_dw = placed(tensor::zeros({7, 5}));
+  auto db = placed(tensor::zeros({7})), flat_db = placed(tensor::zeros({7}));
   troupe::linear_backward_weight(x, dy, dw, db);
   troupe::linear_backward_weight(p.x, p.dy, flat_dw, flat_db);
   CHECK(same_bits(dw, flat_dw));
@@ -140,21 +138,21 @@ TEST_CASE("leading axes of linear's operands count as rows") {
 }
 
 TEST_CASE("the bias gradient has the same bits from one thread and from three") {
-  auto dy = random_tensor({1001, 300}, "dy"), x = random_tensor({1001, 2}, "x");
+  auto dy = placed(random_tensor({1001, 300}, "dy")), x = placed(random_tensor({1001, 2}, "x"));
   require_same_bits_on_threads([&] {
-    auto dw = tensor::zeros({300, 2}), db = tensor::zeros({300});
+    auto dw = placed(tensor::zeros({300, 2})), db = placed(tensor::zeros({300}));
     troupe::linear_backward_weight(x, dy, dw, db);
     return std::vector{db};
   });
 }
 
-TEST_CASE("the same shapes give the same bits, wherever the operands lie") {
+TEST_CASE("on the CPU the same shapes give the same bits, wherever the operands lie", "[host]") {
   problem p{31, 257, 129};
   // Rows of a larger tensor: another alignment.
-  auto larger = tensor::zeros({32, 257});
+  auto larger = placed(tensor::zeros({32, 257}));
   auto view = larger.rows(1, 31);
   view.copy_from(p.x);
-  auto dw = tensor::zeros({129, 257}), dw_again = tensor::zeros({129, 257});
+  auto dw = placed(tensor::zeros({129, 257})), dw_again = placed(tensor::zeros({129, 257}));
   troupe::linear_backward_weight(p.x, p.dy, dw, {});
   troupe::linear_backward_weight(view, p.dy.clone(), dw_again, {});
   CHECK(same_bits(dw, dw_again));
@@ -163,18 +161,18 @@ TEST_CASE("the same shapes give the same bits, wherever the operands lie") {
 }
 
 TEST_CASE("an empty batch adds nothing") {
-  auto dw = tensor::full({3, 2}, 5);
-  troupe::linear_backward_weight(tensor::empty({0, 2}), tensor::empty({0, 3}), dw, {});
+  auto dw = placed(tensor::full({3, 2}, 5));
+  troupe::linear_backward_weight(placed(tensor::empty({0, 2})), placed(tensor::empty({0, 3})), dw, {});
   CHECK(same_bits(dw, tensor::full({3, 2}, 5)));
-  CHECK(troupe::linear_forward(tensor::empty({0, 2}), dw, {}).num_elements() == 0);
-  auto db = tensor::full({3}, 5);
-  troupe::linear_backward_weight(tensor::empty({0, 2}), tensor::empty({0, 3}), dw, db,
+  CHECK(troupe::linear_forward(placed(tensor::empty({0, 2})), dw, {}).num_elements() == 0);
+  auto db = placed(tensor::full({3}, 5));
+  troupe::linear_backward_weight(placed(tensor::empty({0, 2})), placed(tensor::empty({0, 3})), dw, db,
                                  troupe::gradient_mode::assign);
   CHECK(same_bits(dw, tensor::zeros({3, 2})));
   CHECK(same_bits(db, tensor::zeros({3})));
 }
 
-TEST_CASE("linear names the operation, the argument, what it expected and what it got") {
+TEST_CASE("linear names the operation, the argument, what it expected and what it got", "[host]") {
   problem p{4, 3, 2};
   CHECK_THROWS_WITH(troupe::linear_forward(tensor::zeros({4, 5}), p.weight, p.bias),
                     ContainsSubstring("[linear]") && ContainsSubstring("x f32[4, 3], got f32[4, 5]"));

@@ -6,6 +6,7 @@
 
 #include "support/bits.hpp"
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
@@ -14,6 +15,7 @@ using troupe::matmul_options;
 using troupe::tensor;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::require_close;
 using troupe::testing::same_bits;
@@ -28,14 +30,14 @@ struct problem {
   bool right_is_shared = false;
 
   tensor a() const {
-    return random_tensor(
-        options.transpose_a ? troupe::shape{batch, inner, rows} : troupe::shape{batch, rows, inner}, "a",
-        type);
+    auto extents =
+        options.transpose_a ? troupe::shape{batch, inner, rows} : troupe::shape{batch, rows, inner};
+    return placed(random_tensor(extents, "a", type));
   }
   tensor b() const {
     auto height = options.transpose_b ? columns : inner, width = options.transpose_b ? inner : columns;
-    return random_tensor(right_is_shared ? troupe::shape{height, width} : troupe::shape{batch, height, width},
-                         "b", type);
+    auto extents = right_is_shared ? troupe::shape{height, width} : troupe::shape{batch, height, width};
+    return placed(random_tensor(extents, "b", type));
   }
 
   std::vector<exact_sum> reference() const {
@@ -85,7 +87,7 @@ TEST_CASE("matmul multiplies each pair of matrices, transposed or not") {
 TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32") {
   for_each_problem([](const problem& p) {
     for (auto type : {p.type, dtype::f32}) {
-      auto c = random_tensor({p.batch, p.rows, p.columns}, "c", type);
+      auto c = placed(random_tensor({p.batch, p.rows, p.columns}, "c", type));
       auto expected = p.reference();
       auto assigned = c.clone();
       troupe::matmul_into(p.a(), p.b(), assigned, gradient_mode::assign, p.options);
@@ -99,7 +101,7 @@ TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32") {
 }
 
 TEST_CASE("matmul takes plain matrices and several leading axes") {
-  auto a = random_tensor({6, 4, 5}, "a"), b = random_tensor({6, 5, 3}, "b");
+  auto a = placed(random_tensor({6, 4, 5}, "a")), b = placed(random_tensor({6, 5, 3}, "b"));
   CHECK(same_bits(troupe::matmul(a.reshape({2, 3, 4, 5}), b.reshape({2, 3, 5, 3})),
                   troupe::matmul(a, b).reshape({2, 3, 4, 3})));
   auto plain = troupe::matmul(a.rows(0, 1).reshape({4, 5}), b.rows(0, 1).reshape({5, 3}));
@@ -107,14 +109,15 @@ TEST_CASE("matmul takes plain matrices and several leading axes") {
 }
 
 TEST_CASE("an empty inner axis of matmul gives zeros and adds nothing") {
-  auto c = troupe::matmul(tensor::empty({2, 0}), tensor::empty({0, 3}));
+  auto c = troupe::matmul(placed(tensor::empty({2, 0})), placed(tensor::empty({0, 3})));
   CHECK(same_bits(c, tensor::zeros({2, 3})));
-  auto ones = tensor::full({2, 3}, 1);
-  troupe::matmul_into(tensor::empty({2, 0}), tensor::empty({0, 3}), ones, gradient_mode::accumulate);
+  auto ones = placed(tensor::full({2, 3}, 1));
+  troupe::matmul_into(placed(tensor::empty({2, 0})), placed(tensor::empty({0, 3})), ones,
+                      gradient_mode::accumulate);
   CHECK(same_bits(ones, tensor::full({2, 3}, 1)));
 }
 
-TEST_CASE("matmul names the argument, what it expected and what it got") {
+TEST_CASE("matmul names the argument, what it expected and what it got", "[host]") {
   auto a = tensor::zeros({2, 4, 5}), b = tensor::zeros({2, 5, 3});
   CHECK_THROWS_WITH(troupe::matmul(tensor::zeros({5}), b), ContainsSubstring("a with at least two axes"));
   CHECK_THROWS_WITH(troupe::matmul({}, b), ContainsSubstring("[matmul]") && ContainsSubstring("undefined"));

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -13,6 +14,7 @@ using troupe::gradient_mode;
 using troupe::tensor;
 using troupe::testing::exact_sum;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::values_of;
 
@@ -63,10 +65,10 @@ row difference_gradient(kind which, const row& x, const row& g) {
 struct problem {
   problem(troupe::shape extents, dtype type)
       : size(extents[-1]),
-        x(random_tensor(extents, "x", type, 3)),
-        dy(random_tensor(extents, "dy", type)),
-        gamma(random_tensor(troupe::shape{size}, "gamma", type)),
-        beta(random_tensor(troupe::shape{size}, "beta", type)) {}
+        x(placed(random_tensor(extents, "x", type, 3))),
+        dy(placed(random_tensor(extents, "dy", type))),
+        gamma(placed(random_tensor(troupe::shape{size}, "gamma", type))),
+        beta(placed(random_tensor(troupe::shape{size}, "beta", type))) {}
   std::int64_t size;
   tensor x, dy, gamma, beta;
 };
@@ -148,11 +150,11 @@ TEST_CASE("the gradients of gamma and beta are sums over the rows, assigned or a
     for (auto type : floating_types) {
       problem p({3, 67, 19}, type);
       auto o = run(which, p, p.gamma, p.beta);
-      auto dgamma = tensor::full({19}, 100), dbeta = tensor::full({19}, 100);
+      auto dgamma = placed(tensor::full({19}, 100)), dbeta = placed(tensor::full({19}, 100));
       run_weight(which, p, o, dgamma, dbeta, gradient_mode::assign);
       require_close(dgamma, weight_sums(which, p, true, 0));
       if (which == kind::layer) require_close(dbeta, weight_sums(which, p, false, 0));
-      run_weight(which, p, o, dgamma = tensor::full({19}, 2), {}, gradient_mode::accumulate);
+      run_weight(which, p, o, dgamma = placed(tensor::full({19}, 2)), {}, gradient_mode::accumulate);
       require_close(dgamma, weight_sums(which, p, true, 2));
     }
 }
@@ -160,7 +162,7 @@ TEST_CASE("the gradients of gamma and beta are sums over the rows, assigned or a
 TEST_CASE("gradients of gamma may be bf16, rounded once") {
   problem p({3, 67, 19}, dtype::f32);
   auto o = run(kind::layer, p, p.gamma, p.beta);
-  auto dgamma = tensor::zeros({19}, dtype::bf16), dbeta = dgamma.clone();
+  auto dgamma = placed(tensor::zeros({19}, dtype::bf16)), dbeta = dgamma.clone();
   run_weight(kind::layer, p, o, dgamma, dbeta, gradient_mode::accumulate);
   require_close(dgamma, weight_sums(kind::layer, p, true, 0));
   require_close(dbeta, weight_sums(kind::layer, p, false, 0));
@@ -171,7 +173,7 @@ TEST_CASE("norms give the same bits on any number of threads") {
   for (auto which : kinds)
     troupe::testing::require_same_bits_on_threads([&] {
       auto o = run(which, p, p.gamma, p.beta);
-      auto dgamma = tensor::zeros({203}), dbeta = tensor::zeros({203});
+      auto dgamma = placed(tensor::zeros({203})), dbeta = placed(tensor::zeros({203}));
       run_weight(which, p, o, dgamma, dbeta, gradient_mode::assign);
       return std::vector{o.y, o.rstd, o.dx, dgamma, dbeta};
     });
@@ -180,15 +182,15 @@ TEST_CASE("norms give the same bits on any number of threads") {
 TEST_CASE("rows of a large mean keep their variance, and no rows give no sums") {
   auto x = tensor::full({2, 64}, 10000);
   x.values<float>()[3] = 10001;
-  auto result = layer_norm_forward(x, {}, {}, 0);
-  CHECK(std::abs(result.y.values<float>()[3] - std::sqrt(63.0F)) < 1e-2);
-  auto none = tensor::zeros({0, 5}), gradient = tensor::full({5}, 3);
-  layer_norm_backward_weight(none, none, tensor::zeros({0}), tensor::zeros({0}), gradient, {},
+  auto result = layer_norm_forward(placed(x), {}, {}, 0);
+  CHECK(std::abs(values_of(result.y)[3] - std::sqrt(63.0F)) < 1e-2);
+  auto none = placed(tensor::zeros({0, 5})), gradient = placed(tensor::full({5}, 3));
+  layer_norm_backward_weight(none, none, placed(tensor::zeros({0})), placed(tensor::zeros({0})), gradient, {},
                              gradient_mode::assign);
   CHECK(values_of(gradient) == row(5, 0));
 }
 
-TEST_CASE("norms refuse arguments of other shapes and dtypes") {
+TEST_CASE("norms refuse arguments of other shapes and dtypes", "[host]") {
   auto x = tensor::zeros({2, 3}), rows = tensor::zeros({2}), weight = tensor::zeros({3});
   CHECK_THROWS_WITH(layer_norm_forward(tensor::zeros({2, 0}), {}, {}, eps),
                     ContainsSubstring("[layer_norm] expected x [..., C] with C >= 1, got f32[2, 0]"));

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
 
+#include "support/devices.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/linear.hpp"
 
@@ -44,4 +45,14 @@ TEST_CASE("an unknown instruction set is refused with the choices") {
   CHECK_THROWS_AS(troupe::cap_isa("avx9"), troupe::bad_input);
   CHECK_THROWS_WITH(troupe::cap_isa("avx9"), ContainsSubstring("avx9") && ContainsSubstring("sse41") &&
                                                  ContainsSubstring("avx512_core_bf16"));
+}
+
+TEST_CASE("the numeric class of the CPU is the process's, and that of a GPU names its model and libraries") {
+  CHECK(troupe::numeric_class(troupe::device{}) == troupe::numeric_class());
+  troupe::device far{troupe::device::kind::cuda, 99};
+  CHECK_THROWS_AS(troupe::numeric_class(far), troupe::bad_input);
+  for (auto gpu : troupe::testing::gpus_here())
+    CHECK_THAT(troupe::numeric_class(gpu),
+               StartsWith(troupe::numeric_class() + "+cuda-") && ContainsSubstring("+cublaslt-") &&
+                   ContainsSubstring("+cudnn-") && EndsWith(troupe::device_name(gpu)));
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 #include "troupe/ops/adam_step.hpp"
 #include "troupe/ops/lamb_step.hpp"
@@ -15,6 +16,7 @@ using troupe::adam_slot;
 using troupe::dtype;
 using troupe::sgd_slot;
 using troupe::tensor;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::rounded_to;
 using troupe::testing::same_bits;
@@ -31,26 +33,27 @@ using exact_update = std::function<double(double w, double g, int step)>;
 /// Runs `step` and, for each element, a fresh `exact()` over the same gradients.
 void compare(const std::function<void(tensor w, tensor g, int step)>& step,
              const std::function<exact_update()>& exact) {
-  auto weight = random_tensor({size}, "w");
+  auto weight = placed(random_tensor({size}, "w"));
   auto initial = weight.clone();
   std::vector<tensor> gradients;
   for (int t = 0; t < num_steps; ++t) {
-    gradients.push_back(random_tensor({size}, std::to_string(t)));
+    gradients.push_back(placed(random_tensor({size}, std::to_string(t))));
     auto gradient = gradients.back().clone();
     step(weight, gradient, t);
     REQUIRE(same_bits(gradient, gradients.back()));
   }
+  auto got = values_of(weight), from = values_of(initial);
   for (std::size_t i = 0; i < size; ++i) {
     auto update = exact();
-    double w = initial.values<float>()[i];
+    auto w = from[i];
     for (int t = 0; t < num_steps; ++t)
-      w = update(w, gradients[static_cast<std::size_t>(t)].values<float>()[i], t);
-    CHECK(std::abs(weight.values<float>()[i] - w) < 2e-6);
+      w = update(w, values_of(gradients[static_cast<std::size_t>(t)])[i], t);
+    CHECK(std::abs(got[i] - w) < 2e-6);
   }
 }
 
 void compare_sgd(const troupe::sgd_step_options& o) {
-  auto buffer = tensor::zeros({size});
+  auto buffer = placed(tensor::zeros({size}));
   compare(
       [&](tensor w, tensor g, int) {
         troupe::sgd_step(std::vector<sgd_slot>{{w, g, buffer}}, o);
@@ -66,7 +69,7 @@ void compare_sgd(const troupe::sgd_step_options& o) {
 }
 
 void compare_adam(const troupe::adam_step_options& o) {
-  adam_slot slot{{}, {}, tensor::zeros({size}), tensor::zeros({size})};
+  adam_slot slot{{}, {}, placed(tensor::zeros({size})), placed(tensor::zeros({size}))};
   compare(
       [&](tensor w, tensor g, int step) {
         slot.weight = w;
@@ -112,9 +115,9 @@ void compare_lamb(const troupe::lamb_step_options& o, const tensor& initial) {
   auto weight = initial.clone();
   auto exact = values_of(initial);
   exact_lamb reference{o};
-  adam_slot slot{weight, {}, tensor::zeros({size}), tensor::zeros({size})};
+  adam_slot slot{weight, {}, placed(tensor::zeros({size})), placed(tensor::zeros({size}))};
   for (int t = 0; t < num_steps; ++t) {
-    slot.gradient = random_tensor({size}, std::to_string(t));
+    slot.gradient = placed(random_tensor({size}, std::to_string(t)));
     troupe::lamb_step(std::span(&slot, 1), static_cast<std::uint64_t>(t), o);
     reference.step(exact, values_of(slot.gradient), t);
   }
@@ -127,9 +130,10 @@ std::vector<adam_slot> some_slots() {
   std::vector<adam_slot> slots;
   for (std::int64_t elements : {3, 40'001, 0, 777, 16'384}) {
     auto name = std::to_string(elements);
-    slots.push_back({random_tensor({elements}, "w" + name), random_tensor({elements}, "g" + name),
-                     tensor::zeros({elements}), tensor::zeros({elements}),
-                     tensor::zeros({elements}, slots.size() % 2 == 0 ? dtype::bf16 : dtype::f16)});
+    slots.push_back({placed(random_tensor({elements}, "w" + name)),
+                     placed(random_tensor({elements}, "g" + name)), placed(tensor::zeros({elements})),
+                     placed(tensor::zeros({elements})),
+                     placed(tensor::zeros({elements}, slots.size() % 2 == 0 ? dtype::bf16 : dtype::f16))});
   }
   return slots;
 }
@@ -169,27 +173,28 @@ TEST_CASE("AdamW shrinks the weights by themselves") {
 }
 
 TEST_CASE("the first step of Adam is the learning rate in the gradient's direction") {
-  auto w = tensor::zeros({2}), g = tensor::from(std::vector<float>{1e-3F, -5}, {2});
-  auto m = tensor::zeros({2}), v = tensor::zeros({2});
+  auto w = placed(tensor::zeros({2})), g = placed(tensor::from(std::vector<float>{1e-3F, -5}, {2}));
+  auto m = placed(tensor::zeros({2})), v = placed(tensor::zeros({2}));
   troupe::adam_step(std::vector<adam_slot>{{w, g, m, v}}, 0, {.learning_rate = 0.5});
-  CHECK(std::abs(w.values<float>()[0] + 0.5) < 1e-5);
-  CHECK(std::abs(w.values<float>()[1] - 0.5) < 1e-5);
+  CHECK(std::abs(values_of(w)[0] + 0.5) < 1e-5);
+  CHECK(std::abs(values_of(w)[1] - 0.5) < 1e-5);
 }
 
 TEST_CASE("LAMB follows its algorithm") {
-  auto weights = random_tensor({size}, "w");
+  auto weights = placed(random_tensor({size}, "w"));
   compare_lamb({.learning_rate = 0.01}, weights);
   compare_lamb({.learning_rate = 0.02, .beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}, weights);
   compare_lamb({.learning_rate = 0.01, .gradient_scale = 0.3}, weights);
 }
 
 TEST_CASE("LAMB trusts a step from zero weights as it is") {
-  compare_lamb({.learning_rate = 0.01}, tensor::zeros({size}));
+  compare_lamb({.learning_rate = 0.01}, placed(tensor::zeros({size})));
 }
 
 TEST_CASE("LAMB stays where weights and gradients are zero") {
-  auto w = tensor::zeros({5});
-  troupe::lamb_step(std::vector<adam_slot>{{w, tensor::zeros({5}), tensor::zeros({5}), tensor::zeros({5})}},
+  auto w = placed(tensor::zeros({5}));
+  troupe::lamb_step(std::vector<adam_slot>{{w, placed(tensor::zeros({5})), placed(tensor::zeros({5})),
+                                            placed(tensor::zeros({5}))}},
                     0, {.weight_decay = 0.1});
   CHECK(same_bits(w, tensor::zeros({5})));
 }
@@ -229,11 +234,11 @@ TEST_CASE("optimizer steps give the same bits on any number of threads") {
     });
 }
 
-TEST_CASE("a step over nothing does nothing") {
+TEST_CASE("a step over nothing does nothing", "[host]") {
   for (const auto& step : all_steps) step({});
 }
 
-TEST_CASE("optimizer steps refuse slots that do not fit") {
+TEST_CASE("optimizer steps refuse slots that do not fit", "[host]") {
   auto w = tensor::zeros({3}), other = tensor::zeros({4}), low = tensor::zeros({3}, dtype::bf16);
   auto adam = [](adam_slot slot) { troupe::adam_step(std::vector{slot}, 0, {}); };
   auto sgd = [](sgd_slot slot) { troupe::sgd_step(std::vector{slot}, {.momentum = 0.9}); };

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <numeric>
 
+#include "support/devices.hpp"
 #include "support/random_tensor.hpp"
 #include "support/threads.hpp"
 #include "troupe/ops/convert.hpp"
@@ -12,6 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::shape;
 using troupe::tensor;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
 
@@ -28,7 +30,8 @@ tensor numbers(const shape& extents, dtype type) {
 }
 
 /// The definition, element by element.
-tensor reference_transpose(const tensor& x, const std::vector<int>& axes) {
+tensor reference_transpose(const tensor& of, const std::vector<int>& axes) {
+  auto x = of.to({});
   std::vector<std::int64_t> extents;
   for (auto axis : axes) extents.push_back(x.extents()[axis]);
   auto y = tensor::empty(shape(extents), x.type());
@@ -54,7 +57,7 @@ TEST_CASE("transpose permutes axes of every dtype, and its inverse undoes it") {
                                                    {1, 0, 3, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}, {3, 0, 2, 1}};
   for (auto type : all_types)
     for (const auto& extents : {shape{3, 5, 37, 2}, shape{2, 1, 70, 33}, shape{1, 17, 1, 19}}) {
-      auto x = numbers(extents, type);
+      auto x = placed(numbers(extents, type));
       for (const auto& axes : permutations) {
         auto y = transpose(x, axes);
         REQUIRE(same_bits(y, reference_transpose(x, axes)));
@@ -66,19 +69,19 @@ TEST_CASE("transpose permutes axes of every dtype, and its inverse undoes it") {
 TEST_CASE("the last two axes swap in tiles of any size") {
   for (auto type : {dtype::u8, dtype::bf16, dtype::f32, dtype::i64})
     for (const auto& extents : {shape{64, 64}, shape{130, 67}, shape{3, 16, 129}, shape{1, 5}}) {
-      auto x = numbers(extents, type);
+      auto x = placed(numbers(extents, type));
       std::vector<int> axes(static_cast<std::size_t>(extents.rank()));
       std::iota(axes.begin(), axes.end(), 0);
       std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
       REQUIRE(same_bits(transpose(x), reference_transpose(x, axes)));
     }
-  CHECK(transpose(tensor::zeros({0, 3})).extents() == shape{3, 0});
-  CHECK(transpose(tensor::full({}, 3), {}).extents() == shape{});
+  CHECK(transpose(placed(tensor::zeros({0, 3}))).extents() == shape{3, 0});
+  CHECK(transpose(placed(tensor::full({}, 3)), {}).extents() == shape{});
 }
 
 TEST_CASE("parts of an axis are cut out and put together again") {
   for (auto type : all_types) {
-    auto x = numbers({4, 6, 5}, type);
+    auto x = placed(numbers({4, 6, 5}, type));
     for (int axis : {0, 1, -1}) {
       auto extent = x.extents()[axis];
       const std::vector<std::int64_t> counts{1, 0, extent - 2, 1};
@@ -88,13 +91,13 @@ TEST_CASE("parts of an axis are cut out and put together again") {
       CHECK(same_bits(concat(parts, axis), x));
     }
   }
-  auto x = tensor::from(std::vector<float>{0, 1, 2, 3, 4, 5}, {2, 3});
+  auto x = placed(tensor::from(std::vector<float>{0, 1, 2, 3, 4, 5}, {2, 3}));
   CHECK(same_bits(slice(x, 1, 1, 2), tensor::from(std::vector<float>{1, 2, 4, 5}, {2, 2})));
   CHECK(same_bits(slice(x, 0, 1, 1), tensor::from(std::vector<float>{3, 4, 5}, {1, 3})));
 }
 
 TEST_CASE("the gradient of a slice is zero elsewhere") {
-  auto dy = tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  auto dy = placed(tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2}));
   CHECK(same_bits(slice_backward(dy, {2, 3}, 1, 1),
                   tensor::from(std::vector<float>{0, 1, 2, 0, 3, 4}, {2, 3})));
   CHECK(same_bits(slice_backward(dy, {4, 2}, 0, 2),
@@ -102,14 +105,14 @@ TEST_CASE("the gradient of a slice is zero elsewhere") {
 }
 
 TEST_CASE("rearranging gives the same bits on any number of threads") {
-  auto x = random_tensor({7, 203, 317}, "x");
+  auto x = placed(random_tensor({7, 203, 317}, "x"));
   std::vector both{x, x};
   troupe::testing::require_same_bits_on_threads([&] {
     return std::vector{transpose(x), transpose(x, {1, 0, 2}), concat(both, 1), slice(x, 2, 5, 100)};
   });
 }
 
-TEST_CASE("axes and ranges that are not there are refused") {
+TEST_CASE("axes and ranges that are not there are refused", "[host]") {
   auto x = tensor::zeros({2, 3});
   std::vector parts{x, tensor::zeros({2, 4})};
   const std::vector<std::int64_t> counts{1, 1};

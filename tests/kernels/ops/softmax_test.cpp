@@ -5,12 +5,14 @@
 #include <limits>
 
 #include "support/conversions.hpp"
+#include "support/devices.hpp"
 #include "support/threads.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::tensor;
 using troupe::testing::floating_types;
+using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::values_of;
 
@@ -88,11 +90,11 @@ TEST_CASE("softmax and log softmax follow their definitions, and their gradients
   for (const auto& each : both)
     for (auto type : floating_types)
       for (const auto& extents : {troupe::shape{3, 2, 37}, troupe::shape{4, 1}, troupe::shape{64}})
-        check(each, random_tensor(extents, "x", type, 4), random_tensor(extents, "dy", type));
+        check(each, placed(random_tensor(extents, "x", type, 4)), placed(random_tensor(extents, "dy", type)));
 }
 
 TEST_CASE("long rows of softmax sum to one") {
-  auto y = values_of(troupe::softmax_forward(random_tensor({50'257}, "x")));
+  auto y = values_of(troupe::softmax_forward(placed(random_tensor({50'257}, "x"))));
   double sum = 0;
   for (auto value : y) sum += value;
   CHECK(std::abs(sum - 1) < 1e-6);
@@ -101,15 +103,16 @@ TEST_CASE("long rows of softmax sum to one") {
 TEST_CASE("softmax takes huge, masked and undefined scores") {
   constexpr auto infinity = std::numeric_limits<float>::infinity();
   auto x = tensor::from(std::vector<float>{3e38F, -3e38F, 1000, 1000, -infinity, 0}, {3, 2});
-  CHECK(values_of(troupe::softmax_forward(x)) == row{1, 0, 0.5, 0.5, 0, 1});
-  auto masked = tensor::full({1, 20}, -infinity);
+  auto y = troupe::softmax_forward(placed(x));
+  CHECK(values_of(y) == row{1, 0, 0.5, 0.5, 0, 1});
+  auto masked = placed(tensor::full({1, 20}, -infinity));
   for (auto value : values_of(troupe::softmax_forward(masked))) CHECK(std::isnan(value));
   x.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
-  CHECK(std::isnan(values_of(troupe::softmax_forward(x))[1]));
+  CHECK(std::isnan(values_of(troupe::softmax_forward(placed(x)))[1]));
 }
 
 TEST_CASE("softmax gives the same bits on any number of threads") {
-  auto x = random_tensor({317, 203}, "x"), dy = random_tensor({317, 203}, "dy");
+  auto x = placed(random_tensor({317, 203}, "x")), dy = placed(random_tensor({317, 203}, "dy"));
   for (const auto& each : both)
     troupe::testing::require_same_bits_on_threads([&] {
       auto y = each.forward(x);
@@ -117,7 +120,7 @@ TEST_CASE("softmax gives the same bits on any number of threads") {
     });
 }
 
-TEST_CASE("softmax refuses arguments of other shapes and dtypes") {
+TEST_CASE("softmax refuses arguments of other shapes and dtypes", "[host]") {
   auto x = tensor::zeros({2, 3});
   CHECK_THROWS_WITH(troupe::softmax_forward(tensor::zeros({2, 0})),
                     ContainsSubstring("[softmax] expected x [..., C] with C >= 1, got f32[2, 0]"));

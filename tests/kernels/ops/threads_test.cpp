@@ -23,7 +23,7 @@ auto threads_of_this_process() {
 
 }  // namespace
 
-TEST_CASE("with one thread each, four devices make no helpers and the bits of one") {
+TEST_CASE("with one thread each, four devices make no helpers and the bits of one", "[host]") {
   auto x = random_tensor({64, 300}, "x"), weight = random_tensor({200, 300}, "weight");
   troupe::set_num_threads(1);
   auto expected = troupe::linear_forward(x, weight, {});
@@ -49,7 +49,7 @@ TEST_CASE("with one thread each, four devices make no helpers and the bits of on
   for (const auto& result : results) CHECK(troupe::testing::same_bits(result, expected));
 }
 
-TEST_CASE("a number of threads is that of the calling thread") {
+TEST_CASE("a number of threads is that of the calling thread", "[host]") {
   troupe::set_num_threads(1);
   std::thread([] { troupe::set_num_threads(2); }).join();
   CHECK(troupe::num_threads() == 1);

@@ -31,7 +31,7 @@ double worst_error(Function function, Reference reference, float low, float high
 
 }  // namespace
 
-TEST_CASE("exp, log, tanh, erf and sigmoid in f32 keep their errors in units in the last place") {
+TEST_CASE("exp, log, tanh, erf and sigmoid in f32 keep their errors in units in the last place", "[host]") {
   CHECK(worst_error([](float x) { return cpu::exp_f32(x); }, [](double x) { return std::exp(x); }, 1e-30F,
                     87.33F, 1) < 1.5);
   CHECK(worst_error([](float x) { return cpu::log_f32(x); }, [](double x) { return std::log(x); }, 1e-44F,
@@ -44,7 +44,7 @@ TEST_CASE("exp, log, tanh, erf and sigmoid in f32 keep their errors in units in 
                     [](double x) { return 1 / (1 + std::exp(-x)); }, 1e-30F, 87, 1) < 2.5);
 }
 
-TEST_CASE("f32 functions have the limits of their definitions") {
+TEST_CASE("f32 functions have the limits of their definitions", "[host]") {
   CHECK(cpu::exp_f32(0) == 1);
   CHECK(cpu::exp_f32(-infinity) == 0);
   CHECK(cpu::exp_f32(-88) == 0);

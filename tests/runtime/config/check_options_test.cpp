@@ -52,6 +52,8 @@ TEST_CASE("numbers out of range name their option") {
   CHECK_THAT(complaint([](job_options& o) { o.learning_rate = 0; }), ContainsSubstring("--learning-rate"));
   CHECK_THAT(complaint([](job_options& o) { o.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
              ContainsSubstring("--learning-rate"));
+  CHECK_THAT(complaint([](job_options& o) { o.clip_grad_norm = -1; }), ContainsSubstring("--clip-grad-norm"));
+  CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 0; }), ContainsSubstring("--loss-scale"));
   CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
              ContainsSubstring("--snapshot-interval"));
   CHECK_THAT(complaint([](job_options& o) { o.join_timeout = {}; }), ContainsSubstring("--join-timeout"));

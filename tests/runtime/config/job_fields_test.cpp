@@ -38,8 +38,11 @@ TEST_CASE("a field refuses the text of another type") {
   CHECK_THROWS_AS(set("json", "maybe"), troupe::bad_input);
   CHECK_THROWS_AS(set("learning_rate", "fast"), troupe::bad_input);
   CHECK_THROWS_AS(set("schedule", "random"), troupe::bad_input);
+  CHECK_THROWS_AS(set("precision", "i64"), troupe::bad_input);
   CHECK_THROWS_AS(set("join_timeout", "-1"), troupe::bad_input);
   CHECK(options.batch == troupe::job_options().batch);
+  set("precision", "bf16");
+  CHECK(options.precision == troupe::dtype::bf16);
   set("seed", "18446744073709551615");
   CHECK(options.seed == ~std::uint64_t{0});
 }

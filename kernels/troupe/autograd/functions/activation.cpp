@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/functions/fused_relu.hpp"
 
 namespace troupe {
 namespace {
@@ -32,6 +33,8 @@ variable relu(const variable& x) {
   auto y = relu_forward(x.value);
   return recorded(x, y, relu_backward, y);
 }
+
+variable after_fused_relu(const variable& y) { return recorded(y, y.value, relu_backward, y.value); }
 
 variable gelu(const variable& x, gelu_kind kind) {
   auto exact = [](const tensor& dy, const tensor& saved) {

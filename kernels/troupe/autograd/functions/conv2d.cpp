@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/functions/fused_relu.hpp"
 
 namespace troupe {
 namespace {
@@ -38,8 +39,10 @@ variable conv2d(const variable& input, parameter& weight, parameter* bias, const
   auto type = x.value.type();
   auto y = conv2d_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), options);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
-  return record(std::move(y), {x},
-                std::make_unique<conv2d_operation>(x.value, weight, bias, options, x.requires_gradient()));
+  auto made =
+      record(std::move(y), {x},
+             std::make_unique<conv2d_operation>(x.value, weight, bias, options, x.requires_gradient()));
+  return options.relu ? after_fused_relu(made) : made;
 }
 
 }  // namespace troupe

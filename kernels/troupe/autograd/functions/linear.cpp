@@ -4,6 +4,7 @@
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/functions/fused_relu.hpp"
 #include "troupe/ops/convert.hpp"
 
 namespace troupe {
@@ -31,15 +32,23 @@ class linear_operation : public operation {
   bool input_wanted_;
 };
 
-}  // namespace
-
-variable linear(const variable& input, parameter& weight, parameter* bias) {
+variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
   auto x = in_compute_dtype(input);
   auto type = x.value.type();
-  auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor());
+  auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), activation);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
   return record(std::move(y), {x},
                 std::make_unique<linear_operation>(x.value, weight, bias, x.requires_gradient()));
+}
+
+}  // namespace
+
+variable linear(const variable& x, parameter& weight, parameter* bias) {
+  return recorded(x, weight, bias, linear_activation::none);
+}
+
+variable linear_relu(const variable& x, parameter& weight, parameter* bias) {
+  return after_fused_relu(recorded(x, weight, bias, linear_activation::relu));
 }
 
 }  // namespace troupe

@@ -2,10 +2,23 @@
 
 #include "troupe/autograd/functions.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/convert.hpp"
 #include "troupe/ops/cross_entropy.hpp"
+#include "troupe/ops/mse_loss.hpp"
 
 namespace troupe {
 namespace {
+
+/// What backward brings to a loss.
+double value_of(std::string_view loss, const tensor& gradient) {
+  if (gradient.type() != dtype::f32 || gradient.num_elements() != 1)
+    throw_invalid(loss, "a scalar f32 gradient", describe(gradient));
+  return gradient.values<float>()[0];
+}
+
+tensor scaled(double loss_sum, double gradient_scale) {
+  return tensor::full({}, static_cast<float>(gradient_scale * loss_sum));
+}
 
 class cross_entropy_operation : public operation {
  public:
@@ -18,9 +31,8 @@ class cross_entropy_operation : public operation {
         options_(options) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
-    if (dy.type() != dtype::f32 || dy.num_elements() != 1)
-      throw_invalid("cross_entropy", "a scalar f32 gradient", describe(dy));
-    return {cross_entropy_backward(logits_, labels_, log_sum_exp_, scale_ * dy.values<float>()[0], options_)};
+    return {cross_entropy_backward(logits_, labels_, log_sum_exp_, scale_ * value_of("cross_entropy", dy),
+                                   options_)};
   }
 
  private:
@@ -29,15 +41,46 @@ class cross_entropy_operation : public operation {
   cross_entropy_options options_;
 };
 
+class mse_loss_operation : public operation {
+ public:
+  mse_loss_operation(tensor prediction, tensor target, double scale)
+      : prediction_(std::move(prediction)), target_(std::move(target)), scale_(scale) {}
+
+  std::vector<tensor> backward_input(const tensor& dy) override {
+    return {mse_loss_backward(prediction_, target_, scale_ * value_of("mse_loss", dy))};
+  }
+
+ private:
+  tensor prediction_, target_;
+  double scale_;
+};
+
+bool are_of_one_dtype(const tensor& a, const tensor& b) {
+  return !a.defined() || !b.defined() || !is_floating(a.type()) || !is_floating(b.type()) ||
+         a.type() == b.type();
+}
+
 }  // namespace
 
 loss_result cross_entropy(const variable& logits, const tensor& labels, double gradient_scale,
                           const cross_entropy_options& options) {
   auto result = cross_entropy_forward(logits.value, labels, options);
-  auto loss = record(tensor::full({}, static_cast<float>(gradient_scale * result.loss_sum)), {logits},
+  auto loss = record(scaled(result.loss_sum, gradient_scale), {logits},
                      std::make_unique<cross_entropy_operation>(logits.value, labels, result.log_sum_exp,
                                                                gradient_scale, options));
-  return {std::move(loss), result.loss_sum, result.num_correct, result.num_counted};
+  return {std::move(loss), result.loss_sum, result.num_correct, result.num_counted, result.device_loss_sum};
+}
+
+loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale) {
+  if (!are_of_one_dtype(prediction.value, target))
+    return mse_loss(cast(prediction, dtype::f32), cast(target, dtype::f32), gradient_scale);
+  auto loss_sum = mse_loss_forward(prediction.value, target);
+  auto loss = record(scaled(loss_sum, gradient_scale), {prediction},
+                     std::make_unique<mse_loss_operation>(prediction.value, target, gradient_scale));
+  return {.loss = std::move(loss),
+          .loss_sum = loss_sum,
+          .num_counted = target.num_elements(),
+          .device_loss_sum = {}};
 }
 
 }  // namespace troupe

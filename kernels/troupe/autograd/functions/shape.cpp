@@ -1,25 +1,21 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/functions/one_input.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/elementwise.hpp"
 
 namespace troupe {
-namespace {
-
-class reshape_operation : public operation {
- public:
-  explicit reshape_operation(shape extents) : extents_(std::move(extents)) {}
-  std::vector<tensor> backward_input(const tensor& dy) override { return {dy.reshape(extents_)}; }
-
- private:
-  shape extents_;
-};
-
-}  // namespace
 
 variable reshape(const variable& x, shape extents) {
-  return record(x.value.reshape(std::move(extents)), {x},
-                std::make_unique<reshape_operation>(x.value.extents()));
+  return record_one_input(x, x.value.reshape(std::move(extents)),
+                          [before = x.value.extents()](const tensor& dy) { return dy.reshape(before); });
+}
+
+variable broadcast_to(const variable& x, const shape& extents) {
+  return record_one_input(x, broadcast_to(x.value, extents), [before = x.value.extents()](const tensor& dy) {
+    return reduce_to_shape(dy, before);
+  });
 }
 
 variable flatten(const variable& x) {

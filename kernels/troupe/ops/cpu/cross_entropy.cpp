@@ -83,6 +83,7 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
     result.loss_sum += sample.loss;
     result.num_correct += sample.is_correct ? 1 : 0;
   }
+  result.device_loss_sum.values<float>()[0] = static_cast<float>(result.loss_sum);
 }
 
 void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,

@@ -160,6 +160,17 @@ TROUPE_CLONES void add_multiple(float alpha, const float* x, const float* y, flo
   for (std::int64_t i = 0; i < size; ++i) to[i] = y[i] + alpha * x[i];
 }
 
+TROUPE_CLONES void add_to_each(float number, const float* x, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = x[i] + number;
+}
+
+TROUPE_CLONES void clamp_each(float low, float high, const float* x, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    auto above = x[i] < low ? low : x[i];
+    to[i] = above > high ? high : above;
+  }
+}
+
 TROUPE_CLONES void multiply_by(float factor, const float* x, float* to, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) to[i] = x[i] * factor;
 }
@@ -170,9 +181,14 @@ void axpy(float alpha, const tensor& x, tensor& y) {
                 y, x, y);
 }
 
-void scale(tensor& x, float factor) {
-  map_in_blocks([&](const float* from, float* to, std::int64_t size) { multiply_by(factor, from, to, size); },
-                x, x);
+template <void (*loop)(float number, const float* x, float* to, std::int64_t size)>
+void with_number(const tensor& x, float number, tensor& y) {
+  map_in_blocks([&](const float* from, float* to, std::int64_t size) { loop(number, from, to, size); }, y, x);
+}
+
+void clamp(const tensor& x, float low, float high, tensor& y) {
+  map_in_blocks(
+      [&](const float* from, float* to, std::int64_t size) { clamp_each(low, high, from, to, size); }, y, x);
 }
 
 }  // namespace
@@ -194,7 +210,9 @@ elementwise_kernels elementwise() {
           .abs = unary<magnitude_of>,
           .reciprocal = unary<reciprocal_of>,
           .axpy = axpy,
-          .scale = scale};
+          .add_number = with_number<add_to_each>,
+          .multiply_by_number = with_number<multiply_by>,
+          .clamp = clamp};
 }
 
 }  // namespace troupe::cpu

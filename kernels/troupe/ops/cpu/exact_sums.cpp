@@ -29,4 +29,11 @@ TROUPE_CLONES double sum_of_squares(const float* x, std::int64_t size) {
   return sum_in_lanes(size, [x](std::int64_t i) { return double{x[i]} * double{x[i]}; });
 }
 
+TROUPE_CLONES double sum_of_squared_differences(const float* a, const float* b, std::int64_t size) {
+  return sum_in_lanes(size, [a, b](std::int64_t i) {
+    auto difference = double{a[i]} - double{b[i]};
+    return difference * difference;
+  });
+}
+
 }  // namespace troupe::cpu

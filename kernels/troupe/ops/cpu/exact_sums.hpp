@@ -8,5 +8,6 @@ namespace troupe::cpu {
 
 double sum_of(const float* x, std::int64_t size);
 double sum_of_squares(const float* x, std::int64_t size);
+double sum_of_squared_differences(const float* a, const float* b, std::int64_t size);
 
 }  // namespace troupe::cpu

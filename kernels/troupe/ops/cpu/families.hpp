@@ -3,7 +3,7 @@
 
 namespace troupe::cpu {
 
-// Each family's table, defined in the file of that name.
+// Each family's table, defined in the file of that name; products in matrix_product.cpp.
 activation_kernels activation();
 adam_step_kernels adam_step();
 attention_kernels attention();
@@ -14,10 +14,10 @@ cross_entropy_kernels cross_entropy();
 dropout_kernels dropout();
 elementwise_kernels elementwise();
 lamb_step_kernels lamb_step();
-linear_kernels linear();
-matmul_kernels matmul();
+mse_loss_kernels mse_loss();
 norm_kernels norm();
 pooling_kernels pooling();
+product_kernels products();
 rearrange_kernels rearrange();
 reduction_kernels reduction();
 row_kernels rows();

@@ -1,22 +1,13 @@
 #include "troupe/ops/cpu/matrix_product.hpp"
 
+#include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/float_copy.hpp"
+#include "troupe/ops/cpu/row_sum.hpp"
 
 namespace troupe::cpu {
-namespace {
-
-/// The rows of all pairs are rows of one product where they share B.
-void join_pairs(matrix_product_shape& of) {
-  if (!of.right_is_shared || of.left_is_transposed) return;
-  of.rows *= of.batch;
-  of.batch = 1;
-}
-
-}  // namespace
-
-void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, const tensor& bias,
+void matrix_product(const matrix_product_shape& pairs, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c) {
-  join_pairs(of);
+  auto of = pairs.joined();
   if (c.num_elements() == 0) return;
   if (of.inner == 0) {
     if (!of.accumulate) c.fill_zero();
@@ -28,5 +19,7 @@ void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, c
   multiply(of, float_copy(a), float_copy(b), bias.defined() ? float_copy(bias) : bias, sums);
   if (c.type() != dtype::f32) store_floats(sums, c);
 }
+
+product_kernels products() { return {.matrix_product = matrix_product, .row_sum = row_sum}; }
 
 }  // namespace troupe::cpu

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "troupe/ops/cpu/in_planes.hpp"
+#include "troupe/ops/cpu/max_pooling_2x2.hpp"
 #include "troupe/ops/cpu/pooling.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/window_rows.hpp"
@@ -75,37 +76,17 @@ inline __attribute__((always_inline)) void max_row(const float* x, const pool2d_
   }
 }
 
-/// The most frequent case in one pass: 2 x 2 elements, side by side, without padding.
-inline __attribute__((always_inline)) void max_row_of_2x2(const float* x, const pool2d_problem& of,
-                                                          std::int64_t i, float* __restrict best,
-                                                          float* __restrict index) {
-  const auto *upper = x + 2 * i * of.in.w, *lower = upper + of.in.w;
-  for (std::int64_t j = 0; j < of.out.w; ++j) {
-    auto value = upper[2 * j];
-    float at = 0;
-    take_larger(upper[2 * j + 1], 1, value, at);
-    take_larger(lower[2 * j], 2, value, at);
-    take_larger(lower[2 * j + 1], 3, value, at);
-    best[j] = value;
-    index[j] = at;
-  }
-}
-
-bool is_2x2(const pool2d_options& options) {
-  constexpr size_2d two{2, 2}, none{0, 0};
-  return options.kernel == two && options.stride == two && options.padding == none;
+template <class Index>
+inline __attribute__((always_inline)) void store_places(const float* from, std::int64_t count, Index* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Index>(from[i]);
 }
 
 template <class Index>
 inline __attribute__((always_inline)) void max_plane(const float* x, const pool2d_problem& of, float* y,
                                                      const row_scratch& scratch, Index* indices) {
-  auto simple = is_2x2(of.options);
   for (std::int64_t i = 0; i < of.out.h; ++i, y += of.out.w, indices += of.out.w) {
-    if (simple)
-      max_row_of_2x2(x, of, i, y, scratch.index);
-    else
-      max_row(x, of, i, scratch, y);
-    for (std::int64_t j = 0; j < of.out.w; ++j) indices[j] = static_cast<Index>(scratch.index[j]);
+    max_row(x, of, i, scratch, y);
+    store_places(scratch.index, of.out.w, indices);
   }
 }
 
@@ -117,6 +98,32 @@ TROUPE_CLONES void max_plane_u8(const float* x, const pool2d_problem& of, float*
 TROUPE_CLONES void max_plane_i32(const float* x, const pool2d_problem& of, float* y,
                                  const row_scratch& scratch, std::int32_t* indices) {
   max_plane(x, of, y, scratch, indices);
+}
+
+/// The same as max_plane, for windows of 2 x 2.
+TROUPE_CLONES void max_plane_of_2x2(const float* x, const pool2d_problem& of, float* y, float* scratch,
+                                    std::uint8_t* indices) {
+  auto at_once = rows_at_once_2x2(of);
+  auto* place = scratch + 8 * at_once * of.out.w;
+  for (std::int64_t row = 0; row < of.out.h; row += at_once) {
+    rows_of_2x2 some{std::min(at_once, of.out.h - row), of.out.w, of.in.w};
+    auto first = row * of.out.w;
+    max_2x2(x + 2 * row * of.in.w, some, scratch, y + first, place);
+    store_places(place, some.rows * of.out.w, indices + first);
+  }
+}
+
+TROUPE_CLONES void max_plane_gradient_of_2x2(const float* dy, const std::uint8_t* indices,
+                                             const pool2d_problem& of, float* scratch, float* dx) {
+  auto at_once = rows_at_once_2x2(of);
+  auto* place = scratch + 8 * at_once * of.out.w;
+  for (std::int64_t row = 0; row < of.out.h; row += at_once) {
+    rows_of_2x2 some{std::min(at_once, of.out.h - row), of.out.w, of.in.w};
+    auto first = row * of.out.w;
+    for (std::int64_t i = 0; i < some.rows * of.out.w; ++i) place[i] = static_cast<float>(indices[first + i]);
+    max_gradient_2x2(dy + first, place, some, scratch, dx + 2 * row * of.in.w);
+  }
+  std::fill(dx + 2 * of.out.h * of.in.w, dx + of.in.h * of.in.w, 0.0F);
 }
 
 template <class Index>
@@ -138,11 +145,15 @@ void max_plane_gradient(const float* dy, const Index* indices, const pool2d_prob
 }  // namespace
 
 void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) {
-  plane_sizes sizes{of.in.h * of.in.w, of.out.h * of.out.w, 2 * of.in.w + of.out.w};
+  auto simple = is_2x2(of.options);
+  plane_sizes sizes{of.in.h * of.in.w, of.out.h * of.out.w,
+                    simple ? scratch_2x2(of) : 2 * of.in.w + of.out.w};
   for_each_plane(of.planes, sizes, x, y, [&](std::int64_t plane, const float* in, float* out, float* room) {
     row_scratch row{room, room + of.in.w, room + 2 * of.in.w};
     auto first = plane * sizes.out_size;
-    if (indices.type() == dtype::u8)
+    if (simple)
+      max_plane_of_2x2(in, of, out, room, indices.values<std::uint8_t>().data() + first);
+    else if (indices.type() == dtype::u8)
       max_plane_u8(in, of, out, row, indices.values<std::uint8_t>().data() + first);
     else
       max_plane_i32(in, of, out, row, indices.values<std::int32_t>().data() + first);
@@ -150,10 +161,13 @@ void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tens
 }
 
 void max_pool_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
-  plane_sizes sizes{of.out.h * of.out.w, of.in.h * of.in.w};
-  for_each_plane(of.planes, sizes, dy, dx, [&](std::int64_t plane, const float* in, float* out, float*) {
+  auto simple = is_2x2(of.options);
+  plane_sizes sizes{of.out.h * of.out.w, of.in.h * of.in.w, simple ? scratch_2x2(of) : 0};
+  for_each_plane(of.planes, sizes, dy, dx, [&](std::int64_t plane, const float* in, float* out, float* room) {
     auto first = plane * sizes.in_size;
-    if (indices.type() == dtype::u8)
+    if (simple)
+      max_plane_gradient_of_2x2(in, indices.values<std::uint8_t>().data() + first, of, room, out);
+    else if (indices.type() == dtype::u8)
       max_plane_gradient(in, indices.values<std::uint8_t>().data() + first, of, out);
     else
       max_plane_gradient(in, indices.values<std::int32_t>().data() + first, of, out);

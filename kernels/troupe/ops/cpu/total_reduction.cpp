@@ -84,6 +84,15 @@ double total_sum(const tensor& x) { return sum_over(std::span(&x, 1), sum_of); }
 
 double sum_of_squares(std::span<const tensor> of) { return sum_over(of, sum_of_squares); }
 
+double sum_of_squared_differences(const tensor& a, const tensor& b) {
+  return added(
+      over_blocks(std::span(&a, 1), [&b](const tensor& from, std::int64_t first, std::int64_t count) {
+        alignas(64) block_floats left, right;
+        return sum_of_squared_differences(read_block(from, first, count, left),
+                                          read_block(b, first, count, right), count);
+      }));
+}
+
 bool all_finite(std::span<const tensor> of) { return sum_over(of, count_not_finite) == 0; }
 
 bool scale_all(std::span<const tensor> of, float factor) {

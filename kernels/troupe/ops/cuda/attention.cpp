@@ -78,14 +78,14 @@ tensor score_product(const head_layout& heads, const head_group& of, const tenso
                      const matrix_strides& left_strides, const tensor& right,
                      const matrix_strides& right_strides) {
   auto scores = heads.scores(of, dtype::f32, left.where());
-  matrix_product({.rows = heads.positions(),
-                  .columns = heads.positions(),
-                  .inner = heads.head_width(),
-                  .batch = of.num_heads,
-                  .right_is_transposed = true,
-                  .left = left_strides,
-                  .right = right_strides},
-                 left, right, {}, scores);
+  strided_product({{.rows = heads.positions(),
+                    .columns = heads.positions(),
+                    .inner = heads.head_width(),
+                    .batch = of.num_heads,
+                    .right_is_transposed = true},
+                   left_strides,
+                   right_strides},
+                  left, right, {}, scores);
   return scores;
 }
 
@@ -93,14 +93,15 @@ tensor score_product(const head_layout& heads, const head_group& of, const tenso
 void weighted_rows(const head_layout& heads, const head_group& of, const tensor& weights, bool is_transposed,
                    const tensor& rows, const matrix_strides& row_strides, tensor result,
                    const matrix_strides& result_strides) {
-  matrix_product({.rows = heads.positions(),
-                  .columns = heads.head_width(),
-                  .inner = heads.positions(),
-                  .batch = of.num_heads,
-                  .left_is_transposed = is_transposed,
-                  .right = row_strides,
-                  .result = result_strides},
-                 weights, rows, {}, result);
+  strided_product({{.rows = heads.positions(),
+                    .columns = heads.head_width(),
+                    .inner = heads.positions(),
+                    .batch = of.num_heads,
+                    .left_is_transposed = is_transposed},
+                   {},
+                   row_strides,
+                   result_strides},
+                  weights, rows, {}, result);
 }
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {

@@ -1,3 +1,6 @@
+#include <limits>
+#include <type_traits>
+
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/launch.cuh"
@@ -53,10 +56,71 @@ void convert_elements(const tensor& x, float scale, tensor& y) {
          elements_of<From>(x), scale, size, is_aligned(x) && is_aligned(y), elements_of<To>(y));
 }
 
+/// Calls `visit` with a value of the C++ type of `type`, floating or not.
+template <class Visit>
+void with_any(dtype type, const Visit& visit) {
+  if (is_floating(type)) return with_floating(type, visit);
+  if (type == dtype::u8) return visit(std::uint8_t{});
+  if (type == dtype::i32) return visit(std::int32_t{});
+  if (type == dtype::i64) return visit(std::int64_t{});
+  visit(bool{});
+}
+
+template <class T>
+constexpr bool is_float_storage = !std::is_integral_v<T>;
+
+template <class T>
+constexpr T lowest = std::numeric_limits<T>::min();
+template <class T>
+constexpr T highest = std::numeric_limits<T>::max();
+
+/// Towards zero, to the nearest number that To has; 0 for NaN.
+template <class To>
+__device__ To truncated(float x) {
+  // The largest of 32 and 64 bits as a float is a power of two, which is out of range.
+  constexpr auto beyond = static_cast<float>(highest<To> / 2 + 1) * 2;
+  if (x != x) return 0;
+  if (x >= beyond) return highest<To>;
+  return x < static_cast<float>(lowest<To>) ? lowest<To> : static_cast<To>(x);
+}
+
+/// As the public cast has it.
+template <class To, class From>
+__device__ To converted(From x) {
+  if constexpr (is_float_storage<To>)
+    return rounded<To>(read_as_float(x));
+  else if constexpr (std::is_same_v<To, bool> && is_float_storage<From>)
+    return as_float(x) != 0;
+  else if constexpr (std::is_same_v<To, bool>)
+    return x != 0;
+  else if constexpr (is_float_storage<From>)
+    return truncated<To>(as_float(x));
+  else
+    return static_cast<To>(
+        min(max(static_cast<std::int64_t>(x), std::int64_t{lowest<To>}), std::int64_t{highest<To>}));
+}
+
+template <class From, class To>
+__global__ void cast_kernel(const From* x, std::int64_t size, To* y) {
+  auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < size) y[i] = converted<To>(x[i]);
+}
+
+/// From or to integers and booleans.
+void cast_plainly(const tensor& x, tensor& y) {
+  auto size = x.num_elements();
+  with_any(x.type(), [&](auto from) {
+    with_any(y.type(), [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      launch(x.where(), blocks_for(size), block_threads, cast_kernel<From, To>, elements_of<From>(x), size,
+             elements_of<To>(y));
+    });
+  });
+}
+
 void cast(const tensor& x, tensor& y) {
-  if (!is_floating(x.type()) || !is_floating(y.type()))
-    throw_invalid("cast", "f32, bf16 or f16, and to one of them, on a GPU (cast others on the CPU)",
-                  describe(x) + " to " + std::string(to_string(y.type())));
+  if (!is_floating(x.type()) || !is_floating(y.type())) return cast_plainly(x, y);
   with_floating(x.type(), [&](auto from) {
     with_floating(y.type(), [&](auto to) { convert_elements<decltype(from), decltype(to)>(x, 1, y); });
   });

@@ -1,5 +1,8 @@
+#include <limits>
+
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/rows.cuh"
+#include "troupe/tensor/cuda/recording.hpp"
 
 // One block a sample finds its loss; then one block adds them up, in an order that only their number decides.
 
@@ -47,8 +50,9 @@ struct loss_options {
 
 /// The loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
 template <class T>
-__global__ void forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
-                               float* log_sum_exp, totals* of_samples) {
+__global__ void __launch_bounds__(row_threads)
+    forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
+                   float* log_sum_exp, totals* of_samples) {
   std::int64_t sample = blockIdx.x;
   const auto* z = logits + sample * layout.size;
   auto top = reduce_row<largest>(z, layout, largest::neutral, [](float score) { return score; });
@@ -80,7 +84,8 @@ __global__ void forward_kernel(row_layout layout, const T* logits, label_list la
   of_samples[sample] = found;
 }
 
-__global__ void total_kernel(const totals* of_samples, std::int64_t num_samples, totals* all) {
+__global__ void total_kernel(const totals* of_samples, std::int64_t num_samples, totals* all,
+                             float* loss_sum) {
   __shared__ totals of_threads[block_threads];
   auto mine = of_nothing();
   for (auto i = static_cast<std::int64_t>(threadIdx.x); i < num_samples; i += block_threads)
@@ -90,7 +95,9 @@ __global__ void total_kernel(const totals* of_samples, std::int64_t num_samples,
     __syncthreads();
     if (threadIdx.x < half) add_to(of_threads[threadIdx.x], of_threads[threadIdx.x + half]);
   }
-  if (threadIdx.x == 0) *all = of_threads[0];
+  if (threadIdx.x > 0) return;
+  *all = of_threads[0];
+  *loss_sum = of_threads[0].first_bad == INT64_MAX ? static_cast<float>(of_threads[0].loss_sum) : nanf("");
 }
 
 struct gradient_factors {
@@ -101,8 +108,9 @@ struct gradient_factors {
 /// scale (e^(z - log_sum_exp) - spread), less the peak at the label. A label out of range makes NaN of its
 /// row: to throw would mean to wait for the GPU.
 template <class T>
-__global__ void backward_kernel(row_layout layout, const T* logits, label_list labels,
-                                const float* log_sum_exp, gradient_factors by, T* gradient) {
+__global__ void __launch_bounds__(row_threads)
+    backward_kernel(row_layout layout, const T* logits, label_list labels, const float* log_sum_exp,
+                    gradient_factors by, T* gradient) {
   std::int64_t sample = blockIdx.x, label = labels.at(sample);
   auto is_ignored = label == by.ignored;
   auto scale = is_ignored || (label >= 0 && label < layout.size) ? by.scale : nanf("");
@@ -130,7 +138,12 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
                    elements_of<totals>(of_samples));
   });
   launch(logits.where(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
-         elements_of<totals>(all));
+         elements_of<totals>(all), elements_of<float>(result.device_loss_sum));
+  if (recording_on(logits.where().index)) {
+    result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+    result.num_correct = result.num_counted = -1;
+    return;
+  }
   auto here = all.to({});
   auto found = *elements_of<totals>(here);
   if (found.first_bad != INT64_MAX)

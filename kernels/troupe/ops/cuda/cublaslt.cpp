@@ -1,10 +1,7 @@
 #include "troupe/ops/cuda/cublaslt.hpp"
 
-#include <dlfcn.h>
-
-#include <string>
-
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/cuda/shared_library.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 
 namespace troupe::cuda {
@@ -21,10 +18,9 @@ const std::string file_name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJO
 
 /// From where the loader looks, else from where the build found it.
 void* load() {
-  if (auto* library = dlopen(file_name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  auto beside = TROUPE_CUDA_LIBRARY_DIR "/" + file_name;
-  if (auto* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  refuse(dlerror());
+  auto* library = load_library(file_name, TROUPE_CUDA_LIBRARY_DIR);
+  if (!library) refuse(dlerror());
+  return library;
 }
 
 template <class Function>

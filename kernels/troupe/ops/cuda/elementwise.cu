@@ -6,8 +6,9 @@
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/map_elements.cuh"
 
-// Operands of one shape and dtype go the way of all elementwise operations. Where they broadcast, or differ
-// in dtype, each element works out its place, which is slower, but then one operand is small as a rule.
+// Operands of one shape and dtype go the way of all elementwise operations. Where only the dtypes differ,
+// each element looks at them. Where operands broadcast, each works out its place, which is slower, but then
+// one operand is small as a rule.
 
 namespace troupe::cuda {
 namespace {
@@ -71,9 +72,20 @@ struct sum_with_multiple {
   float alpha;
   __device__ float operator()(float x, float y) const { return y + alpha * x; }
 };
+struct sum_with {
+  float number;
+  __device__ float operator()(float x) const { return x + number; }
+};
 struct product_with {
-  float factor;
-  __device__ float operator()(float x) const { return x * factor; }
+  float number;
+  __device__ float operator()(float x) const { return x * number; }
+};
+struct clamped {
+  float low, high;
+  __device__ float operator()(float x) const {
+    auto above = x < low ? low : x;
+    return above > high ? high : above;
+  }
 };
 
 /// Elements of any dtype but u8, read and written as T, which is float or std::int64_t.
@@ -130,22 +142,46 @@ class elements_as {
 struct broadcast_axes {
   static constexpr int most_axes = 8, most_operands = 3;
   int count = 0;
-  std::int64_t extent[most_axes];
-  std::int64_t stride[most_axes][most_operands];
+  std::int64_t extent[most_axes] = {};
+  std::int64_t stride[most_axes][most_operands] = {};
 
   struct offsets {
     std::int64_t of[most_operands];
   };
-  __device__ offsets at(std::int64_t index) const {
+  /// Index is a type that holds all of the result's: a division of 64 bits takes several of 32.
+  template <class Index>
+  __device__ offsets at(Index index) const {
     offsets result{};
     for (int axis = 0; axis < count; ++axis) {
-      auto along = index % extent[axis];
-      index /= extent[axis];
+      auto size = static_cast<Index>(extent[axis]);
+      auto along = static_cast<std::int64_t>(index % size);
+      index /= size;
       for (int i = 0; i < most_operands; ++i) result.of[i] += along * stride[axis][i];
     }
     return result;
   }
 };
+
+/// Calls `run` with a value of the type to count so many elements with.
+template <class Run>
+void with_index(std::int64_t size, const Run& run) {
+  if (size <= INT32_MAX) return run(std::uint32_t{});
+  run(std::int64_t{});
+}
+
+constexpr int flat_lanes = 4;  // elements of a thread, a block apart
+
+/// c = function(a, b), all of one shape.
+template <class T, class Function>
+__global__ void flat_kernel(Function function, std::int64_t size, elements_as<T> a, elements_as<T> b,
+                            elements_as<T> c) {
+  auto first = static_cast<std::int64_t>(blockIdx.x) * (flat_lanes * block_threads) + threadIdx.x;
+#pragma unroll
+  for (int lane = 0; lane < flat_lanes; ++lane) {
+    auto i = first + lane * static_cast<std::int64_t>(block_threads);
+    if (i < size) c.write(i, function(a.read(i), b.read(i)));
+  }
+}
 
 broadcast_axes axes_of(std::string_view operation, const shape& result, const std::vector<shape>& operands) {
   auto plan = plan_broadcast(result, operands);
@@ -163,21 +199,27 @@ broadcast_axes axes_of(std::string_view operation, const shape& result, const st
   return axes;
 }
 
-template <class T, class Function>
+template <class Index, class T, class Function>
 __global__ void broadcast_kernel(Function function, broadcast_axes axes, std::int64_t size, elements_as<T> a,
                                  elements_as<T> b, elements_as<T> c) {
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size) return;
-  auto from = axes.at(i);
+  auto from = axes.at(static_cast<Index>(i));
   c.write(i, function(a.read(from.of[0]), b.read(from.of[1])));
 }
 
 template <class T, class Function>
 void broadcast(Function function, const tensor& a, const tensor& b, tensor& c) {
   auto size = c.num_elements();
-  launch(c.where(), blocks_for(size), block_threads, broadcast_kernel<T, Function>, function,
-         axes_of("elementwise", c.extents(), {a.extents(), b.extents()}), size, elements_as<T>(a),
-         elements_as<T>(b), elements_as<T>(c));
+  if (a.extents() == c.extents() && b.extents() == c.extents())
+    return launch(c.where(), blocks_for(size, flat_lanes * block_threads), block_threads,
+                  flat_kernel<T, Function>, function, size, elements_as<T>(a), elements_as<T>(b),
+                  elements_as<T>(c));
+  with_index(size, [&](auto index) {
+    launch(c.where(), blocks_for(size), block_threads, broadcast_kernel<decltype(index), T, Function>,
+           function, axes_of("elementwise", c.extents(), {a.extents(), b.extents()}), size, elements_as<T>(a),
+           elements_as<T>(b), elements_as<T>(c));
+  });
 }
 
 template <class Function>
@@ -209,19 +251,22 @@ void comparison(const tensor& a, const tensor& b, tensor& c) {
     broadcast<std::int64_t>(Function(), a, b, c);
 }
 
+template <class Index>
 __global__ void where_kernel(broadcast_axes axes, std::int64_t size, const bool* condition,
                              elements_as<float> a, elements_as<float> b, elements_as<float> c) {
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size) return;
-  auto from = axes.at(i);
+  auto from = axes.at(static_cast<Index>(i));
   c.write(i, condition[from.of[2]] ? a.read(from.of[0]) : b.read(from.of[1]));
 }
 
 void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
   auto size = c.num_elements();
-  launch(c.where(), blocks_for(size), block_threads, where_kernel,
-         axes_of("where", c.extents(), {a.extents(), b.extents(), condition.extents()}), size,
-         elements_of<bool>(condition), elements_as<float>(a), elements_as<float>(b), elements_as<float>(c));
+  with_index(size, [&](auto index) {
+    launch(c.where(), blocks_for(size), block_threads, where_kernel<decltype(index)>,
+           axes_of("where", c.extents(), {a.extents(), b.extents(), condition.extents()}), size,
+           elements_of<bool>(condition), elements_as<float>(a), elements_as<float>(b), elements_as<float>(c));
+  });
 }
 
 struct exponential_of {
@@ -250,7 +295,12 @@ void unary(const tensor& x, tensor& y) {
 
 void axpy(float alpha, const tensor& x, tensor& y) { floating(sum_with_multiple{alpha}, x, y, y); }
 
-void scale(tensor& x, float factor) { map_elements(product_with{factor}, x, x); }
+template <class Function>
+void with_number(const tensor& x, float number, tensor& y) {
+  map_elements(Function{number}, y, x);
+}
+
+void clamp(const tensor& x, float low, float high, tensor& y) { map_elements(clamped{low, high}, y, x); }
 
 }  // namespace
 
@@ -271,7 +321,9 @@ elementwise_kernels elementwise() {
           .abs = unary<magnitude_of>,
           .reciprocal = unary<reciprocal_of>,
           .axpy = axpy,
-          .scale = scale};
+          .add_number = with_number<sum_with>,
+          .multiply_by_number = with_number<product_with>,
+          .clamp = clamp};
 }
 
 }  // namespace troupe::cuda

@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "troupe/ops/cuda/cublaslt.hpp"
+#include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/product_plan.hpp"
+#include "troupe/ops/cuda/row_sum.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 #include "troupe/tensor/devices.hpp"
 
@@ -56,33 +58,37 @@ std::uintptr_t beginnings(const tensor& operand, std::int64_t pair_elements) {
 }
 
 /// The largest power of two, up to 256, that divides the addresses of all matrices.
-std::uint32_t common_alignment(const matrix_product_shape& of, const tensor& a, const tensor& b,
+std::uint32_t common_alignment(const strided_product_shape& shape, const tensor& a, const tensor& b,
                                const tensor& bias, const tensor& c) {
+  const auto& of = shape.of;
   auto pair = [&](const matrix_strides& strides, std::int64_t elements) {
     if (of.batch == 1) return std::int64_t{0};
     return strides.pair > 0 ? strides.pair : elements;
   };
-  auto bits = std::uintptr_t{256} | beginnings(a, pair(of.left, of.rows * of.inner)) |
-              beginnings(b, of.right_is_shared ? 0 : pair(of.right, of.inner * of.columns)) |
-              beginnings(bias, 0) | beginnings(c, pair(of.result, of.rows * of.columns));
+  auto bits = std::uintptr_t{256} | beginnings(a, pair(shape.left, of.rows * of.inner)) |
+              beginnings(b, of.right_is_shared ? 0 : pair(shape.right, of.inner * of.columns)) |
+              beginnings(bias, 0) | beginnings(c, pair(shape.result, of.rows * of.columns));
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
 }  // namespace
 
-void matrix_product(matrix_product_shape of, const tensor& a, const tensor& b, const tensor& bias,
-                    tensor& c) {
-  if (of.right_is_shared && !of.left_is_transposed) {  // the pairs are more rows of one product
-    of.rows *= of.batch;
-    of.batch = 1;
-  }
+void strided_product(const strided_product_shape& shape, const tensor& a, const tensor& b, const tensor& bias,
+                     tensor& c) {
   if (c.num_elements() == 0) return;
-  if (of.inner == 0) {
-    if (!of.accumulate) c.fill_zero();
+  if (shape.of.inner == 0) {
+    if (!shape.of.accumulate) c.fill_zero();
     return;
   }
-  product_key key{of, a.type(), c.type(), bias.defined(), common_alignment(of, a, b, bias, c)};
+  product_key key{shape, a.type(), c.type(), bias.defined(), common_alignment(shape, a, b, bias, c)};
   plans_of(c.where()).run(key, a, b, bias, c);
 }
+
+void matrix_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+                    tensor& c) {
+  strided_product({of.joined()}, a, b, bias, c);
+}
+
+product_kernels products() { return {.matrix_product = matrix_product, .row_sum = row_sum}; }
 
 }  // namespace troupe::cuda

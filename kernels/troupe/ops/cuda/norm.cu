@@ -9,8 +9,9 @@ namespace troupe::cuda {
 namespace {
 
 template <class T>
-__global__ void forward_kernel(row_layout layout, const T* x, floating_values gamma, floating_values beta,
-                               float eps, T* y, float* mean, float* rstd) {
+__global__ void __launch_bounds__(row_threads)
+    forward_kernel(row_layout layout, const T* x, floating_values gamma, floating_values beta, float eps,
+                   T* y, float* mean, float* rstd) {
   x += blockIdx.x * layout.size;
   auto size = static_cast<float>(layout.size);
   auto center = mean ? reduce_row<sum>(x, layout, 0, [](float value) { return value; }) / size : 0;
@@ -27,8 +28,9 @@ __global__ void forward_kernel(row_layout layout, const T* x, floating_values ga
 }
 
 template <class T>
-__global__ void backward_input_kernel(row_layout layout, const T* dy, const T* x, floating_values gamma,
-                                      const float* mean, const float* rstd, T* dx) {
+__global__ void __launch_bounds__(row_threads)
+    backward_input_kernel(row_layout layout, const T* dy, const T* x, floating_values gamma,
+                          const float* mean, const float* rstd, T* dx) {
   auto start = blockIdx.x * layout.size;
   auto center = mean ? mean[blockIdx.x] : 0, factor = rstd[blockIdx.x];
   auto size = static_cast<float>(layout.size);

@@ -22,8 +22,8 @@ cudaDataType_t data_type(dtype type) {
 }
 
 cublasLtEpilogue_t epilogue_of(const product_key& key) {
-  if (key.has_bias) return key.shape.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return key.shape.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  if (key.has_bias) return key.shape.of.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return key.shape.of.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 cublasOperation_t operation(bool is_transposed) { return is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
@@ -70,7 +70,7 @@ void cublaslt_delete::operator()(cublasLtMatmulDesc_t of) const { cublaslt().des
 void cublaslt_delete::operator()(cublasLtMatrixLayout_t of) const { cublaslt().layout_destroy(of); }
 
 product_plan::product_plan(cublasLtHandle_t handle, const product_key& key)
-    : beta_(key.shape.accumulate ? 1.0F : 0.0F) {
+    : beta_(key.shape.of.accumulate ? 1.0F : 0.0F) {
   describe(key);
   choose(handle, key.alignment_bytes);
 }
@@ -89,7 +89,7 @@ product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std:
 }
 
 void product_plan::describe(const product_key& key) {
-  const auto& of = key.shape;
+  const auto& of = key.shape.of;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   description_.reset(made);
@@ -102,10 +102,10 @@ void product_plan::describe(const product_key& key) {
     if (is_transposed) std::swap(rows, columns);
     return layout_of(key.from, rows, columns, of.batch, strides);
   };
-  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns, of.right);
+  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns, key.shape.right);
   if (of.right_is_shared) set(left_.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{0});
-  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner, of.left);
-  result_ = layout_of(key.to, of.rows, of.columns, of.batch, of.result);
+  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner, key.shape.left);
+  result_ = layout_of(key.to, of.rows, of.columns, of.batch, key.shape.result);
 }
 
 void product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {

@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 /// What decides how cuBLASLt computes a product.
 struct product_key {
-  matrix_product_shape shape;
+  strided_product_shape shape;
   dtype from = dtype::f32, to = dtype::f32;
   bool has_bias = false;
   std::uint32_t alignment_bytes = 0;  ///< of all operands, a power of two up to 256

@@ -4,9 +4,11 @@
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/launch.cuh"
+#include "troupe/tensor/cuda/recording.hpp"
 
 // Rows by indices. Indices are checked on the GPU first, and the check is waited for, so that nothing is
-// written where one is out of range.
+// written where one is out of range. What is recorded cannot wait: then rows that are not there are all ones
+// in bits, which is NaN, and nothing is added to them.
 
 namespace troupe::cuda {
 namespace {
@@ -47,6 +49,7 @@ __global__ void check_kernel(index_list indices, std::int64_t num_rows, std::int
 }
 
 void require_in_range(std::string_view operation, const tensor& indices, std::int64_t num_rows) {
+  if (recording_on(indices.where().index)) return;
   auto first_bad = tensor::empty({2}, dtype::i64, indices.where());
   launch(indices.where(), 1, block_threads, check_kernel, index_list(indices), num_rows,
          elements_of<std::int64_t>(first_bad));
@@ -59,10 +62,15 @@ void require_in_range(std::string_view operation, const tensor& indices, std::in
 
 /// A block a row, a Word at a time.
 template <class Word>
-__global__ void gather_kernel(const Word* values, index_list indices, std::int64_t row_words, Word* out) {
-  const auto* from = values + indices.at(blockIdx.x) * row_words;
+__global__ void gather_kernel(const Word* values, std::int64_t num_rows, index_list indices,
+                              std::int64_t row_words, Word* out) {
+  auto row = indices.at(blockIdx.x);
+  auto is_there = row >= 0 && row < num_rows;
+  const auto* from = values + (is_there ? row : 0) * row_words;
   auto* to = out + blockIdx.x * row_words;
-  for (std::int64_t i = threadIdx.x; i < row_words; i += blockDim.x) to[i] = from[i];
+  Word ones;
+  memset(&ones, 0xff, sizeof(ones));
+  for (std::int64_t i = threadIdx.x; i < row_words; i += blockDim.x) to[i] = is_there ? from[i] : ones;
 }
 
 std::int64_t row_elements(const tensor& values) {
@@ -74,8 +82,8 @@ std::int64_t row_elements(const tensor& values) {
 template <class Word>
 void gather_words(const tensor& values, const tensor& indices, std::int64_t row_bytes, tensor& out) {
   launch(values.where(), static_cast<unsigned>(indices.num_elements()), 128, gather_kernel<Word>,
-         elements_of<Word>(values), index_list(indices), row_bytes / static_cast<std::int64_t>(sizeof(Word)),
-         elements_of<Word>(out));
+         elements_of<Word>(values), values.extents()[0], index_list(indices),
+         row_bytes / static_cast<std::int64_t>(sizeof(Word)), elements_of<Word>(out));
 }
 
 void gather(std::string_view operation, const tensor& values, const tensor& indices, tensor& out) {
@@ -93,9 +101,10 @@ void gather(std::string_view operation, const tensor& values, const tensor& indi
 /// block belongs to a position instead, and to the row there if no earlier position has the same.
 template <class T>
 __global__ void scatter_add_kernel(index_list indices, bool by_position, const T* rows, std::int64_t columns,
-                                   float* sum) {
+                                   std::int64_t num_rows, float* sum) {
   __shared__ bool is_hit[block_threads];
   std::int64_t block = blockIdx.x, wanted = by_position ? indices.at(block) : block;
+  if (wanted < 0 || wanted >= num_rows) return;
   if (by_position) {
     auto is_later = false;
     for (std::int64_t i = threadIdx.x; i < block && !is_later; i += block_threads)
@@ -125,7 +134,7 @@ void scatter_add(std::string_view operation, const tensor& indices, const tensor
     using T = decltype(zero);
     launch(sum.where(), static_cast<unsigned>(by_position ? num_indices : num_rows), block_threads,
            scatter_add_kernel<T>, index_list(indices), by_position, elements_of<T>(rows), row_elements(sum),
-           elements_of<float>(sum));
+           num_rows, elements_of<float>(sum));
   });
 }
 

@@ -148,12 +148,17 @@ __device__ void map_rows(const T* a, const T* b, T* y, row_layout layout, const 
   });
 }
 
-/// Queues `kernel(layout, arguments...)` with a block for each of `num_rows` rows of T.
+/// The most threads that launch_rows gives a block; its kernels are compiled for so many, or they would want
+/// more registers than there are.
+constexpr unsigned row_threads = 1024;
+
+/// Queues `kernel(layout, arguments...)`, of row_threads at most, with a block for each of `num_rows` rows of
+/// T.
 template <class T, class Kernel, class... Arguments>
 void launch_rows(device where, std::int64_t num_rows, row_layout layout, Kernel kernel,
                  Arguments... arguments) {
   auto num_packs = static_cast<std::uint64_t>((layout.size + pack<T>::size - 1) / pack<T>::size);
-  auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, 1024);
+  auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, row_threads);
   launch(where, static_cast<unsigned>(num_rows), static_cast<unsigned>(threads), kernel, layout,
          arguments...);
 }

@@ -5,7 +5,7 @@ namespace troupe::cuda {
 namespace {
 
 template <class T, bool is_log>
-__global__ void softmax_kernel(row_layout layout, const T* x, T* y) {
+__global__ void __launch_bounds__(row_threads) softmax_kernel(row_layout layout, const T* x, T* y) {
   x += blockIdx.x * layout.size;
   y += blockIdx.x * layout.size;
   auto top = reduce_row<largest>(x, layout, largest::neutral, [](float z) { return z; });
@@ -20,7 +20,8 @@ __global__ void softmax_kernel(row_layout layout, const T* x, T* y) {
 }
 
 template <class T>
-__global__ void softmax_gradient_kernel(row_layout layout, const T* dy, const T* y, T* dx) {
+__global__ void __launch_bounds__(row_threads)
+    softmax_gradient_kernel(row_layout layout, const T* dy, const T* y, T* dx) {
   auto start = blockIdx.x * layout.size;
   auto product =
       reduce_rows<sum>(dy + start, y + start, layout, [](std::int64_t, float g, float p) { return g * p; });
@@ -29,7 +30,8 @@ __global__ void softmax_gradient_kernel(row_layout layout, const T* dy, const T*
 }
 
 template <class T>
-__global__ void log_softmax_gradient_kernel(row_layout layout, const T* dy, const T* y, T* dx) {
+__global__ void __launch_bounds__(row_threads)
+    log_softmax_gradient_kernel(row_layout layout, const T* dy, const T* y, T* dx) {
   auto start = blockIdx.x * layout.size;
   auto total = reduce_row<sum>(dy + start, layout, 0, [](float g) { return g; });
   map_rows(dy + start, y + start, dx + start, layout,

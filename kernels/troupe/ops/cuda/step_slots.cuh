@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/launch.cuh"
@@ -38,17 +39,25 @@ __device__ inline void write_low(const step_slot& slot, std::int64_t i, float we
     static_cast<float16*>(slot.low)[i] = rounded<float16>(weight);
 }
 
+/// What a block does of a batch: elements [first, end) of a slot.
+struct slot_part {
+  int slot;
+  std::int64_t first, end;
+};
+__device__ inline slot_part part_of_block(const step_batch& batch) {
+  int at = 0;
+  while (blockIdx.x >= batch.end_block[at]) ++at;
+  auto block = static_cast<std::int64_t>(blockIdx.x - (at > 0 ? batch.end_block[at - 1] : 0));
+  return {at, block * step_elements, min(batch.slots[at].size, (block + 1) * step_elements)};
+}
+
 /// `step(w, g, m, v)` changes its arguments of each element; it reads and writes the states it has.
 template <class Step>
 __global__ void step_kernel(const __grid_constant__ step_batch batch, Step step) {
-  int at = 0;
-  while (blockIdx.x >= batch.end_block[at]) ++at;
-  const auto& slot = batch.slots[at];
-  auto block = blockIdx.x - (at > 0 ? batch.end_block[at - 1] : 0);
-  auto first = static_cast<std::int64_t>(block) * step_elements + threadIdx.x;
-  auto end = min(slot.size, (static_cast<std::int64_t>(block) + 1) * step_elements);
+  auto part = part_of_block(batch);
+  const auto& slot = batch.slots[part.slot];
 #pragma unroll 4
-  for (auto i = first; i < end; i += block_threads) {
+  for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
     auto w = slot.w[i], m = Step::num_states > 0 ? slot.m[i] : 0, v = Step::num_states > 1 ? slot.v[i] : 0;
     step(w, slot.g[i], m, v);
     slot.w[i] = w;
@@ -64,14 +73,14 @@ inline step_slot slot_of(tensor weight, const tensor& gradient, tensor m, tensor
           low.type() == dtype::bf16};
 }
 
-/// Steps all slots, whose step_slot is `describe(slot)`.
-template <class Slot, class Describe, class Step>
-void step_slots(std::span<const Slot> slots, const Describe& describe, Step step) {
-  auto where = slots.front().weight.where();
+/// Calls `run(batch, number of blocks)` for all slots that have elements, whose step_slot is
+/// `describe(slot)`, as many at a time as a batch holds.
+template <class Slot, class Describe, class Run>
+void for_each_batch(std::span<const Slot> slots, const Describe& describe, const Run& run) {
   step_batch batch;
   unsigned num_blocks = 0;
   auto flush = [&] {
-    launch(where, num_blocks, block_threads, step_kernel<Step>, batch, step);
+    if (batch.count > 0) run(std::as_const(batch), num_blocks);
     batch.count = 0;
     num_blocks = 0;
   };
@@ -84,6 +93,15 @@ void step_slots(std::span<const Slot> slots, const Describe& describe, Step step
     if (++batch.count == step_batch::most_slots) flush();
   }
   flush();
+}
+
+/// Steps all slots in one pass.
+template <class Slot, class Describe, class Step>
+void step_slots(std::span<const Slot> slots, const Describe& describe, Step step) {
+  auto where = slots.front().weight.where();
+  for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
+    launch(where, num_blocks, block_threads, step_kernel<Step>, batch, step);
+  });
 }
 
 }  // namespace troupe::cuda

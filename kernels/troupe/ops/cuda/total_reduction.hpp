@@ -9,6 +9,8 @@ namespace troupe::cuda {
 
 double total_sum(const tensor& x);
 double sum_of_squares(std::span<const tensor> of);
+/// Of one shape and dtype.
+double sum_of_squared_differences(const tensor& a, const tensor& b);
 bool all_finite(std::span<const tensor> of);
 bool scale_all(std::span<const tensor> of, float factor);
 

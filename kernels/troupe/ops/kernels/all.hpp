@@ -9,10 +9,10 @@
 #include "troupe/ops/kernels/dropout.hpp"
 #include "troupe/ops/kernels/elementwise.hpp"
 #include "troupe/ops/kernels/lamb_step.hpp"
-#include "troupe/ops/kernels/linear.hpp"
-#include "troupe/ops/kernels/matmul.hpp"
+#include "troupe/ops/kernels/mse_loss.hpp"
 #include "troupe/ops/kernels/norm.hpp"
 #include "troupe/ops/kernels/pooling.hpp"
+#include "troupe/ops/kernels/products.hpp"
 #include "troupe/ops/kernels/rearrange.hpp"
 #include "troupe/ops/kernels/reduction.hpp"
 #include "troupe/ops/kernels/rows.hpp"
@@ -35,10 +35,10 @@ struct device_kernels {
   dropout_kernels dropout;
   elementwise_kernels elementwise;
   lamb_step_kernels lamb_step;
-  linear_kernels linear;
-  matmul_kernels matmul;
+  mse_loss_kernels mse_loss;
   norm_kernels norm;
   pooling_kernels pooling;
+  product_kernels products;
   rearrange_kernels rearrange;
   reduction_kernels reduction;
   row_kernels rows;

@@ -7,7 +7,7 @@ namespace troupe {
 /// What troupe/ops/cross_entropy.hpp needs from a device. Arguments have been checked except for the labels'
 /// range; outputs are allocated.
 struct cross_entropy_kernels {
-  /// Writes all of `result`, whose log_sum_exp is allocated.
+  /// Writes all of `result`, whose tensors are allocated.
   kernel<void(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
               cross_entropy_result& result)>
       forward{"cross_entropy"};

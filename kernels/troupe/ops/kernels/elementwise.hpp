@@ -25,7 +25,11 @@ struct elementwise_kernels {
   unary abs{"abs"};
   unary reciprocal{"reciprocal"};
   kernel<void(float alpha, const tensor& x, tensor& y)> axpy{"axpy"};
-  kernel<void(tensor& x, float factor)> scale{"scale"};
+  /// y may be x.
+  using with_number = kernel<void(const tensor& x, float number, tensor& y)>;
+  with_number add_number{"add"};
+  with_number multiply_by_number{"multiply"};
+  kernel<void(const tensor& x, float low, float high, tensor& y)> clamp{"clamp"};
 };
 
 }  // namespace troupe

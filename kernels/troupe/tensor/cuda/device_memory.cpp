@@ -2,6 +2,7 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/cuda/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -32,6 +33,8 @@ fence fence_of(const gpu& owner) {
 // The source's stream copies, once the target's stream is done with what the memory held before; then the
 // target's stream goes on.
 void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::size_t size_bytes) {
+  refuse_to_wait(to_gpu.index(), "copy between GPUs");
+  refuse_to_wait(from_gpu.index(), "copy between GPUs");
   auto before = fence_of(to_gpu), after = fence_of(from_gpu);
   {
     gpu_scope scope(to_gpu.index());
@@ -42,7 +45,25 @@ void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::s
   after.order(from_gpu.stream(), to_gpu.stream());
 }
 
+void copy_to_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t size_bytes) {
+  auto* recorded = recording_on(owner.index());
+  if (!recorded) return owner.staging().to_gpu(to, from, size_bytes);
+  const auto* kept = keep_pinned(*recorded, from, size_bytes);
+  check(cudaMemcpyAsync(to, kept, size_bytes, cudaMemcpyHostToDevice, owner.stream()));
+}
+
+void copy_from_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t size_bytes) {
+  refuse_to_wait(owner.index(), "copy to the CPU");
+  owner.staging().from_gpu(to, from, size_bytes);
+}
+
 }  // namespace
+
+std::shared_ptr<block_cache> recording_cache_of_cuda(int index) {
+  auto* recorded = recording_on(index);
+  if (!recorded) return nullptr;
+  return {recorded->pool, &recorded->pool->cache()};
+}
 
 block_cache& cuda_cache_of(int index) { return gpu_at(index).cache(); }
 
@@ -54,9 +75,9 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
   if (from_where.type == cpu)
-    owner.staging().to_gpu(target, source, size_bytes);
+    copy_to_gpu(owner, target, source, size_bytes);
   else if (to_where.type == cpu)
-    owner.staging().from_gpu(target, source, size_bytes);
+    copy_from_gpu(owner, target, source, size_bytes);
   else if (to_where == from_where)
     check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDeviceToDevice, owner.stream()));
   else

@@ -5,6 +5,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/cuda/recording.hpp"
 #include "troupe/tensor/device_memory.hpp"
 
 namespace troupe {
@@ -72,6 +73,9 @@ std::string cuda_name(int index) {
   return properties.name;
 }
 
-void synchronize_cuda(int index) { check(cudaStreamSynchronize(gpu_at(index).stream())); }
+void synchronize_cuda(int index) {
+  refuse_to_wait(index, "synchronize");
+  check(cudaStreamSynchronize(gpu_at(index).stream()));
+}
 
 }  // namespace troupe

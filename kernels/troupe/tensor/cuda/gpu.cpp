@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/cuda/recording.hpp"
 #include "troupe/tensor/device_memory.hpp"
 #include "troupe/tensor/devices.hpp"
 
@@ -34,6 +35,11 @@ gpu_scope::~gpu_scope() { cudaSetDevice(outer_); }
 
 gpu::gpu(int index)
     : index_(index), stream_(new_stream(index)), memory_(index), cache_(memory_), staging_(stream_) {}
+
+cudaStream_t gpu::stream() const {
+  const auto* recorded = recording_on(index_);
+  return recorded ? recorded->stream : stream_;
+}
 
 void* gpu::memory::take(std::size_t size_bytes) {
   gpu_scope scope(index_);

@@ -26,7 +26,8 @@ class gpu {
   explicit gpu(int index);
 
   int index() const { return index_; }
-  cudaStream_t stream() const { return stream_; }
+  /// While this thread records (recording.hpp), the recording's.
+  cudaStream_t stream() const;
   block_cache& cache() { return cache_; }
   staging_buffer& staging() { return staging_; }
 

@@ -9,6 +9,8 @@ block_cache& cuda_cache_of(int index) {
   throw std::logic_error("a GPU without CUDA");
 }
 
+std::shared_ptr<block_cache> recording_cache_of_cuda(int) { return nullptr; }
+
 void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std::size_t) {
   require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
 }

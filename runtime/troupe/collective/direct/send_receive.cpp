@@ -8,7 +8,7 @@ namespace troupe::direct {
 
 // The sender's note waits at the receiver, who reads the sender's tensor; what is small goes with the note,
 // and then the sender need not wait.
-algorithm send(board& at, member_memory& memory, const operation& what, std::uint64_t sequence) {
+algorithm send(board& at, member_memory& memory, const collective_operation& what, std::uint64_t sequence) {
   auto& taken = at.sends_taken(what.peer, at.member());
   co_await until([&] { return taken.load(std::memory_order_acquire) + 1 >= sequence; });
   auto& note = at.send_note(what.peer, at.member());
@@ -33,8 +33,8 @@ algorithm send(board& at, member_memory& memory, const operation& what, std::uin
     co_await until([&] { return taken.load(std::memory_order_acquire) >= sequence; });
 }
 
-algorithm receive(board& at, member_memory& memory, const group_description& group, const operation& what,
-                  std::uint64_t sequence) {
+algorithm receive(board& at, member_memory& memory, const group_description& group,
+                  const collective_operation& what, std::uint64_t sequence) {
   auto& note = at.send_note(at.member(), what.peer);
   co_await until([&] { return note.sequence.load(std::memory_order_acquire) == sequence; });
   if (note.signature.type != what.signature.type || note.signature.count != what.signature.count) {

@@ -1,0 +1,34 @@
+#include "troupe/nn/forward_through.hpp"
+
+#include <typeinfo>
+
+#include "troupe/nn/activation.hpp"
+#include "troupe/nn/conv2d.hpp"
+#include "troupe/nn/linear.hpp"
+
+namespace troupe::nn {
+namespace {
+
+/// `layer` if it is a Layer and of no derived class, which might compute something else.
+template <class Layer>
+Layer* exactly(Module& layer) {
+  return typeid(layer) == typeid(Layer) ? static_cast<Layer*>(&layer) : nullptr;
+}
+
+}  // namespace
+
+variable forward_through(std::span<const std::shared_ptr<Module>> layers, variable value) {
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    auto& layer = *layers[at];
+    auto relu_follows = at + 1 < layers.size() && exactly<ReLU>(*layers[at + 1]);
+    auto* linear = relu_follows ? exactly<Linear>(layer) : nullptr;
+    auto* convolution = relu_follows ? exactly<Conv2d>(layer) : nullptr;
+    value = linear        ? linear->forward_with_relu(value)
+            : convolution ? convolution->forward_with_relu(value)
+                          : layer.forward(value);
+    if (linear || convolution) ++at;
+  }
+  return value;
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,16 @@
+#pragma once
+#include "troupe/autograd/functions.hpp"
+
+namespace troupe::nn {
+
+/// The squared error of a prediction and targets of its shape, f32, bf16 or f16. Each element counts as a
+/// sample, so that a Pipeline learns from the mean over all elements of a batch; none is ever correct.
+class MSELoss {
+ public:
+  /// The sums over the batch; backward gives `gradient_scale` times the gradient of the summed loss.
+  loss_result operator()(const variable& prediction, const tensor& targets, double gradient_scale) const {
+    return mse_loss(prediction, targets, gradient_scale);
+  }
+};
+
+}  // namespace troupe::nn

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+
+#include "troupe/nn/module.hpp"
+
+namespace troupe::nn {
+
+/// y = x weight^T, with the weight of another layer of the same Sequential: a language model's logits from
+/// its token embedding (Press, Wolf 2017, "Using the Output Embedding to Improve Language Models").
+///
+///     layers.push_back("wte", Embedding(1000, 64));
+///     ...
+///     layers.push_back("head", TiedLinear(64, 1000, "wte.weight"));
+///
+/// Within the Sequential it uses the other layer's parameter and has none. Alone, as a layer of a pipeline's
+/// stage, it has a parameter "weight" of its own, with `same_as` set, that whoever runs it keeps equal.
+class TiedLinear : public module_of<TiedLinear> {
+ public:
+  /// `weight_name`: in the Sequential, of a weight [out_features, in_features].
+  TiedLinear(std::int64_t in_features, std::int64_t out_features, std::string weight_name);
+  /// A copy belongs to no Sequential yet.
+  TiedLinear(const TiedLinear& other);
+  TiedLinear& operator=(const TiedLinear&) = delete;
+
+  variable forward(const variable& input) override;
+  void each_parameter(const parameter_visitor& visit) override;
+  void use_weights_of(const weight_finder& find) override;
+  /// That of a Linear.
+  double cost() const override { return static_cast<double>(weight_.extents.num_elements()); }
+
+ private:
+  parameter weight_;
+  std::shared_ptr<parameter> owned_elsewhere_;
+};
+
+}  // namespace troupe::nn

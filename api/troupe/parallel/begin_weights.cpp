@@ -1,0 +1,36 @@
+#include "troupe/parallel/begin_weights.hpp"
+
+#include <map>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem) {
+  throw bad_input("the model cannot begin with these weights: " + problem);
+}
+
+std::map<std::string, shape> shapes_of(const nn::Sequential& model) {
+  nn::Sequential described(model);
+  std::map<std::string, shape> shapes;
+  for (const auto& each : described.named_parameters()) shapes.emplace(each.name, each.target->extents);
+  for (const auto& each : described.named_buffers()) shapes.emplace(each.name, each.target->extents);
+  return shapes;
+}
+
+}  // namespace
+
+void check_begin_weights(const nn::Sequential& model, const std::vector<named_tensor>& weights) {
+  auto shapes = shapes_of(model);
+  for (const auto& [name, value] : weights) {
+    auto found = shapes.find(name);
+    if (found == shapes.end()) refuse(name + " is not in the model, or there twice");
+    if (value.type() != dtype::f32 || value.extents() != found->second)
+      refuse(name + " is " + describe(value) + ", expected f32" + to_string(found->second));
+    shapes.erase(found);
+  }
+  if (!shapes.empty()) refuse(shapes.begin()->first + " is missing");
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+#include "troupe/parallel/stage_reductions.hpp"
+
+#include <numeric>
+#include <set>
+
+#include "troupe/parallel/tied_weights.hpp"
+
+namespace troupe {
+
+stage_reductions reductions_of(const nn::Sequential& model, const std::vector<stage_range>& cut,
+                               const numerics& how) {
+  stage_reductions result;
+  std::set<int> share;
+  for (const auto& weight : tied_weights_of(model))
+    if (auto stages = stages_of(weight, cut); stages.size() > 1 && weight.requires_gradient)
+      share.insert(stages.begin(), stages.end());
+  if (!share.empty()) {
+    result.tied = static_cast<int>(result.stages.size());
+    result.stages.emplace_back(share.begin(), share.end());
+  }
+  if (how.needs_norm()) {
+    result.norms = static_cast<int>(result.stages.size());
+    auto& all = result.stages.emplace_back(cut.size());
+    std::iota(all.begin(), all.end(), 0);
+  }
+  return result;
+}
+
+}  // namespace troupe

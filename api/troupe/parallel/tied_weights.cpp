@@ -1,0 +1,79 @@
+#include "troupe/parallel/tied_weights.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// The parameters of each layer by itself: a layer that uses another one's weight has its own again.
+struct described_layer {
+  std::shared_ptr<nn::Module> module;
+  std::vector<named_parameter> parameters;
+};
+
+std::vector<described_layer> layers_of(const nn::Sequential& model) {
+  std::vector<described_layer> layers;
+  for (int index = 0; index < model.size(); ++index) {
+    layers.push_back({model[index]->clone(), {}});
+    layers.back().parameters = layers.back().module->named_parameters(model.prefix_of(index));
+  }
+  return layers;
+}
+
+const parameter& owner_of(const named_parameter& use, const std::vector<described_layer>& layers) {
+  const auto& name = use.target->same_as;
+  for (const auto& layer : layers)
+    for (const auto& each : layer.parameters) {
+      if (each.name != name) continue;
+      if (each.target->same_as.empty() && each.target->extents == use.target->extents) return *each.target;
+      throw bad_input(use.name + " " + to_string(use.target->extents) + " cannot be the same as " + name +
+                      " " + to_string(each.target->extents) +
+                      ": the shapes must agree, and the latter be no copy");
+    }
+  throw bad_input(use.name + " is to be the same as " + name + ", which the model does not have");
+}
+
+}  // namespace
+
+std::vector<tied_weight> tied_weights_of(const nn::Sequential& model) {
+  auto layers = layers_of(model);
+  std::map<std::string, tied_weight> found;
+  for (const auto& layer : layers)
+    for (const auto& each : layer.parameters) {
+      if (each.target->same_as.empty()) continue;
+      const auto& owner = owner_of(each, layers);
+      found[each.target->same_as] = {each.target->same_as, {}, owner.begin, owner.requires_gradient};
+    }
+  for (std::size_t index = 0; index < layers.size(); ++index)
+    for (const auto& each : layers[index].parameters) {
+      auto tied = found.find(each.target->same_as.empty() ? each.name : each.target->same_as);
+      if (tied != found.end()) tied->second.uses.push_back({each.name, static_cast<int>(index)});
+    }
+  std::vector<tied_weight> result;
+  for (auto& [name, weight] : found) result.push_back(std::move(weight));
+  return result;
+}
+
+std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_range>& cut) {
+  std::vector<int> stages;
+  for (std::size_t stage = 0; stage < cut.size(); ++stage)
+    if (std::ranges::any_of(weight.uses, [&range = cut[stage]](const tied_weight::use& use) {
+          return range.first <= use.layer && use.layer < range.last;
+        }))
+      stages.push_back(static_cast<int>(stage));
+  return stages;
+}
+
+std::vector<std::string> parameter_names_of(const nn::Sequential& model) {
+  std::vector<std::string> names;
+  for (const auto& layer : layers_of(model))
+    for (const auto& each : layer.parameters)
+      if (each.target->same_as.empty()) names.push_back(each.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace troupe

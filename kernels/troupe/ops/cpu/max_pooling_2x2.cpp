@@ -1,0 +1,88 @@
+#include "troupe/ops/cpu/max_pooling_2x2.hpp"
+
+#include "troupe/ops/cpu/vector_clones.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+/// Neighbours in a row: the larger of each pair, and 0 or 1. What comes after wins only if it is larger, or
+/// NaN.
+inline __attribute__((always_inline)) void larger_of_pairs(const float* __restrict x, std::int64_t count,
+                                                           float* __restrict best, float* __restrict place) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto left = x[2 * i], right = x[2 * i + 1];
+    auto larger = (right > left) | (right != right);
+    best[i] = larger ? right : left;
+    place[i] = larger ? 1.0F : 0.0F;
+  }
+}
+
+/// Each pair and that below it: also between windows, which nobody reads.
+inline __attribute__((always_inline)) void larger_of_rows(const float* __restrict pair,
+                                                          const float* __restrict place, std::int64_t width,
+                                                          std::int64_t count, float* __restrict best,
+                                                          float* __restrict best_place) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto upper = pair[i], lower = pair[i + width];
+    auto larger = (lower > upper) | (lower != lower);
+    best[i] = larger ? lower : upper;
+    best_place[i] = larger ? place[i + width] + 2.0F : place[i];
+  }
+}
+
+inline __attribute__((always_inline)) void spread_pairs(const float* __restrict gradient,
+                                                        const float* __restrict place, std::int64_t count,
+                                                        float* __restrict dx) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto value = 0.0F + gradient[i];  // a sum, of which there is no negative zero
+    dx[2 * i] = place[i] == 0.0F ? value : 0.0F;
+    dx[2 * i + 1] = place[i] == 1.0F ? value : 0.0F;
+  }
+}
+
+bool without_gaps(const rows_of_2x2& of) { return of.image_width == 2 * of.width; }
+
+}  // namespace
+
+bool is_2x2(const pool2d_options& options) {
+  constexpr size_2d two{2, 2}, none{0, 0};
+  return options.kernel == two && options.stride == two && options.padding == none;
+}
+
+TROUPE_CLONES void max_2x2(const float* x, const rows_of_2x2& of, float* scratch, float* best, float* place) {
+  auto width = of.width, pairs = 2 * of.rows * width;
+  auto *pair = scratch, *pair_place = pair + pairs, *window = pair_place + pairs,
+       *window_place = window + pairs;
+  if (without_gaps(of))
+    larger_of_pairs(x, pairs, pair, pair_place);
+  else
+    for (std::int64_t row = 0; row < 2 * of.rows; ++row)
+      larger_of_pairs(x + row * of.image_width, width, pair + row * width, pair_place + row * width);
+  larger_of_rows(pair, pair_place, width, pairs - width, window, window_place);
+  for (std::int64_t row = 0; row < of.rows; ++row) {
+    std::copy_n(window + 2 * row * width, width, best + row * width);
+    std::copy_n(window_place + 2 * row * width, width, place + row * width);
+  }
+}
+
+TROUPE_CLONES void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& of,
+                                    float* scratch, float* dx) {
+  auto width = of.width, pairs = 2 * of.rows * width;
+  auto *gradient = scratch, *pair_place = gradient + pairs, *lower_place = pair_place + pairs;
+  for (std::int64_t i = 0; i < of.rows * width; ++i) lower_place[i] = place[i] - 2.0F;
+  for (std::int64_t row = 0; row < of.rows; ++row) {
+    auto upper = 2 * row * width, lower = upper + width, from = row * width;
+    std::copy_n(dy + from, width, gradient + upper);
+    std::copy_n(dy + from, width, gradient + lower);
+    std::copy_n(place + from, width, pair_place + upper);
+    std::copy_n(lower_place + from, width, pair_place + lower);
+  }
+  if (without_gaps(of)) return spread_pairs(gradient, pair_place, pairs, dx);
+  for (std::int64_t row = 0; row < 2 * of.rows; ++row) {
+    auto* line = dx + row * of.image_width;
+    spread_pairs(gradient + row * width, pair_place + row * width, width, line);
+    std::fill(line + 2 * width, line + of.image_width, 0.0F);
+  }
+}
+
+}  // namespace troupe::cpu

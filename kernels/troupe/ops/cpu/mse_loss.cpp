@@ -1,0 +1,24 @@
+#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/total_reduction.hpp"
+#include "troupe/ops/cpu/vector_clones.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+TROUPE_CLONES void scaled_difference(float factor, const float* a, const float* b, float* to,
+                                     std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = factor * (a[i] - b[i]);
+}
+
+void backward(const tensor& prediction, const tensor& target, float factor, tensor& gradient) {
+  map_in_blocks([factor](const float* a, const float* b, float* to,
+                         std::int64_t size) { scaled_difference(factor, a, b, to, size); },
+                gradient, prediction, target);
+}
+
+}  // namespace
+
+mse_loss_kernels mse_loss() { return {.forward = sum_of_squared_differences, .backward = backward}; }
+
+}  // namespace troupe::cpu

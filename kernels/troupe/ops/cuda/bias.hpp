@@ -1,0 +1,16 @@
+#pragma once
+#include "troupe/ops/gradient_mode.hpp"
+#include "troupe/ops/kernels/batch_norm.hpp"
+
+namespace troupe::cuda {
+
+// What a convolution needs beside its products, of y [batch, channels, size].
+
+/// y += bias [channels], unless it is undefined, and with `relu` then max(y, 0). One pass, none if there is
+/// nothing to do.
+void add_channel_bias(const batch_norm_problem& of, const tensor& bias, bool relu, tensor& y);
+
+/// gradient [channels] (+)= the sum of each channel of dy.
+void sum_channels(const batch_norm_problem& of, const tensor& dy, tensor& gradient, gradient_mode mode);
+
+}  // namespace troupe::cuda

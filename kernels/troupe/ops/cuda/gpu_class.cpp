@@ -1,0 +1,24 @@
+#include "troupe/ops/gpu_class.hpp"
+
+#include "troupe/ops/cuda/cublaslt.hpp"
+#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/tensor/devices.hpp"
+
+namespace troupe {
+namespace {
+
+std::string cublaslt_version() {
+  auto version = cuda::cublaslt().get_version();
+  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace
+
+std::string gpu_class(device where) {
+  auto cudnn = cuda::cudnn_version();
+  return "cuda-" + cuda_version() + "+cublaslt-" + cublaslt_version() + "+cudnn-" +
+         (cudnn.empty() ? "none" : cudnn) + "+" + device_name(where);
+}
+
+}  // namespace troupe

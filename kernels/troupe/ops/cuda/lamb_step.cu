@@ -1,0 +1,88 @@
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/step_slots.cuh"
+
+// First each block moves the means of its part of a weight and adds up the squares of weight and update; then
+// a warp a weight adds up the parts; then the weights move. The update is worked out twice rather than kept.
+
+namespace troupe::cuda {
+namespace {
+
+struct double_sum {
+  static constexpr double neutral = 0;
+  __device__ double operator()(double a, double b) const { return a + b; }
+};
+
+__device__ float update_of(float w, float m, float v, const lamb_factors& by) {
+  return by.mean_scale * m / (by.root_scale * sqrtf(v) + by.epsilon) + by.weight_decay * w;
+}
+
+/// squares[block]: of the block's weights, and of their updates.
+__global__ void begin_kernel(const __grid_constant__ step_batch batch, lamb_factors by, double2* squares) {
+  auto part = part_of_block(batch);
+  const auto& slot = batch.slots[part.slot];
+  double2 total{0, 0};
+  for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
+    auto gradient = by.gradient_scale * slot.g[i];
+    auto m = slot.m[i], v = slot.v[i], w = slot.w[i];
+    m += by.one_minus_beta1 * (gradient - m);
+    v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);
+    slot.m[i] = m;
+    slot.v[i] = v;
+    auto update = update_of(w, m, v, by);
+    total.x += static_cast<double>(w) * w;
+    total.y += static_cast<double>(update) * update;
+  }
+  total.x = reduce_block<double_sum>(total.x);
+  total.y = reduce_block<double_sum>(total.y);
+  if (threadIdx.x == 0) squares[blockIdx.x] = total;
+}
+
+/// A block, of one warp, a slot.
+__global__ void rate_kernel(const __grid_constant__ step_batch batch, double learning_rate,
+                            const double2* squares, float* rates) {
+  auto slot = blockIdx.x, first = slot > 0 ? batch.end_block[slot - 1] : 0;
+  double2 total{0, 0};
+  for (auto block = first + threadIdx.x; block < batch.end_block[slot]; block += warp_threads) {
+    total.x += squares[block].x;
+    total.y += squares[block].y;
+  }
+  total.x = reduce_warp<double_sum>(total.x);
+  total.y = reduce_warp<double_sum>(total.y);
+  if (threadIdx.x > 0) return;
+  auto trust = total.x > 0 && total.y > 0 ? sqrt(total.x) / sqrt(total.y) : 1;
+  rates[slot] = static_cast<float>(learning_rate * trust);
+}
+
+__global__ void move_kernel(const __grid_constant__ step_batch batch, lamb_factors by, const float* rates) {
+  auto part = part_of_block(batch);
+  const auto& slot = batch.slots[part.slot];
+  auto rate = rates[part.slot];
+  for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
+    auto w = slot.w[i];
+    w -= rate * update_of(w, slot.m[i], slot.v[i], by);
+    slot.w[i] = w;
+    write_low(slot, i, w);
+  }
+}
+
+void step(std::span<const adam_slot> slots, const lamb_factors& by) {
+  auto describe = [](const adam_slot& of) {
+    return slot_of(of.weight, of.gradient, of.exp_avg, of.exp_avg_sq, of.low_precision);
+  };
+  auto where = slots.front().weight.where();
+  for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
+    auto squares = tensor::empty({num_blocks * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, where);
+    auto rates = tensor::empty({batch.count}, dtype::f32, where);
+    launch(where, num_blocks, block_threads, begin_kernel, batch, by, elements_of<double2>(squares));
+    launch(where, static_cast<unsigned>(batch.count), warp_threads, rate_kernel, batch, by.learning_rate,
+           elements_of<double2>(squares), elements_of<float>(rates));
+    launch(where, num_blocks, block_threads, move_kernel, batch, by, elements_of<float>(rates));
+  });
+}
+
+}  // namespace
+
+lamb_step_kernels lamb_step() { return {.step = step}; }
+
+}  // namespace troupe::cuda

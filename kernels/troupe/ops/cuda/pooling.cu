@@ -1,0 +1,222 @@
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/rows.cuh"
+
+// A thread an element of the result. Where windows overlap, a pixel's gradient is gathered from the windows
+// that cover it, in an order that only the options decide.
+
+namespace troupe::cuda {
+namespace {
+
+/// Elements [begin, end) of windows or of pixels along one axis.
+struct range {
+  std::int64_t begin, end;
+};
+
+/// The pixels of window i that lie in an image of `in` of them.
+__device__ range pixels_of(std::int64_t i, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                           std::int64_t in) {
+  auto first = i * stride - padding;
+  return {max(first, std::int64_t{0}), min(first + kernel, in)};
+}
+
+/// The windows of `out` that cover pixel `at`.
+__device__ range windows_over(std::int64_t at, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                              std::int64_t out) {
+  auto last = at + padding;
+  auto begin = last < kernel ? std::int64_t{0} : (last - kernel) / stride + 1;
+  return {begin, min(last / stride + 1, out)};
+}
+
+/// An element of planes of extents h x w.
+struct place {
+  std::int64_t plane, i, j;
+};
+__device__ place place_of(std::int64_t index, size_2d extents) {
+  auto row = index / extents.w;
+  return {row / extents.h, row % extents.h, index - row * extents.w};
+}
+
+__device__ std::int64_t thread_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+/// What comes after in the window wins only if it is larger, or NaN.
+template <class T, class Index>
+__global__ void max_kernel(pool2d_problem of, std::int64_t count, const T* x, T* y, Index* indices) {
+  auto index = thread_index();
+  if (index >= count) return;
+  const auto& by = of.options;
+  auto [plane, i, j] = place_of(index, of.out);
+  auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
+  auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
+  const auto* image = x + plane * of.in.h * of.in.w;
+  auto best = as_float(image[rows.begin * of.in.w + columns.begin]);
+  auto best_row = rows.begin, best_column = columns.begin;
+  for (auto row = rows.begin; row < rows.end; ++row)
+    for (auto column = columns.begin; column < columns.end; ++column) {
+      auto value = as_float(image[row * of.in.w + column]);
+      if (!(value > best || value != value)) continue;
+      best = value;
+      best_row = row;
+      best_column = column;
+    }
+  y[index] = rounded<T>(best);
+  auto top = i * by.stride.h - by.padding.h, left = j * by.stride.w - by.padding.w;
+  indices[index] = static_cast<Index>((best_row - top) * by.kernel.w + best_column - left);
+}
+
+template <class T, class Index>
+__global__ void max_gradient_kernel(pool2d_problem of, std::int64_t count, const T* dy, const Index* indices,
+                                    T* dx) {
+  auto index = thread_index();
+  if (index >= count) return;
+  const auto& by = of.options;
+  auto [plane, row, column] = place_of(index, of.in);
+  auto is = windows_over(row, by.kernel.h, by.stride.h, by.padding.h, of.out.h);
+  auto js = windows_over(column, by.kernel.w, by.stride.w, by.padding.w, of.out.w);
+  auto first = plane * of.out.h * of.out.w;
+  float total = 0;
+  for (auto i = is.begin; i < is.end; ++i)
+    for (auto j = js.begin; j < js.end; ++j) {
+      auto tap =
+          (row + by.padding.h - i * by.stride.h) * by.kernel.w + column + by.padding.w - j * by.stride.w;
+      auto window = first + i * of.out.w + j;
+      if (static_cast<std::int64_t>(indices[window]) == tap) total += as_float(dy[window]);
+    }
+  dx[index] = rounded<T>(total);
+}
+
+/// How many elements a window averages over.
+__device__ float count_of(const pool2d_problem& of, range rows, range columns) {
+  const auto& by = of.options;
+  auto count = by.count_include_pad ? by.kernel.h * by.kernel.w
+                                    : (rows.end - rows.begin) * (columns.end - columns.begin);
+  return static_cast<float>(count);
+}
+
+template <class T>
+__global__ void average_kernel(pool2d_problem of, std::int64_t count, const T* x, T* y) {
+  auto index = thread_index();
+  if (index >= count) return;
+  const auto& by = of.options;
+  auto [plane, i, j] = place_of(index, of.out);
+  auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
+  auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
+  const auto* image = x + plane * of.in.h * of.in.w;
+  float total = 0;
+  for (auto row = rows.begin; row < rows.end; ++row)
+    for (auto column = columns.begin; column < columns.end; ++column)
+      total += as_float(image[row * of.in.w + column]);
+  y[index] = rounded<T>(total / count_of(of, rows, columns));
+}
+
+template <class T>
+__global__ void average_gradient_kernel(pool2d_problem of, std::int64_t count, const T* dy, T* dx) {
+  auto index = thread_index();
+  if (index >= count) return;
+  const auto& by = of.options;
+  auto [plane, row, column] = place_of(index, of.in);
+  auto is = windows_over(row, by.kernel.h, by.stride.h, by.padding.h, of.out.h);
+  auto js = windows_over(column, by.kernel.w, by.stride.w, by.padding.w, of.out.w);
+  const auto* windows = dy + plane * of.out.h * of.out.w;
+  float total = 0;
+  for (auto i = is.begin; i < is.end; ++i)
+    for (auto j = js.end; j-- > js.begin;) {
+      auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
+      auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
+      total += as_float(windows[i * of.out.w + j]) / count_of(of, rows, columns);
+    }
+  dx[index] = rounded<T>(total);
+}
+
+template <class T>
+__global__ void __launch_bounds__(row_threads) plane_average_kernel(row_layout layout, const T* x, T* y) {
+  auto total = reduce_row<sum>(x + blockIdx.x * layout.size, layout, 0, [](float value) { return value; });
+  if (threadIdx.x == 0) y[blockIdx.x] = rounded<T>(total / static_cast<float>(layout.size));
+}
+
+template <class T>
+__global__ void spread_kernel(std::int64_t count, std::int64_t size, const T* dy, T* dx) {
+  auto index = thread_index();
+  if (index < count) dx[index] = rounded<T>(as_float(dy[index / size]) / static_cast<float>(size));
+}
+
+/// Calls `visit` with a value of the indices' type, u8 or i32.
+template <class Visit>
+void with_index_type(const tensor& indices, const Visit& visit) {
+  if (indices.type() == dtype::u8) return visit(std::uint8_t{});
+  visit(std::int32_t{});
+}
+
+void max_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) {
+  auto count = y.num_elements();
+  with_floating(x.type(), [&](auto zero) {
+    with_index_type(indices, [&](auto index) {
+      using T = decltype(zero);
+      using Index = decltype(index);
+      launch(x.where(), blocks_for(count), block_threads, max_kernel<T, Index>, of, count, elements_of<T>(x),
+             elements_of<T>(y), elements_of<Index>(indices));
+    });
+  });
+}
+
+void max_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
+  auto count = dx.num_elements();
+  with_floating(dy.type(), [&](auto zero) {
+    with_index_type(indices, [&](auto index) {
+      using T = decltype(zero);
+      using Index = decltype(index);
+      launch(dy.where(), blocks_for(count), block_threads, max_gradient_kernel<T, Index>, of, count,
+             elements_of<T>(dy), elements_of<Index>(indices), elements_of<T>(dx));
+    });
+  });
+}
+
+void average_forward(const pool2d_problem& of, const tensor& x, tensor& y) {
+  auto count = y.num_elements();
+  with_floating(x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(x.where(), blocks_for(count), block_threads, average_kernel<T>, of, count, elements_of<T>(x),
+           elements_of<T>(y));
+  });
+}
+
+void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
+  auto count = dx.num_elements();
+  with_floating(dy.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(dy.where(), blocks_for(count), block_threads, average_gradient_kernel<T>, of, count,
+           elements_of<T>(dy), elements_of<T>(dx));
+  });
+}
+
+void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
+  auto are_packs = size * static_cast<std::int64_t>(size_bytes(x.type())) % 16 == 0;
+  row_layout layout{size, are_packs && is_aligned(x)};
+  with_floating(x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch_rows<T>(x.where(), planes, layout, plane_average_kernel<T>, elements_of<T>(x), elements_of<T>(y));
+  });
+}
+
+void global_average_backward(std::int64_t planes, std::int64_t size, const tensor& dy, tensor& dx) {
+  auto count = planes * size;
+  with_floating(dy.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(dy.where(), blocks_for(count), block_threads, spread_kernel<T>, count, size, elements_of<T>(dy),
+           elements_of<T>(dx));
+  });
+}
+
+}  // namespace
+
+pooling_kernels pooling() {
+  return {.max_forward = max_forward,
+          .max_backward = max_backward,
+          .average_forward = average_forward,
+          .average_backward = average_backward,
+          .global_average_forward = global_average_forward,
+          .global_average_backward = global_average_backward};
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,130 @@
+#include <numeric>
+
+#include "troupe/ops/cuda/elements.cuh"
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/launch.cuh"
+
+namespace troupe::cuda {
+namespace {
+
+std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.type())); }
+
+void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
+                std::int64_t count) {
+  auto step = from.extents()[2] * element_bytes(from), runs = from.extents()[0];
+  if (count * step * runs == 0) return;
+  auto& owner = gpu_at(to.where().index);
+  gpu_scope scope(owner.index());
+  auto pitch = [step](const tensor& of) { return static_cast<std::size_t>(of.extents()[1] * step); };
+  check(cudaMemcpy2DAsync(to.bytes().data() + to_first * step, pitch(to),
+                          from.bytes().data() + from_first * step, pitch(from),
+                          static_cast<std::size_t>(count * step), static_cast<std::size_t>(runs),
+                          cudaMemcpyDeviceToDevice, owner.stream()));
+}
+
+/// The result's axes, innermost first, with the steps through x.
+struct permutation {
+  static constexpr int most_axes = 12;
+  int count = 0;
+  std::int64_t extent[most_axes] = {};
+  std::int64_t step[most_axes] = {};
+
+  __device__ std::int64_t source_of(std::int64_t index) const {
+    std::int64_t from = 0;
+    for (int axis = 0; axis < count; ++axis) {
+      auto rest = index / extent[axis];
+      from += (index - rest * extent[axis]) * step[axis];
+      index = rest;
+    }
+    return from;
+  }
+};
+
+/// Without axes of extent 1, and with neighbours joined that are neighbours in x too.
+permutation permutation_of(const tensor& x, const std::vector<int>& axes) {
+  std::vector<std::int64_t> steps(axes.size());
+  std::int64_t step = 1;
+  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.extents()[i])
+    steps[static_cast<std::size_t>(i)] = step;
+  permutation joined;
+  for (auto at = axes.rbegin(); at != axes.rend(); ++at) {
+    auto extent = x.extents()[*at], through = steps[static_cast<std::size_t>(*at)];
+    auto last = joined.count - 1;
+    if (extent == 1) continue;
+    if (last >= 0 && through == joined.step[last] * joined.extent[last]) {
+      joined.extent[last] *= extent;
+      continue;
+    }
+    if (joined.count == permutation::most_axes)
+      throw_invalid("transpose", "at most 12 groups of axes on a GPU", describe(x));
+    joined.extent[joined.count] = extent;
+    joined.step[joined.count++] = through;
+  }
+  return joined;
+}
+
+template <class Word>
+__global__ void permute_kernel(const __grid_constant__ permutation axes, std::int64_t size, const Word* x,
+                               Word* y) {
+  auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < size) y[i] = x[axes.source_of(i)];
+}
+
+constexpr unsigned tile_side = 32, tile_rows = 8;
+
+/// y [batch, columns, rows] from x [batch, rows, columns], tiles through shared memory, so that both are read
+/// and written in runs. blockIdx.x counts tiles of columns, then of rows, then matrices.
+template <class Word>
+__global__ void transpose_kernel(std::int64_t rows, std::int64_t columns, const Word* x, Word* y) {
+  __shared__ Word tile[tile_side][tile_side + 1];
+  auto across = (columns + tile_side - 1) / tile_side, down = (rows + tile_side - 1) / tile_side;
+  auto index = static_cast<std::int64_t>(blockIdx.x);
+  auto left = index % across * tile_side, top = index / across % down * tile_side;
+  auto first = index / across / down * rows * columns;
+  auto lane = threadIdx.x % tile_side, line = threadIdx.x / tile_side;
+  for (auto i = line; i < tile_side; i += tile_rows)
+    if (top + i < rows && left + lane < columns) tile[i][lane] = x[first + (top + i) * columns + left + lane];
+  __syncthreads();
+  for (auto i = line; i < tile_side; i += tile_rows)
+    if (left + i < columns && top + lane < rows) y[first + (left + i) * rows + top + lane] = tile[lane][i];
+}
+
+/// Whether y's axes are x's with the last two swapped, when neighbours are joined.
+bool swaps_last_two(const permutation& axes) {
+  if (axes.count < 2 || axes.count > 3 || axes.step[1] != 1 || axes.step[0] != axes.extent[1]) return false;
+  return axes.count == 2 || axes.step[2] == axes.extent[0] * axes.extent[1];
+}
+
+template <class Word>
+void transpose_words(const tensor& x, const permutation& axes, tensor& y) {
+  auto size = x.num_elements();
+  if (!swaps_last_two(axes))
+    return launch(x.where(), blocks_for(size), block_threads, permute_kernel<Word>, axes, size,
+                  elements_of<Word>(x), elements_of<Word>(y));
+  auto rows = axes.extent[0], columns = axes.extent[1];
+  auto tiles = [](std::int64_t extent) { return (extent + tile_side - 1) / tile_side; };
+  auto blocks = size / (rows * columns) * tiles(rows) * tiles(columns);
+  launch(x.where(), static_cast<unsigned>(blocks), tile_side * tile_rows, transpose_kernel<Word>, rows,
+         columns, elements_of<Word>(x), elements_of<Word>(y));
+}
+
+void transpose(const tensor& x, const std::vector<int>& axes, tensor& y) {
+  if (x.num_elements() == 0) return;
+  auto joined = permutation_of(x, axes);
+  switch (element_bytes(x)) {
+    case 1:
+      return transpose_words<std::uint8_t>(x, joined, y);
+    case 2:
+      return transpose_words<std::uint16_t>(x, joined, y);
+    case 4:
+      return transpose_words<std::uint32_t>(x, joined, y);
+    default:
+      return transpose_words<std::uint64_t>(x, joined, y);
+  }
+}
+
+}  // namespace
+
+rearrange_kernels rearrange() { return {.copy_range = copy_range, .transpose = transpose}; }
+
+}  // namespace troupe::cuda

@@ -1,0 +1,58 @@
+#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/rows.cuh"
+
+// A block a row. Each element has a key by which no two of a row are equal, and the smaller comes first; so
+// one pass over the row finds the smallest key above the last one found: k passes.
+
+namespace troupe::cuda {
+namespace {
+
+/// The higher half falls as the value rises, NaN before all numbers; the lower is the index.
+__device__ std::uint64_t key_of(float value, std::uint32_t index) {
+  auto bits = __float_as_uint(value == 0 ? 0.0F : value);  // -0 and 0 are equal
+  auto rising = bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+  auto falling = value != value ? 0U : ~rising;
+  return static_cast<std::uint64_t>(falling) << 32 | index;
+}
+
+struct smallest_key {
+  static constexpr unsigned long long neutral = ~0ULL;
+  __device__ unsigned long long operator()(unsigned long long a, unsigned long long b) const {
+    return min(a, b);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(row_threads)
+    select_kernel(row_layout layout, std::int64_t k, const T* x, T* values, std::int64_t* indices) {
+  x += blockIdx.x * layout.size;
+  values += blockIdx.x * k;
+  indices += blockIdx.x * k;
+  unsigned long long last = 0;
+  for (std::int64_t rank = 0; rank < k; ++rank) {
+    auto best = smallest_key::neutral;
+    for (std::int64_t i = threadIdx.x; i < layout.size; i += blockDim.x) {
+      unsigned long long key = key_of(as_float(x[i]), static_cast<std::uint32_t>(i));
+      if ((rank == 0 || key > last) && key < best) best = key;
+    }
+    last = reduce_block<smallest_key>(best);
+    if (threadIdx.x > 0) continue;
+    auto index = static_cast<std::uint32_t>(last);
+    values[rank] = x[index];
+    indices[rank] = index;
+  }
+}
+
+void select(const tensor& x, tensor& values, tensor& indices) {
+  with_floating(x.type(), [&](auto zero) {
+    using T = decltype(zero);
+    launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x), select_kernel<T>, values.extents()[-1],
+                   elements_of<T>(x), elements_of<T>(values), elements_of<std::int64_t>(indices));
+  });
+}
+
+}  // namespace
+
+top_k_kernels top_k() { return {.select = select}; }
+
+}  // namespace troupe::cuda

@@ -1,0 +1,13 @@
+#include "troupe/ops/numeric_class.hpp"
+
+#include "troupe/ops/gpu_class.hpp"
+#include "troupe/tensor/devices.hpp"
+
+namespace troupe {
+
+std::string numeric_class(device where) {
+  require_device(where);
+  return where.type == device::kind::cpu ? numeric_class() : numeric_class() + "+" + gpu_class(where);
+}
+
+}  // namespace troupe

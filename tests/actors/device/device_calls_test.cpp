@@ -1,0 +1,183 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_device.hpp"
+#include "support/bits.hpp"
+#include "troupe/loader/messages.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/stage/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("the grant bounds what is computed") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 2));
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  CHECK(here.steps_done() == steps{0, 1});
+  here.give(here.training(1, 3));
+  CHECK(here.steps_done() == steps{0, 1, 2});
+  here.give(here.training(2, 4));
+  CHECK(here.steps_done() == steps{0, 1, 2, 3});
+}
+
+TEST_CASE("grants of another generation are dropped") {
+  one_device here(1, 1, 0);
+  here.begin(2);
+  for (std::uint64_t other : {1, 3}) {
+    auto given = here.training(0, 1);
+    given.generation = other;
+    here.give(given);
+  }
+  here.batch_comes(0);
+  CHECK(here.model->calls.empty());
+  CHECK(here.loader.size() == 0);
+}
+
+TEST_CASE("batches are asked for ahead of the step at hand, each once, none beyond the grant") {
+  one_device here(1, 1, 0);
+  here.begin();
+  auto wanted = [&] {
+    steps asked;
+    for (const auto& want : here.loader.all<want_batch>()) {
+      CHECK(want.call == 3);
+      CHECK(want.source == 0);
+      asked.push_back(want.step);
+    }
+    return asked;
+  };
+  here.give(here.training(0, 3));
+  CHECK(wanted() == steps{0, 1});
+  here.batch_comes(0);
+  CHECK(wanted() == steps{0, 1, 2});
+  here.batch_comes(1);
+  here.batch_comes(2);
+  CHECK(wanted() == steps{0, 1, 2});
+  here.give(here.training(3, 4));
+  CHECK(wanted() == steps{0, 1, 2, 3});
+}
+
+TEST_CASE("samples of another call, another source or a step that is over are not used") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 2));
+  here.batch_comes(0, 2);
+  here.batch_comes(0, 3, 1);
+  CHECK(here.model->calls.empty());
+  here.batch_comes(0);
+  CHECK(here.steps_done() == steps{0});
+  here.batch_comes(0);
+  CHECK(here.steps_done() == steps{0});
+}
+
+TEST_CASE("states are copied after the steps for which a copy is due, and not after others") {
+  one_device here(2, 1, 0);
+  here.begin();
+  here.give(here.training(0, 4, {{2, 0}, {3, 1}}));
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  auto copies = here.owner.all<state_copied>();
+  REQUIRE(copies.size() == 4);  // two stages
+  CHECK(copies[0].step == 2);
+  CHECK_FALSE(copies[0].to_disk);
+  CHECK(copies[2].step == 3);
+  CHECK(copies[2].to_disk);
+  CHECK(copies[2].generation == 1);
+  auto state = unpack_state(copies[3].packed);
+  CHECK(state[0].name == "1.weight");
+  CHECK(state[2].value.values<float>()[0] == 3);  // steps applied
+  auto done = here.scheduler.all<step_done>();
+  CHECK(done[0].copy_ns == 0);
+  CHECK(done[1].copy_ns > 0);
+}
+
+TEST_CASE("a copy does not change with the training that goes on") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 2, {{1, 0}, {2, 0}}));
+  here.batch_comes(0);
+  auto first = here.owner.last<state_copied>().packed;
+  auto before = first.clone();
+  here.batch_comes(1);
+  CHECK(same_bits(first, before));
+  CHECK_FALSE(same_bits(here.owner.last<state_copied>().packed, before));
+}
+
+TEST_CASE("owners hear of a committed step once, and only of newer ones") {
+  one_device here(2, 1, 0);
+  here.begin();
+  here.give(here.training(0, 1, {}, 5));
+  here.give(here.training(0, 2, {}, 5));
+  here.give(here.training(0, 3, {}, 4));
+  CHECK(here.owner.all<drop_before>().size() == 2);  // two stages
+  CHECK(here.owner.last<drop_before>().step == 5);
+}
+
+TEST_CASE("what was committed before everything was lost keeps nobody from dropping copies afterwards") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 1, {}, 50));
+  here.begin(2);
+  here.give(here.training(0, 1, {}, 3));
+  CHECK(here.owner.last<drop_before>().step == 3);
+}
+
+TEST_CASE("evaluation goes forward only, in the microbatches of its call") {
+  one_device here(2, 2, 1);
+  here.begin();
+  here.give({1, {3, call_kind::evaluate, 1, 0, 2, 4}, 0, 2, {{1, 1}}, 0});
+  CHECK(here.loader.last<want_batch>().source == 1);
+  here.batch_comes(0, 3, 1);
+  for (auto microbatch : {0u, 1u, 2u, 3u}) {
+    here.actors.send(here.device, tensor_arrived{here.tag(0, 1, microbatch, tensor_role::activation),
+                                                 tensor::full({1, 1}, 1)});
+  }
+  CHECK(here.model->calls == calls{"E1.0", "E1.1", "E1.2", "E1.3"});
+  CHECK(here.steps_done() == steps{0});
+  CHECK(here.scheduler.last<step_done>().metrics.num_samples == 4);
+  CHECK(here.out.tensors.empty());
+  CHECK(here.owner.all<state_copied>().empty());
+}
+
+TEST_CASE("a call that trains and then evaluates begins anew for the second") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give({1, {3, call_kind::train, 0, 1, 1, 2}, 0, 1, {}, 0});
+  here.batch_comes(0);
+  here.model->calls.clear();
+  here.give({1, {3, call_kind::evaluate, 1, 1, 1, 2}, 0, 1, {}, 0});
+  here.batch_comes(0, 3, 0);  // what training had asked for
+  CHECK(here.model->calls.empty());
+  here.batch_comes(0, 3, 1);
+  CHECK(here.model->calls == calls{"E0.0", "E0.1"});
+  CHECK(here.steps_done() == steps{0, 0});
+}
+
+TEST_CASE("training goes on with other samples when the grant says so") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  auto given = here.training(1, 2);
+  given.call.source = 1;
+  here.give(given);
+  CHECK(here.loader.last<want_batch>().source == 1);
+  here.batch_comes(1, 3, 0);
+  CHECK(here.steps_done() == steps{0});
+  here.batch_comes(1, 3, 1);
+  CHECK(here.steps_done() == steps{0, 1});
+}
+
+TEST_CASE("for a hash each stage's parameters, and nothing else, go to the scheduler's node") {
+  one_device here(4, 2, 1);
+  here.begin(6);
+  here.give({6, {3, call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
+  REQUIRE(here.out.tensors.size() == 2);
+  for (std::uint32_t i : {0u, 1u}) {
+    CHECK(here.out.tensors[i].to_rank == 0);
+    CHECK(here.out.tensors[i].tag == tensor_tag{6, 0, 3, 2 + i, 0, tensor_role::parameter});
+    auto parameters = unpack_state(here.out.tensors[i].value);
+    REQUIRE(parameters.size() == 1);
+    CHECK(parameters[0].name == std::to_string(2 + i) + ".weight");
+  }
+  CHECK(here.model->calls.empty());
+}

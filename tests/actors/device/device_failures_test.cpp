@@ -1,0 +1,139 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_device.hpp"
+#include "troupe/stage/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("the abort word stops a device between two actions") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.model->before = [&](const std::string& call) {
+    if (call == "F0.1") here.fenced->store(2);
+  };
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  CHECK(here.model->calls == calls{"F0.0", "F0.1"});
+  CHECK(here.steps_done().empty());
+}
+
+TEST_CASE("the abort word of the generation at hand stops nothing") {
+  one_device here(1, 1, 0);
+  here.fenced->store(2);
+  here.begin(2);
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  CHECK(here.steps_done() == steps{0});
+}
+
+TEST_CASE("a device that is told to stop says which step is interrupted, and computes no more") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 3));
+  here.batch_comes(0);
+  auto answer = here.stop(2);
+  REQUIRE(answer.value);
+  CHECK(answer.value->generation == 2);
+  CHECK(answer.value->interrupted_step == 2);  // one is done, the second begun
+  here.model->calls.clear();
+  here.batch_comes(1);
+  here.give(here.training(0, 5));
+  CHECK(here.model->calls.empty());
+}
+
+TEST_CASE("between two steps of a call the steps done are what was interrupted") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  CHECK(here.stop(2).value->interrupted_step == 1);
+}
+
+TEST_CASE("a device that does not train has nothing to make up for") {
+  one_device here(1, 1, 0);
+  CHECK(here.stop(1).value->interrupted_step == 0);
+  here.begin();
+  CHECK(here.stop(2).value->interrupted_step == 0);
+  here.begin(2);
+  here.give({2, {3, call_kind::evaluate, 1, 0, 2, 2}, 0, 2, {}, 0});
+  CHECK(here.stop(3).value->interrupted_step == 0);
+}
+
+TEST_CASE("two fences in a row get the same answer") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 3));
+  here.batch_comes(0);
+  CHECK(here.stop(2).value->interrupted_step == 2);
+  CHECK(here.stop(3).value->interrupted_step == 2);
+}
+
+TEST_CASE("a device that is stopped lets go of its stages") {
+  one_device here(1, 1, 0);
+  auto program = std::make_shared<fake_program>(here.model, 0);
+  std::weak_ptr<fake_program> watched = program;
+  here.actors.send(here.device, begin_generation{1,
+                                                 here.job,
+                                                 {{0, std::move(program), here.owner.handle()}},
+                                                 here.scheduler.handle(),
+                                                 here.loader.handle(),
+                                                 0});
+  CHECK_FALSE(watched.expired());
+  here.stop(2);
+  CHECK(watched.expired());
+}
+
+TEST_CASE("in a new generation tensors of the old one are dropped, those of the new one were held") {
+  one_device here(3, 3, 1);
+  here.begin();
+  here.give(here.training(0, 1));
+  here.tensor_comes(here.tag(0, 1, 1, tensor_role::activation));  // of generation 1, never taken
+  here.tensor_comes({2, 0, 3, 1, 0, tensor_role::activation});    // of generation 2, early
+  here.stop(2);
+  here.begin(2);
+  here.give(here.training(0, 1));
+  CHECK(here.model->calls == calls{"F1.0"});
+  here.tensor_comes({1, 0, 3, 1, 1, tensor_role::activation});  // late
+  CHECK(here.model->calls == calls{"F1.0"});
+  here.tensor_comes(here.tag(0, 1, 1, tensor_role::activation));
+  CHECK(here.model->calls == calls{"F1.0", "F1.1"});
+}
+
+TEST_CASE("copies that were due in the old generation are forgotten") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 2, {{1, 0}, {2, 1}}));
+  here.stop(2);
+  here.begin(2);
+  here.give(here.training(0, 2, {{2, 0}}));
+  for (std::uint64_t step : {0, 1}) here.batch_comes(step);
+  auto copies = here.owner.all<state_copied>();
+  REQUIRE(copies.size() == 1);
+  CHECK(copies[0].step == 2);
+  CHECK_FALSE(copies[0].to_disk);
+  CHECK(copies[0].generation == 2);
+}
+
+TEST_CASE("an exception of the program ends the device with its words") {
+  one_device here(1, 1, 0);
+  obituary of(here.actors, here.device);
+  here.begin();
+  here.model->before = [](const std::string& call) {
+    if (call == "W0.1") throw std::runtime_error("not a number in the gradient");
+  };
+  here.give(here.training(0, 1));
+  here.batch_comes(0);
+  CHECK(of.reason() == "not a number in the gradient");
+  CHECK(here.steps_done().empty());
+}
+
+TEST_CASE("the same tensor twice ends the device") {
+  one_device here(3, 3, 1);
+  obituary of(here.actors, here.device);
+  here.begin();
+  here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
+  REQUIRE(of.reason());
+  CHECK(of.reason()->find("each tensor once") != std::string::npos);
+}

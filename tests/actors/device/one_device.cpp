@@ -1,0 +1,58 @@
+#include "one_device.hpp"
+
+#include <utility>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/loader/messages.hpp"
+
+namespace troupe::testing {
+
+one_device::one_device(int num_stages, int num_devices, int device_number, schedule_kind kind)
+    : number(device_number) {
+  model->num_stages = num_stages;
+  job->training = make_plan({kind, num_stages, 2, num_devices});
+  job->rank_of_stage = job->training.device_of_stage;
+  device =
+      actors.spawn<actor_of<device_state>>(device_options{number, number, &out, &no_faults, &ring, fenced});
+}
+
+void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applied) {
+  generation = with_generation;
+  begin_generation order{generation, job, {}, scheduler.handle(), {}, 0};
+  for (int stage = 0; stage < model->num_stages; ++stage) {
+    if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
+    auto program = std::make_shared<fake_program>(model, stage);
+    program->state()[2].value.values<float>()[0] = static_cast<float>(steps_applied);
+    order.stages.push_back({stage, program, owner.handle()});
+    if (stage == 0 || stage == model->num_stages - 1) order.loader = loader.handle();
+  }
+  actors.send(device, order);
+  model->calls.clear();
+}
+
+grant one_device::training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies,
+                           std::uint64_t committed) const {
+  return {generation, {3, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), committed};
+}
+
+void one_device::give(const grant& given) { actors.send(device, given); }
+
+void one_device::batch_comes(std::uint64_t step, std::uint32_t call, std::uint32_t source) {
+  actors.send(device, batch_ready{call, source, step, fake_source(static_cast<int>(source)).at(step)});
+}
+
+void one_device::tensor_comes(const tensor_tag& tag) {
+  actors.send(device, tensor_arrived{tag, tensor::full({2, 1}, 0.5f)});
+}
+
+answer<stopped> one_device::stop(std::uint64_t at_generation) {
+  return ask<stopped>(actors, device, quiesce{at_generation});
+}
+
+std::vector<std::uint64_t> one_device::steps_done() const {
+  std::vector<std::uint64_t> done;
+  for (const auto& report : scheduler.all<step_done>()) done.push_back(report.step);
+  return done;
+}
+
+}  // namespace troupe::testing

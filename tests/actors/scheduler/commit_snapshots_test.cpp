@@ -1,0 +1,143 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_scheduler.hpp"
+#include "troupe/job/finished_calls.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("a snapshot tells the results of the calls before it") {
+  one_scheduler here({.generation = 2, .window = 8, .on_disk = true});
+  here.all_enter(here.train(1, 1), {finished_training(0, 0)});
+  here.all_restored();
+  here.all_done(0, 1);
+  here.all_held(1);
+  here.all_written(1);
+  REQUIRE(here.disk->committed.size() == 1);
+  CHECK(finished_calls_from_text(here.disk->committed[0].calls) ==
+        std::vector<call_result>{finished_training(0, 0)});
+}
+
+TEST_CASE("a grant says when copies are due: every step, or more rarely, and always at the end") {
+  one_scheduler each({.window = 8}), third({.window = 8, .memory_every_steps = 3});
+  each.begin_training(4);
+  third.begin_training(8);
+  CHECK(steps_of(each.granted().copies) == numbers{1, 2, 3, 4});
+  CHECK(steps_of(third.granted().copies) == numbers{3, 6, 8});
+  for (const auto& copy : third.granted().copies) CHECK(copy.to_disk == 0);
+}
+
+TEST_CASE("later grants name only copies of steps that were not granted before") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  here.all_done(0);
+  here.all_done(1);
+  CHECK(steps_of(here.granted().copies) == numbers{5, 6});
+}
+
+TEST_CASE("with a folder the last step of a call, and those of the cadence, are due on disk") {
+  one_scheduler here({.window = 8, .on_disk = true, .disk_every_steps = 3});
+  here.begin_training(5);
+  numbers on_disk;
+  for (const auto& copy : here.granted().copies)
+    if (copy.to_disk) on_disk.push_back(copy.step);
+  CHECK(on_disk == numbers{3, 5});
+}
+
+TEST_CASE("time since the last snapshot on disk goes on through generations, as the nodes remember it") {
+  one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
+  for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}})
+    here.actors.send(here.scheduler, call_entered{2, {rank, since, {}}, here.train(0, 100), {}, 0});
+  for (int rank : {0, 1}) CHECK(here.order(rank).since_disk_s == 50);
+  here.actors.advance(11s);
+  here.all_restored();
+  REQUIRE_FALSE(here.granted().copies.empty());
+  CHECK(here.granted().copies[0].step == 1);
+  CHECK(here.granted().copies[0].to_disk == 1);
+  CHECK(here.granted().copies[1].to_disk == 0);
+}
+
+TEST_CASE("with a folder a call is over when its last state is on disk") {
+  one_scheduler here({.window = 8, .on_disk = true});
+  here.begin_training(1);
+  here.all_done(0);
+  here.all_held(1);
+  CHECK(here.finished(1).empty());
+  here.written(1, 1);
+  CHECK(here.disk->committed.empty());
+  here.written(1, 0);
+  CHECK(here.finished(1) == numbers{0});
+  REQUIRE(here.disk->committed.size() == 1);
+  const auto& manifest = here.disk->committed[0];
+  CHECK(manifest.job_id == "job-1");
+  CHECK(manifest.step == 1);
+  CHECK(manifest.generation == 1);
+  CHECK(manifest.num_stages == 2);
+  CHECK(manifest.numeric_class == "class");
+  CHECK(manifest.identity ==
+        std::vector<std::pair<std::string, std::string>>{{"seed", "1"}, {"batch", "64"}});
+  REQUIRE(manifest.parts.size() == 2);
+  CHECK(manifest.parts[1] == manifest_part{1, "file", 10, "sum", "host"});
+}
+
+TEST_CASE("a part that cannot be written does not hold the call up") {
+  one_scheduler here({.window = 8, .on_disk = true});
+  here.begin_training(1);
+  here.all_done(0);
+  here.all_held(1);
+  here.written(1, 0, "disk full");
+  CHECK(here.finished(1) == numbers{0});
+  here.written(1, 1);
+  CHECK(here.disk->committed.empty());
+}
+
+TEST_CASE("a manifest that cannot be written does not hold the call up") {
+  one_scheduler here({.window = 8, .on_disk = true});
+  here.disk->problem = "disk full";
+  here.begin_training(1);
+  here.all_done(0);
+  here.all_held(1);
+  here.all_written(1);
+  CHECK(here.finished(1) == numbers{0});
+}
+
+TEST_CASE("a snapshotter that does not answer holds the call up for a while only") {
+  one_scheduler here({.window = 8, .on_disk = true});
+  here.disk->silent = true;
+  here.begin_training(1);
+  here.all_done(0);
+  here.all_held(1);
+  here.all_written(1);
+  CHECK(here.finished(1).empty());
+  here.actors.advance(61s);
+  CHECK(here.finished(1) == numbers{0});
+}
+
+TEST_CASE("no further steps are granted while two snapshots are on their way to disk, and then they are") {
+  one_scheduler here({.window = 2, .on_disk = true, .disk_every_steps = 1});
+  here.begin_training(10);
+  CHECK(here.granted().end_step == 2);
+  here.all_done(0);
+  here.all_done(1);
+  here.all_held(2);
+  CHECK(here.num_grants() == 1);
+  here.all_written(1);
+  CHECK(here.num_grants() == 2);
+  CHECK(here.granted().end_step == 4);
+}
+
+TEST_CASE("parts of other generations count for nothing") {
+  one_scheduler here({.generation = 3, .window = 8, .on_disk = true});
+  here.begin_training(1);
+  here.all_done(0);
+  for (std::uint64_t other : {2, 4})
+    for (int rank : {0, 1}) {
+      auto stage = static_cast<std::uint32_t>(rank);
+      here.actors.send(here.scheduler, part_held{other, rank, {1, stage, other, own}});
+      here.actors.send(here.scheduler, part_held{other, 1 - rank, {1, stage, other, peer}});
+      here.actors.send(here.scheduler, part_written{other, 1, stage, "f", 1, "c", "h", ""});
+    }
+  CHECK(here.disk->committed.empty());
+  CHECK(here.finished(1).empty());
+}

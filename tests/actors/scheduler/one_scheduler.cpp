@@ -1,0 +1,202 @@
+#include "one_scheduler.hpp"
+
+#include <spdlog/logger.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/snapshotter/messages.hpp"
+
+namespace troupe::testing {
+namespace {
+
+/// Answers as it is told to, or not yet.
+struct fake_snapshotter_state {
+  static constexpr const char* actor_name = "fake snapshotter";
+  fake_snapshotter_state(caf::event_based_actor* self, std::shared_ptr<snapshotter_script> what)
+      : self_(self), what_(std::move(what)) {}
+  caf::behavior make_behavior() {
+    return {[this](const find_on_disk&) -> caf::result<found_on_disk> {
+              ++what_->num_searches;
+              if (what_->fatal) throw std::runtime_error("no memory");
+              if (!what_->problem.empty()) return failure(what_->problem);
+              return found_on_disk{what_->on_disk};
+            },
+            [this](const commit_snapshot& order) -> caf::result<snapshot_committed> {
+              what_->committed.push_back(order.manifest);
+              if (what_->silent)
+                return pending_.emplace_back(self_->make_response_promise<snapshot_committed>());
+              if (!what_->problem.empty()) return failure(what_->problem);
+              return snapshot_committed{order.manifest.step};
+            }};
+  }
+  caf::event_based_actor* self_;
+  std::shared_ptr<snapshotter_script> what_;
+  std::vector<caf::typed_response_promise<snapshot_committed>> pending_;
+};
+
+}  // namespace
+
+one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
+  scheduler_options options;
+  options.generation = with.generation;
+  options.world_size = with.world_size;
+  options.job_id = "job-1";
+  options.numeric_class = "class";
+  options.members = &members;
+  options.client = client;
+  options.log = std::make_shared<spdlog::logger>("actors");
+  options.window = with.window;
+  for (int rank = 0; rank < with.world_size; ++rank) {
+    options.supervisors.push_back(supervisors.emplace_back(actors).handle());
+    devices.emplace_back(actors);
+  }
+  scheduler = actors.spawn<actor_of<scheduler_state>>(options);
+  if (with.knows_job) know_job();
+}
+
+void one_scheduler::know_job() {
+  auto job = std::make_shared<job_definition>();
+  job->training = make_plan({schedule_kind::gpipe, with.world_size, 2, with.world_size});
+  job->snapshots.cadence.memory_every_steps = with.memory_every_steps;
+  job->snapshots.cadence.disk_every_steps = with.disk_every_steps;
+  job->snapshots.cadence.disk_interval = with.disk_interval;
+  if (with.on_disk) job->snapshots.folder = "/a/folder";
+  job->resume = with.resume;
+  job->identity = {{"seed", "1"}, {"batch", "64"}};
+  job_known known{job, {}, actors.spawn<actor_of<fake_snapshotter_state>>(disk)};
+  for (const auto& device : devices) known.devices.push_back(device.handle());
+  actors.send(scheduler, known);
+}
+
+// ---- what nodes say
+
+void one_scheduler::enter(int rank, const call_request& request, std::vector<held_part> parts,
+                          std::vector<call_result> completed, std::uint64_t interrupted_step) {
+  actors.send(
+      scheduler,
+      call_entered{
+          with.generation, {rank, 0, std::move(parts)}, request, std::move(completed), interrupted_step});
+}
+
+void one_scheduler::all_enter(const call_request& request, const std::vector<call_result>& completed) {
+  for (int rank = 0; rank < with.world_size; ++rank) enter(rank, request, {}, completed);
+}
+
+void one_scheduler::restored(int rank, step_metrics metrics) {
+  actors.send(scheduler, node_restored{with.generation, rank, metrics});
+}
+
+void one_scheduler::all_restored() {
+  for (int rank = 0; rank < with.world_size; ++rank) restored(rank);
+}
+
+void one_scheduler::done(int device, std::uint64_t step, std::uint32_t call) {
+  step_done report;
+  report.generation = with.generation;
+  report.call = call;
+  report.step = step;
+  report.device = static_cast<std::uint32_t>(device);
+  if (device == with.world_size - 1) report.metrics = metrics_of(step);
+  actors.send(scheduler, report);
+}
+
+void one_scheduler::all_done(std::uint64_t step, std::uint32_t call) {
+  for (int device = 0; device < with.world_size; ++device) done(device, step, call);
+}
+
+void one_scheduler::all_held(std::uint64_t step) {
+  for (int rank = 0; rank < with.world_size; ++rank) {
+    held(rank, step, static_cast<std::uint32_t>(rank), part_place::own_memory);
+    if (with.world_size > 1)
+      held((rank + 1) % with.world_size, step, static_cast<std::uint32_t>(rank), part_place::peer_memory);
+  }
+}
+
+void one_scheduler::held(int rank, std::uint64_t step, std::uint32_t stage, part_place place) {
+  actors.send(scheduler, part_held{with.generation, rank, {step, stage, with.generation, place}});
+}
+
+void one_scheduler::written(std::uint64_t step, std::uint32_t stage, const std::string& problem) {
+  actors.send(scheduler, part_written{with.generation, step, stage, "file", 10, "sum", "host", problem});
+}
+
+void one_scheduler::all_written(std::uint64_t step) {
+  for (int rank = 0; rank < with.world_size; ++rank) written(step, static_cast<std::uint32_t>(rank));
+}
+
+void one_scheduler::seen(int rank, std::uint32_t index) {
+  actors.send(scheduler, result_seen{with.generation, rank, index});
+}
+
+void one_scheduler::all_seen(std::uint32_t index) {
+  for (int rank = 1; rank < with.world_size; ++rank) seen(rank, index);
+}
+
+void one_scheduler::begin_training(std::uint64_t target) {
+  all_enter(train(0, target));
+  all_restored();
+}
+
+void one_scheduler::train_to_end(std::uint64_t first, std::uint64_t target, std::uint32_t call) {
+  for (auto step = first; step < target; ++step) {
+    all_done(step, call);
+    all_held(step + 1);
+  }
+  all_seen(call);
+}
+
+// ---- what nodes hear
+
+grant one_scheduler::granted(int device) const {
+  return devices[static_cast<std::size_t>(device)].last<grant>();
+}
+
+std::size_t one_scheduler::num_grants() const { return devices[0].all<grant>().size(); }
+
+std::vector<std::uint64_t> one_scheduler::finished(int rank) const {
+  std::vector<std::uint64_t> indices;
+  for (const auto& one : supervisors[static_cast<std::size_t>(rank)].all<call_finished>())
+    indices.push_back(one.result.index);
+  return indices;
+}
+
+call_result one_scheduler::result(int rank) const {
+  return supervisors[static_cast<std::size_t>(rank)].last<call_finished>().result;
+}
+
+restore_order one_scheduler::order(int rank) const {
+  return supervisors[static_cast<std::size_t>(rank)].last<restore_order>();
+}
+
+std::size_t one_scheduler::num_orders() const { return supervisors[0].all<restore_order>().size(); }
+
+std::vector<recovery_phase> one_scheduler::phases() const {
+  std::vector<recovery_phase> reported;
+  for (const auto& [generation, phase] : members.phases) {
+    if (generation != with.generation)
+      throw std::logic_error("[one_scheduler] a phase of another generation");
+    reported.push_back(phase);
+  }
+  return reported;
+}
+
+// ---- values
+
+call_result finished_training(std::uint32_t index, std::uint64_t steps, std::uint32_t source) {
+  call_result result;
+  result.index = index;
+  result.steps_done = steps;
+  result.kind = call_kind::train;
+  result.source = source;
+  return result;
+}
+
+std::vector<std::uint64_t> steps_of(const std::vector<due_copy>& copies) {
+  std::vector<std::uint64_t> steps;
+  for (const auto& copy : copies) steps.push_back(copy.step);
+  return steps;
+}
+
+}  // namespace troupe::testing

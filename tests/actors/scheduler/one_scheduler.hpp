@@ -1,0 +1,105 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/virtual_actors.hpp"
+#include "support/recording_membership.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+
+namespace troupe::testing {
+
+/// What a snapshotter that only pretends answers, and what it was asked.
+struct snapshotter_script {
+  std::optional<snapshot_manifest> on_disk;
+  std::string problem;  ///< not empty: the answer to everything
+  bool silent = false;  ///< no answer at all
+  bool fatal = false;   ///< it ends of what it is asked
+  std::vector<snapshot_manifest> committed;
+  int num_searches = 0;
+};
+
+struct scheduler_settings {
+  int world_size = 2;
+  std::uint64_t generation = 1;
+  std::uint64_t window = 4;
+  bool on_disk = false;
+  std::uint64_t disk_every_steps = 0;
+  std::chrono::seconds disk_interval{0};
+  std::uint64_t memory_every_steps = 1;
+  bool resume = false;
+  bool knows_job = true;
+};
+
+/// The scheduler of a job with one stage and one device a process, its neighbours being probes; rank 0 is its
+/// own node.
+struct one_scheduler {
+  virtual_actors actors;
+  recording_membership members;
+  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  std::shared_ptr<snapshotter_script> disk = std::make_shared<snapshotter_script>();
+  scheduler_settings with;
+  std::vector<probe> supervisors, devices;
+  caf::actor scheduler;
+
+  explicit one_scheduler(scheduler_settings given = {});
+
+  void know_job();
+
+  // what nodes say
+  void enter(int rank, const call_request& request, std::vector<held_part> parts = {},
+             std::vector<call_result> completed = {}, std::uint64_t interrupted_step = 0);
+  void all_enter(const call_request& request, const std::vector<call_result>& completed = {});
+  void restored(int rank, step_metrics metrics = {});
+  void all_restored();
+  void done(int device, std::uint64_t step, std::uint32_t call = 0);
+  void all_done(std::uint64_t step, std::uint32_t call = 0);
+  /// Every stage's copy of `step` is with its owner and with the next rank.
+  void all_held(std::uint64_t step);
+  void held(int rank, std::uint64_t step, std::uint32_t stage, part_place place);
+  void written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {});
+  void all_written(std::uint64_t step);
+  void seen(int rank, std::uint32_t index);
+  void all_seen(std::uint32_t index);
+
+  /// Up to the moment when steps are granted.
+  void begin_training(std::uint64_t target);
+  /// A whole call, from its grant on.
+  void train_to_end(std::uint64_t first, std::uint64_t target, std::uint32_t call = 0);
+
+  // what nodes hear
+  grant granted(int device = 0) const;
+  std::size_t num_grants() const;
+  std::vector<std::uint64_t> finished(int rank) const;
+  call_result result(int rank = 0) const;
+  restore_order order(int rank = 0) const;
+  std::size_t num_orders() const;
+  /// Throws std::logic_error if one was reported of another generation.
+  std::vector<recovery_phase> phases() const;
+
+  static call_request train(std::uint32_t index, std::uint64_t target, std::uint32_t source = 0) {
+    return {index, call_kind::train, source, target, 0, 0};
+  }
+  static call_request evaluate(std::uint32_t index, std::uint64_t position, std::uint64_t batches,
+                               std::uint32_t source = 1) {
+    return {index, call_kind::evaluate, source, position, batches, 2};
+  }
+  static call_request hash(std::uint32_t index, std::uint64_t position) {
+    return {index, call_kind::hash, 0, position, 0, 0};
+  }
+  static call_request barrier(std::uint32_t index) { return {index, call_kind::barrier, 0, 0, 0, 0}; }
+  static step_metrics metrics_of(std::uint64_t step) { return {static_cast<double>(step) + 0.5, 64, 3}; }
+};
+
+using numbers = std::vector<std::uint64_t>;
+using phases = std::vector<recovery_phase>;
+inline constexpr auto own = part_place::own_memory;
+inline constexpr auto peer = part_place::peer_memory;
+
+call_result finished_training(std::uint32_t index, std::uint64_t steps, std::uint32_t source = 0);
+std::vector<std::uint64_t> steps_of(const std::vector<due_copy>& copies);
+
+}  // namespace troupe::testing

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <tuple>
+
+#include "one_scheduler.hpp"
+#include "troupe/job/finished_calls.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("a fresh job begins from scratch without looking at the disk") {
+  one_scheduler here({.on_disk = true});
+  here.disk->on_disk.emplace();
+  here.all_enter(here.train(0, 10));
+  CHECK(here.disk->num_searches == 0);
+  for (int rank : {0, 1}) {
+    CHECK(here.order(rank).generation == 1);
+    CHECK(here.order(rank).plan.from_scratch);
+  }
+}
+
+TEST_CASE("after a failure every stage goes back to its owner's copy of the newest step that all have") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 10), {{4, 0, 1, own}, {5, 0, 1, own}});
+  here.enter(1, here.train(0, 10), {{3, 1, 1, own}, {4, 1, 1, own}});
+  CHECK(here.order(1).plan == restore_plan{4, false, {{0, 0, own}, {1, 1, own}}});
+}
+
+TEST_CASE("a lost node's stage comes from the peer that kept it") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 10), {{4, 0, 1, own}, {4, 1, 1, peer}});
+  here.enter(1, here.train(0, 10));
+  CHECK(here.order(0).plan == restore_plan{4, false, {{0, 0, own}, {1, 0, peer}}});
+}
+
+TEST_CASE("copies of steps that are rolled back count for nothing any more") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 5), {{4, 0, 1, own}, {4, 1, 1, peer}, {5, 0, 1, own}});
+  here.enter(1, here.train(0, 5), {{4, 1, 1, own}, {4, 0, 1, peer}, {5, 0, 1, peer}});
+  CHECK(here.order().plan.step == 4);
+  here.all_restored();
+  here.all_done(4);
+  here.held(1, 5, 1, own);
+  here.held(0, 5, 1, peer);
+  CHECK(here.finished(1).empty());
+  here.held(0, 5, 0, own);
+  here.held(1, 5, 0, peer);
+  CHECK(here.finished(1) == numbers{0});
+}
+
+TEST_CASE("when a stage is nowhere in memory and there is no folder, all begin from scratch") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
+  here.enter(1, here.train(0, 10));
+  CHECK(here.order().plan.from_scratch);
+}
+
+TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on disk") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->on_disk.emplace();
+  here.disk->on_disk->step = 3;
+  here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
+  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
+  here.enter(1, here.train(0, 10));
+  CHECK(here.order().plan == restore_plan{3, false, {{0, 0, part_place::disk}, {1, 1, part_place::disk}}});
+  here.all_restored();
+  CHECK(here.granted().first_step == 3);
+}
+
+TEST_CASE("memory is preferred to the disk") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->on_disk.emplace();
+  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
+  here.enter(1, here.train(0, 10), {{4, 1, 1, own}});
+  CHECK(here.disk->num_searches == 0);
+  CHECK(here.order().plan.step == 4);
+}
+
+TEST_CASE("with an empty folder all begin from scratch, also a job that resumes") {
+  for (auto with : {scheduler_settings{.generation = 2, .on_disk = true},
+                    scheduler_settings{.on_disk = true, .resume = true}}) {
+    one_scheduler here(with);
+    here.all_enter(here.train(0, 10));
+    CHECK(here.disk->num_searches == 1);
+    CHECK(here.order().plan.from_scratch);
+  }
+}
+
+TEST_CASE("a job that resumes goes on from what is on disk") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->on_disk.emplace();
+  here.disk->on_disk->step = 30;
+  here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
+  here.all_enter(here.train(0, 40));
+  CHECK(here.order().plan.step == 30);
+}
+
+TEST_CASE("a snapshot of a job with other options is refused, naming what differs") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->on_disk.emplace();
+  here.disk->on_disk->step = 30;
+  here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "32"}};
+  here.all_enter(here.train(0, 40));
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0].find("batch is 64, the snapshot has 32") != std::string::npos);
+  CHECK(here.members.failures[0].find("seed") == std::string::npos);
+  CHECK(here.num_orders() == 0);
+}
+
+TEST_CASE("a snapshotter that ends while it looks fails nothing: it starts again with the next generation") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->fatal = true;
+  here.all_enter(here.train(0, 40));
+  CHECK(here.members.failures.empty());
+  CHECK(here.num_orders() == 0);
+}
+
+TEST_CASE("a folder that cannot be read fails the job") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->problem = "permission denied";
+  here.all_enter(here.train(0, 40));
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0].find("permission denied") != std::string::npos);
+}
+
+namespace {
+
+/// On disk is the state of step 20, written by `job_id` in its third call, the first being one of 12 steps.
+snapshot_manifest written_by(const std::string& job_id) {
+  snapshot_manifest manifest;
+  manifest.job_id = job_id;
+  manifest.step = 20;
+  manifest.identity = {{"seed", "1"}, {"batch", "64"}};
+  auto evaluated = finished_training(1, 12);
+  evaluated.kind = call_kind::evaluate;
+  manifest.calls = finished_calls_text({finished_training(0, 12), evaluated});
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("processes that were all lost are told again what their calls came to, then go on from the disk") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->on_disk = written_by("job-1");
+  here.all_enter(here.train(0, 12));
+  CHECK(here.num_orders() == 0);
+  for (int rank : {0, 1}) {
+    CHECK(here.finished(rank) == numbers{0});
+    CHECK(here.result(rank) == finished_training(0, 12));
+  }
+  here.all_enter(here.evaluate(1, 12, 3));
+  CHECK(here.num_orders() == 0);
+  CHECK(here.result(1).kind == call_kind::evaluate);
+  CHECK(here.result(1).steps_done == 12);
+  here.all_enter(here.train(2, 24));
+  CHECK(here.order(1).plan.step == 20);
+  CHECK(here.order(1).completed.size() == 2);
+  CHECK(here.disk->num_searches == 1);
+  here.all_restored();
+  CHECK(here.granted().first_step == 20);
+  CHECK(here.granted().end_step == 24);
+}
+
+TEST_CASE("after the loss of everyone the time since the last snapshot is the age of the one on disk") {
+  using written = std::tuple<std::string, std::string, double>;  // by which job, when, seconds in the order
+  for (const auto& [job_id, created, expected] :
+       {written{"job-1", "2024-06-07T08:09:10Z", 60}, written{"job-1", "2999-01-01T00:00:00Z", 0},
+        written{"job-1", "", 0}, written{"job-0", "2024-06-07T08:09:10Z", 0}}) {
+    one_scheduler here({.generation = 2,
+                        .window = 8,
+                        .on_disk = true,
+                        .disk_interval = std::chrono::seconds(60),
+                        .resume = true});
+    here.disk->on_disk = written_by(job_id);
+    here.disk->on_disk->created = created;
+    here.disk->on_disk->calls.clear();
+    here.all_enter(here.train(0, 100));
+    CHECK(here.order().since_disk_s == expected);
+    here.all_restored();
+    auto copies = here.granted().copies;
+    bool soon = std::ranges::any_of(copies, [](const due_copy& copy) { return copy.to_disk != 0; });
+    CHECK(soon == (expected == 60));
+  }
+}
+
+TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {
+  one_scheduler here({.on_disk = true, .resume = true});
+  here.disk->on_disk = written_by("job-0");
+  here.all_enter(here.train(0, 30));
+  CHECK(here.finished(1).empty());
+  CHECK(here.order().plan.step == 20);
+  CHECK(here.order().completed.empty());
+}
+
+TEST_CASE("nothing is granted before every node is restored") {
+  one_scheduler here;
+  here.all_enter(here.train(0, 10));
+  here.restored(1);
+  here.restored(1);
+  CHECK(here.num_grants() == 0);
+  here.restored(0);
+  CHECK(here.num_grants() == 1);
+}
+
+TEST_CASE("a generation is restored once") {
+  one_scheduler here({.window = 8});
+  here.begin_training(2);
+  here.train_to_end(0, 2);
+  here.all_enter(here.train(1, 4));
+  CHECK(here.num_orders() == 1);
+  CHECK(here.granted().first_step == 2);
+  CHECK(here.granted().end_step == 4);
+}
+
+TEST_CASE("a restore order carries the results of all calls that are over") {
+  one_scheduler here({.generation = 2});
+  std::vector<call_result> completed{finished_training(0, 4)};
+  here.enter(0, here.hash(1, 4), {{4, 0, 1, own}}, completed);
+  here.enter(1, here.train(0, 4), {{4, 1, 1, own}});
+  here.enter(1, here.hash(1, 4), {{4, 1, 1, own}});
+  CHECK(here.order(1).completed == completed);
+}
+
+TEST_CASE("where nothing is to be made up for, the recovery is over when the first step is granted") {
+  one_scheduler here({.generation = 2});
+  here.begin_training(10);
+  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+  here.all_done(0);
+  here.all_done(1);
+  CHECK(here.phases().size() == 3);
+}
+
+TEST_CASE("else it is over when the step that was interrupted is done, and that is told once") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 10), {{3, 0, 1, own}}, {}, 5);
+  here.enter(1, here.train(0, 10), {{3, 1, 1, own}}, {}, 4);
+  here.restored(0);
+  CHECK(here.phases().empty());
+  here.restored(1);
+  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt});
+  here.all_done(3);
+  CHECK(here.phases().size() == 2);
+  here.all_done(4);
+  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+  here.all_done(5);
+  CHECK(here.phases().size() == 3);
+}
+
+TEST_CASE("a recovery in a barrier is over with the barrier") {
+  one_scheduler here({.generation = 2});
+  here.all_enter(here.barrier(0));
+  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+}

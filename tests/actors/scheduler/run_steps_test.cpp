@@ -1,0 +1,201 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_scheduler.hpp"
+#include "support/drained.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("steps are granted by a window that moves half a window at a time") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  CHECK(here.granted(1).end_step == 4);
+  here.all_done(0);
+  CHECK(here.num_grants() == 1);
+  here.all_done(1);
+  CHECK(here.num_grants() == 2);
+  CHECK(here.granted(0).end_step == 6);
+  CHECK(here.granted(1).end_step == 6);
+}
+
+TEST_CASE("the window follows the slowest device") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  for (std::uint64_t step = 0; step < 4; ++step) here.done(0, step);
+  CHECK(here.num_grants() == 1);
+}
+
+TEST_CASE("the grant ends with the call") {
+  one_scheduler here({.window = 4});
+  here.begin_training(5);
+  here.all_done(0);
+  CHECK(here.granted().end_step == 5);  // no half window left
+  CHECK(here.num_grants() == 2);
+}
+
+TEST_CASE("a grant says what is committed: what two nodes hold of every stage") {
+  one_scheduler here({.window = 2});
+  here.begin_training(100);
+  here.all_done(0);
+  here.held(0, 1, 0, own);
+  here.held(1, 1, 0, peer);
+  here.held(1, 1, 1, own);
+  here.all_done(1);
+  CHECK(here.granted().committed_step == 0);
+  here.held(0, 1, 1, peer);
+  here.all_done(2);
+  CHECK(here.granted().committed_step == 1);
+}
+
+TEST_CASE("no further steps are granted while many copies are uncommitted, and then they are") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  for (std::uint64_t step = 0; step < 20; ++step) here.all_done(step);
+  auto stopped_at = here.granted().end_step;
+  CHECK(stopped_at < 20);
+  here.all_held(stopped_at);
+  CHECK(here.granted().end_step > stopped_at);
+}
+
+TEST_CASE("each step is told to the user and the agent with its metrics") {
+  one_scheduler here;
+  here.begin_training(10);
+  here.all_done(0);
+  here.all_done(1);
+  auto events = drained(*here.client);
+  REQUIRE(events.size() == 2);
+  auto second = std::get<step_progress>(events[1]);
+  CHECK(second.step == 2);
+  CHECK(second.target_step == 10);
+  CHECK(second.metrics == one_scheduler::metrics_of(1));
+  REQUIRE(here.members.progress_reports.size() == 2);
+  CHECK(here.members.progress_reports[1] == job_progress{1, 2, 10, 1.5 / 64});
+}
+
+TEST_CASE("training is over when its last state is committed") {
+  one_scheduler here({.window = 8});
+  here.begin_training(2);
+  here.all_done(0);
+  here.all_done(1);
+  CHECK(here.finished(1).empty());
+  here.held(0, 2, 0, own);
+  here.held(1, 2, 0, peer);
+  here.held(1, 2, 1, own);
+  CHECK(here.finished(1).empty());
+  here.held(0, 2, 1, peer);
+  CHECK(here.finished(1) == numbers{0});
+  CHECK(here.result(1).steps_done == 2);
+  CHECK(here.result(1).metrics == one_scheduler::metrics_of(1));
+  CHECK(here.result(1).kind == call_kind::train);
+}
+
+TEST_CASE("the copy may be committed before the step is reported") {
+  one_scheduler here({.window = 8});
+  here.begin_training(1);
+  here.all_held(1);
+  CHECK(here.finished(1).empty());
+  here.all_done(0);
+  CHECK(here.finished(1) == numbers{0});
+}
+
+TEST_CASE("in a world of one process its own copy is enough") {
+  one_scheduler here({.world_size = 1});
+  here.begin_training(1);
+  here.all_done(0);
+  CHECK(here.finished(0).empty());
+  here.held(0, 1, 0, own);
+  CHECK(here.finished(0) == numbers{0});
+}
+
+TEST_CASE("a call whose steps are all done ends with the metrics of the last one") {
+  one_scheduler here({.generation = 2});
+  here.enter(0, here.train(0, 4), {{4, 0, 1, own}});
+  here.enter(1, here.train(0, 4), {{4, 1, 1, own}});
+  here.restored(0);
+  here.restored(1, {3.5, 64, 3});
+  CHECK(here.num_grants() == 0);
+  CHECK(here.result(1).metrics == step_metrics{3.5, 64, 3});
+  CHECK(here.result(1).steps_done == 4);
+}
+
+TEST_CASE(
+    "steps of earlier calls are made up for with the samples they had, before the call goes on with its "
+    "own") {
+  one_scheduler here({.generation = 2, .window = 8});
+  here.all_enter(here.train(2, 6, 5), {finished_training(0, 2, 3), finished_training(1, 4, 4)});
+  CHECK(here.order().plan.from_scratch);
+  here.all_restored();
+  CHECK(here.granted().call.source == 3);
+  CHECK(here.granted().first_step == 0);
+  CHECK(here.granted().end_step == 2);
+  here.train_to_end(0, 2, 2);
+  CHECK(here.granted().call.source == 4);
+  CHECK(here.granted().first_step == 2);
+  CHECK(here.granted().end_step == 4);
+  here.train_to_end(2, 4, 2);
+  CHECK(here.granted().call.source == 5);
+  CHECK(here.granted().end_step == 6);
+  here.train_to_end(4, 6, 2);
+  CHECK(here.finished(0) == numbers{2});
+  CHECK(here.result().metrics == one_scheduler::metrics_of(5));
+}
+
+TEST_CASE("evaluation sums the metrics of all its batches, and grants no copies") {
+  one_scheduler here({.window = 8});
+  here.all_enter(here.evaluate(0, 0, 2));
+  here.all_restored();
+  CHECK(here.granted().call.kind == call_kind::evaluate);
+  CHECK(here.granted().call.source == 1);
+  CHECK(here.granted().end_step == 2);
+  CHECK(here.granted().copies.empty());
+  here.all_done(0);
+  CHECK(here.finished(1).empty());
+  here.all_done(1);
+  CHECK(here.result(1).metrics == step_metrics{0.5 + 1.5, 128, 6});
+  CHECK(drained(*here.client).empty());
+}
+
+TEST_CASE("an evaluation of nothing ends at once") {
+  one_scheduler here;
+  here.all_enter(here.evaluate(0, 0, 0));
+  here.all_restored();
+  CHECK(here.finished(1) == numbers{0});
+  CHECK(here.result(1).metrics == step_metrics{});
+}
+
+TEST_CASE("steps that an evaluation must make up for are no part of its result") {
+  one_scheduler here({.generation = 2, .window = 8});
+  here.all_enter(here.evaluate(1, 2, 1), {finished_training(0, 2)});
+  here.all_restored();
+  CHECK(here.granted().call.kind == call_kind::train);
+  here.all_done(0, 1);
+  here.all_done(1, 1);
+  here.all_held(2);
+  CHECK(here.granted().call.kind == call_kind::evaluate);
+  here.all_done(0, 1);
+  CHECK(here.result(1).metrics == one_scheduler::metrics_of(0));
+  CHECK(here.result(1).steps_done == 2);
+  CHECK(here.result(1).timing == step_timing{});
+  CHECK(here.result(1).last_step.empty());
+}
+
+TEST_CASE("the hash is over the parameters of all stages, whatever the order they come in") {
+  one_scheduler here({.world_size = 2});
+  here.all_enter(here.hash(0, 0));
+  here.all_restored();
+  CHECK(here.granted().call.kind == call_kind::hash);
+  packed_state_pool pool;
+  named_tensor first{"0.weight", tensor::full({3}, 1)}, second{"1.weight", tensor::full({2}, 2)};
+  auto arrives = [&](std::uint64_t generation, std::uint32_t call, std::uint32_t stage,
+                     const named_tensor& value) {
+    here.actors.send(here.scheduler, parameters_arrived{generation, call, stage, pack_state({value}, pool)});
+  };
+  arrives(1, 0, 1, second);
+  arrives(2, 0, 0, first);  // of another generation
+  arrives(1, 1, 0, first);  // for another call
+  CHECK(here.finished(1).empty());
+  arrives(1, 0, 0, first);
+  CHECK(here.result(1).weights_sha256 == weights_sha256({first, second}));
+}

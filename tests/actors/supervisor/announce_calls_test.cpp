@@ -1,0 +1,95 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_node.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("with its first view a node connects and says which call it is in") {
+  one_node here;
+  here.define();
+  here.enter(3);
+  CHECK(here.out.frames.empty());
+  here.view(1);
+  REQUIRE(here.out.connected.size() == 1);
+  CHECK(here.out.connected[0].first == 1);
+  CHECK(here.out.connected[0].second.at(0) == recording_transport::address_of(0, 1));
+  CHECK(here.out.connected[0].second.at(1) == recording_transport::address_of(1, 1));
+  auto entered = here.sent<call_entered>();
+  REQUIRE(entered.size() == 1);
+  CHECK(entered[0].generation == 1);
+  CHECK(entered[0].inventory.rank == 1);
+  CHECK(entered[0].inventory.parts.empty());
+  CHECK(entered[0].request.index == 3);
+  CHECK(here.out.frames[0].to_rank == 0);
+}
+
+TEST_CASE("a call that is entered after the view is announced at once, also without a job") {
+  one_node here;
+  here.view(1);
+  here.enter(0, call_kind::barrier);
+  REQUIRE(here.sent<call_entered>().size() == 1);
+  CHECK(here.sent<call_entered>()[0].request.kind == call_kind::barrier);
+}
+
+TEST_CASE("the end of a call is told to the user and confirmed; the next call is another one") {
+  one_node here;
+  here.begin();
+  here.finish(1, result_of(0));
+  CHECK(here.results_told() == indices{0});
+  REQUIRE(here.sent<result_seen>().size() == 1);
+  CHECK(here.sent<result_seen>()[0].rank == 1);
+  CHECK(here.sent<result_seen>()[0].index == 0);
+  here.finish(1, result_of(0));  // again: confirmed again, told once
+  CHECK(here.results_told().empty());
+  CHECK(here.sent<result_seen>().size() == 2);
+  here.enter(1);
+  REQUIRE(here.sent<call_entered>().size() == 2);
+  CHECK(here.sent<call_entered>()[1].completed == std::vector<call_result>{result_of(0)});
+}
+
+TEST_CASE("a call that its user left ends before the user's next one begins") {
+  one_node here;
+  here.begin();
+  here.enter(1);
+  CHECK(here.sent<call_entered>().size() == 1);
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().request.index == 0);
+  here.finish(2, result_of(0));
+  CHECK(here.sent<call_entered>().back().request.index == 1);
+  here.finish(2, result_of(1));
+  CHECK(here.results_told() == indices{0, 1});
+}
+
+TEST_CASE("the result of a call that the user is not in is not told") {
+  one_node here;
+  here.begin();
+  here.finish(1, result_of(2));
+  CHECK(here.results_told().empty());
+}
+
+TEST_CASE("a user who comes late to a call that is over has its result at once") {
+  one_node here;
+  here.define();
+  here.view(2);
+  here.enter(0);
+  here.restore(2, {}, {result_of(0), result_of(1)});
+  here.finish(2, result_of(0));
+  CHECK(here.results_told() == indices{0});
+  auto frames = here.out.frames.size();
+  here.enter(1);
+  CHECK(here.results_told() == indices{1});
+  CHECK(here.out.frames.size() == frames);
+}
+
+TEST_CASE("a call's end that comes after a fence is not told; the next generation tells it") {
+  one_node here;
+  here.begin();
+  here.fence(2);
+  here.actors.send(here.supervisor, call_finished{1, result_of(0)});
+  CHECK(here.results_told().empty());
+  here.view(2);
+  here.finish(2, result_of(0));
+  CHECK(here.results_told() == indices{0});
+}

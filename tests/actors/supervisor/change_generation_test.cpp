@@ -1,0 +1,200 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_node.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("a fence stops the devices, then is acknowledged with the node's new address") {
+  one_node here;
+  here.begin();
+  here.give(1, 0, 3);
+  here.fence(2);
+  CHECK(here.out.begun == numbers{2});
+  REQUIRE(here.members.acknowledged.size() == 1);
+  CHECK(here.members.acknowledged[0].first == 2);
+  CHECK(here.members.acknowledged[0].second == recording_transport::address_of(1, 2));
+  here.activations_come(1, 0);
+  CHECK(here.model->calls == std::vector<std::string>{"N1"});
+}
+
+TEST_CASE("a node without a job acknowledges at once, also before its first view") {
+  one_node here;
+  here.fence(2);
+  CHECK(here.members.acknowledged.size() == 1);
+  here.view(2);
+  here.enter(0, call_kind::barrier);
+  CHECK(here.sent<call_entered>().back().generation == 2);
+}
+
+TEST_CASE(
+    "after a failure the node says what it holds and which step was interrupted, and goes on from its own "
+    "copy") {
+  one_node here;
+  here.begin();
+  here.train(3);
+  here.give(1, 3, 5);  // step 3 begins, and its inputs do not come
+  here.fence(2);
+  here.view(2);
+  auto entered = here.sent<call_entered>().back();
+  CHECK(entered.generation == 2);
+  CHECK(entered.interrupted_step == 4);
+  CHECK(entered.inventory.parts == std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {3, 1, 1, own}});
+  here.restore(2, own_plan(2));
+  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<node_restored>().back().metrics.num_samples == 4);
+  here.give(2, 2, 3);
+  here.activations_come(2, 2);
+  CHECK(here.steps_done(2) == numbers{2});
+}
+
+TEST_CASE("an old fence is ignored") {
+  one_node here;
+  here.begin();
+  here.fence(3);
+  here.fence(2);
+  here.fence(3);
+  CHECK(here.members.acknowledged.size() == 1);
+}
+
+TEST_CASE("an old view is ignored, and one that comes before the devices have stopped") {
+  one_node here;
+  here.begin();
+  here.fence(3);
+  here.view(2);
+  CHECK(here.out.connected.size() == 1);
+  here.view(3);
+  CHECK(here.out.connected.size() == 2);
+}
+
+TEST_CASE("how long ago the last snapshot was is told to the next generation, and learned from it") {
+  one_node here;
+  here.begin();
+  here.advance(20s);
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
+  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, {}, 45});
+  here.advance(5s);
+  here.fence(3);
+  here.view(3);
+  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 50);
+}
+
+TEST_CASE(
+    "two fences in a row are one to the devices' work: the step that was interrupted is not forgotten") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  here.give(1, 2, 4);
+  here.fence(2);
+  here.fence(3);
+  CHECK(here.members.acknowledged.back().first == 3);
+  here.view(3);
+  CHECK(here.sent<call_entered>().back().generation == 3);
+  CHECK(here.sent<call_entered>().back().interrupted_step == 3);
+}
+
+namespace {
+
+caf::scheduled_actor* device_with_something_to_do(one_node& here) {
+  for (auto* job : here.actors.coordinator().jobs)
+    if (auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
+        actor && actor->name() == std::string("device"))
+      return actor;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a fence is acknowledged when all devices have stopped for it, not when one has stopped for two") {
+  one_node here(1, 2, 4);
+  here.devices_per_rank = 2;
+  here.begin();
+  auto& coordinator = here.actors.coordinator();
+  for (std::uint64_t generation : {2, 3}) caf::anon_send(here.supervisor, fence_raised{generation, {}});
+  while (!device_with_something_to_do(here)) REQUIRE(coordinator.try_run_once());
+  auto* slow = device_with_something_to_do(here);
+  coordinator.run_jobs_filtered(
+      [slow](caf::resumable* job) { return dynamic_cast<caf::scheduled_actor*>(job) != slow; });
+  CHECK(here.members.acknowledged.empty());
+  here.actors.run();
+  REQUIRE(here.members.acknowledged.size() == 1);
+  CHECK(here.members.acknowledged[0].first == 3);
+}
+
+TEST_CASE(
+    "a second fence before the devices have stopped for the first is acknowledged once, for the second") {
+  one_node here;
+  here.begin();
+  here.fenced->store(3);
+  caf::anon_send(here.supervisor, fence_raised{2, {}});
+  caf::anon_send(here.supervisor, fence_raised{3, {}});
+  here.actors.run();
+  REQUIRE(here.members.acknowledged.size() == 1);
+  CHECK(here.members.acknowledged[0].first == 3);
+}
+
+TEST_CASE("what was interrupted is forgotten when its recovery is over, and not when an older one is") {
+  for (std::uint64_t over : {1, 2}) {
+    one_node here;
+    here.begin();
+    here.give(1, 0, 4);
+    here.fence(2);
+    here.view(2);
+    CHECK(here.sent<call_entered>().back().interrupted_step == 1);
+    here.restore(2);
+    recovery_report report;
+    report.generation = over;
+    here.actors.send(here.supervisor, recovery_done{report});
+    here.fence(3);
+    here.view(3);
+    CHECK(here.sent<call_entered>().back().interrupted_step == (over == 2 ? 0u : 1u));
+  }
+}
+
+TEST_CASE("frames of the new generation that come before the view wait for it") {
+  one_node here;
+  here.begin();
+  here.fence(2);
+  here.restore(2);
+  CHECK(here.sent<node_restored>().size() == 1);
+  here.view(2);
+  CHECK(here.sent<node_restored>().size() == 2);
+}
+
+TEST_CASE("a device that does not stop makes its process a suspect, after a while") {
+  one_node here;
+  here.begin();
+  auto is_no_device = [](caf::resumable* job) {
+    auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
+    return !actor || actor->name() != std::string("device");
+  };
+  auto run_others = [&] { here.actors.coordinator().run_jobs_filtered(is_no_device); };
+  caf::anon_send(here.supervisor, fence_raised{2, {}});
+  run_others();
+  here.actors.coordinator().advance_time(29s);
+  run_others();
+  CHECK(here.members.suspects.empty());
+  CHECK(here.members.acknowledged.empty());
+  here.actors.coordinator().advance_time(2s);
+  run_others();
+  REQUIRE(here.members.suspects.size() == 1);
+  CHECK(here.members.suspects[0].first == 1);
+  CHECK(here.members.suspects[0].second == "device 1 does not stop computing");
+  CHECK(here.members.acknowledged.empty());
+}
+
+TEST_CASE("a peer that cannot be reached is reported while the generation runs, and not in a fence") {
+  one_node here;
+  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  CHECK(here.members.suspects.empty());
+  here.begin();
+  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  REQUIRE(here.members.suspects.size() == 1);
+  CHECK(here.members.suspects[0] == std::pair(0, std::string("connection reset")));
+  here.fence(2);
+  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  CHECK(here.members.suspects.size() == 1);
+}

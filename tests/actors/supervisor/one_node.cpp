@@ -1,0 +1,189 @@
+#include "one_node.hpp"
+
+#include <spdlog/logger.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "support/drained.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/program/packed_state.hpp"
+
+namespace troupe::testing {
+
+one_node::one_node(int with_rank, int with_world_size, int num_stages)
+    : rank(with_rank), world_size(with_world_size), out(with_rank) {
+  model->num_stages = num_stages;
+  spawn_supervisor(out);
+}
+
+one_node::~one_node() {
+  gate.close();
+  directory.close();
+}
+
+void one_node::spawn_supervisor(recording_transport& transport) {
+  supervisor_options options;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.job_id = "job-1";
+  options.host = "here";
+  options.numeric_class = "class";
+  options.out = &transport;
+  options.members = &members;
+  options.gate = &gate;
+  options.directory = &directory;
+  options.faults = &no_faults;
+  options.trace = &trace;
+  options.fenced = fenced;
+  options.client = client;
+  options.log = std::make_shared<spdlog::logger>("actors");
+  options.threads = child_threads::shared;
+  supervisor = actors.spawn<actor_of<supervisor_state>>(options);
+}
+
+// ---- what the user does
+
+void one_node::define() {
+  auto job = std::make_shared<job_definition>();
+  job->make_program = fake_programs(model);
+  job->training = make_plan({schedule_kind::gpipe, model->num_stages, 2, 2 * devices_per_rank});
+  job->devices_per_rank = devices_per_rank;
+  actors.send(supervisor, define_job{job});
+  actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});
+}
+
+void one_node::enter(std::uint32_t index, call_kind kind, std::uint64_t target) {
+  actors.send(supervisor, enter_call{{index, kind, 0, target, 0, 0}});
+}
+
+// ---- what the agent says
+
+void one_node::fence(std::uint64_t generation) {
+  fenced->store(generation);
+  actors.send(supervisor, fence_raised{generation, {}});
+}
+
+void one_node::view(std::uint64_t generation) {
+  membership_view formed{generation, {}};
+  for (int member_rank : {0, 1}) {
+    member one;
+    one.rank = member_rank;
+    one.address = recording_transport::address_of(member_rank, generation);
+    formed.members.push_back(one);
+  }
+  actors.send(supervisor, view_formed{formed});
+}
+
+// ---- what the other node says
+
+void one_node::hear_frame(std::uint64_t generation, const actor_name& to, const caf::message& content) {
+  gate.deliver(generation, *encode_message(to, content));
+  actors.run();
+}
+
+void one_node::restore(std::uint64_t generation, const restore_plan& plan,
+                       const std::vector<call_result>& completed) {
+  hear(generation, {actor_role::supervisor, 0}, restore_order{generation, plan, completed});
+}
+
+void one_node::finish(std::uint64_t generation, const call_result& result) {
+  hear(generation, {actor_role::supervisor, 0}, call_finished{generation, result});
+}
+
+void one_node::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
+                    std::vector<due_copy> copies, std::uint32_t call) {
+  hear(generation, {actor_role::device, 1},
+       grant{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
+}
+
+void one_node::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {
+  for (std::uint32_t microbatch : {0u, 1u})
+    directory.deliver({generation, step, call, 1, microbatch, tensor_role::activation},
+                      tensor::full({2, 1}, 1));
+  actors.run();
+}
+
+void one_node::part_comes(std::uint64_t generation, std::uint64_t step, std::uint32_t stage,
+                          const tensor& packed) {
+  directory.deliver({generation, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
+  actors.run();
+}
+
+// ---- what the other node hears
+
+std::vector<caf::message> one_node::sent_messages() const {
+  std::vector<caf::message> contents;
+  for (const auto& frame : out.frames) contents.push_back(decode_message(frame.body).content);
+  return contents;
+}
+
+recording_transport::sent_tensor one_node::last_part() const {
+  for (auto sent = out.tensors.rbegin(); sent != out.tensors.rend(); ++sent)
+    if (sent->tag.role == tensor_role::snapshot_part) return *sent;
+  throw std::runtime_error("no part was sent");
+}
+
+std::vector<std::uint64_t> one_node::steps_done(std::uint64_t generation) const {
+  std::vector<std::uint64_t> steps;
+  for (const auto& done : sent<step_done>())
+    if (done.generation == generation) steps.push_back(done.step);
+  return steps;
+}
+
+// ---- what the user is told
+
+std::vector<std::string> one_node::failures_told() {
+  std::vector<std::string> causes;
+  for (const auto& event : drained(*client))
+    if (auto* failed = std::get_if<job_failure>(&event)) causes.push_back(failed->cause);
+  return causes;
+}
+
+std::vector<std::uint32_t> one_node::results_told() {
+  std::vector<std::uint32_t> told;
+  for (const auto& event : drained(*client))
+    if (auto* result = std::get_if<call_result>(&event)) told.push_back(result->index);
+  return told;
+}
+
+// ---- a life
+
+void one_node::begin() {
+  define();
+  view(1);
+  enter(0);
+  restore(1);
+}
+
+void one_node::train(std::uint64_t num_steps) {
+  std::vector<due_copy> copies;
+  for (std::uint64_t step = 1; step <= num_steps; ++step) copies.push_back({step, 0});
+  give(1, 0, num_steps, copies);
+  for (std::uint64_t step = 0; step < num_steps; ++step) activations_come(1, step);
+}
+
+tensor packed_with(float weight, std::uint64_t steps, int stage) {
+  packed_state_pool pool;
+  auto name = std::to_string(stage);
+  return pack_state({{name + ".weight", tensor::full({1}, weight)},
+                     {name + ".moment", tensor::zeros({1})},
+                     {name + ".steps", tensor::full({1}, static_cast<float>(steps))}},
+                    pool);
+}
+
+restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second) {
+  return {step, false, {first, second}};
+}
+
+restore_source from(std::uint32_t stage, std::int32_t rank, part_place place) { return {stage, rank, place}; }
+
+restore_plan own_plan(std::uint64_t step) { return plan_of(step, from(0, 0, own), from(1, 1, own)); }
+
+call_result result_of(std::uint32_t index) {
+  call_result result;
+  result.index = index;
+  return result;
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,103 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/virtual_actors.hpp"
+#include "support/fake_program.hpp"
+#include "support/recording_membership.hpp"
+#include "support/recording_transport.hpp"
+#include "troupe/link/wire_table.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/supervisor/supervisor_actor.hpp"
+
+namespace troupe::testing {
+
+/// One node of a job of two, with a device each, and a stage each unless told otherwise. The other node is
+/// what the test says.
+struct one_node {
+  virtual_actors actors;
+  int rank;
+  int world_size;
+  int devices_per_rank = 1;
+  recording_transport out;
+  recording_membership members;
+  inbound_gate gate;
+  stage_directory directory;
+  fault_plan no_faults;
+  trace_recorder trace{0, 64};
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
+  caf::actor supervisor;
+
+  explicit one_node(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
+  ~one_node();
+
+  /// Takes another supervisor, which sends through `transport`.
+  void spawn_supervisor(recording_transport& transport);
+
+  // what the user does
+  void define();
+  void enter(std::uint32_t index, call_kind kind = call_kind::train, std::uint64_t target = 10);
+
+  // what the agent says
+  void fence(std::uint64_t generation);
+  void view(std::uint64_t generation);
+
+  // what the other node says
+  template <class Message>
+  void hear(std::uint64_t generation, const actor_name& to, const Message& message) {
+    hear_frame(generation, to, caf::make_message(message));
+  }
+  void restore(std::uint64_t generation, const restore_plan& plan = {},
+               const std::vector<call_result>& completed = {});
+  void finish(std::uint64_t generation, const call_result& result);
+  void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
+            std::vector<due_copy> copies = {}, std::uint32_t call = 0);
+  void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
+  void part_comes(std::uint64_t generation, std::uint64_t step, std::uint32_t stage, const tensor& packed);
+
+  // what the other node hears
+  template <class Message>
+  std::vector<Message> sent() const {
+    std::vector<Message> found;
+    for (const auto& content : sent_messages())
+      if (content.template match_elements<Message>()) found.push_back(content.template get_as<Message>(0));
+    return found;
+  }
+  /// The last state copy that went to the peer.
+  recording_transport::sent_tensor last_part() const;
+  std::vector<std::uint64_t> steps_done(std::uint64_t generation) const;
+
+  /// A job on its first generation, its stages made, its devices waiting for a grant.
+  void begin();
+  /// Steps of generation 1, with a copy after each.
+  void train(std::uint64_t num_steps);
+  void advance(std::chrono::nanoseconds time) { actors.advance(time); }
+  std::vector<std::string> failures_told();
+  std::vector<std::uint32_t> results_told();
+
+ private:
+  void hear_frame(std::uint64_t generation, const actor_name& to, const caf::message& content);
+  std::vector<caf::message> sent_messages() const;
+};
+
+tensor packed_with(float weight, std::uint64_t steps, int stage = 1);
+
+restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second);
+restore_source from(std::uint32_t stage, std::int32_t rank, part_place place);
+/// Everyone's own copy.
+restore_plan own_plan(std::uint64_t step);
+inline constexpr auto own = part_place::own_memory;
+inline constexpr auto peer = part_place::peer_memory;
+
+call_result result_of(std::uint32_t index);
+
+using numbers = std::vector<std::uint64_t>;
+using indices = std::vector<std::uint32_t>;
+
+}  // namespace troupe::testing

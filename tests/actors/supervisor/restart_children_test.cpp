@@ -1,0 +1,229 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_node.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The device's next action fails.
+void fail_device(one_node& here, std::uint64_t generation, std::uint64_t step) {
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("F")) throw std::runtime_error("out of luck");
+  };
+  here.give(generation, step, step + 1);
+  here.activations_come(generation, step);
+  here.model->before = [](const std::string&) {};
+}
+
+}  // namespace
+
+TEST_CASE("a device that fails is started again with the next generation, which its supervisor asks for") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  fail_device(here, 1, 1);
+  here.advance(1ms);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0].first == 1);
+  CHECK(here.members.requests[0].second == "device 1 on rank 1 failed: out of luck");
+  here.fence(2);
+  CHECK(here.members.acknowledged.back().first == 2);
+  here.view(2);
+  here.restore(2, own_plan(1));
+  CHECK(here.sent<node_restored>().back().generation == 2);
+  here.give(2, 1, 2);
+  here.activations_come(2, 1);
+  CHECK(here.steps_done(2) == numbers{1});
+  CHECK(here.members.failures.empty());
+}
+
+TEST_CASE("a device that fails in an unrelated generation change is started again with it") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  fail_device(here, 1, 1);
+  here.fence(2);
+  here.view(2);
+  here.restore(2, own_plan(1));
+  here.give(2, 1, 2);
+  here.activations_come(2, 1);
+  CHECK(here.steps_done(2) == numbers{1});
+  here.advance(1ms);
+  // The request names the generation that failed, so that the agent can see that it is over.
+  for (const auto& [generation, cause] : here.members.requests) CHECK(generation == 1);
+}
+
+TEST_CASE("restarts wait longer each time, and too many of them fail the job with the cause") {
+  one_node here;
+  here.begin();
+  for (std::uint64_t generation = 1; generation <= 4; ++generation) {
+    fail_device(here, generation, 0);
+    if (generation == 4) break;
+    here.advance(1ms);
+    CHECK(here.members.requests.size() == (generation == 1 ? 1 : generation - 1));
+    here.advance(200ms);
+    CHECK(here.members.requests.size() == generation);
+    here.fence(generation + 1);
+    here.view(generation + 1);
+    here.restore(generation + 1);
+  }
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0].find("device 1 on rank 1 failed: out of luck") != std::string::npos);
+  CHECK(here.members.failures[0].find("3 restarts") != std::string::npos);
+  CHECK(here.members.requests.size() == 3);
+}
+
+TEST_CASE("bad input fails the job at once: it would be as bad in the next generation") {
+  one_node here;
+  here.begin();
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("F")) throw bad_input("label 11 of 10 classes");
+  };
+  here.give(1, 0, 1);
+  here.activations_come(1, 0);
+  here.advance(5s);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] == "device 1 on rank 1 failed: label 11 of 10 classes");
+  CHECK(here.members.requests.empty());
+}
+
+TEST_CASE("a stage that fails is started again, without copies, and gets its state from the peer") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  here.out.before_tensor = [](const tensor_tag& tag) {
+    if (tag.role == tensor_role::snapshot_part) throw std::runtime_error("no buffers");
+  };
+  here.give(1, 1, 2, {{2, 0}});
+  here.activations_come(1, 1);
+  here.out.before_tensor = [](const tensor_tag&) {};
+  here.advance(1ms);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0].second == "stage 1 on rank 1 failed: no buffers");
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  here.restore(2, plan_of(1, from(0, 0, own), from(1, 0, peer)));
+  here.part_comes(2, 1, 1, packed_with(7, 1));
+  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.members.failures.empty());
+}
+
+TEST_CASE(
+    "a stage that was lost before it could be restored waits for the next generation, and fails nothing") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  here.out.before_tensor = [](const tensor_tag& tag) {
+    if (tag.role == tensor_role::snapshot_part) throw std::runtime_error("no buffers");
+  };
+  here.give(1, 1, 2, {{2, 0}});
+  here.activations_come(1, 1);
+  here.restore(1, own_plan(1));  // on its way already
+  CHECK(here.members.failures.empty());
+  CHECK(here.sent<node_restored>().size() == 1);
+}
+
+TEST_CASE("a stage that fails while it is restored is started again like any other actor") {
+  for (std::string point : {"N", "D", "L"}) {
+    INFO("at " << point);
+    one_node here;
+    here.begin();
+    here.train(1);
+    here.fence(2);
+    here.view(2);
+    here.model->before = [point](const std::string& call) {
+      if (call.starts_with(point)) throw std::runtime_error("out of luck");
+    };
+    here.restore(2, point == "N" ? restore_plan() : own_plan(1));
+    here.advance(1ms);
+    CHECK(here.members.failures.empty());
+    REQUIRE(here.members.requests.size() == 1);
+    CHECK(here.members.requests[0] ==
+          std::pair<std::uint64_t, std::string>(2, "stage 1 on rank 1 failed: out of luck"));
+    here.model->before = [](const std::string&) {};
+    here.fence(3);
+    here.view(3);
+    CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+    here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
+    here.part_comes(3, 1, 1, packed_with(7, 1));
+    CHECK(here.sent<node_restored>().back().generation == 3);
+  }
+}
+
+TEST_CASE("bad input that shows while a stage is restored fails the job at once") {
+  one_node here;
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("N")) throw bad_input("no file of weights");
+  };
+  here.begin();
+  here.advance(5s);
+  CHECK(here.members.failures == std::vector<std::string>{"stage 1 on rank 1 failed: no file of weights"});
+  CHECK(here.members.requests.empty());
+}
+
+TEST_CASE("a loader that fails is started again with all sources") {
+  one_node here;
+  here.define();
+  struct failing_once : fake_source {
+    using fake_source::fake_source;
+    batch at(std::uint64_t step) override {
+      if (!failed) {
+        failed = true;
+        throw std::runtime_error("cannot read the samples");
+      }
+      return fake_source::at(step);
+    }
+    bool failed = false;
+  };
+  here.actors.send(here.supervisor, add_source{std::make_shared<failing_once>(1)});
+  here.view(1);
+  here.enter(0);
+  here.restore(1);
+  auto given = grant{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0};
+  here.hear(1, {actor_role::device, 1}, given);
+  here.advance(1ms);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0].second == "the loader on rank 1 failed: cannot read the samples");
+  here.fence(2);
+  here.view(2);
+  here.restore(2);
+  given.generation = 2;
+  here.hear(2, {actor_role::device, 1}, given);
+  here.activations_come(2, 0);
+  CHECK(here.steps_done(2) == numbers{0});
+}
+
+TEST_CASE("a link that ends is noticed") {
+  one_node here;
+  struct broken : recording_transport {
+    using recording_transport::recording_transport;
+    void send_control(int, std::uint64_t, std::span<const std::byte>) override {
+      throw std::runtime_error("no buffers");
+    }
+  } transport{1};
+  here.spawn_supervisor(transport);
+  here.view(1);
+  here.enter(0, call_kind::barrier);
+  here.advance(1ms);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0].second == "the link to rank 0 on rank 1 failed: no buffers");
+}
+
+TEST_CASE("links and schedulers that a new generation replaces are no failures") {
+  for (int rank : {0, 1}) {
+    one_node here(rank);
+    here.begin();
+    for (std::uint64_t generation = 2; generation < 6; ++generation) {
+      here.fence(generation);
+      here.view(generation);
+      here.advance(5s);
+    }
+    CHECK(here.members.requests.empty());
+    CHECK(here.members.failures.empty());
+  }
+}

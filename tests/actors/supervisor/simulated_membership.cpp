@@ -1,0 +1,47 @@
+#include "simulated_node.hpp"
+
+namespace troupe::testing {
+
+void simulated_membership::join(const member& self) {
+  job_.carry({self_.id, 0, 0}, [this, self] {
+    if (job_.agent_.is_over() && self_.alive) return job_.end(self_, false);  // it is refused
+    if (auto reason = job_.agent_.refusal(self.rank, self.incarnation))
+      job_.problems_.push_back("refused: " + *reason);
+    else
+      job_.carry_out(job_.agent_.joined(self, job_.now_));
+  });
+}
+
+void simulated_membership::quiesced(std::uint64_t generation, const node_address& address) {
+  job_.tell_agent(self_, [this, generation, address] {
+    return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);
+  });
+}
+
+void simulated_membership::request_generation(std::uint64_t current, const std::string& cause) {
+  job_.tell_agent(
+      self_, [this, current, cause] { return job_.agent_.generation_requested(current, cause, job_.now_); });
+}
+
+void simulated_membership::suspect(int rank, const std::string& cause) {
+  job_.tell_agent(self_, [this, rank, cause] {
+    auto* suspected = job_.present(rank);
+    return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_)
+                     : membership_outputs{};
+  });
+}
+
+void simulated_membership::report(std::uint64_t generation, recovery_phase phase) {
+  job_.tell_agent(
+      self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
+}
+
+void simulated_membership::fail_job(const std::string& cause) {
+  job_.tell_agent(self_, [this, cause] { return job_.agent_.failed(cause); });
+}
+
+void simulated_membership::leave() {
+  job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,77 @@
+// What stages combine before the optimizer's step (tied weights, norms, a loss scale that overflows at
+// first): the same bits however it is hosted, and when a process is killed in the middle of it.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+std::vector<std::string> gpt_with(const std::vector<std::string>& more) {
+  auto options = small_gpt_job();
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+/// In one process, one device and one stage, where nothing travels; computed once.
+const job_outcome& undisturbed() {
+  static const auto outcome = run_local(gpt_with({"--devices", "1", "--stages", "1"}), example::gpt);
+  return outcome;
+}
+
+std::vector<double> losses(const job_outcome& outcome) {
+  std::vector<double> all;
+  for (const auto& event : outcome.named("step")) all.push_back(event["loss"]);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a tied, clipped GPT in f16 has the same bits on any devices and processes") {
+  REQUIRE(losses(undisturbed()).size() == 12);
+  for (const auto& layout : {std::vector<std::string>{"--devices", "1", "--stages", "4"},
+                             {"--devices", "3"},
+                             {"--devices", "2", "--stages", "3", "--schedule", "gpipe"}}) {
+    auto outcome = run_local(gpt_with(layout), example::gpt);
+    CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
+    CHECK(losses(outcome) == losses(undisturbed()));
+  }
+  auto processes = run_launched(4, gpt_with({}), {}, example::gpt);
+  CHECK(processes.weights_sha256() == undisturbed().weights_sha256());
+  CHECK(losses(processes) == losses(undisturbed()));
+}
+
+TEST_CASE("steps whose gradients overflow in f16 are skipped until the loss scale fits") {
+  auto after_one = run_local(gpt_with({"--steps", "1"}), example::gpt).weights_sha256();
+  CHECK(run_local(gpt_with({"--steps", "2"}), example::gpt).weights_sha256() == after_one);
+  CHECK(undisturbed().weights_sha256() != after_one);
+}
+
+TEST_CASE("precision and clipping change the bits, and each says what it does") {
+  auto hash = [](const std::vector<std::string>& more) {
+    auto options = small_job();
+    options.insert(options.end(), more.begin(), more.end());
+    return run_local(options).weights_sha256();
+  };
+  auto plain = hash({});
+  CHECK(hash({"--clip-grad-norm", "1e6"}) == plain);
+  CHECK(hash({"--clip-grad-norm", "0.1"}) != plain);
+  CHECK(hash({"--precision", "bf16"}) != plain);
+  CHECK(hash({"--precision", "bf16"}) != hash({"--precision", "f16"}));
+}
+
+TEST_CASE("any rank may be killed while it combines gradients with the others") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  temp_folder folder;
+  auto outcome = run_launched(4,
+                              gpt_with({"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
+                                        (folder.path() / "snapshots").string(), "--fault",
+                                        "reduce@rank=" + std::to_string(rank) + ",step=7"}),
+                              {}, example::gpt);
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
+  CHECK(outcome.named("recovery").size() == 1);
+}

@@ -1,0 +1,161 @@
+// What GPUs make of images, and of elements that only change places, against the CPU.
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+
+#include "support/gpu_agreement.hpp"
+#include "troupe/ops/batch_norm.hpp"
+#include "troupe/ops/conv2d.hpp"
+#include "troupe/ops/convert.hpp"
+#include "troupe/ops/pooling.hpp"
+#include "troupe/ops/rearrange.hpp"
+#include "troupe/ops/top_k.hpp"
+
+using troupe::device;
+using troupe::dtype;
+using troupe::gradient_mode;
+using troupe::tensor;
+using troupe::testing::floating_types;
+using troupe::testing::random_tensor;
+using troupe::testing::require_agreement;
+using troupe::testing::require_equal_bits;
+
+namespace {
+
+constexpr auto infinite = std::numeric_limits<float>::infinity();
+
+const troupe::conv2d_options convolutions[] = {
+    {},
+    {.padding = {1, 1}, .relu = true},
+    {.stride = {2, 3}, .padding = {2, 0}, .groups = 2},
+    {.padding = {2, 2}, .dilation = {2, 2}},
+};
+
+const troupe::pool2d_options windows[] = {
+    {},
+    {.kernel = {3, 2}, .stride = {1, 2}, .padding = {1, 1}},
+    {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .count_include_pad = false},
+    {.kernel = {2, 1}, .stride = {3, 3}},
+    {.kernel = {17, 16}, .stride = {1, 1}, .padding = {8, 8}},
+};
+
+}  // namespace
+
+TEST_CASE("GPUs: convolutions and their gradients") {
+  for (auto type : floating_types)
+    for (const auto& options : convolutions)
+      require_agreement([&](device where) {
+        auto per_group = 4 / options.groups;
+        auto x = random_tensor({3, 4, 11, 9}, "x", type).to(where),
+             weight = random_tensor({6, per_group, 3, 3}, "w", type).to(where),
+             bias = random_tensor({6}, "b", type).to(where);
+        auto y = conv2d_forward(x, weight, bias, options);
+        auto dy = random_tensor(y.extents(), "dy", type).to(where);
+        auto dweight = tensor::full(weight.extents(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
+        conv2d_backward_weight(x, dy, dweight, dbias, options, gradient_mode::accumulate);
+        auto assigned = tensor::empty(weight.extents(), type, where);
+        conv2d_backward_weight(x, dy, assigned, {}, options, gradient_mode::assign);
+        return std::vector{y,
+                           conv2d_forward(x, weight, {}, options),
+                           conv2d_backward_input(dy, weight, x.extents(), options),
+                           dweight,
+                           dbias,
+                           assigned};
+      });
+}
+
+TEST_CASE("GPUs: pooling and its gradients have the CPU's bits") {
+  for (auto type : floating_types)
+    for (const auto& options : windows)
+      require_equal_bits([&](device where) {
+        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
+        auto largest = max_pool2d_forward(x, options);
+        auto dy = random_tensor(largest.y.extents(), "dy", dtype::f32);
+        for (auto& value : dy.values<float>()) value = value < 0 ? -0.5F : 0.25F;  // sums of these are exact
+        auto gradient = cast(dy, type).to(where);
+        return std::vector{largest.y, largest.indices,
+                           max_pool2d_backward(gradient, largest.indices, x.extents(), options)};
+      });
+}
+
+TEST_CASE("GPUs: averages of windows and of whole planes, and their gradients") {
+  for (auto type : floating_types)
+    for (const auto& options : windows)
+      require_agreement([&](device where) {
+        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
+        auto y = avg_pool2d_forward(x, options);
+        auto dy = random_tensor(y.extents(), "dy", type).to(where);
+        auto means = global_avg_pool_forward(x);
+        return std::vector{y, avg_pool2d_backward(dy, x.extents(), options), means,
+                           global_avg_pool_backward(means, x.extents())};
+      });
+}
+
+TEST_CASE("GPUs: the first of equal elements and NaN win a window") {
+  require_equal_bits([](device where) {
+    auto nan = std::numeric_limits<float>::quiet_NaN();
+    auto x = tensor::from(
+        std::vector<float>{1, 1, -infinite, -infinite, 1, 1, -infinite, -infinite, 5, nan, 7, 7, 6, 5, 2, 7},
+        {1, 1, 4, 4});
+    return std::vector{max_pool2d_forward(x.to(where)).indices};
+  });
+}
+
+TEST_CASE("GPUs: batch normalisation, its running statistics and its gradients") {
+  for (auto type : floating_types)
+    for (const auto& extents : {troupe::shape{4, 5, 7, 3}, troupe::shape{300, 33}, troupe::shape{9, 2, 1100}})
+      require_agreement([&](device where) {
+        auto channels = extents[1];
+        auto x = random_tensor(extents, "x", type, 3).to(where),
+             dy = random_tensor(extents, "dy", type).to(where);
+        auto weight = random_tensor({channels}, "w").to(where),
+             bias = random_tensor({channels}, "b", type).to(where);
+        auto mean = tensor::zeros({channels}, dtype::f32, where),
+             variance = tensor::full({channels}, 1).to(where);
+        auto made = batch_norm_forward(x, weight, bias, mean, variance);
+        auto dweight = tensor::full({channels}, 1).to(where), dbias = tensor::empty({channels}, type, where);
+        batch_norm_backward_weight(x, dy, made.mean, made.rstd, dweight, {}, gradient_mode::accumulate);
+        batch_norm_backward_weight(x, dy, made.mean, made.rstd, {}, dbias, gradient_mode::assign);
+        return std::vector{made.y,
+                           made.mean,
+                           made.rstd,
+                           mean,
+                           variance,
+                           batch_norm_forward(x, {}, {}, {}, {}).y,
+                           batch_norm_inference(x, weight, bias, mean, variance),
+                           batch_norm_backward_input(dy, x, weight, made.mean, made.rstd),
+                           dweight,
+                           dbias};
+      });
+}
+
+TEST_CASE("GPUs: elements change places, in every width of element") {
+  for (auto type : {dtype::f32, dtype::bf16, dtype::u8, dtype::i64})
+    require_equal_bits([&](device where) {
+      auto x = cast(random_tensor({3, 34, 5, 7}, "x", dtype::f32, 9), type).to(where),
+           matrices = x.reshape({3, 34, 35}), pixels = x.reshape({102, 35});
+      std::vector<tensor> results{transpose(matrices), transpose(pixels), transpose(x, {3, 1, 0, 2}),
+                                  transpose(x, {0, 2, 3, 1}), transpose(x, {1, 0, 2, 3})};
+      for (int axis : {0, 1, 3}) {
+        auto middle = slice(x, axis, 1, 2);
+        results.push_back(middle);
+        results.push_back(slice_backward(middle, x.extents(), axis, 1));
+        results.push_back(concat(std::vector{x, middle}, axis));
+      }
+      return results;
+    });
+}
+
+TEST_CASE("GPUs: the k largest of rows") {
+  for (auto type : floating_types)
+    require_equal_bits([&](device where) {
+      auto x = random_tensor({5, 1003}, "x", type).to(where);
+      auto ties = cast(random_tensor({4, 70}, "ties", dtype::f32, 3), dtype::i32);
+      auto some = top_k(x, 7), all = top_k(cast(ties, type).to(where), 70), none = top_k(x, 0);
+      return std::vector{some.values, some.indices, all.values, all.indices, none.values};
+    });
+  require_equal_bits([](device where) {
+    auto nan = std::numeric_limits<float>::quiet_NaN();
+    auto x = tensor::from(std::vector<float>{-0.0F, nan, infinite, 0, -infinite, nan}, {6}).to(where);
+    return std::vector{top_k(x, 6).indices};
+  });
+}

@@ -1,0 +1,7 @@
+#include "support/devices.hpp"
+
+namespace troupe::testing {
+
+device device_under_test() { return {}; }
+
+}  // namespace troupe::testing

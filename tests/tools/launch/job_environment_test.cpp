@@ -1,0 +1,61 @@
+#include "job_environment.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <optional>
+
+#include "troupe/config/launch_environment.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// Sets a variable of this process, or unsets it, and brings back what was there.
+class changed_variable {
+ public:
+  changed_variable(const char* name, const char* value) : name_(name), before_(process_environment()(name)) {
+    value ? ::setenv(name, value, 1) : ::unsetenv(name);
+  }
+  ~changed_variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  changed_variable(const changed_variable&) = delete;
+  changed_variable& operator=(const changed_variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+job_identity job_of(int world_size) { return {"job", "00", "127.0.0.1", 1, world_size}; }
+
+bool has(const std::vector<std::string>& environment, const std::string& entry) {
+  return std::ranges::count(environment, entry) == 1;
+}
+
+bool names(const std::vector<std::string>& environment, const std::string& name) {
+  return std::ranges::any_of(environment, [&](const auto& each) { return each.starts_with(name + "="); });
+}
+
+}  // namespace
+
+TEST_CASE("a process of a job is told its place beside what the launcher has in its environment") {
+  changed_variable of_user("TROUPE_TEST_OF_USER", "kept"), rank("RANK", "17");
+  auto made = job_environment(job_of(3), 2, 5);
+  CHECK(has(made, "TROUPE_TEST_OF_USER=kept"));
+  CHECK(has(made, "RANK=2"));
+  CHECK_FALSE(has(made, "RANK=17"));
+  CHECK(has(made, "WORLD_SIZE=3"));
+  CHECK(has(made, "TROUPE_INCARNATION=5"));
+}
+
+TEST_CASE("threads of one of several processes soon sleep when they wait, unless the environment says how") {
+  changed_variable policy("OMP_WAIT_POLICY", nullptr), spins("GOMP_SPINCOUNT", nullptr);
+  CHECK(has(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT=1000"));
+  CHECK_FALSE(names(job_environment(job_of(1), 0, 0), "GOMP_SPINCOUNT"));
+  {
+    changed_variable chosen("OMP_WAIT_POLICY", "active");
+    CHECK_FALSE(names(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT"));
+  }
+  changed_variable chosen("GOMP_SPINCOUNT", "7");
+  CHECK(has(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT=7"));
+}

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::bench {
+
+/// The sizes that kernels are measured at: those of a transformer's layer, and of a convolution's.
+struct kernel_sizes {
+  std::int64_t batch = 0, length = 0;  ///< tokens in a step: batch x length
+  std::int64_t width = 0, heads = 0, vocabulary = 0;
+  std::int64_t parameters = 0;            ///< that an optimizer steps
+  std::int64_t images = 0, channels = 0;  ///< of 56 x 56 pixels
+  std::int64_t tokens() const { return batch * length; }
+};
+
+/// GPT-2 124M with 16 sequences of 1024 tokens, and 64 images of 64 channels.
+kernel_sizes gpu_sizes();
+/// What the CPU does in a few milliseconds.
+kernel_sizes cpu_sizes();
+
+/// One kernel and what it cannot do without: bytes to read and write once, or multiply-adds (2 each) of
+/// matrix products. What is smaller by far, such as a row's statistics, is left out.
+struct kernel_case {
+  std::string name;
+  dtype type = dtype::f32;
+  double bytes = 0, flops = 0;
+  std::function<void()> run = nullptr;
+};
+
+/// Every kernel family on the device, with `type` where mixed precision has it. The cases own their tensors;
+/// those of one call are dropped with it, so make and measure them one list at a time.
+std::vector<std::function<std::vector<kernel_case>()>> kernel_cases(const kernel_sizes& sizes, dtype type,
+                                                                    device where);
+
+}  // namespace troupe::bench

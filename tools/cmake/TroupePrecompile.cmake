@@ -1,0 +1,35 @@
+# Headers of others that many sources include, parsed once for all of them. Off where a compiler cache keeps whole objects
+# and wants to see every source as it is, and in the asan preset: there each source must include what it uses.
+# (What is installed is held to that in every build, by tests/package.)
+set(troupe_precompile_default ON)
+if(CMAKE_CXX_COMPILER_LAUNCHER OR TROUPE_SANITIZE MATCHES address)
+  set(troupe_precompile_default OFF)
+endif()
+option(TROUPE_PRECOMPILE "Precompile the headers of Catch2, CAF and others" ${troupe_precompile_default})
+
+set(troupe_standard_headers
+  <algorithm> <array> <chrono> <filesystem> <functional> <map> <memory> <optional> <span> <string> <vector>)
+
+# troupe_precompile(<set> [PIC] FLAGS <target> HEADERS ... DEPENDS ...): a set of headers, the standard library's among them.
+# Who uses it is compiled with the flags of <target>, as position-independent code or not.
+function(troupe_precompile set)
+  cmake_parse_arguments(arg "PIC" "FLAGS" "HEADERS;DEPENDS" ${ARGN})
+  if(NOT TROUPE_PRECOMPILE)
+    return()
+  endif()
+  set(name troupe_precompiled_${set})
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ${arg_PIC})
+  target_link_libraries(${name} PRIVATE ${arg_FLAGS} ${arg_DEPENDS})
+  target_precompile_headers(${name} PRIVATE ${troupe_standard_headers} ${arg_HEADERS})
+endfunction()
+
+# troupe_use_precompiled(<target> <set>): every source of the target begins with that set. A set that is not there is none.
+function(troupe_use_precompiled target set)
+  if(TARGET troupe_precompiled_${set})
+    target_precompile_headers(${target} REUSE_FROM troupe_precompiled_${set})
+    # GCC 12 forgets that these headers are the system's, and warns of its own std::string (GCC's bug 105651, as -Wno-restrict).
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
+endfunction()
