@@ -8,6 +8,7 @@
 #include "machine.hpp"
 #include "mpi_peer.hpp"
 #include "spread.hpp"
+#include "this_program.hpp"
 #include "troupe/error/errors.hpp"
 #include "worker_job.hpp"
 

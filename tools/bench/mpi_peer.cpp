@@ -8,8 +8,8 @@
 
 #include "child_process.hpp"
 #include "run_captured.hpp"
+#include "this_program.hpp"
 #include "troupe/error/errors.hpp"
-#include "worker_job.hpp"
 
 namespace troupe::bench {
 namespace {
