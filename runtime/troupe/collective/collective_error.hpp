@@ -31,7 +31,7 @@ class collective_error : public std::runtime_error {
   const std::string& group() const { return group_; }
   /// Of the call that failed first, counted from 1 in each group.
   std::uint64_t sequence() const { return sequence_; }
-  /// In the world: those who are missing, lost, or do not agree with this member.
+  /// In the world: those who are missing, lost, or do not agree with each other.
   const std::vector<int>& ranks() const { return ranks_; }
 
  private:

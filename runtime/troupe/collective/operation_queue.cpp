@@ -20,7 +20,7 @@ void pause_briefly() {
 #endif
 }
 
-std::pair<collective_kind, int> lane_of(const operation& what) {
+std::pair<collective_kind, int> lane_of(const collective_operation& what) {
   auto kind = what.signature.kind;
   if (kind == collective_kind::send || kind == collective_kind::receive) return {kind, what.peer};
   return {collective_kind::barrier, -1};
@@ -53,7 +53,19 @@ void operation_queue::submit(const std::shared_ptr<call>& added) {
   if (sleeping_) backend_.wake();
 }
 
+std::exception_ptr operation_queue::failure() {
+  std::lock_guard lock(submitting_);
+  return broken_;
+}
+
 void operation_queue::wait(call& wanted) {
+  if (wanted.finished) return;
+  auto since = call::clock::now();
+  wait_for_end(wanted);
+  hooks_.on_waited(wanted, since);
+}
+
+void operation_queue::wait_for_end(call& wanted) {
   while (!wanted.finished) {
     std::unique_lock driver(driving_, std::try_to_lock);
     if (!driver) {

@@ -25,7 +25,7 @@ algorithm all_gather_small(meeting& at) {
 
 // Everybody writes its part to all outputs: it is read from memory once. The input is nobody else's business.
 algorithm all_gather_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::output);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto own = at.what().input.bytes();

@@ -21,7 +21,7 @@ algorithm all_reduce_small(meeting& at) {
 // Member i reduces the i-th share of all inputs and writes it to all outputs. It reads n shares and writes n:
 // the traffic of one copy of the tensor.
 algorithm all_reduce_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::both);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   const auto& signature = at.what().signature;

@@ -22,7 +22,7 @@ algorithm all_to_all_small(meeting& at) {
 
 // Everybody reads its part of all inputs, beginning with its right neighbour, so that not all read one.
 algorithm all_to_all_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::input);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto size = part_bytes(at);

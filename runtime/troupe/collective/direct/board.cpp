@@ -83,9 +83,13 @@ void board::pass_phase() {
   ring();
 }
 
+bool board::has_passed(int member) const {
+  return cell_of(member).phases.load(std::memory_order_acquire) >= phase_;
+}
+
 bool board::everyone_passed() const {
   for (int i = 0; i < num_members_; ++i)
-    if (cell_of(i).phases.load(std::memory_order_acquire) < phase_) return false;
+    if (!has_passed(i)) return false;
   return true;
 }
 

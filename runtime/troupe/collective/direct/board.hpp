@@ -65,6 +65,7 @@ class board {
   void pass_phase();
   /// Whether the others have done as many.
   bool everyone_passed() const;
+  bool has_passed(int member) const;
 
   /// The newest call that each member has entered and left, for reports.
   void enter(std::uint64_t sequence, const call_signature& signature);

@@ -15,7 +15,7 @@ algorithm broadcast_small(meeting& at) {
 }
 
 algorithm broadcast_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::input);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto root = at.what().signature.root;

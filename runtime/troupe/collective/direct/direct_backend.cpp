@@ -4,28 +4,42 @@
 #include "troupe/collective/direct/algorithms.hpp"
 
 namespace troupe::direct {
+namespace {
+
+std::string describe(const board::last_call& last) {
+  if (last.entered == 0) return "has called nothing yet";
+  auto call = "call " + std::to_string(last.entered) + ", " + to_string(last.signature);
+  return last.left == last.entered ? "has finished " + call + ", and called nothing since" : "is in " + call;
+}
+
+}  // namespace
 
 direct_backend::direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory)
     : group_(std::move(group)), board_(at), memory_(std::move(memory)) {}
 
-algorithm direct_backend::run(const operation& what, std::uint64_t sequence) {
-  if (what.signature.kind == collective_kind::send) return send(board_, *memory_, what, sequence);
-  if (what.signature.kind == collective_kind::receive)
-    return receive(board_, *memory_, group_, what, sequence);
-  return run_collective(what, sequence);
+algorithm direct_backend::run(const collective_operation& what, std::uint64_t sequence) {
+  return what.peer >= 0 ? run_between_two(what, sequence) : run_collective(what, sequence);
 }
 
-algorithm direct_backend::run_collective(const operation& what, std::uint64_t sequence) {
-  sequence_ = sequence;
-  in_reach_ = {what.input, what.output};
+algorithm direct_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
+  running_.push_back({&what, sequence});
   board_.enter(sequence, what.signature);
   auto chosen_one = chosen(what, sequence);
   co_await finished(chosen_one);
   board_.leave(sequence);
-  in_reach_.clear();
+  std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
 }
 
-algorithm direct_backend::chosen(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run_between_two(const collective_operation& what, std::uint64_t sequence) {
+  running_.push_back({&what, sequence});
+  auto part = what.signature.kind == collective_kind::send
+                  ? send(board_, *memory_, what, sequence)
+                  : receive(board_, *memory_, group_, what, sequence);
+  co_await finished(part);
+  std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
+}
+
+algorithm direct_backend::chosen(const collective_operation& what, std::uint64_t sequence) {
   meeting at(board_, *memory_, group_, what, sequence);
   switch (what.signature.kind) {
     case collective_kind::all_reduce:
@@ -54,16 +68,31 @@ algorithm direct_backend::chosen(const operation& what, std::uint64_t sequence) 
 
 void direct_backend::check_members() { throw_if_aborted(board_, group_); }
 
-std::vector<member_state> direct_backend::examine(std::uint64_t) {
+void direct_backend::throw_if_needed(int member) const {
+  auto last = board_.last_of(member);
+  for (const auto& each : running_) {
+    bool is_between_two = each.what->peer >= 0;
+    if (is_between_two ? each.what->peer != member : last.left >= each.sequence) continue;
+    auto rank = group_.ranks[static_cast<std::size_t>(member)];
+    throw collective_error(collective_failure::lost_member, group_.name, each.sequence, {rank},
+                           to_string(each.what->signature) + ", call " + std::to_string(each.sequence) +
+                               " of group " + group_.name + ": the process of rank " + std::to_string(rank) +
+                               " has ended; it " + describe(last));
+  }
+}
+
+/// Whether others wait for `member` in call `sequence`, which this member is in.
+bool direct_backend::is_behind(int member, std::uint64_t sequence) const {
+  const auto& note = board_.note(board_.member(), member, sequence);
+  return note.sequence.load(std::memory_order_acquire) < sequence || !board_.has_passed(member);
+}
+
+std::vector<member_state> direct_backend::examine(std::uint64_t sequence) {
   std::vector<member_state> states;
   for (int i = 0; i < group_.size(); ++i) {
     if (i == group_.member) continue;
     auto last = board_.last_of(i);
-    auto call = "call " + std::to_string(last.entered) + ", " + to_string(last.signature);
-    std::string doing = last.entered == 0           ? "has called nothing yet"
-                        : last.left == last.entered ? "has finished " + call + ", and called nothing since"
-                                                    : "is in " + call;
-    states.push_back({i, last.entered, doing});
+    states.push_back({i, last.entered, describe(last), is_behind(i, sequence)});
   }
   return states;
 }
@@ -71,9 +100,8 @@ std::vector<member_state> direct_backend::examine(std::uint64_t) {
 void direct_backend::abort(const collective_error& why) noexcept {
   board_.end_reach();
   board_.abort(why);
-  for (const auto& each : in_reach_)
-    if (each.defined()) memory_->withdraw(each, board_);
-  in_reach_.clear();
+  memory_->withdraw_all(board_);
+  running_.clear();
 }
 
 }  // namespace troupe::direct

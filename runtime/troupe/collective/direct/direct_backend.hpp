@@ -13,7 +13,7 @@ class direct_backend : public collective_backend {
  public:
   direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory);
 
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void check_members() override;
   void announce_sleep() override { board_.announce_sleep(); }
   void cancel_sleep() override { board_.cancel_sleep(); }
@@ -26,18 +26,24 @@ class direct_backend : public collective_backend {
  protected:
   const group_description& group() const { return group_; }
   const board& meeting_place() const { return board_; }
-  /// Of the collective call that runs now, or ran last.
-  std::uint64_t sequence() const { return sequence_; }
+  /// Throws collective_error (lost_member) if a call that runs waits for `member`, whose process has ended.
+  void throw_if_needed(int member) const;
 
  private:
-  algorithm run_collective(const operation& what, std::uint64_t sequence);
-  algorithm chosen(const operation& what, std::uint64_t sequence);
+  algorithm run_collective(const collective_operation& what, std::uint64_t sequence);
+  algorithm chosen(const collective_operation& what, std::uint64_t sequence);
+  algorithm run_between_two(const collective_operation& what, std::uint64_t sequence);
+  bool is_behind(int member, std::uint64_t sequence) const;
 
   group_description group_;
   board board_;
   std::unique_ptr<member_memory> memory_;
-  std::uint64_t sequence_ = 0;
-  std::vector<tensor> in_reach_;  // tensors of the call that runs
+
+  struct running_call {
+    const collective_operation* what;
+    std::uint64_t sequence;
+  };
+  std::vector<running_call> running_;
 };
 
 }  // namespace troupe::direct

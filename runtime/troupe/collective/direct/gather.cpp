@@ -22,7 +22,7 @@ algorithm gather_small(meeting& at) {
 
 // Everybody writes its part to the root's output.
 algorithm gather_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::output);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto own = at.what().input.bytes();

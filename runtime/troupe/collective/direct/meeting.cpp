@@ -1,13 +1,14 @@
 #include "troupe/collective/direct/meeting.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "troupe/collective/direct/aborted.hpp"
 
 namespace troupe::direct {
 
-meeting::meeting(board& at, member_memory& memory, const group_description& group, const operation& what,
-                 std::uint64_t sequence)
+meeting::meeting(board& at, member_memory& memory, const group_description& group,
+                 const collective_operation& what, std::uint64_t sequence)
     : at_(at), memory_(memory), group_(group), what_(what), sequence_(sequence) {}
 
 /// A note's slot, free since everybody has begun the call before: nobody reads the one before that any more.
@@ -30,15 +31,19 @@ const std::byte* meeting::left_by(int from, std::size_t size_bytes) const {
   return size_bytes <= sizeof note.first_bytes ? note.first_bytes : at_.small(member(), from, sequence_);
 }
 
-void meeting::come_with_tensors() {
+void meeting::come_with_tensors(exposed which) {
   bool in_place = what_.input.defined() && what_.output.defined() &&
                   what_.input.bytes().data() == what_.output.bytes().data();
-  input_ = reachable(what_.input);
-  if (what_.input.defined() && input_.bytes().data() != what_.input.bytes().data())
-    input_.copy_from(what_.input);
-  output_ = in_place ? input_ : reachable(what_.output);
-  auto input_place = input_.defined() ? memory_.place_of(input_) : buffer_place{};
-  auto output_place = output_.defined() ? memory_.place_of(output_) : buffer_place{};
+  buffer_place input_place, output_place;
+  if (which != exposed::output && what_.input.defined()) {
+    input_ = reachable(what_.input);
+    if (input_.bytes().data() != what_.input.bytes().data()) input_.copy_from(what_.input);
+    input_place = expose(input_, input_reach_);
+  }
+  if (which != exposed::input && what_.output.defined()) {
+    output_ = in_place && input_.defined() ? input_ : reachable(what_.output);
+    output_place = in_place && input_.defined() ? input_place : expose(output_, output_reach_);
+  }
   for (int to = 0; to < num_members(); ++to) {
     if (to == member()) continue;
     auto& note = begin_note(to);
@@ -59,8 +64,13 @@ void meeting::pass() {
   at_.pass_phase();
 }
 
+buffer_place meeting::expose(const tensor& elements, in_reach& guard) {
+  guard = in_reach(memory_, elements.bytes());
+  return memory_.place_of(elements.bytes());
+}
+
 tensor meeting::reachable(const tensor& wanted) {
-  if (!wanted.defined() || memory_.place_of(wanted).is_reachable()) return wanted;
+  if (!wanted.defined() || memory_.place_of(wanted.bytes()).is_reachable()) return wanted;
   return memory_.allocate(wanted.extents(), wanted.type());
 }
 
@@ -92,7 +102,8 @@ bool meeting::everyone_is_here() {
 void meeting::report_mismatch(int from, const call_signature& theirs) const {
   auto own_rank = group_.ranks[static_cast<std::size_t>(member())];
   auto other_rank = group_.ranks[static_cast<std::size_t>(from)];
-  throw collective_error(collective_failure::mismatch, group_.name, sequence_, {other_rank},
+  throw collective_error(collective_failure::mismatch, group_.name, sequence_,
+                         {std::min(own_rank, other_rank), std::max(own_rank, other_rank)},
                          "call " + std::to_string(sequence_) + " of group " + group_.name + " is " +
                              to_string(what_.signature) + " on rank " + std::to_string(own_rank) + " but " +
                              to_string(theirs) + " on rank " + std::to_string(other_rank) +

@@ -9,15 +9,18 @@
 
 namespace troupe::direct {
 
+/// Which of a call's tensors other members reach into.
+enum class exposed : std::uint8_t { input, output, both };
+
 /// One member's part in one collective call: it comes with a note for each of the others, sees that all came
 /// for the same, and reaches into their tensors. Members whose tensors cannot be reached bring copies that
 /// can.
 class meeting {
  public:
-  meeting(board& at, member_memory& memory, const group_description& group, const operation& what,
+  meeting(board& at, member_memory& memory, const group_description& group, const collective_operation& what,
           std::uint64_t sequence);
 
-  const operation& what() const { return what_; }
+  const collective_operation& what() const { return what_; }
   int member() const { return at_.member(); }
   int num_members() const { return at_.num_members(); }
   std::size_t element_bytes() const { return size_bytes(what_.signature.type); }
@@ -36,8 +39,8 @@ class meeting {
 
   // ---- large calls: members reach into each other's tensors
 
-  /// Leaves notes that say where input and output are.
-  void come_with_tensors();
+  /// Leaves notes that say where the tensors are that others reach into.
+  void come_with_tensors(exposed which);
   const std::byte* input_of(int member);
   std::byte* output_of(int member);
   /// From here to pass() this member touches the others' tensors. Throws collective_error if one has given
@@ -56,15 +59,17 @@ class meeting {
   call_note& begin_note(int to);
   void leave_note(int to, std::span<const std::byte> bytes);
   tensor reachable(const tensor& wanted);
+  buffer_place expose(const tensor& elements, in_reach& guard);
   [[noreturn]] void report_mismatch(int from, const call_signature& theirs) const;
 
   board& at_;
   member_memory& memory_;
   const group_description& group_;
-  const operation& what_;
+  const collective_operation& what_;
   std::uint64_t sequence_;
   tensor input_, output_;  // what others reach: the caller's, or copies
-  int num_here_ = 0;       // members whose notes were seen, in order
+  in_reach input_reach_, output_reach_;
+  int num_here_ = 0;  // members whose notes were seen, in order
 };
 
 }  // namespace troupe::direct

@@ -20,7 +20,7 @@ algorithm reduce_small(meeting& at) {
 
 // Member i reduces the i-th share of all inputs into the root's output.
 algorithm reduce_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::both);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   const auto& signature = at.what().signature;

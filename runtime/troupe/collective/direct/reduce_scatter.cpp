@@ -26,7 +26,7 @@ algorithm reduce_scatter_small(meeting& at) {
 // Member i reduces part i of all inputs. An output may lie in its own part of its input, which nobody else
 // reads.
 algorithm reduce_scatter_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::input);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto own = part_of(at.what(), at.member());

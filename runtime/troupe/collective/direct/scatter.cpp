@@ -24,7 +24,7 @@ algorithm scatter_small(meeting& at) {
 
 // Everybody reads its part of the root's input.
 algorithm scatter_large(meeting& at) {
-  at.come_with_tensors();
+  at.come_with_tensors(exposed::input);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto size = part_bytes(at);

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <utility>
 
 #include "troupe/collective/direct/algorithms.hpp"
 #include "troupe/collective/direct/share.hpp"
@@ -7,22 +8,24 @@ namespace troupe::direct {
 
 // The sender's note waits at the receiver, who reads the sender's tensor; what is small goes with the note,
 // and then the sender need not wait.
-algorithm send(board& at, member_memory& memory, const operation& what, std::uint64_t sequence) {
+algorithm send(board& at, member_memory& memory, const collective_operation& what, std::uint64_t sequence) {
   auto& taken = at.sends_taken(what.peer, at.member());
   co_await until([&] { return taken.load(std::memory_order_acquire) + 1 >= sequence; });
   auto& note = at.send_note(what.peer, at.member());
   note.signature = what.signature;
   auto bytes = what.input.bytes();
   tensor reachable = what.input;
+  in_reach guard;
   note.input = {};
   if (bytes.size() <= board::small_bytes) {
     if (!bytes.empty()) std::memcpy(at.sent_bytes(what.peer, at.member()), bytes.data(), bytes.size());
   } else {
-    if (!memory.place_of(reachable).is_reachable()) {
+    if (!memory.place_of(bytes).is_reachable()) {
       reachable = memory.allocate(what.input.extents(), what.input.type());
       reachable.copy_from(what.input);
     }
-    note.input = memory.place_of(reachable);
+    guard = in_reach(memory, std::as_const(reachable).bytes());
+    note.input = memory.place_of(std::as_const(reachable).bytes());
   }
   note.sequence.store(sequence, std::memory_order_release);
   at.ring();
@@ -30,8 +33,8 @@ algorithm send(board& at, member_memory& memory, const operation& what, std::uin
     co_await until([&] { return taken.load(std::memory_order_acquire) >= sequence; });
 }
 
-algorithm receive(board& at, member_memory& memory, const group_description& group, const operation& what,
-                  std::uint64_t sequence) {
+algorithm receive(board& at, member_memory& memory, const group_description& group,
+                  const collective_operation& what, std::uint64_t sequence) {
   auto& note = at.send_note(at.member(), what.peer);
   co_await until([&] { return note.sequence.load(std::memory_order_acquire) == sequence; });
   if (note.signature.type != what.signature.type || note.signature.count != what.signature.count) {

@@ -23,7 +23,7 @@ inline share share_of(std::int64_t total, std::size_t element_bytes, int num_mem
 }
 
 /// Part `member` of the operation.
-inline share part_of(const operation& what, int member) {
+inline share part_of(const collective_operation& what, int member) {
   return {part_begin(what, member), what.parts[static_cast<std::size_t>(member)]};
 }
 

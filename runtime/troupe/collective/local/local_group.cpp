@@ -17,15 +17,15 @@ using direct::buffer_place;
 /// One address space: a place is an address, and everything is within reach.
 class local_memory : public direct::member_memory {
  public:
-  buffer_place place_of(const tensor& elements) override {
-    return {0, reinterpret_cast<std::uint64_t>(elements.bytes().data())};
+  buffer_place place_of(std::span<const std::byte> elements) override {
+    return {0, reinterpret_cast<std::uint64_t>(elements.data())};
   }
   std::byte* find(int, const buffer_place& place) override {
     return reinterpret_cast<std::byte*>(place.offset);
   }
   tensor allocate(shape extents, dtype type) override { return tensor::zeros(std::move(extents), type); }
   // A thread cannot be stopped alone: whoever is at it ends soon, and nobody begins.
-  void withdraw(const tensor&, const board& at) override {
+  void withdraw(std::span<const std::byte>, const board& at) override {
     for (int i = 0; i < at.num_members(); ++i)
       while (at.is_reaching(i)) std::this_thread::yield();
   }
@@ -56,8 +56,17 @@ std::shared_ptr<std::byte> zeroed_memory(std::size_t size_bytes) {
 std::vector<std::unique_ptr<communicator>> make_local_group(int size, const communicator_options& options,
                                                             std::string name) {
   if (size < 1) throw_invalid("make_local_group", "at least one member", std::to_string(size));
-  group_description group{std::move(name), std::vector<int>(static_cast<std::size_t>(size)), 0};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return make_local_group(std::move(ranks), options, std::move(name));
+}
+
+std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<int> ranks,
+                                                            const communicator_options& options,
+                                                            std::string name) {
+  if (ranks.empty()) throw_invalid("make_local_group", "at least one rank", "none");
+  auto size = static_cast<int>(ranks.size());
+  group_description group{std::move(name), std::move(ranks), 0};
   auto memory = zeroed_memory(board::size_bytes(size));
   std::vector<std::unique_ptr<communicator>> members;
   for (int i = 0; i < size; ++i) {

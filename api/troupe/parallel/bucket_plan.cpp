@@ -1,0 +1,32 @@
+#include "troupe/parallel/bucket_plan.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::int64_t elements_of_a_cache_line = 16;
+constexpr std::int64_t bytes_of_an_element = 4;
+
+void add(planned_bucket& to, int index, const named_parameter& added) {
+  const auto& extents = added.target->extents;
+  to.parameters.push_back(index);
+  to.parts.push_back({added.name, extents, to.num_elements});
+  auto lines = (extents.num_elements() + elements_of_a_cache_line - 1) / elements_of_a_cache_line;
+  to.num_elements += lines * elements_of_a_cache_line;
+}
+
+}  // namespace
+
+std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& parameters,
+                                         const bucket_limits& limits) {
+  std::vector<planned_bucket> result;
+  bool is_open = false;
+  for (auto index = static_cast<int>(parameters.size()) - 1; index >= 0; --index) {
+    if (!is_open) result.emplace_back();
+    add(result.back(), index, parameters[static_cast<std::size_t>(index)]);
+    auto limit = result.size() == 1 ? limits.first_bytes : limits.bytes;
+    is_open = result.back().num_elements * bytes_of_an_element < limit;
+  }
+  return result;
+}
+
+}  // namespace troupe

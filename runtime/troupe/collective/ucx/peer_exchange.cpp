@@ -1,0 +1,225 @@
+#include "troupe/collective/ucx/peer_exchange.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t most_token_bytes = 128;
+constexpr std::uint64_t greeting_word = 0x31'65'70'75'6f'72'54;  // what such a message begins with
+
+struct greeting {
+  std::uint64_t word = greeting_word;
+  std::uint64_t process = 0;  ///< the sender's; 0 in an answer: not welcome
+  std::array<char, most_token_bytes> token{};
+};
+
+template <class T>
+T random_bits() {
+  T bits;
+  check_posix(::getrandom(&bits, sizeof bits, 0), "get random bytes");
+  return bits;
+}
+
+struct socket_name {
+  sockaddr_un name{};
+  socklen_t size = 0;
+  explicit socket_name(const std::string& text) {
+    name.sun_family = AF_UNIX;  // a zero byte first: a name that is in no folder
+    text.copy(name.sun_path + 1, sizeof name.sun_path - 1);
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+unique_fd packet_socket() {
+  return unique_fd(static_cast<int>(
+      check_posix(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "make a socket")));
+}
+
+ucred credentials_of(int socket) {
+  ucred its{};
+  socklen_t size = sizeof its;
+  check_posix(::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &its, &size), "ask who a socket's peer is");
+  return its;
+}
+
+bool is_of_this_user(int socket) { return credentials_of(socket).uid == ::geteuid(); }
+
+bool is_readable(int fd, std::chrono::steady_clock::time_point deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  pollfd waited{fd, POLLIN, 0};
+  return ::poll(&waited, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) == 1;
+}
+
+}  // namespace
+
+peer_exchange::peer_exchange(const std::string& job_token)
+    : job_token_(job_token),
+      process_(random_bits<std::uint64_t>() | 1),
+      listener_(packet_socket()),
+      waker_(static_cast<int>(check_posix(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an eventfd"))) {
+  if (job_token.size() > most_token_bytes)
+    throw_invalid("job token", "at most 128 bytes", std::to_string(job_token.size()));
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "troupe-%016llx",
+                static_cast<unsigned long long>(random_bits<std::uint64_t>()));
+  address_ = text.data();
+  socket_name own(address_);
+  check_posix(::bind(listener_.get(), own.get(), own.size), "bind the socket " + address_);
+  check_posix(::listen(listener_.get(), 128), "listen on the socket " + address_);
+  thread_ = std::thread([this] { serve(); });
+}
+
+peer_exchange::~peer_exchange() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake();
+  thread_.join();
+}
+
+void peer_exchange::wake() {
+  std::uint64_t one = 1;
+  [[maybe_unused]] auto written = ::write(waker_.get(), &one, sizeof one);
+}
+
+/// Of two processes the one with the smaller number connects.
+std::shared_ptr<host_peer> peer_exchange::meet(std::uint64_t process, const std::string& address,
+                                               std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(peers_, [](const auto& each) { return each.second->has_ended(); });
+  if (process < process_) {
+    if (!arrived_.wait_until(lock, deadline, [&] { return peers_.contains(process); }))
+      throw std::runtime_error("it did not connect to " + address_ + " in time");
+    return peers_.at(process);
+  }
+  lock.unlock();
+  std::lock_guard one_at_a_time(connecting_);
+  lock.lock();
+  if (auto known = peers_.find(process); known != peers_.end()) return known->second;
+  lock.unlock();
+  return connect(process, address, deadline);
+}
+
+std::shared_ptr<host_peer> peer_exchange::connect(std::uint64_t process, const std::string& address,
+                                                  std::chrono::steady_clock::time_point deadline) {
+  auto made = packet_socket();
+  socket_name its(address);
+  // A full queue of strangers says so at once; it is as good as nobody listening there.
+  check_posix(::connect(made.get(), its.get(), its.size), "connect to " + address);
+  if (!is_of_this_user(made.get())) throw std::runtime_error(address + " belongs to another user");
+  greeting own;
+  own.process = process_;
+  job_token_.copy(own.token.data(), own.token.size());
+  check_posix(::send(made.get(), &own, sizeof own, MSG_NOSIGNAL), "greet " + address);
+  greeting answer;
+  if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
+  auto size = ::recv(made.get(), &answer, sizeof answer, 0);
+  if (size != sizeof answer || answer.word != greeting_word || answer.process != process)
+    throw std::runtime_error(address + " did not welcome this process: it belongs to another job");
+  return add(process, std::move(made));
+}
+
+std::shared_ptr<host_peer> peer_exchange::add(std::uint64_t process, unique_fd socket) {
+  auto pid = credentials_of(socket.get()).pid;
+  unique_fd process_fd(static_cast<int>(check_posix(
+      ::syscall(SYS_pidfd_open, pid, 0), "watch process " + std::to_string(pid) + " of this host")));
+  auto added = std::make_shared<host_peer>(process, std::move(socket), std::move(process_fd));
+  {
+    std::lock_guard lock(mutex_);
+    peers_[process] = added;
+    arrived_.notify_all();
+  }
+  wake();
+  return added;
+}
+
+void peer_exchange::serve() {
+  while (true) {
+    std::vector<std::shared_ptr<host_peer>> watched;
+    {
+      std::lock_guard lock(mutex_);
+      if (ending_) return;
+      for (const auto& [process, each] : peers_)
+        if (!each->has_ended()) watched.push_back(each);
+    }
+    std::vector<pollfd> waited{{waker_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    for (const auto& each : strangers_) waited.push_back({each.get(), POLLIN, 0});
+    auto first_process = static_cast<std::ptrdiff_t>(waited.size());
+    for (const auto& each : watched) waited.push_back({each->process_fd(), POLLIN, 0});
+    ::poll(waited.data(), waited.size(), -1);
+    std::uint64_t count;
+    [[maybe_unused]] auto read = ::read(waker_.get(), &count, sizeof count);
+    std::erase_if(strangers_, [this](unique_fd& each) { return shake_hands(each); });
+    if (waited[1].revents != 0) welcome();
+    std::vector<bool> ended;
+    std::for_each(waited.begin() + first_process, waited.end(),
+                  [&](const pollfd& each) { ended.push_back(each.revents != 0); });
+    see_off(watched, ended);
+  }
+}
+
+void peer_exchange::welcome() {
+  unique_fd came(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (came && is_of_this_user(came.get())) strangers_.push_back(std::move(came));
+}
+
+/// Whether there is nothing more to be waited for from a stranger.
+bool peer_exchange::shake_hands(unique_fd& with) {
+  greeting its;
+  auto size = ::recv(with.get(), &its, sizeof its, 0);
+  if (size < 0 && errno == EAGAIN) return false;
+  std::array<char, most_token_bytes> token{};
+  job_token_.copy(token.data(), token.size());
+  bool is_welcome = size == sizeof its && its.word == greeting_word && its.token == token;
+  greeting answer;
+  answer.process = is_welcome ? process_ : 0;
+  if (::send(with.get(), &answer, sizeof answer, MSG_NOSIGNAL) < 0 || !is_welcome) return true;
+  try {
+    add(its.process, std::move(with));
+  } catch (const system_failure&) {
+    // A process that cannot be watched: whoever waits for it here is told that it did not connect.
+  }
+  return true;
+}
+
+void peer_exchange::see_off(const std::vector<std::shared_ptr<host_peer>>& watched,
+                            const std::vector<bool>& ended) {
+  bool any = false;
+  for (std::size_t i = 0; i < watched.size(); ++i)
+    if (ended[i]) {
+      watched[i]->set_ended();
+      any = true;
+    }
+  std::lock_guard lock(mutex_);
+  if (any)
+    for (const auto& on_end : watches_) on_end();
+}
+
+peer_exchange::watch::watch(peer_exchange& of, std::function<void()> on_end) : of_(of) {
+  std::lock_guard lock(of_.mutex_);
+  place_ = of_.watches_.insert(of_.watches_.end(), std::move(on_end));
+}
+
+peer_exchange::watch::~watch() {
+  std::lock_guard lock(of_.mutex_);
+  of_.watches_.erase(place_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,205 @@
+#include "troupe/collective/ucx/shared_heap.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "troupe/collective/direct/board.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// Eight sizes between a power of two and the next, in whole pages: at most an eighth too large.
+std::size_t block_bytes(std::size_t size_bytes) {
+  auto step = std::max(page_bytes, std::bit_floor(std::max(size_bytes, std::size_t{1})) / 8);
+  return (size_bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+/// The heap's state, which its tensors keep alive. Addresses are covered by extents, each a part of one
+/// segment; a block begins as one extent, and withdrawing cuts others out of it.
+class shared_heap::blocks {
+ public:
+  std::byte* take(std::size_t size) {
+    if (auto* first = take_cached(size)) {
+      std::memset(first, 0, size);
+      return first;
+    }
+    auto segment = make(size);
+    auto memory = map_segment(segment->fd.get(), size);
+    std::lock_guard lock(mutex_);
+    auto* first = memory->first();
+    extents_[first] = {std::move(segment), 0, size};
+    memory->forget();
+    count(size);
+    ++statistics_.num_from_system;
+    return first;
+  }
+
+  void give_back(std::byte* first, std::size_t size) {
+    std::lock_guard lock(mutex_);
+    statistics_.current -= size;
+    if (extents_.at(first).size == size) {
+      free_[size].push_back(first);
+      statistics_.cached += size;
+    } else {
+      unmap(first, size);
+    }
+  }
+
+  std::optional<place> find(std::span<const std::byte> bytes) const {
+    std::lock_guard lock(mutex_);
+    auto at = covering(bytes.data());
+    if (at == extents_.end()) return {};
+    auto offset = static_cast<std::size_t>(bytes.data() - at->first);
+    if (offset + bytes.size() > at->second.size) return {};
+    return place{at->second.of, at->second.offset + offset};
+  }
+
+  std::shared_ptr<shared_segment> make(std::size_t size) {
+    std::uint64_t id = 0;
+    {
+      std::lock_guard lock(mutex_);
+      id = ++last_id_;
+    }
+    return make_segment(id, size);
+  }
+
+  void withdraw(std::span<const std::byte> bytes) {
+    if (!find(bytes)) return;
+    auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page_bytes * page_bytes;
+    auto end = whole_pages(reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size());
+    auto* first = reinterpret_cast<std::byte*>(begin);
+    auto size = end - begin;
+    auto fresh = make(size);
+    auto memory = map_segment(fresh->fd.get(), size);
+    std::lock_guard lock(mutex_);
+    std::memcpy(memory->first(), first, size);
+    // Moves the filled pages to the old address in one step: there is no moment without memory there.
+    if (::mremap(memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first) == MAP_FAILED)
+      throw system_failure("replace the pages of a tensor", errno);
+    memory->forget();
+    cut(first, size, std::move(fresh));
+    ++statistics_.num_withdrawn;
+  }
+
+  void release_cached() {
+    std::lock_guard lock(mutex_);
+    for (auto& [size, same_size] : std::exchange(free_, {}))
+      for (auto* first : same_size) unmap(first, size);
+    statistics_.cached = 0;
+  }
+
+  std::vector<std::uint64_t> take_ended() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(ended_, {});
+  }
+
+  shared_heap_statistics statistics() const {
+    std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+
+  ~blocks() {
+    for (const auto& [first, each] : extents_) ::munmap(first, each.size);
+  }
+
+ private:
+  struct extent {
+    std::shared_ptr<shared_segment> of;
+    std::uint64_t offset = 0;
+    std::size_t size = 0;
+  };
+  using extent_map = std::map<std::byte*, extent, std::less<>>;
+
+  std::byte* take_cached(std::size_t size) {
+    std::lock_guard lock(mutex_);
+    auto& same_size = free_[size];
+    if (same_size.empty()) return nullptr;
+    auto* first = same_size.back();
+    same_size.pop_back();
+    statistics_.cached -= size;
+    count(size);
+    return first;
+  }
+
+  extent_map::const_iterator covering(const std::byte* address) const {
+    auto after = extents_.upper_bound(const_cast<std::byte*>(address));
+    return after == extents_.begin() ? extents_.end() : std::prev(after);
+  }
+
+  void count(std::size_t size) {
+    statistics_.current += size;
+    statistics_.peak = std::max(statistics_.peak, statistics_.current);
+  }
+
+  /// [first, first + size), inside one extent, becomes all of `fresh`.
+  void cut(std::byte* first, std::size_t size, std::shared_ptr<shared_segment> fresh) {
+    auto at = covering(first);
+    auto* outer_first = at->first;
+    auto outer = at->second;
+    extents_.erase(at);
+    auto before = static_cast<std::size_t>(first - outer_first);
+    auto after = outer.size - before - size;
+    if (before > 0) extents_[outer_first] = {outer.of, outer.offset, before};
+    if (after > 0) extents_[first + size] = {outer.of, outer.offset + before + size, after};
+    extents_[first] = {std::move(fresh), 0, size};
+    end(outer.of);
+  }
+
+  void unmap(std::byte* first, std::size_t size) {
+    for (auto* each = first; each < first + size;) {
+      auto at = extents_.find(each);
+      each += at->second.size;
+      auto of = at->second.of;
+      extents_.erase(at);
+      end(of);
+    }
+    ::munmap(first, size);
+  }
+
+  /// One extent of `of` is no more; the last one ends the segment.
+  void end(const std::shared_ptr<shared_segment>& of) {
+    auto is_used = std::ranges::any_of(extents_, [&](const auto& each) { return each.second.of == of; });
+    if (!is_used) ended_.push_back(of->id);
+  }
+
+  mutable std::mutex mutex_;
+  extent_map extents_;
+  std::map<std::size_t, std::vector<std::byte*>> free_;
+  std::vector<std::uint64_t> ended_;
+  std::uint64_t last_id_ = 0;
+  shared_heap_statistics statistics_;
+};
+
+shared_heap::shared_heap() : blocks_(std::make_shared<blocks>()) {}
+
+tensor shared_heap::allocate(shape extents, dtype type) {
+  auto wanted = static_cast<std::size_t>(extents.num_elements()) * size_bytes(type);
+  if (wanted <= direct::board::small_bytes) return tensor::zeros(std::move(extents), type);
+  auto size = block_bytes(wanted);
+  auto* first = blocks_->take(size);
+  std::shared_ptr<void> owner(
+      first, [from = blocks_, size](void* block) { from->give_back(static_cast<std::byte*>(block), size); });
+  return tensor::wrap(std::move(owner), first, std::move(extents), type);
+}
+
+std::optional<shared_heap::place> shared_heap::find(std::span<const std::byte> bytes) const {
+  return blocks_->find(bytes);
+}
+std::shared_ptr<shared_segment> shared_heap::make_bare_segment(std::size_t size_bytes) {
+  return blocks_->make(size_bytes);
+}
+void shared_heap::withdraw(std::span<const std::byte> bytes) { blocks_->withdraw(bytes); }
+std::vector<std::uint64_t> shared_heap::take_ended() { return blocks_->take_ended(); }
+void shared_heap::release_cached() { blocks_->release_cached(); }
+shared_heap_statistics shared_heap::statistics() const { return blocks_->statistics(); }
+
+}  // namespace troupe

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+#include <numeric>
+
+#include "support/folder_store.hpp"
+#include "support/spawn_ranks.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/collective/ucx/ucx_group.hpp"
+
+using namespace troupe;
+using troupe::testing::expect;
+using troupe::testing::folder_store;
+using troupe::testing::spawn_ranks;
+using troupe::testing::temp_folder;
+using troupe::testing::test_rank;
+
+namespace {
+
+using calls = std::function<void(communicator&)>;
+
+group_description three(const std::string& name, int rank) { return {name, {0, 1, 2}, rank}; }
+
+/// What a member is told that makes these calls.
+collective_error error_of(communicator& group, const calls& made) {
+  try {
+    made(group);
+  } catch (const collective_error& error) {
+    return error;
+  }
+  expect(false, "an error");
+  throw std::logic_error("not reached");
+}
+
+void expect_right_sum(communicator& group) {
+  auto x = group.allocate({4000});
+  std::ranges::fill(x.values<float>(), static_cast<float>(group.rank() + 1));
+  group.all_reduce(x).wait();
+  for (float each : x.values<float>()) expect(each == 6, "the sum in a new group");
+}
+
+/// Rank 1 of three makes other calls than ranks 0 and 2: all are told both, and a new group works.
+void expect_mismatch(const calls& of_others, const calls& of_one, const std::string& others_say,
+                     const std::string& one_says) {
+  temp_folder folder;
+  spawn_ranks(3, [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token");
+    auto group = make_ucx_group(three("failing", self.rank()), place, resources);
+    auto error = error_of(*group, self.rank() == 1 ? of_one : of_others);
+    std::string told = error.what();
+    expect(error.kind() == collective_failure::mismatch, "a mismatch: " + told);
+    expect(std::ranges::count(error.ranks(), 1) == 1 && error.ranks().size() == 2, "rank 1 and another one");
+    expect(error.group() == "failing" && error.sequence() > 0, "group and number: " + told);
+    expect(told.find(others_say) != told.npos && told.find(one_says) != told.npos, "both calls: " + told);
+    expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));
+    self.barrier(1);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a member with another size is named to all") {
+  for (std::int64_t size : {4, 100000})
+    expect_mismatch([&](communicator& group) { group.all_reduce(group.allocate({size})).wait(); },
+                    [&](communicator& group) { group.all_reduce(group.allocate({size + 1})).wait(); },
+                    "f32[" + std::to_string(size) + "]", "f32[" + std::to_string(size + 1) + "]");
+}
+
+TEST_CASE("a member with another dtype is named to all") {
+  for (std::int64_t size : {4, 100000})
+    expect_mismatch([&](communicator& group) { group.all_reduce(group.allocate({size})).wait(); },
+                    [&](communicator& group) { group.all_reduce(group.allocate({size}, dtype::i32)).wait(); },
+                    "f32[", "i32[");
+}
+
+TEST_CASE("a member with another root or another reduction is named to all") {
+  expect_mismatch([](communicator& group) { group.broadcast(tensor::zeros({9}), 0).wait(); },
+                  [](communicator& group) { group.broadcast(tensor::zeros({9}), 2).wait(); }, "root 0",
+                  "root 2");
+  expect_mismatch([](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); },
+                  [](communicator& group) { group.all_reduce(tensor::zeros({9}), reduce_op::max).wait(); },
+                  "all_reduce(sum", "all_reduce(max");
+}
+
+TEST_CASE("a member with another order of calls is named to all") {
+  expect_mismatch(
+      [](communicator& group) {
+        group.barrier().wait();
+        group.all_reduce(tensor::zeros({9})).wait();
+        group.broadcast(tensor::zeros({9}), 0).wait();
+      },
+      [](communicator& group) {
+        group.barrier().wait();
+        group.broadcast(tensor::zeros({9}), 0).wait();
+        group.all_reduce(tensor::zeros({9})).wait();
+      },
+      "all_reduce(sum, f32[9])", "broadcast(f32[9], root 0)");
+}
+
+TEST_CASE("a member that calls in another group is named to those that wait for it") {
+  temp_folder folder;
+  spawn_ranks(3, [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token");
+    communicator_options options{.timeout = std::chrono::milliseconds(1000)};
+    auto first = make_ucx_group(three("first", self.rank()), place, resources, options);
+    auto second = make_ucx_group(three("second", self.rank()), place, resources, options);
+    self.barrier(1);
+    auto& called = self.rank() == 1 ? *second : *first;
+    auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
+    expect(error.kind() == collective_failure::timed_out, "nobody else came in time");
+    expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
+    auto missing = self.rank() == 1 ? std::vector{0, 2} : std::vector{1};
+    expect(error.ranks() == missing, std::string("those who did not come: ") + error.what());
+    self.barrier(2);
+    expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));
+    self.barrier(3);
+  });
+}
