@@ -1,10 +1,10 @@
 // A program that runs its own loop over the groups of a World, in one of several ways:
 //
-//   group_worker --scenario groups|loop|by-hand [--backend ..] ...
+//   group_worker --scenario groups|loop|late|by-hand [--victim R] [--backend ..] ...
 //
-// groups: every group a job of five processes can want. loop: sums 20 times; rank 2 kills itself at the 10th,
-// and the others go on without its help until its successor is there. by-hand: rank 1 kills itself, and the
-// others look what they can still do.
+// groups: every group a job of five processes can want. loop: sums 20 times; the victim kills itself at the
+// 10th, and the others go on without its help until its successor is there. late: rank 1 kills itself before
+// it is in any group. by-hand: rank 1 kills itself, and the others look what they can still do.
 #include <signal.h>
 #include <unistd.h>
 
@@ -59,24 +59,41 @@ std::string listed(const std::vector<int>& ranks) {
 }
 
 /// A step of the loop on all ranks; afterwards all have done one more.
-void run_steps(const World& world, const ProcessGroup& all, bool is_first_life, float& step) {
+void run_steps(const World& world, const ProcessGroup& all, int victim, float& step) {
   auto at = tensor::full({1}, step);
   all.all_reduce(at, reduce_op::max).wait();  // a successor learns where the others are
   for (step = at.values<float>()[0]; step < 20; ++step) {
-    if (world.rank() == 2 && is_first_life && step == 10) ::kill(::getpid(), SIGKILL);
+    if (world.rank() == victim && step == 10) ::kill(::getpid(), SIGKILL);
     expect(sum_over(all, static_cast<float>(world.rank() + 1)) == 10, "the sum of four");
   }
 }
 
-void run_loop(World& world, bool is_first_life) {
+/// The others make a group without the victim first; it is nobody in its second life.
+void run_loop(World& world, int lost, bool is_first_life) {
+  std::vector<int> others;
+  for (int rank = 0; rank < 4; ++rank)
+    if (rank != lost) others.push_back(rank);
   float step = 0;
   while (step < 20) {
     try {
-      run_steps(world, world.default_group(), is_first_life, step);
+      run_steps(world, world.default_group(), is_first_life ? lost : -1, step);
     } catch (const collective_error& error) {
       say(world, "at step " + std::to_string(static_cast<int>(step)) + " lost" + listed(error.ranks()));
-      auto survivors = world.new_group({0, 1, 3});
-      expect(sum_over(survivors, static_cast<float>(world.rank())) == 4, "the sum of the survivors");
+      expect(sum_over(world.new_group(others), 1) == 3, "the sum of the survivors");
+    }
+  }
+  say(world, "done");
+}
+
+/// Whenever a group fails, it is formed anew, until all have come.
+void meet_late(World& world, bool is_first_life) {
+  if (world.rank() == 1 && is_first_life) ::kill(::getpid(), SIGKILL);
+  for (bool met = false; !met;) {
+    try {
+      expect(sum_over(world.default_group(), 1) == 4, "the sum of four");
+      met = true;
+    } catch (const collective_error& error) {
+      say(world, error.what());
     }
   }
   say(world, "done");
@@ -84,9 +101,9 @@ void run_loop(World& world, bool is_first_life) {
 
 void lose_one_for_good(World& world) {
   auto all = world.default_group();
-  expect(sum_over(all, 1) == 3, "the sum of three");
-  if (world.rank() == 1) ::kill(::getpid(), SIGKILL);
   try {
+    expect(sum_over(all, 1) == 3, "the sum of three");
+    if (world.rank() == 1) ::kill(::getpid(), SIGKILL);
     all.barrier().wait();
     expect(false, "no barrier without rank 1");
   } catch (const collective_error& error) {
@@ -98,13 +115,17 @@ void lose_one_for_good(World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string scenario = "groups";
+  std::string scenario = "groups", victim = "2";
   auto body = [&](const job_options& options) {
     auto launched = read_launch_environment(process_environment());
+    bool is_first_life = !launched || launched->incarnation == 0;
     auto world = World::init(options);
     if (scenario == "groups") use_groups(world);
-    if (scenario == "loop") run_loop(world, !launched || launched->incarnation == 0);
+    if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_life);
+    if (scenario == "late") meet_late(world, is_first_life);
     if (scenario == "by-hand") lose_one_for_good(world);
   };
-  return run_program(argc, argv, {}, body, {{"--scenario", "groups, loop or by-hand", &scenario}});
+  return run_program(argc, argv, {}, body,
+                     {{"--scenario", "groups, loop, late or by-hand", &scenario},
+                      {"--victim", "who is killed in the loop", &victim}});
 }
