@@ -26,7 +26,7 @@ class collective_backend {
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
   /// What this call's algorithm is called, for the profile. From any thread.
-  virtual std::string_view algorithm_of(const operation&) const { return name(); }
+  virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
   /// numbers; sends and receives (`sequence` counts them by peer and direction) run beside these. It throws
   /// collective_error (mismatch) as soon as members are seen to differ.
