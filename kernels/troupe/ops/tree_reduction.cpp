@@ -118,30 +118,8 @@ class block_tree {
   std::array<T, block_elements> rounded_;
 };
 
-template <class T>
-void reduce_as(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-               std::int64_t count, reduce_op op, store_kind store) {
-  block_tree<T> tree(inputs, op);
-  for (std::int64_t first = 0; first < count; first += block_elements) {
-    auto size = std::min(block_elements, count - first);
-    const std::byte* result = tree.reduce(first, size);
-    for (std::byte* output : outputs)
-      copy_bytes(result, output + first * static_cast<std::int64_t>(sizeof(T)),
-                 static_cast<std::size_t>(size) * sizeof(T), store);
-  }
-#if defined(__x86_64__)
-  if (store == store_kind::streaming) _mm_sfence();
-#endif
-}
-
-}  // namespace
-
-std::string_view to_string(reduce_op op) {
-  constexpr std::array<std::string_view, 5> names{"sum", "mean", "max", "min", "product"};
-  return names.at(static_cast<std::size_t>(op));
-}
-
-void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, store_kind store) {
+/// Copies bytes; those that go around the caches are not in order with other stores until finish_stream().
+void stream_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, store_kind store) {
 #if defined(__x86_64__)
   if (store == store_kind::streaming && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
     auto* target = reinterpret_cast<__m128i*>(to);
@@ -154,6 +132,38 @@ void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, st
   }
 #endif
   if (from != to && size_bytes > 0) std::memcpy(to, from, size_bytes);
+}
+
+void finish_stream(store_kind store) {
+#if defined(__x86_64__)
+  if (store == store_kind::streaming) _mm_sfence();
+#endif
+}
+
+template <class T>
+void reduce_as(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+               std::int64_t count, reduce_op op, store_kind store) {
+  block_tree<T> tree(inputs, op);
+  for (std::int64_t first = 0; first < count; first += block_elements) {
+    auto size = std::min(block_elements, count - first);
+    const std::byte* result = tree.reduce(first, size);
+    for (std::byte* output : outputs)
+      stream_bytes(result, output + first * static_cast<std::int64_t>(sizeof(T)),
+                   static_cast<std::size_t>(size) * sizeof(T), store);
+  }
+  finish_stream(store);
+}
+
+}  // namespace
+
+std::string_view to_string(reduce_op op) {
+  constexpr std::array<std::string_view, 5> names{"sum", "mean", "max", "min", "product"};
+  return names.at(static_cast<std::size_t>(op));
+}
+
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, store_kind store) {
+  stream_bytes(from, to, size_bytes, store);
+  finish_stream(store);
 }
 
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
