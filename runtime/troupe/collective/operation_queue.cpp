@@ -35,6 +35,9 @@ operation_queue::operation_queue(collective_backend& backend, callbacks hooks)
     : backend_(backend), hooks_(std::move(hooks)) {}
 
 operation_queue::~operation_queue() {
+  if (num_unfinished_ > 0)
+    abort(std::make_exception_ptr(
+        collective_error(collective_failure::cancelled, {}, 0, {}, "the group ended with calls in flight")));
   {
     std::lock_guard lock(submitting_);
     ending_ = true;
@@ -250,6 +253,8 @@ void operation_queue::work() {
       drive_until([this] { return is_idle(); });
     }
     lock.lock();
+    // Whoever came to wait after the last look found this thread at work, and relies on it.
+    if (num_unfinished_ > 0) worker_wanted_ = true;
   }
 }
 
