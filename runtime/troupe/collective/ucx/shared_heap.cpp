@@ -1,6 +1,8 @@
 #include "troupe/collective/ucx/shared_heap.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -78,9 +80,10 @@ class shared_heap::blocks {
     auto [fresh, memory] = fresh_pages(size);
     std::lock_guard lock(mutex_);
     std::memcpy(memory->first(), first, size);
-    // Moves the filled pages to the old address in one step: there is no moment without memory there.
-    if (::mremap(memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first) == MAP_FAILED)
-      throw system_failure("replace the pages of a tensor", errno);
+    // Moves the filled pages to the old address in one step: there is no moment without memory there. Not by
+    // the C library's mremap: where UCX 1.13 watches it, it passes on half of the new address.
+    auto moved = ::syscall(SYS_mremap, memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    check_posix(moved, "replace the pages of a tensor");
     memory->forget();
     cut(first, size, std::move(fresh));
     ++statistics_.num_withdrawn;
