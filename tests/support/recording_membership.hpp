@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
+#include "troupe/collective/memory_store.hpp"
 
 namespace troupe::testing {
 
@@ -24,6 +25,7 @@ class recording_membership : public membership {
   }
   void fail_job(const std::string& cause) override { failures.push_back(cause); }
   void leave() override { ++num_left; }
+  store& keys() override { return left_behind; }
 
   std::vector<member> joined;
   std::vector<std::pair<std::uint64_t, node_address>> acknowledged;
@@ -33,6 +35,7 @@ class recording_membership : public membership {
   std::vector<std::pair<std::uint64_t, recovery_phase>> phases;
   std::vector<std::string> failures;
   int num_left = 0;
+  memory_store left_behind;
 };
 
 }  // namespace troupe::testing

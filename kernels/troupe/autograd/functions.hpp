@@ -124,8 +124,8 @@ struct loss_result {
   double loss_sum = 0;
   std::int64_t num_correct = 0;
   std::int64_t num_counted = 0;
-  tensor
-      device_loss_sum;  ///< f32 []: loss_sum where the logits are; the only one that captured_step keeps up
+  /// f32 []: loss_sum where the logits are; the only one that captured_step keeps up. Not of mse_loss.
+  tensor device_loss_sum = {};
 };
 
 /// Softmax cross entropy of logits [..., C] and labels [...]; its backward gives gradient_scale times the

@@ -46,6 +46,8 @@ struct parameter {
   void move_to(device where);
   /// The value in another floating dtype, converted once and kept until `changed`.
   const tensor& as(dtype type) const;
+  /// What `as` keeps; undefined if it keeps nothing.
+  const tensor& converted() const { return converted_; }
   /// To be called by whoever writes to `value`.
   void changed() { converted_ = {}; }
   /// To be called by an optimizer that has used the gradient and written to `value`.
@@ -53,6 +55,8 @@ struct parameter {
     has_gradient = false;
     changed();
   }
+  /// The same, if the new value was rounded to `converted` in the same pass.
+  void stepped_with_converted() { has_gradient = false; }
 
  private:
   mutable tensor converted_;

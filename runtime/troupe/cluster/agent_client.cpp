@@ -1,5 +1,4 @@
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/cluster/wake_event.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -14,8 +13,10 @@
 
 #include "troupe/cluster/agent_dial.hpp"
 #include "troupe/cluster/agent_messages.hpp"
+#include "troupe/cluster/agent_store.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/wake_event.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {
@@ -69,6 +70,7 @@ class agent_client final : public membership {
     left_ = true;
     send(agent_wire::leave_job{});
   }
+  store& keys() override { return keys_; }
 
  private:
   void send(const agent_wire::client_message& message) {
@@ -92,14 +94,15 @@ class agent_client final : public membership {
       }
       open = poll_once(next_beat);
     }
-    if (open) return say_goodbye();
-    if (!left_ && !stopping_ && !ended_)
-      deliver([this] {
-        events_.on_job_end(
-            "the job's agent at " + endpoint_name(options_.address, options_.port) +
-            " is gone: the launcher, or rank 0 where there is none, has ended. The job can be resumed "
-            "from its latest snapshot");
-      });
+    if (open) {
+      keys_.close("this process has left the job");
+      return say_goodbye();
+    }
+    auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
+                " is gone: the launcher, or rank 0 where there is none, has ended. The job can be resumed "
+                "from its latest snapshot";
+    keys_.close(gone);
+    if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_end(gone); });
   }
 
   bool poll_once(clock::time_point until) {
@@ -162,8 +165,11 @@ class agent_client final : public membership {
       deliver([this, made] { events_.on_recovered(made); });
     } else if (std::holds_alternative<job_over>(message)) {
       deliver([this] { events_.on_over(); });
+    } else if (auto* reply = std::get_if<store_reply>(&message)) {
+      keys_.on_reply(*reply);
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
+      keys_.close(end->cause);
       deliver([this, cause = end->cause] { events_.on_job_end(cause); });
     }
   }
@@ -204,6 +210,7 @@ class agent_client final : public membership {
   std::vector<std::byte> out_;
   std::map<int, std::uint32_t> incarnations_;  ///< as of the last view
   membership_events& events_;
+  agent_store keys_{[this](const agent_wire::client_message& message) { send(message); }};
   wake_event wake_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> left_ = false;

@@ -100,8 +100,37 @@ struct leave_job {
   template <class Archive>
   void serialize(Archive&) {}
 };
-using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,
-                                    progress_report, phase_report, job_failure, leave_job>;
+
+/// A value to keep for the members; answered by store_reply. `request` is the sender's own number.
+struct put_value {
+  std::uint64_t request = 0;
+  std::string key;
+  std::vector<std::byte> value;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(request, key, value);
+  }
+};
+/// Answered by store_reply once somebody has put the key.
+struct get_value {
+  std::uint64_t request = 0;
+  std::string key;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(request, key);
+  }
+};
+/// Nobody waits for the answer any more.
+struct forget_request {
+  std::uint64_t request = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(request);
+  }
+};
+using client_message =
+    std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion, progress_report,
+                 phase_report, job_failure, leave_job, put_value, get_value, forget_request>;
 
 // From the agent:
 
@@ -150,6 +179,15 @@ struct job_over {
   template <class Archive>
   void serialize(Archive&) {}
 };
-using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over>;
+struct store_reply {
+  std::uint64_t request = 0;
+  std::string refusal;  ///< why it was not done; empty: it was
+  std::vector<std::byte> value;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(request, refusal, value);
+  }
+};
+using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over, store_reply>;
 
 }  // namespace troupe::agent_wire

@@ -188,6 +188,7 @@ void agent_server::drain(int rank) {
 
 void agent_server::drop_connections_of(int rank) {
   connections_.remove_if([&](const agent_connection& c) { return c.speaker && c.speaker->rank == rank; });
+  keys_.forget_all(rank);
 }
 
 // --- messages
@@ -206,6 +207,7 @@ void agent_server::on_message(agent_connection& from, const agent_wire::client_m
   if (!is_member(from)) return;
   state_.heard(from.speaker->rank, clock::now());
   if (std::holds_alternative<leave_job>(message)) return on_leave(from);
+  if (on_store_message(from, message)) return;
   perform(on_member_message(from.speaker->rank, message));
 }
 

@@ -8,9 +8,10 @@
 
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_connection.hpp"
+#include "troupe/cluster/key_values.hpp"
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/cluster/wake_event.hpp"
 #include "troupe/posix/unique_fd.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 
@@ -45,6 +46,10 @@ class agent_server final : public agent {
   void on_join(agent_connection& from, const agent_wire::join_job& message);
   void on_leave(agent_connection& from);
   membership_outputs on_member_message(int rank, const agent_wire::client_message& message);
+  bool on_store_message(agent_connection& from, const agent_wire::client_message& message);
+  void on_put(agent_connection& from, const agent_wire::put_value& message);
+  void on_get(agent_connection& from, const agent_wire::get_value& message);
+  void answer_waiting(const std::string& key);
   void drain(int rank);
   void drop_connections_of(int rank);
 
@@ -68,6 +73,7 @@ class agent_server final : public agent {
   std::vector<std::function<void()>> commands_;
 
   membership_state state_;
+  key_values keys_;
   std::list<agent_connection> connections_;
   std::string job_end_cause_;
   clock::time_point stop_asked_;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "troupe/cluster/membership_state.hpp"
+#include "troupe/collective/memory_store.hpp"
 
 namespace troupe {
 namespace {
@@ -42,6 +43,7 @@ class local_membership final : public membership {
     std::lock_guard lock(mutex_);
     left_ = true;
   }
+  store& keys() override { return keys_; }
 
  private:
   template <class Input>
@@ -74,6 +76,7 @@ class local_membership final : public membership {
   std::deque<membership_output> queue_;
   bool delivering_ = false;
   bool left_ = false;
+  memory_store keys_;
 };
 
 }  // namespace

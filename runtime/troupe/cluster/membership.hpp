@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/store.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -97,6 +98,8 @@ class membership {
   /// This node is done, and knows that all others are: their last call was made together. Losing any of them
   /// from here on is no failure.
   virtual void leave() = 0;
+  /// Bytes by key that the members leave for each other, as long as the job lasts. Usable after join.
+  virtual store& keys() = 0;
 };
 
 }  // namespace troupe

@@ -25,10 +25,12 @@ class collective_backend {
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
+  /// What this call's algorithm is called, for the profile. From any thread.
+  virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
   /// numbers; sends and receives (`sequence` counts them by peer and direction) run beside these. It throws
   /// collective_error (mismatch) as soon as members are seen to differ.
-  virtual algorithm run(const operation& what, std::uint64_t sequence) = 0;
+  virtual algorithm run(const collective_operation& what, std::uint64_t sequence) = 0;
   /// What must be done now and then while calls are in flight. Never blocks.
   virtual void progress() {}
   /// Less often: throws collective_error if a member has ended or given up.

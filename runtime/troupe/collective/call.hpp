@@ -25,7 +25,7 @@ struct call_options {
 struct call {
   using clock = std::chrono::steady_clock;
 
-  operation what;
+  collective_operation what;
   std::uint64_t sequence = 0;
   call_options options;
   std::optional<algorithm> running;

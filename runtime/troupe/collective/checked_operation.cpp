@@ -59,7 +59,7 @@ void require_parts(const std::vector<std::int64_t>& parts, int num_members, cons
                            : ", the least " + std::to_string(*std::min_element(parts.begin(), parts.end()))));
 }
 
-operation all_reduce_of(const tensor& x, tensor result, reduce_op op) {
+collective_operation all_reduce_of(const tensor& x, tensor result, reduce_op op) {
   require_numbers(x, "all_reduce", "x");
   require_like(result, x.type(), x.num_elements(), "all_reduce", "result");
   auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
@@ -67,8 +67,8 @@ operation all_reduce_of(const tensor& x, tensor result, reduce_op op) {
   return {signature, x, std::move(result), {}};
 }
 
-operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts, reduce_op op,
-                            int member) {
+collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
+                                       reduce_op op, int member) {
   require_numbers(x, "reduce_scatter", "x");
   require_like(x, x.type(), total(parts), "reduce_scatter", "x");
   require_like(result, x.type(), parts[static_cast<std::size_t>(member)], "reduce_scatter", "result");
@@ -78,7 +78,8 @@ operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int
   return {signature, x, std::move(result), std::move(parts)};
 }
 
-operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts, int member) {
+collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
+                                   int member) {
   require_numbers(part, "all_gather", "part");
   require_like(part, part.type(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
   require_like(all, part.type(), total(parts), "all_gather", "all");
@@ -87,14 +88,14 @@ operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t
   return {signature, part, std::move(all), std::move(parts)};
 }
 
-operation broadcast_of(tensor x, int root) {
+collective_operation broadcast_of(tensor x, int root) {
   require_numbers(x, "broadcast", "x");
   auto signature = signed_as(collective_kind::broadcast, x.type(), x.num_elements());
   signature.root = root;
   return {signature, x, x, {}};
 }
 
-operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
+collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
   require_numbers(x, "reduce", "x");
   if (result.defined()) require_like(result, x.type(), x.num_elements(), "reduce", "result");
   auto signature = signed_as(collective_kind::reduce, x.type(), x.num_elements());
@@ -103,7 +104,7 @@ operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
   return {signature, x, std::move(result), {}};
 }
 
-operation gather_of(const tensor& part, tensor all, int root, int num_members) {
+collective_operation gather_of(const tensor& part, tensor all, int root, int num_members) {
   require_numbers(part, "gather", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_like(all, part.type(), total(parts), "gather", "all");
@@ -112,7 +113,7 @@ operation gather_of(const tensor& part, tensor all, int root, int num_members) {
   return {signature, part, std::move(all), std::move(parts)};
 }
 
-operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
+collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
   require_numbers(part, "scatter", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_like(all, part.type(), total(parts), "scatter", "all");
@@ -121,7 +122,7 @@ operation scatter_of(const tensor& all, tensor part, int root, int num_members) 
   return {signature, all, std::move(part), std::move(parts)};
 }
 
-operation all_to_all_of(const tensor& x, tensor result, int num_members) {
+collective_operation all_to_all_of(const tensor& x, tensor result, int num_members) {
   require_numbers(x, "all_to_all", "x");
   require_like(result, x.type(), x.num_elements(), "all_to_all", "result");
   if (x.num_elements() % num_members != 0)
@@ -134,12 +135,12 @@ operation all_to_all_of(const tensor& x, tensor result, int num_members) {
           std::move(parts)};
 }
 
-operation send_of(const tensor& x, int peer) {
+collective_operation send_of(const tensor& x, int peer) {
   require_numbers(x, "send", "x");
   return {signed_as(collective_kind::send, x.type(), x.num_elements()), x, {}, {}, peer};
 }
 
-operation receive_of(tensor x, int peer) {
+collective_operation receive_of(tensor x, int peer) {
   require_numbers(x, "receive", "x");
   return {signed_as(collective_kind::receive, x.type(), x.num_elements()), {}, std::move(x), {}, peer};
 }

@@ -17,11 +17,13 @@ std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
 communicator::communicator(group_description group, std::unique_ptr<collective_backend> backend,
                            communicator_options options)
     : group_(std::move(group)),
-      options_(options),
-      backend_(std::move(backend)),
+      options_(std::move(options)),
+      backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
       queue_(*backend_, {.on_timeout = [this](const call& late) { return timeout_error(late); },
                          .on_begin = [this](const call& what) { recorder_.on_begin(what); },
-                         .on_end = [this](const call& what) { recorder_.on_end(what); }}) {}
+                         .on_end = [this](const call& what) { on_end(what); },
+                         .on_waited = [this](const call& what,
+                                             call::clock::time_point since) { on_waited(what, since); }}) {}
 
 communicator::~communicator() {
   if (queue_.num_unfinished() > 0) abort("the group ended with calls in flight");
@@ -97,16 +99,18 @@ work communicator::receive(tensor x, int from, const call_options& options) {
   return start(receive_of(std::move(x), from), options);
 }
 
-work communicator::barrier(const call_options& options) { return start(operation{}, options); }
+work communicator::barrier(const call_options& options) { return start(collective_operation{}, options); }
 
 void communicator::abort(const std::string& cause) {
-  queue_.abort(std::make_exception_ptr(collective_error(
-      collective_failure::cancelled, group_.name, 0, {},
-      "group " + group_.name + " was aborted on rank " +
-          std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ": " + cause)));
+  abort(collective_error(collective_failure::cancelled, group_.name, 0, {},
+                         "group " + group_.name + " was aborted on rank " +
+                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ": " +
+                             cause));
 }
 
-work communicator::start(operation what, const call_options& options) {
+void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
+
+work communicator::start(collective_operation what, const call_options& options) {
   auto added = std::make_shared<call>();
   added->what = std::move(what);
   added->options = options;
@@ -119,6 +123,24 @@ work communicator::start(operation what, const call_options& options) {
   added->sequence = ++sequences_[lane];
   queue_.submit(added);
   return work(std::move(added), queue_);
+}
+
+void communicator::on_end(const call& what) {
+  recorder_.on_end(what);
+  if (options_.profile && !what.error)
+    options_.profile->add_call(key_of(what), size(), profiled_bytes(what.what.signature),
+                               what.ended - what.begun);
+}
+
+void communicator::on_waited(const call& what, call::clock::time_point since) {
+  if (!options_.profile || what.error) return;
+  auto begun = std::max(since, what.begun);
+  auto waited = std::max(what.ended - since, call::clock::duration(0));
+  options_.profile->add_wait(key_of(what), waited, std::max(what.ended - begun, call::clock::duration(0)));
+}
+
+profile_key communicator::key_of(const call& what) const {
+  return {group_.name, what.what.signature.kind, std::string(backend_->algorithm_of(what.what))};
 }
 
 std::exception_ptr communicator::timeout_error(const call& late) {

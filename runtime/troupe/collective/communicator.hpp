@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -10,6 +11,7 @@
 #include "troupe/collective/group.hpp"
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/operation_queue.hpp"
+#include "troupe/collective/profile.hpp"
 #include "troupe/collective/recorder.hpp"
 #include "troupe/collective/work.hpp"
 
@@ -18,6 +20,10 @@ namespace troupe {
 struct communicator_options {
   /// Of calls that do not say their own.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
+  /// Hears of every call that ended well, and of the time spent waiting; null: nobody does.
+  std::shared_ptr<communication_profile> profile = nullptr;
+  /// What carries out the calls instead of the group's backend, made from it: a slow link, for measurements.
+  std::function<std::unique_ptr<collective_backend>(std::unique_ptr<collective_backend>)> decorate = nullptr;
 };
 
 /// One member's end of a group: the collective operations. Every member makes the same collective calls in
@@ -88,12 +94,19 @@ class communicator {
 
   /// Gives up for all members: every call fails with collective_error (cancelled) that tells `cause`.
   void abort(const std::string& cause);
+  /// Gives up for all members with this error.
+  void abort(const collective_error& why);
+  /// What every call fails with; null while all is well.
+  std::exception_ptr failure() { return queue_.failure(); }
   /// The last calls, one line each.
   std::string recent_calls() const { return recorder_.text(); }
 
  private:
-  work start(operation what, const call_options& options);
+  work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
+  void on_end(const call& what);
+  void on_waited(const call& what, call::clock::time_point since);
+  profile_key key_of(const call& what) const;
   void require_member(int member, const char* where) const;
   void require_on_root(const tensor& given, int root, const char* where, const char* what) const;
 

@@ -25,7 +25,7 @@ std::string to_string(const call_signature& signature) {
   return text + ')';
 }
 
-std::int64_t part_begin(const operation& what, int member) {
+std::int64_t part_begin(const collective_operation& what, int member) {
   return std::accumulate(what.parts.begin(), what.parts.begin() + member, std::int64_t{0});
 }
 

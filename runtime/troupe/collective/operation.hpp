@@ -54,7 +54,7 @@ std::string to_string(const call_signature& signature);
 /// | all_to_all | [c] | [c], not the input | n equal ones |
 /// | send | [c] | undefined | |
 /// | receive | undefined | [c] | |
-struct operation {
+struct collective_operation {
   call_signature signature;
   tensor input, output;
   std::vector<std::int64_t> parts;  ///< elements, by member
@@ -62,6 +62,6 @@ struct operation {
 };
 
 /// Where part `member` begins, in elements.
-std::int64_t part_begin(const operation& what, int member);
+std::int64_t part_begin(const collective_operation& what, int member);
 
 }  // namespace troupe

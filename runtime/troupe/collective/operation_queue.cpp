@@ -2,14 +2,17 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
 // A peer that computes at the same pace comes within microseconds; one that was descheduled within a time
-// slice.
-constexpr int spinning_rounds = 400;
+// slice, and sooner if it is given this core. So spinning is tried less when it is of no use.
+constexpr int most_spinning_rounds = 400;
+constexpr int least_spinning_rounds = 2;
 constexpr auto yielding_time = 200us;
 constexpr int rounds_between_looks = 64;
 constexpr auto longest_sleep = 50ms;
@@ -20,7 +23,7 @@ void pause_briefly() {
 #endif
 }
 
-std::pair<collective_kind, int> lane_of(const operation& what) {
+std::pair<collective_kind, int> lane_of(const collective_operation& what) {
   auto kind = what.signature.kind;
   if (kind == collective_kind::send || kind == collective_kind::receive) return {kind, what.peer};
   return {collective_kind::barrier, -1};
@@ -56,7 +59,19 @@ void operation_queue::submit(const std::shared_ptr<call>& added) {
   if (sleeping_) backend_.wake();
 }
 
+std::exception_ptr operation_queue::failure() {
+  std::lock_guard lock(submitting_);
+  return broken_;
+}
+
 void operation_queue::wait(call& wanted) {
+  if (wanted.finished) return;
+  auto since = call::clock::now();
+  wait_for_end(wanted);
+  hooks_.on_waited(wanted, since);
+}
+
+void operation_queue::wait_for_end(call& wanted) {
   while (!wanted.finished) {
     std::unique_lock driver(driving_, std::try_to_lock);
     if (!driver) {
@@ -92,6 +107,7 @@ void operation_queue::drive_until(const std::function<bool()>& reached) {
   while (!reached() && !abort_asked_) {
     try {
       if (advance_all()) {
+        if (idle_rounds > 0) learn(idle_rounds);
         idle_rounds = 0;
         continue;
       }
@@ -168,8 +184,16 @@ void operation_queue::abort_backend(const std::exception_ptr& error) {
   }
 }
 
+/// From how long a wait took that has ended.
+void operation_queue::learn(int idle_rounds) {
+  if (idle_rounds < spinning_rounds_)
+    spinning_rounds_ = std::min(spinning_rounds_ + 1, most_spinning_rounds);
+  else
+    spinning_rounds_ = std::max(spinning_rounds_ / 2, least_spinning_rounds);
+}
+
 void operation_queue::rest(int idle_rounds, call::clock::time_point idle_since) {
-  if (idle_rounds < spinning_rounds) return pause_briefly();
+  if (idle_rounds < spinning_rounds_) return pause_briefly();
   bool is_tired = call::clock::now() - idle_since > yielding_time;
   if (!is_tired) {
     ::sched_yield();

@@ -28,6 +28,8 @@ class operation_queue {
     std::function<std::exception_ptr(const call&)> on_timeout;
     std::function<void(const call&)> on_begin;
     std::function<void(const call&)> on_end;
+    /// Somebody waited for a call since then, which has ended now; on the thread that waited.
+    std::function<void(const call&, call::clock::time_point since)> on_waited;
   };
 
   operation_queue(collective_backend& backend, callbacks hooks);
@@ -42,6 +44,8 @@ class operation_queue {
   /// Every call fails with `error`.
   void abort(std::exception_ptr error);
   int num_unfinished() const { return num_unfinished_; }
+  /// What every call fails with; null while all is well.
+  std::exception_ptr failure();
 
  private:
   using lane = std::pair<collective_kind, int>;  // the kind of collectives is barrier, of no peer
@@ -52,10 +56,12 @@ class operation_queue {
   void begin(call& first);
   void end(call& last, std::exception_ptr error);
   void fail(std::exception_ptr error);
+  void learn(int idle_rounds);
   void rest(int idle_rounds, call::clock::time_point idle_since);
   void look_around();
   void stay_awake();
   void abort_backend(const std::exception_ptr& error);
+  void wait_for_end(call& wanted);
   void drive_until(const std::function<bool()>& reached);
   bool is_idle();
   void wake_worker();
@@ -71,9 +77,10 @@ class operation_queue {
   std::condition_variable worker_wakes_;
   std::exception_ptr broken_;
 
-  std::mutex driving_;  // guards the next two, and the backend
+  std::mutex driving_;  // guards the next three, and the backend
   std::map<lane, std::deque<std::shared_ptr<call>>> lanes_;
   bool sleep_announced_ = false;
+  int spinning_rounds_ = 400;  ///< of a wait, before it yields
 
   std::atomic<int> num_unfinished_ = 0;
   std::atomic<bool> abort_asked_ = false;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "simulated_job.hpp"
+#include "troupe/collective/memory_store.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe::testing {
@@ -44,10 +45,12 @@ class simulated_membership : public membership {
   void report(std::uint64_t generation, recovery_phase phase) override;
   void fail_job(const std::string& cause) override;
   void leave() override;
+  store& keys() override { return keys_; }
 
  private:
   simulated_job& job_;
   simulated_node& self_;
+  memory_store keys_;
 };
 
 /// One process.

@@ -7,6 +7,7 @@
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/ops/adam_step.hpp"
+#include "troupe/ops/convert.hpp"
 #include "troupe/ops/lamb_step.hpp"
 #include "troupe/ops/sgd_step.hpp"
 #include "troupe/optim/adam.hpp"
@@ -117,4 +118,20 @@ TEST_CASE("options out of their range are named") {
   CHECK_THROWS_WITH(optim::AdamW({.eps = -1}), ContainsSubstring("[AdamW]") && ContainsSubstring("eps"));
   CHECK_THROWS_WITH(optim::LAMB({.beta1 = -1}), ContainsSubstring("[LAMB]") && ContainsSubstring("beta1"));
   CHECK_THROWS_AS(optim::AdamW({.lr = -1}), std::invalid_argument);
+}
+
+TEST_CASE("a step leaves every weight's copy in another dtype as if it were converted anew") {
+  for (const optim::Optimizer& description :
+       {optim::Optimizer(optim::Adam()), optim::Optimizer(optim::AdamW()), optim::Optimizer(optim::LAMB()),
+        optim::Optimizer(optim::SGD({.lr = 0.5})),
+        optim::Optimizer(optim::SGD({.lr = 0.5, .momentum = 0.9}))}) {
+    two_parameters model;
+    auto before = model.weight.as(troupe::dtype::bf16).clone();
+    model.bias.as(troupe::dtype::f16);
+    description(model.named())->apply(0);
+    CHECK_FALSE(same_bits(model.weight.as(troupe::dtype::bf16), before));
+    CHECK(same_bits(model.weight.as(troupe::dtype::bf16), cast(model.weight.value, troupe::dtype::bf16)));
+    CHECK(same_bits(model.bias.as(troupe::dtype::f16), cast(model.bias.value, troupe::dtype::f16)));
+    CHECK(model.bias.as(troupe::dtype::f32).type() == troupe::dtype::f32);
+  }
 }

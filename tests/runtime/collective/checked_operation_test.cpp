@@ -60,6 +60,6 @@ TEST_CASE("signatures tell calls apart that members must make alike") {
   CHECK(to_string(unequal) == "all_gather(f32[6] in unequal parts)");
   CHECK(to_string(broadcast_of(x, 1).signature) == "broadcast(f32[6], root 1)");
   CHECK(to_string(all_reduce_of(x, x, reduce_op::mean).signature) == "all_reduce(mean, f32[6])");
-  CHECK(to_string(operation{}.signature) == "barrier");
+  CHECK(to_string(collective_operation{}.signature) == "barrier");
   CHECK(all_reduce_of(x, x, reduce_op::mean).signature != all_reduce_of(x, x, reduce_op::sum).signature);
 }

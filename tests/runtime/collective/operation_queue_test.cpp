@@ -18,7 +18,7 @@ namespace {
 class scripted_backend : public collective_backend {
  public:
   std::string_view name() const override { return "scripted"; }
-  algorithm run(const operation& what, std::uint64_t sequence) override {
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override {
     ++num_begun;
     {
       std::lock_guard lock(mutex_);
@@ -66,6 +66,7 @@ operation_queue::callbacks hooks() {
   };
   all.on_begin = [](const call&) {};
   all.on_end = [](const call&) {};
+  all.on_waited = [](const call&, call::clock::time_point) {};
   return all;
 }
 
@@ -75,7 +76,7 @@ struct scripted_queue {
   std::uint64_t sequence = 0;
 
   std::shared_ptr<call> submit(progress_by by = progress_by::waiter, std::chrono::milliseconds timeout = 1h,
-                               operation what = {}) {
+                               collective_operation what = {}) {
     auto added = std::make_shared<call>();
     added->what = std::move(what);
     added->sequence = ++sequence;

@@ -14,7 +14,7 @@ namespace {
 
 struct recorded {
   call what;
-  recorded(operation of, std::uint64_t sequence) {
+  recorded(collective_operation of, std::uint64_t sequence) {
     what.what = std::move(of);
     what.sequence = sequence;
     what.begun = what.ended = call::clock::now();

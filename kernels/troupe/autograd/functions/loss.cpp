@@ -77,7 +77,10 @@ loss_result mse_loss(const variable& prediction, const tensor& target, double gr
   auto loss_sum = mse_loss_forward(prediction.value, target);
   auto loss = record(scaled(loss_sum, gradient_scale), {prediction},
                      std::make_unique<mse_loss_operation>(prediction.value, target, gradient_scale));
-  return {.loss = std::move(loss), .loss_sum = loss_sum, .num_counted = target.num_elements()};
+  return {.loss = std::move(loss),
+          .loss_sum = loss_sum,
+          .num_counted = target.num_elements(),
+          .device_loss_sum = {}};
 }
 
 }  // namespace troupe

@@ -17,11 +17,11 @@ std::string describe(const board::last_call& last) {
 direct_backend::direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory)
     : group_(std::move(group)), board_(at), memory_(std::move(memory)) {}
 
-algorithm direct_backend::run(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run(const collective_operation& what, std::uint64_t sequence) {
   return what.peer >= 0 ? run_between_two(what, sequence) : run_collective(what, sequence);
 }
 
-algorithm direct_backend::run_collective(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
   running_.push_back({&what, sequence});
   board_.enter(sequence, what.signature);
   auto chosen_one = chosen(what, sequence);
@@ -30,7 +30,7 @@ algorithm direct_backend::run_collective(const operation& what, std::uint64_t se
   std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
 }
 
-algorithm direct_backend::run_between_two(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::run_between_two(const collective_operation& what, std::uint64_t sequence) {
   running_.push_back({&what, sequence});
   auto part = what.signature.kind == collective_kind::send
                   ? send(board_, *memory_, what, sequence)
@@ -39,7 +39,7 @@ algorithm direct_backend::run_between_two(const operation& what, std::uint64_t s
   std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
 }
 
-algorithm direct_backend::chosen(const operation& what, std::uint64_t sequence) {
+algorithm direct_backend::chosen(const collective_operation& what, std::uint64_t sequence) {
   meeting at(board_, *memory_, group_, what, sequence);
   switch (what.signature.kind) {
     case collective_kind::all_reduce:

@@ -13,7 +13,7 @@ class direct_backend : public collective_backend {
  public:
   direct_backend(group_description group, board at, std::unique_ptr<member_memory> memory);
 
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void check_members() override;
   void announce_sleep() override { board_.announce_sleep(); }
   void cancel_sleep() override { board_.cancel_sleep(); }
@@ -30,9 +30,9 @@ class direct_backend : public collective_backend {
   void throw_if_needed(int member) const;
 
  private:
-  algorithm run_collective(const operation& what, std::uint64_t sequence);
-  algorithm chosen(const operation& what, std::uint64_t sequence);
-  algorithm run_between_two(const operation& what, std::uint64_t sequence);
+  algorithm run_collective(const collective_operation& what, std::uint64_t sequence);
+  algorithm chosen(const collective_operation& what, std::uint64_t sequence);
+  algorithm run_between_two(const collective_operation& what, std::uint64_t sequence);
   bool is_behind(int member, std::uint64_t sequence) const;
 
   group_description group_;
@@ -40,7 +40,7 @@ class direct_backend : public collective_backend {
   std::unique_ptr<member_memory> memory_;
 
   struct running_call {
-    const operation* what;
+    const collective_operation* what;
     std::uint64_t sequence;
   };
   std::vector<running_call> running_;

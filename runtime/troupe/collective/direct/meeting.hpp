@@ -17,10 +17,10 @@ enum class exposed : std::uint8_t { input, output, both };
 /// can.
 class meeting {
  public:
-  meeting(board& at, member_memory& memory, const group_description& group, const operation& what,
+  meeting(board& at, member_memory& memory, const group_description& group, const collective_operation& what,
           std::uint64_t sequence);
 
-  const operation& what() const { return what_; }
+  const collective_operation& what() const { return what_; }
   int member() const { return at_.member(); }
   int num_members() const { return at_.num_members(); }
   std::size_t element_bytes() const { return size_bytes(what_.signature.type); }
@@ -65,7 +65,7 @@ class meeting {
   board& at_;
   member_memory& memory_;
   const group_description& group_;
-  const operation& what_;
+  const collective_operation& what_;
   std::uint64_t sequence_;
   tensor input_, output_;  // what others reach: the caller's, or copies
   in_reach input_reach_, output_reach_;

@@ -23,13 +23,19 @@ inline share share_of(std::int64_t total, std::size_t element_bytes, int num_mem
 }
 
 /// Part `member` of the operation.
-inline share part_of(const operation& what, int member) {
+inline share part_of(const collective_operation& what, int member) {
   return {part_begin(what, member), what.parts[static_cast<std::size_t>(member)]};
 }
 
 /// What is larger than the caches goes around them.
 inline store_kind store_for(std::size_t size_bytes) {
-  return size_bytes >= (std::size_t{1} << 20) ? store_kind::streaming : store_kind::cached;
+  return size_bytes >= (std::size_t{8} << 20) ? store_kind::streaming : store_kind::cached;
+}
+
+/// What is copied from where another core wrote it, or for another core to read: taking lines over that
+/// others have in their caches, one after the other, costs more than going around the caches.
+inline store_kind store_for_fetched(std::size_t size_bytes) {
+  return size_bytes >= (std::size_t{1} << 16) ? store_kind::streaming : store_kind::cached;
 }
 
 /// Whether `count` elements fit beside a note.

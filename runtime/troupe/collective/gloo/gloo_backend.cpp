@@ -26,12 +26,12 @@ gloo_backend::~gloo_backend() {
   for (auto& [key, thread] : threads_) thread.wait_until_idle();
 }
 
-call_thread& gloo_backend::thread_for(const operation& what) {
+call_thread& gloo_backend::thread_for(const collective_operation& what) {
   auto kind = what.peer >= 0 ? what.signature.kind : collective_kind::barrier;
   return threads_[{kind, what.peer}];
 }
 
-algorithm gloo_backend::run(const operation& what, std::uint64_t sequence) {
+algorithm gloo_backend::run(const collective_operation& what, std::uint64_t sequence) {
   if (what.peer < 0) enter(what, sequence);
   auto running =
       thread_for(what).start([this, &what, sequence] { carry_out(what, sequence); }, [this] { wake(); });
@@ -39,7 +39,7 @@ algorithm gloo_backend::run(const operation& what, std::uint64_t sequence) {
   if (what.peer < 0) leave();
 }
 
-bool gloo_backend::has_ended(const call_thread::blocking_call& given, const operation& what,
+bool gloo_backend::has_ended(const call_thread::blocking_call& given, const collective_operation& what,
                              std::uint64_t sequence) {
   if (!given.ended) return false;
   try {
@@ -50,7 +50,7 @@ bool gloo_backend::has_ended(const call_thread::blocking_call& given, const oper
   return true;
 }
 
-void gloo_backend::carry_out(const operation& what, std::uint64_t sequence) {
+void gloo_backend::carry_out(const collective_operation& what, std::uint64_t sequence) {
   if (what.signature.kind == collective_kind::send) return send(what);
   if (what.signature.kind == collective_kind::receive) return receive(what, sequence);
   agree(what, sequence);
@@ -80,7 +80,7 @@ void gloo_backend::carry_out(const operation& what, std::uint64_t sequence) {
 }
 
 /// gloo ends the process when members bring different sizes, so nobody begins before all agree.
-void gloo_backend::agree(const operation& what, std::uint64_t sequence) {
+void gloo_backend::agree(const collective_operation& what, std::uint64_t sequence) {
   std::vector<call_signature> signatures(static_cast<std::size_t>(context_->size));
   auto own = what.signature;
   ::gloo::AllgatherOptions options(context_);
@@ -90,7 +90,7 @@ void gloo_backend::agree(const operation& what, std::uint64_t sequence) {
   require_agreement(signatures, sequence);
 }
 
-void gloo_backend::send(const operation& what) {
+void gloo_backend::send(const collective_operation& what) {
   auto signature = what.signature;
   auto head = context_->createUnboundBuffer(&signature, sizeof signature);
   head->send(what.peer, message_slot);
@@ -102,7 +102,7 @@ void gloo_backend::send(const operation& what) {
   elements->waitSend();
 }
 
-void gloo_backend::receive(const operation& what, std::uint64_t sequence) {
+void gloo_backend::receive(const collective_operation& what, std::uint64_t sequence) {
   call_signature signature;
   auto head = context_->createUnboundBuffer(&signature, sizeof signature);
   head->recv(what.peer, message_slot);

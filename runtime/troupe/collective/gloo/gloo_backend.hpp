@@ -17,16 +17,17 @@ class gloo_backend final : public library_backend {
   ~gloo_backend() override;
 
   std::string_view name() const override { return "gloo"; }
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
 
  private:
   void break_off() noexcept override;
-  void carry_out(const operation& what, std::uint64_t sequence);
-  bool has_ended(const call_thread::blocking_call& given, const operation& what, std::uint64_t sequence);
-  void agree(const operation& what, std::uint64_t sequence);
-  void send(const operation& what);
-  void receive(const operation& what, std::uint64_t sequence);
-  call_thread& thread_for(const operation& what);
+  void carry_out(const collective_operation& what, std::uint64_t sequence);
+  bool has_ended(const call_thread::blocking_call& given, const collective_operation& what,
+                 std::uint64_t sequence);
+  void agree(const collective_operation& what, std::uint64_t sequence);
+  void send(const collective_operation& what);
+  void receive(const collective_operation& what, std::uint64_t sequence);
+  call_thread& thread_for(const collective_operation& what);
 
   std::shared_ptr<::gloo::Context> context_;
   std::map<std::pair<collective_kind, int>, call_thread> threads_;

@@ -17,7 +17,7 @@ std::uint8_t* bytes_of(const tensor& x) {
 
 }  // namespace
 
-void all_gather(const context& with, const operation& what) {
+void all_gather(const context& with, const collective_operation& what) {
   ::gloo::AllgathervOptions options(with);
   std::vector<std::size_t> sizes;
   for (auto part : what.parts)
@@ -29,14 +29,14 @@ void all_gather(const context& with, const operation& what) {
   ::gloo::allgatherv(options);
 }
 
-void broadcast(const context& with, const operation& what) {
+void broadcast(const context& with, const collective_operation& what) {
   ::gloo::BroadcastOptions options(with);
   options.setOutput(bytes_of(what.output), what.output.size_bytes());
   options.setRoot(what.signature.root);
   ::gloo::broadcast(options);
 }
 
-void gather(const context& with, const operation& what) {
+void gather(const context& with, const collective_operation& what) {
   ::gloo::GatherOptions options(with);
   options.setInput(bytes_of(what.input), what.input.size_bytes());
   if (with->rank == what.signature.root) options.setOutput(bytes_of(what.output), what.output.size_bytes());
@@ -44,7 +44,7 @@ void gather(const context& with, const operation& what) {
   ::gloo::gather(options);
 }
 
-void scatter(const context& with, const operation& what) {
+void scatter(const context& with, const collective_operation& what) {
   ::gloo::ScatterOptions options(with);
   auto size = what.output.size_bytes();
   if (with->rank == what.signature.root) {
@@ -58,7 +58,7 @@ void scatter(const context& with, const operation& what) {
   ::gloo::scatter(options);
 }
 
-void all_to_all(const context& with, const operation& what) {
+void all_to_all(const context& with, const collective_operation& what) {
   ::gloo::AlltoallOptions options(with);
   options.setInput(bytes_of(what.input), what.input.size_bytes());
   options.setOutput(bytes_of(what.output), what.output.size_bytes());

@@ -45,7 +45,7 @@ void set_up(Options& options, tensor& x, reduce_op op) {
 
 }  // namespace
 
-void all_reduce(const context& with, const operation& what) {
+void all_reduce(const context& with, const collective_operation& what) {
   auto elements = own_copy(what.input);
   ::gloo::AllreduceOptions options(with);
   set_up(options, elements, what.signature.op);
@@ -53,7 +53,7 @@ void all_reduce(const context& with, const operation& what) {
   reduced_elements::finish(elements, what.signature.op, with->size, what.output);
 }
 
-void reduce(const context& with, const operation& what) {
+void reduce(const context& with, const collective_operation& what) {
   auto elements = own_copy(what.input);
   ::gloo::ReduceOptions options(with);
   set_up(options, elements, what.signature.op);
@@ -64,7 +64,7 @@ void reduce(const context& with, const operation& what) {
 }
 
 // Everybody brings each its part, and reduces what came: no more bytes than any other way.
-void reduce_scatter(const context& with, const operation& what) {
+void reduce_scatter(const context& with, const collective_operation& what) {
   auto type = what.signature.type;
   auto own = what.parts[static_cast<std::size_t>(with->rank)];
   auto came = tensor::empty({own * with->size}, type);

@@ -7,7 +7,7 @@ namespace troupe {
 library_backend::library_backend(group_description group, store& rendezvous)
     : group_(group), post_mortem_(std::move(group), rendezvous) {}
 
-void library_backend::enter(const operation& what, std::uint64_t sequence) {
+void library_backend::enter(const collective_operation& what, std::uint64_t sequence) {
   sequence_ = sequence;
   signature_ = what.signature;
   is_inside_ = true;
@@ -67,7 +67,7 @@ void library_backend::require_agreement(const std::vector<call_signature>& by_me
   }
 }
 
-void library_backend::require_message(const call_signature& theirs, const operation& what,
+void library_backend::require_message(const call_signature& theirs, const collective_operation& what,
                                       std::uint64_t sequence) const {
   if (theirs.type == what.signature.type && theirs.count == what.signature.count) return;
   auto rank = rank_of(what.peer);
@@ -77,7 +77,8 @@ void library_backend::require_message(const call_signature& theirs, const operat
                              ", got " + to_string(theirs));
 }
 
-void library_backend::fail(const std::string& problem, const operation& what, std::uint64_t sequence) {
+void library_backend::fail(const std::string& problem, const collective_operation& what,
+                           std::uint64_t sequence) {
   post_mortem_.leave(own_words());
   break_off();
   auto words = post_mortem_.read();

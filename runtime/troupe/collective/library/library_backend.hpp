@@ -28,14 +28,16 @@ class library_backend : public collective_backend {
  protected:
   const group_description& group() const { return group_; }
   /// The next call of this member, for reports; every algorithm of a collective begins with it.
-  void enter(const operation& what, std::uint64_t sequence);
+  void enter(const collective_operation& what, std::uint64_t sequence);
   void leave();
   /// Throws collective_error (mismatch) unless all members signed the same.
   void require_agreement(const std::vector<call_signature>& by_member, std::uint64_t sequence) const;
   /// The same for a message of one peer, of which `theirs` says what was sent.
-  void require_message(const call_signature& theirs, const operation& what, std::uint64_t sequence) const;
+  void require_message(const call_signature& theirs, const collective_operation& what,
+                       std::uint64_t sequence) const;
   /// The library refused: asks the others, and throws what is known then.
-  [[noreturn]] void fail(const std::string& problem, const operation& what, std::uint64_t sequence);
+  [[noreturn]] void fail(const std::string& problem, const collective_operation& what,
+                         std::uint64_t sequence);
 
   /// The library's calls of this member end, and as far as it can those of the others: afterwards nothing
   /// writes to this member's tensors. Idempotent.

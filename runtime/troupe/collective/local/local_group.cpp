@@ -24,6 +24,7 @@ class local_memory : public direct::member_memory {
     return reinterpret_cast<std::byte*>(place.offset);
   }
   tensor allocate(shape extents, dtype type) override { return tensor::zeros(std::move(extents), type); }
+  tensor empty(shape extents, dtype type) override { return tensor::empty(std::move(extents), type); }
   // A thread cannot be stopped alone: whoever is at it ends soon, and nobody begins.
   void withdraw(std::span<const std::byte>, const board& at) override {
     for (int i = 0; i < at.num_members(); ++i)
@@ -56,8 +57,17 @@ std::shared_ptr<std::byte> zeroed_memory(std::size_t size_bytes) {
 std::vector<std::unique_ptr<communicator>> make_local_group(int size, const communicator_options& options,
                                                             std::string name) {
   if (size < 1) throw_invalid("make_local_group", "at least one member", std::to_string(size));
-  group_description group{std::move(name), std::vector<int>(static_cast<std::size_t>(size)), 0};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return make_local_group(std::move(ranks), options, std::move(name));
+}
+
+std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<int> ranks,
+                                                            const communicator_options& options,
+                                                            std::string name) {
+  if (ranks.empty()) throw_invalid("make_local_group", "at least one rank", "none");
+  auto size = static_cast<int>(ranks.size());
+  group_description group{std::move(name), std::move(ranks), 0};
   auto memory = zeroed_memory(board::size_bytes(size));
   std::vector<std::unique_ptr<communicator>> members;
   for (int i = 0; i < size; ++i) {

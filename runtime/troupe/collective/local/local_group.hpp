@@ -13,4 +13,9 @@ std::vector<std::unique_ptr<communicator>> make_local_group(int size,
                                                             const communicator_options& options = {},
                                                             std::string name = "local");
 
+/// The same, with other ranks than 0 to size-1.
+std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<int> ranks,
+                                                            const communicator_options& options,
+                                                            std::string name);
+
 }  // namespace troupe

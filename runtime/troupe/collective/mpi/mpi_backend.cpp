@@ -28,13 +28,13 @@ mpi_backend::~mpi_backend() {
   if (!is_broken_) MPI_Comm_free(&with_);
 }
 
-algorithm mpi_backend::run(const operation& what, std::uint64_t sequence) {
+algorithm mpi_backend::run(const collective_operation& what, std::uint64_t sequence) {
   if (what.signature.kind == collective_kind::send) return send(what, sequence);
   if (what.signature.kind == collective_kind::receive) return receive(what, sequence);
   return run_collective(what, sequence);
 }
 
-algorithm mpi_backend::run_collective(const operation& what, std::uint64_t sequence) {
+algorithm mpi_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
   enter(what, sequence);
   auto agreement = std::make_shared<mpi_call>();
   check_mpi(mpi_calls::exchange_signatures(*agreement, with_, what));
@@ -51,7 +51,7 @@ algorithm mpi_backend::run_collective(const operation& what, std::uint64_t seque
   leave();
 }
 
-algorithm mpi_backend::send(const operation& what, std::uint64_t sequence) {
+algorithm mpi_backend::send(const collective_operation& what, std::uint64_t sequence) {
   auto head = std::make_shared<mpi_call>();
   head->own = what.signature;
   check_mpi(MPI_Isend(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, with_, &head->request));
@@ -65,7 +65,7 @@ algorithm mpi_backend::send(const operation& what, std::uint64_t sequence) {
   co_await until([&] { return has_ended(*elements, what, sequence); });
 }
 
-algorithm mpi_backend::receive(const operation& what, std::uint64_t sequence) {
+algorithm mpi_backend::receive(const collective_operation& what, std::uint64_t sequence) {
   auto head = std::make_shared<mpi_call>();
   check_mpi(MPI_Irecv(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, with_, &head->request));
   in_flight_.push_back(head);
@@ -81,7 +81,7 @@ algorithm mpi_backend::receive(const operation& what, std::uint64_t sequence) {
   output.copy_from(elements->output);
 }
 
-bool mpi_backend::has_ended(mpi_call& given, const operation& what, std::uint64_t sequence) {
+bool mpi_backend::has_ended(mpi_call& given, const collective_operation& what, std::uint64_t sequence) {
   int flag = 0;
   try {
     check_mpi(MPI_Test(&given.request, &flag, MPI_STATUS_IGNORE));

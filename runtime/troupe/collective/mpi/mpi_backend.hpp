@@ -18,13 +18,13 @@ class mpi_backend final : public library_backend {
   ~mpi_backend() override;
 
   std::string_view name() const override { return "mpi"; }
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
 
  private:
-  algorithm run_collective(const operation& what, std::uint64_t sequence);
-  algorithm send(const operation& what, std::uint64_t sequence);
-  algorithm receive(const operation& what, std::uint64_t sequence);
-  bool has_ended(mpi_call& given, const operation& what, std::uint64_t sequence);
+  algorithm run_collective(const collective_operation& what, std::uint64_t sequence);
+  algorithm send(const collective_operation& what, std::uint64_t sequence);
+  algorithm receive(const collective_operation& what, std::uint64_t sequence);
+  bool has_ended(mpi_call& given, const collective_operation& what, std::uint64_t sequence);
   void break_off() noexcept override;
   std::chrono::microseconds patience() const override { return std::chrono::microseconds(200); }
 

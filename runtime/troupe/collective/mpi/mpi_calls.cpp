@@ -40,7 +40,7 @@ bool is_reduction(collective_kind kind) {
          kind == collective_kind::reduce_scatter;
 }
 
-void lay_out(mpi_call& in, const operation& what) {
+void lay_out(mpi_call& in, const collective_operation& what) {
   int begin = 0;
   for (auto part : what.parts) {
     in.counts.push_back(count_of(part));
@@ -49,7 +49,7 @@ void lay_out(mpi_call& in, const operation& what) {
   }
 }
 
-int begin_reduction(mpi_call& in, MPI_Comm with, const operation& what, int member) {
+int begin_reduction(mpi_call& in, MPI_Comm with, const collective_operation& what, int member) {
   auto type = reduced_type(what.signature.type);
   auto op = op_of(what.signature.op);
   auto count = count_of(what.signature.count);
@@ -67,7 +67,7 @@ int begin_reduction(mpi_call& in, MPI_Comm with, const operation& what, int memb
 
 }  // namespace
 
-int exchange_signatures(mpi_call& in, MPI_Comm with, const operation& what) {
+int exchange_signatures(mpi_call& in, MPI_Comm with, const collective_operation& what) {
   int size = 0;
   MPI_Comm_size(with, &size);
   in.own = what.signature;
@@ -76,7 +76,7 @@ int exchange_signatures(mpi_call& in, MPI_Comm with, const operation& what) {
   return MPI_Iallgather(&in.own, bytes, MPI_BYTE, in.signatures.data(), bytes, MPI_BYTE, with, &in.request);
 }
 
-int begin(mpi_call& in, MPI_Comm with, const operation& what, int member, int size) {
+int begin(mpi_call& in, MPI_Comm with, const collective_operation& what, int member, int size) {
   lay_out(in, what);
   auto kind = what.signature.kind;
   if (is_reduction(kind)) return begin_reduction(in, with, what, member);
@@ -107,7 +107,7 @@ int begin(mpi_call& in, MPI_Comm with, const operation& what, int member, int si
   }
 }
 
-void finish(mpi_call& in, const operation& what, int member, int size) {
+void finish(mpi_call& in, const collective_operation& what, int member, int size) {
   bool writes = what.output.defined() &&
                 !(what.signature.kind == collective_kind::reduce && what.signature.root != member);
   if (!writes) return;

@@ -20,11 +20,11 @@ struct mpi_call {
 /// Each begins the call of MPI that its kind is; the MPI status.
 namespace mpi_calls {
 
-int exchange_signatures(mpi_call& in, MPI_Comm with, const operation& what);
+int exchange_signatures(mpi_call& in, MPI_Comm with, const collective_operation& what);
 /// `what` is a collective call with elements, on `size` members, of which this is `member`.
-int begin(mpi_call& in, MPI_Comm with, const operation& what, int member, int size);
+int begin(mpi_call& in, MPI_Comm with, const collective_operation& what, int member, int size);
 /// Brings the results to where the caller wants them.
-void finish(mpi_call& in, const operation& what, int member, int size);
+void finish(mpi_call& in, const collective_operation& what, int member, int size);
 
 }  // namespace mpi_calls
 }  // namespace troupe

@@ -14,7 +14,7 @@ nccl_backend::nccl_backend(group_description group, store& rendezvous, device gp
 }
 
 /// By sender and receiver; the collectives' by neither.
-nccl_connection& nccl_backend::connection_for(const operation& what) {
+nccl_connection& nccl_backend::connection_for(const collective_operation& what) {
   bool sends = what.signature.kind == collective_kind::send;
   std::pair<int, int> between{-1, -1};
   if (what.peer >= 0)
@@ -29,7 +29,7 @@ nccl_connection& nccl_backend::connection_for(const operation& what) {
   return connections_.try_emplace(between, gpu_, rendezvous_, key, size, member).first->second;
 }
 
-algorithm nccl_backend::run(const operation& what, std::uint64_t sequence) {
+algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequence) {
   require_here(what.input);
   require_here(what.output);
   if (what.peer < 0) enter(what, sequence);
@@ -50,13 +50,14 @@ void nccl_backend::require_here(const tensor& x) const {
   if (x.defined() && x.where() != gpu_) throw_invalid("nccl", "a tensor on " + to_string(gpu_), describe(x));
 }
 
-void nccl_backend::issue(nccl_connection& on, const operation& what) {
+void nccl_backend::issue(nccl_connection& on, const collective_operation& what) {
   gpu_scope scope(gpu_.index);
   on.follow_queued_work();
   nccl_calls::issue(on, what);
 }
 
-bool nccl_backend::holds(const std::function<bool()>& state, const operation& what, std::uint64_t sequence) {
+bool nccl_backend::holds(const std::function<bool()>& state, const collective_operation& what,
+                         std::uint64_t sequence) {
   try {
     return state();
   } catch (const nccl_error& failure) {

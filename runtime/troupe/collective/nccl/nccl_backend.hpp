@@ -15,7 +15,7 @@ class nccl_backend final : public library_backend {
   nccl_backend(group_description group, store& rendezvous, device gpu);
 
   std::string_view name() const override { return "nccl"; }
-  algorithm run(const operation& what, std::uint64_t sequence) override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   tensor allocate(shape extents, dtype type) override {
     return tensor::zeros(std::move(extents), type, gpu_);
   }
@@ -23,16 +23,16 @@ class nccl_backend final : public library_backend {
   bool is_ready() { return connection_for({}).is_ready(); }
 
  private:
-  nccl_connection& connection_for(const operation& what);
-  bool holds(const std::function<bool()>& state, const operation& what, std::uint64_t sequence);
-  void issue(nccl_connection& on, const operation& what);
+  nccl_connection& connection_for(const collective_operation& what);
+  bool holds(const std::function<bool()>& state, const collective_operation& what, std::uint64_t sequence);
+  void issue(nccl_connection& on, const collective_operation& what);
   void require_here(const tensor& x) const;
   void break_off() noexcept override;
   std::chrono::microseconds patience() const override { return std::chrono::microseconds(100); }
 
   store& rendezvous_;
   device gpu_;
-  operation barrier_;  // what is reduced where members only meet
+  collective_operation barrier_;  // what is reduced where members only meet
   std::map<std::pair<int, int>, nccl_connection> connections_;
 };
 

@@ -23,7 +23,7 @@ ncclRedOp_t op_of(reduce_op op) {
 /// One operation's arguments as NCCL wants them.
 struct arguments {
   const nccl_connection& on;
-  const operation& what;
+  const collective_operation& what;
   const std::byte* from = what.input.bytes().data();
   std::byte* to = tensor(what.output).bytes().data();
   ncclDataType_t type = type_of(what.signature.type);
@@ -108,7 +108,7 @@ void all_to_all(const arguments& with) {
 
 }  // namespace
 
-void issue(const nccl_connection& on, const operation& what) {
+void issue(const nccl_connection& on, const collective_operation& what) {
   arguments with{on, what};
   switch (what.signature.kind) {
     case collective_kind::all_reduce:

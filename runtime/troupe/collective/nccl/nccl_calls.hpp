@@ -5,6 +5,6 @@
 namespace troupe::nccl_calls {
 
 /// Issues the call on the connection; it goes on by itself. Throws nccl_error.
-void issue(const nccl_connection& on, const operation& what);
+void issue(const nccl_connection& on, const collective_operation& what);
 
 }  // namespace troupe::nccl_calls

@@ -1,0 +1,129 @@
+#include "troupe/parallel/data_parallel.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "troupe/autograd/pass_place.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/parallel/replica_mean.hpp"
+#include "troupe/parallel/same_models.hpp"
+#include "troupe/parallel/sync_batch_norm.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr call_options by_waiter{.progress = progress_by::waiter};
+
+std::vector<named_parameter> not_frozen(nn::Module& model) {
+  std::vector<named_parameter> result;
+  for (auto& each : model.named_parameters())
+    if (each.target->requires_gradient) result.push_back(std::move(each));
+  return result;
+}
+
+std::int64_t bytes_of(double mib, const char* what) {
+  if (!(mib >= 0)) throw_invalid("DataParallel", std::string(what) + " >= 0", std::to_string(mib));
+  return static_cast<std::int64_t>(mib * (1 << 20));
+}
+
+std::string in_words(const data_parallel_options& options) {
+  return "bucket_size_mb " + std::to_string(options.bucket_size_mb) + ", first_bucket_mb " +
+         std::to_string(options.first_bucket_mb) + ", replicas_per_rank " +
+         std::to_string(options.replicas_per_rank) + ", broadcast_buffers " +
+         std::to_string(options.broadcast_buffers) + ", find_unused_parameters " +
+         std::to_string(options.find_unused_parameters);
+}
+
+data_parallel_options checked(const data_parallel_options& options, nn::Module& model, communicator& group) {
+  require_whole_block(options.replicas_per_rank, group, "DataParallel");
+  for (const auto& each : model.named_parameters())
+    if (!each.target->value.defined())
+      throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
+  if (options.replicas_per_rank > 1 && has_sync_batch_norm(model))
+    throw_invalid("DataParallel",
+                  "replicas_per_rank 1 with SyncBatchNorm, whose replicas run at the same time",
+                  std::to_string(options.replicas_per_rank));
+  require_same_models(model.named_parameters(), in_words(options), group);
+  return options;
+}
+
+gradient_reducer_options reducer_options(const data_parallel_options& options) {
+  return {.buckets = {bytes_of(options.first_bucket_mb, "first_bucket_mb"),
+                      bytes_of(options.bucket_size_mb, "bucket_size_mb")},
+          .num_leaves = options.replicas_per_rank,
+          .gradient_as_bucket_view = options.gradient_as_bucket_view,
+          .find_unused_parameters = options.find_unused_parameters};
+}
+
+}  // namespace
+
+DataParallel::DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options)
+    : model_(model),
+      group_(group),
+      options_(checked(options, model, group)),
+      reducer_(not_frozen(model), group, reducer_options(options)),
+      buffers_(model, options.replicas_per_rank) {
+  sync_parameters();
+}
+
+void DataParallel::sync_parameters() {
+  std::vector<work> sent;
+  for (const auto& each : model_.named_parameters()) {
+    sent.push_back(group_.broadcast(each.target->value, 0, by_waiter));
+    each.target->changed();
+  }
+  for (auto& each : sent) each.wait();
+  buffers_.broadcast(group_);
+}
+
+variable DataParallel::forward(const variable& input) {
+  buffers_.use(reducer_.turn());
+  if (model_.is_training() && options_.broadcast_buffers && !std::exchange(buffers_are_shared_, true))
+    buffers_.broadcast(group_);
+  if (current_pass().is_set) return model_.forward(input);
+  auto microbatch = num_passes_ * static_cast<std::uint32_t>(num_replicas()) +
+                    static_cast<std::uint32_t>(current_replica());
+  pass_scope here(pass_place{static_cast<std::uint32_t>(step_), microbatch});
+  return model_.forward(input);
+}
+
+tensor DataParallel::initial_gradient() const {
+  return tensor::full({}, 1.0F / static_cast<float>(num_replicas()));
+}
+
+void DataParallel::backward(const variable& loss) {
+  // What the step before left is gone, even if no optimizer has used it.
+  if (reducer_.turn() == 0 && num_passes_ == 0)
+    for (auto* each : model_.parameters()) each->has_gradient = false;
+  ++num_passes_;
+  auto gradient = initial_gradient().reshape(loss.value.extents()).to(loss.value.where());
+  if (num_no_sync_ > 0) return loss.backward(gradient);
+  loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_.on_gradient(which); }});
+  end_turn();
+}
+
+void DataParallel::sync_gradients() {
+  if (num_no_sync_ > 0)
+    throw std::logic_error(
+        "[DataParallel::sync_gradients] expected a call outside of no_sync(), got one within");
+  end_turn();
+}
+
+void DataParallel::end_turn() {
+  num_passes_ = 0;
+  auto is_last = reducer_.end_turn();
+  buffers_.use(reducer_.turn());
+  if (!is_last) return;
+  buffers_are_shared_ = false;
+  ++step_;
+}
+
+void DataParallel::register_comm_hook(std::shared_ptr<comm_hook> hook) { reducer_.use(std::move(hook)); }
+
+std::vector<named_tensor> DataParallel::state() const {
+  auto result = buffers_.state(group_.rank() * options_.replicas_per_rank);
+  for (auto& each : reducer_.hook_state()) result.push_back(std::move(each));
+  return result;
+}
+
+}  // namespace troupe

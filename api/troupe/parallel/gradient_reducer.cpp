@@ -1,0 +1,158 @@
+#include "troupe/parallel/gradient_reducer.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+
+gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
+                                   const gradient_reducer_options& options)
+    : parameters_(std::move(parameters)), group_(group), options_(options) {
+  for (const auto& planned : plan_buckets(parameters_, options_.buckets)) {
+    auto& added = buckets_.emplace_back(planned, parameters_, group_);
+    added.hold(reduced_bucket::leaves::summed, options_.num_leaves);
+    for (std::size_t i = 0; i < planned.parameters.size(); ++i)
+      places_[added.parameters()[i]] = {buckets_.size() - 1, i};
+  }
+  progress_.resize(buckets_.size());
+  begin_turn(0);
+}
+
+void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
+  if (turn_ != 0)
+    throw std::logic_error("[register_comm_hook] expected a call between steps, got one within");
+  hook_ = std::move(hook);
+  auto how = hook_ ? reduced_bucket::leaves::kept : reduced_bucket::leaves::summed;
+  for (auto& each : buckets_) each.hold(how, options_.num_leaves);
+  make_hooked_buckets();
+  if (hook_) hook_->prepare(hooked_buckets_);
+}
+
+void gradient_reducer::make_hooked_buckets() {
+  hooked_buckets_.clear();
+  if (!hook_) return;
+  for (const auto& each : buckets_) {
+    gradient_bucket added{static_cast<int>(hooked_buckets_.size()),
+                          each.parts(),
+                          {},
+                          each.sum(),
+                          group_.rank() * options_.num_leaves,
+                          group_.size() * options_.num_leaves};
+    for (int i = 0; i < options_.num_leaves; ++i) added.leaves.push_back(each.leaf(i));
+    hooked_buckets_.push_back(std::move(added));
+  }
+}
+
+std::vector<named_tensor> gradient_reducer::hook_state() const {
+  return hook_ ? hook_->state() : std::vector<named_tensor>{};
+}
+
+/// Gradients go to the leaf of this turn from now on.
+void gradient_reducer::begin_turn(int turn) {
+  turn_ = turn;
+  complete_.clear();
+  num_complete_buckets_ = 0;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    const auto& bucket = buckets_[i];
+    progress_[i].num_missing = bucket.parameters().size();
+    auto leaf = bucket.leaf(turn);
+    for (std::size_t part = 0; options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
+      bucket.parameters()[part]->gradient = bucket.part_of(leaf, part);
+  }
+}
+
+void gradient_reducer::on_gradient(parameter& which) {
+  if (!places_.contains(&which)) return;
+  mark_complete(which);
+}
+
+void gradient_reducer::mark_complete(const parameter& which) {
+  if (!complete_.insert(&which).second) return;
+  --progress_[places_.at(&which).bucket].num_missing;
+  while (num_complete_buckets_ < buckets_.size() && progress_[num_complete_buckets_].num_missing == 0)
+    complete(num_complete_buckets_++);
+}
+
+void gradient_reducer::complete(std::size_t index) {
+  auto& bucket = buckets_[index];
+  auto leaf = bucket.leaf(turn_);
+  for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
+    bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient);
+  bucket.add_leaf(turn_);
+  if (turn_ + 1 == options_.num_leaves) send(index);
+}
+
+void gradient_reducer::send(std::size_t index) {
+  if (!hook_) {
+    progress_[index].summed = group_.all_reduce(buckets_[index].sum());
+    return;
+  }
+  progress_[index].hooked = hook_->begin(hooked_buckets_[index], group_);
+  for (std::size_t before = 0; before < index; ++before)
+    if (auto& earlier = progress_[before].hooked; earlier && !earlier->proceed()) earlier.reset();
+}
+
+bool gradient_reducer::end_turn() {
+  account_for_missing();
+  for (const auto& each : parameters_) {
+    if (each.target->has_gradient) used_.insert(each.target);
+    each.target->has_gradient = false;
+  }
+  if (turn_ + 1 < options_.num_leaves) {
+    begin_turn(turn_ + 1);
+    return false;
+  }
+  receive_sums();
+  return true;
+}
+
+/// Those without a gradient count as zeros, or are an error.
+void gradient_reducer::account_for_missing() {
+  std::vector<std::string> unused;
+  for (const auto& each : parameters_)
+    if (!complete_.contains(each.target) && !each.target->has_gradient) unused.push_back(each.name);
+  if (!unused.empty() && !options_.find_unused_parameters) give_up(unused);
+  for (const auto& each : parameters_) {
+    if (complete_.contains(each.target)) continue;
+    if (!each.target->has_gradient) each.target->gradient.fill_zero();
+    mark_complete(*each.target);
+  }
+}
+
+void gradient_reducer::give_up(const std::vector<std::string>& unused) {
+  std::string names;
+  for (const auto& name : unused) names += (names.empty() ? "" : ", ") + name;
+  group_.abort("its backward pass brought no gradient for " + names);
+  throw std::logic_error(
+      "[DataParallel] expected a gradient for every parameter from the backward pass, got none for " + names +
+      " on rank " + std::to_string(group_.group().ranks[static_cast<std::size_t>(group_.rank())]) +
+      "; freeze what is never used, or set find_unused_parameters");
+}
+
+void gradient_reducer::receive_sums() {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    auto& sent = progress_[i];
+    sent.summed.wait();
+    while (sent.hooked && sent.hooked->proceed()) {
+    }
+    sent.hooked.reset();
+    const auto& bucket = buckets_[i];
+    for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
+      bucket.parameters()[part]->gradient.copy_from(bucket.part_of(bucket.sum(), part));
+  }
+  begin_turn(0);
+  if (options_.find_unused_parameters) agree_on_used();
+  for (const auto& each : parameters_) each.target->has_gradient = used_.contains(each.target);
+  used_.clear();
+}
+
+/// What some replica of some member used.
+void gradient_reducer::agree_on_used() {
+  auto flags = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::u8);
+  auto values = flags.values<std::uint8_t>();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) values[i] = used_.contains(parameters_[i].target);
+  group_.all_reduce(flags, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (values[i]) used_.insert(parameters_[i].target);
+}
+
+}  // namespace troupe

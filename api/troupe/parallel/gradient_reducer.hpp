@@ -1,0 +1,78 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "troupe/parallel/comm_hook.hpp"
+#include "troupe/parallel/reduced_bucket.hpp"
+
+namespace troupe {
+
+struct gradient_reducer_options {
+  bucket_limits buckets;
+  int num_leaves = 1;  ///< virtual replicas of this member
+  bool gradient_as_bucket_view = true;
+  bool find_unused_parameters = false;
+};
+
+/// The gradients of a DataParallel on their way to their sum over all replicas. A step is a turn for each
+/// replica of this member; in the last turn each bucket is sent off as soon as its gradients are there and
+/// all buckets before it have gone, so that members send in one order.
+class gradient_reducer {
+ public:
+  /// The parameters and the group outlive it.
+  gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
+                   const gradient_reducer_options& options);
+
+  /// Which of this member's replicas has its turn.
+  int turn() const { return turn_; }
+  /// The gradient of a parameter is complete in this turn.
+  void on_gradient(parameter& which);
+  /// All passes of this turn have run: true if it was the last of the step, and the sums have come. Throws
+  /// std::logic_error, after it has aborted the group, for parameters that need a gradient and have none.
+  bool end_turn();
+  /// From the next step on; null: all_reduce.
+  void use(std::shared_ptr<comm_hook> hook);
+  std::vector<named_tensor> hook_state() const;
+
+ private:
+  struct place {
+    std::size_t bucket, part;
+  };
+  struct progress {
+    std::size_t num_missing = 0;  ///< gradients, in this turn
+    work summed;
+    std::unique_ptr<bucket_reduction> hooked;  ///< null once it is done
+  };
+
+  void make_hooked_buckets();
+  void begin_turn(int turn);
+  void mark_complete(const parameter& which);
+  void complete(std::size_t bucket);
+  void send(std::size_t bucket);
+  void account_for_missing();
+  [[noreturn]] void give_up(const std::vector<std::string>& unused);
+  void receive_sums();
+  void agree_on_used();
+
+  // Constant after construction.
+  std::vector<named_parameter> parameters_;
+  communicator& group_;
+  gradient_reducer_options options_;
+  std::vector<reduced_bucket> buckets_;
+  std::unordered_map<const parameter*, place> places_;
+  // From step to step.
+  std::shared_ptr<comm_hook> hook_;
+  std::vector<gradient_bucket> hooked_buckets_;
+  // The current step.
+  int turn_ = 0;
+  std::unordered_set<const parameter*> used_;
+  // The current turn.
+  std::unordered_set<const parameter*> complete_;
+  std::size_t num_complete_buckets_ = 0;
+  std::vector<progress> progress_;  // by bucket
+};
+
+}  // namespace troupe

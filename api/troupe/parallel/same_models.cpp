@@ -1,0 +1,69 @@
+#include "troupe/parallel/same_models.hpp"
+
+#include <cstring>
+#include <sstream>
+#include <stdexcept>
+
+namespace troupe {
+namespace {
+
+constexpr call_options by_waiter{.progress = progress_by::waiter};
+
+std::string described(const std::vector<named_parameter>& parameters, const std::string& options) {
+  std::string text = options;
+  for (const auto& each : parameters)
+    text += '\n' + each.name + ' ' + describe(each.target->value) +
+            (each.target->requires_gradient ? "" : ", frozen");
+  return text;
+}
+
+/// Every member's text, by member.
+std::vector<std::string> texts_of_all(const std::string& own, communicator& group) {
+  auto num_members = static_cast<std::size_t>(group.size());
+  auto sizes = tensor::zeros({group.size()}, dtype::i64);
+  group
+      .all_gather(tensor::from<std::int64_t>(std::vector{static_cast<std::int64_t>(own.size())}, {1}), sizes,
+                  by_waiter)
+      .wait();
+  std::vector<std::int64_t> parts(sizes.values<std::int64_t>().begin(), sizes.values<std::int64_t>().end());
+  std::int64_t total = 0;
+  for (auto part : parts) total += part;
+  auto part = tensor::empty({parts[static_cast<std::size_t>(group.rank())]}, dtype::u8);
+  std::memcpy(part.bytes().data(), own.data(), own.size());
+  auto all = tensor::empty({total}, dtype::u8);
+  group.all_gather(part, all, parts, by_waiter).wait();
+  std::vector<std::string> texts(num_members);
+  const auto* at = reinterpret_cast<const char*>(all.bytes().data());
+  for (std::size_t i = 0; i < num_members; at += parts[i++])
+    texts[i].assign(at, static_cast<std::size_t>(parts[i]));
+  return texts;
+}
+
+/// The first line in which they differ: "x" or "nothing".
+std::pair<std::string, std::string> first_difference(const std::string& expected, const std::string& got) {
+  std::istringstream left(expected), right(got);
+  while (true) {
+    std::string a, b;
+    bool has_left = static_cast<bool>(std::getline(left, a)),
+         has_right = static_cast<bool>(std::getline(right, b));
+    if (a != b || has_left != has_right || !has_left)
+      return {has_left ? a : "no more parameters", has_right ? b : "no more parameters"};
+  }
+}
+
+}  // namespace
+
+void require_same_models(const std::vector<named_parameter>& parameters, const std::string& options,
+                         communicator& group) {
+  auto texts = texts_of_all(described(parameters, options), group);
+  const auto& ranks = group.group().ranks;
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    if (texts[i] == texts[0]) continue;
+    auto [expected, got] = first_difference(texts[0], texts[i]);
+    throw std::invalid_argument("[DataParallel] expected the same model and options on all ranks: rank " +
+                                std::to_string(ranks[0]) + " has " + expected + ", rank " +
+                                std::to_string(ranks[i]) + " has " + got);
+  }
+}
+
+}  // namespace troupe

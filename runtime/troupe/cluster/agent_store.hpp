@@ -1,0 +1,46 @@
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "troupe/cluster/agent_messages.hpp"
+#include "troupe/collective/store.hpp"
+
+namespace troupe {
+
+/// A member's view of the table that the agent keeps (see key_values for its limits). Every call is a request
+/// and a reply over the member's connection. Thread-safe.
+class agent_store final : public store {
+ public:
+  using sender = std::function<void(const agent_wire::client_message&)>;
+  explicit agent_store(sender send) : send_(std::move(send)) {}
+
+  /// Returns when the agent has it. Throws std::invalid_argument when it refuses (too long, too much) and
+  /// job_failed when the job has ended.
+  void put(const std::string& key, std::span<const std::byte> value) override;
+  /// Throws as put.
+  std::optional<std::vector<std::byte>> get(const std::string& key,
+                                            std::chrono::milliseconds timeout) override;
+
+  void on_reply(const agent_wire::store_reply& reply);
+  /// Nobody answers any more: calls that wait and later ones throw job_failed.
+  void close(const std::string& cause);
+
+ private:
+  struct request {
+    bool answered = false;
+    agent_wire::store_reply reply;
+  };
+  std::uint64_t begin();
+  std::optional<agent_wire::store_reply> await(std::uint64_t number, std::chrono::milliseconds timeout);
+
+  sender send_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t last_request_ = 0;
+  std::map<std::uint64_t, request> requests_;
+  std::optional<std::string> closed_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "troupe/parallel/bucket_plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <deque>
+
+using namespace troupe;
+
+namespace {
+
+struct planned {
+  std::deque<parameter> parameters;
+  std::vector<planned_bucket> buckets;
+};
+
+planned plan(const std::vector<std::int64_t>& sizes, const bucket_limits& limits) {
+  planned result;
+  std::vector<named_parameter> named;
+  for (auto size : sizes) {
+    result.parameters.emplace_back("p", shape{size}, nullptr);
+    named.push_back({std::to_string(named.size()), &result.parameters.back()});
+  }
+  result.buckets = plan_buckets(named, limits);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("buckets take parameters from the last to the first, the first bucket being smaller") {
+  auto [parameters, buckets] = plan({20000, 1000, 1000, 16, 16}, {.first_bytes = 100, .bytes = 5000});
+  REQUIRE(buckets.size() == 3);
+  CHECK(buckets[0].parameters == std::vector{4, 3});
+  CHECK(buckets[1].parameters == std::vector{2, 1});
+  CHECK(buckets[2].parameters == std::vector{0});
+}
+
+TEST_CASE("parts of a bucket begin at cache lines and lie one after the other") {
+  auto [parameters, buckets] = plan({5, 17, 0, 16}, {});
+  REQUIRE(buckets.size() == 1);
+  const auto& parts = buckets[0].parts;
+  REQUIRE(parts.size() == 4);
+  CHECK(parts[0].first == 0);
+  CHECK(parts[0].parameter == "3");
+  CHECK(parts[1].first == 16);
+  CHECK(parts[2].first == 16);
+  CHECK(parts[3].first == 48);
+  CHECK(buckets[0].num_elements == 64);
+}
+
+TEST_CASE("with a limit of nothing every parameter has a bucket of its own, and no parameters make none") {
+  CHECK(plan({3, 4, 5}, {.first_bytes = 0, .bytes = 0}).buckets.size() == 3);
+  CHECK(plan({}, {}).buckets.empty());
+}
+
+TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less than the first one may") {
+  std::vector<std::int64_t> sizes(32, 1024);
+  CHECK(plan(sizes, {.first_bytes = 4096}).buckets.size() == 9);
+  CHECK(plan(sizes, {.first_bytes = 65536}).buckets.size() == 2);
+}

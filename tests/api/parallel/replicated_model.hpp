@@ -1,0 +1,58 @@
+#pragma once
+#include <thread>
+#include <vector>
+
+#include "support/random_tensor.hpp"
+#include "troupe/collective/local/local_group.hpp"
+#include "troupe/nn/batch_norm.hpp"
+#include "troupe/nn/conv2d.hpp"
+#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/dropout.hpp"
+#include "troupe/nn/flatten.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/parallel/data_parallel.hpp"
+
+namespace troupe::testing {
+
+/// Runs `body(group)` for every member of a local group, each on a thread of its own. Exceptions are the
+/// body's to catch.
+template <class Body>
+void on_members(int count, Body body) {
+  auto members = make_local_group(count);
+  std::vector<std::thread> threads;
+  for (auto& each : members) threads.emplace_back([&body, &each] { body(*each); });
+  for (auto& each : threads) each.join();
+}
+
+/// Images [N, 1, 6, 6] to 5 classes, with what could depend on who computes it: random numbers and running
+/// statistics.
+inline nn::Sequential small_model() {
+  nn::Sequential model(nn::Conv2d(1, 4, 3), nn::BatchNorm2d(4), nn::Flatten(), nn::Dropout(0.2),
+                       nn::Linear(64, 33), nn::Linear(33, 5));
+  model.materialize(7);
+  return model;
+}
+
+/// What replica `replica` trains on in step `step`.
+struct replica_batch {
+  tensor samples, labels;
+};
+inline replica_batch batch_of(std::uint64_t step, int replica) {
+  auto name = std::to_string(step) + "." + std::to_string(replica);
+  auto labels = tensor::zeros({3}, dtype::i64);
+  for (int i = 0; i < 3; ++i)
+    labels.values<std::int64_t>()[static_cast<std::size_t>(i)] = (static_cast<int>(step) + replica + i) % 5;
+  return {random_tensor({3, 1, 6, 6}, name), labels};
+}
+
+/// The mean loss of the current replica in this step; backward has run.
+inline tensor run_replica(DataParallel& replicated, std::uint64_t step) {
+  auto batch = batch_of(step, replicated.current_replica());
+  auto found = nn::CrossEntropy()(replicated.forward({batch.samples}), batch.labels, 1.0 / 3);
+  replicated.backward(found.loss);
+  return found.loss.value.reshape({1});
+}
+
+}  // namespace troupe::testing

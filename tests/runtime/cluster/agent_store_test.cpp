@@ -1,0 +1,122 @@
+#include "troupe/cluster/agent_store.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
+
+#include "live_agent.hpp"
+#include "troupe/cluster/key_values.hpp"
+#include "troupe/collective/memory_store.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+agent_options job_of(int world_size) {
+  agent_options options;
+  options.world_size = world_size;
+  options.suspect_after = 20s;
+  return options;
+}
+
+bytes bytes_of(const std::string& text) {
+  auto view = std::as_bytes(std::span(text));
+  return {view.begin(), view.end()};
+}
+
+}  // namespace
+
+TEST_CASE("what one thread puts into a memory store another one gets") {
+  memory_store keys;
+  CHECK(!keys.get("a", 0ms));
+  auto waiting = std::async(std::launch::async, [&] { return keys.get("a", 60s); });
+  keys.put("a", bytes_of("first"));
+  CHECK(waiting.get() == bytes_of("first"));
+  keys.put("a", bytes_of(""));
+  CHECK(keys.get("a", 0ms) == bytes{});
+}
+
+TEST_CASE("members leave bytes for each other with the agent, before and after somebody waits") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  second.join();
+  first.link->keys().put("early", bytes_of("there already"));
+  CHECK(second.link->keys().get("early", 60s) == bytes_of("there already"));
+  auto waiting = std::async(std::launch::async, [&] { return first.link->keys().get("late", 60s); });
+  auto waiting_too = std::async(std::launch::async, [&] { return second.link->keys().get("late", 60s); });
+  second.link->keys().put("late", bytes_of("now"));
+  CHECK(waiting.get() == bytes_of("now"));
+  CHECK(waiting_too.get() == bytes_of("now"));
+}
+
+TEST_CASE("a member that waits too long for a key gets nothing, and can ask again") {
+  live_agent job(job_of(1));
+  test_member only(job.client(0));
+  only.join();
+  CHECK(!only.link->keys().get("never", 1ms));
+  only.link->keys().put("never", bytes_of("after all"));
+  CHECK(only.link->keys().get("never", 60s) == bytes_of("after all"));
+}
+
+TEST_CASE("keys and values over the limits are refused before they are sent") {
+  live_agent job(job_of(1));
+  test_member only(job.client(0));
+  only.join();
+  auto& keys = only.link->keys();
+  CHECK_THROWS_AS(keys.put(std::string(257, 'k'), {}), std::invalid_argument);
+  CHECK_THROWS_AS(keys.get(std::string(257, 'k'), 1ms), std::invalid_argument);
+  CHECK_THROWS_AS(keys.put("a", bytes(key_values::max_value_bytes + 1)), std::invalid_argument);
+  keys.put("a", bytes(key_values::max_value_bytes));
+  CHECK(keys.get("a", 60s)->size() == key_values::max_value_bytes);
+}
+
+TEST_CASE("a full store says so to whoever puts more") {
+  live_agent job(job_of(1));
+  test_member only(job.client(0));
+  only.join();
+  auto fill = [&] {
+    for (int i = 0; i <= 2048; ++i)
+      only.link->keys().put(std::to_string(i), bytes(key_values::max_value_bytes));
+  };
+  CHECK_THROWS_MATCHES(fill(), std::invalid_argument, MessageMatches(ContainsSubstring("store is full")));
+}
+
+TEST_CASE("whoever waits for a key hears of the end of the job") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  second.join();
+  first.views.next();
+  auto waiting = std::async(std::launch::async, [&] { return first.link->keys().get("never", 60s); });
+  second.link->fail_job("no data");
+  CHECK_THROWS_MATCHES(waiting.get(), job_failed, MessageMatches(ContainsSubstring("no data")));
+  CHECK_THROWS_AS(first.link->keys().put("a", {}), job_failed);
+}
+
+TEST_CASE("a process that took a lost one's place waits for keys as itself") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0));
+  first.join();
+  {
+    test_member lost(job.client(1));
+    lost.join();
+    first.views.next();
+    CHECK(!lost.link->keys().get("a", 1ms));
+  }
+  auto now = std::chrono::steady_clock::now();
+  CHECK(job.made->process_lost(1, "killed by SIGKILL", now, now) == loss_outcome::await_replacement);
+  test_member replacement(job.client(1, 1));
+  replacement.join();
+  auto waiting = std::async(std::launch::async, [&] { return replacement.link->keys().get("a", 60s); });
+  first.link->keys().put("a", bytes_of("for the living"));
+  CHECK(waiting.get() == bytes_of("for the living"));
+}
