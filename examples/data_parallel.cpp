@@ -1,13 +1,14 @@
 // A classifier of made-up points, trained by every process on its own part of the data, in a loop of one's
-// own:
+// own. Four virtual replicas in this process, or one in each of four, give the same losses to the bit:
 //
-//     data_parallel                       four virtual replicas in this process
-//     troupe launch -n 4 data_parallel    one in each of four: the same losses and weights, to the bit
+//     data_parallel
+//     troupe launch --nproc-per-node 4 -- data_parallel
 //
 // The number of processes must divide four.
 #include <troupe/troupe.hpp>
 
 #include <cstdio>
+#include <troupe/ops/threads.hpp>
 
 using namespace troupe;
 
@@ -34,6 +35,7 @@ dataset_ptr make_points() {
 
 int main() {
   auto world = World::init();
+  set_num_threads(1);  // of this thread's operations; the number is a part of what decides the bits
   auto replicas_per_rank = num_replicas / world.world_size();
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);
