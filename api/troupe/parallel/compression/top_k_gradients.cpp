@@ -8,8 +8,8 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/reduction.hpp"
-#include "troupe/ops/top_k.hpp"
 #include "troupe/parallel/compression/dense_reduction.hpp"
+#include "troupe/parallel/compression/largest_magnitudes.hpp"
 
 namespace troupe {
 namespace {
@@ -111,10 +111,10 @@ void top_k_gradients::take_largest(const gradient_bucket& bucket, std::size_t le
   auto velocity = options_.momentum > 0 ? velocities_.of(bucket, leaf) : tensor();
   std::size_t next = 0, k = message.size() / 2;
   for (const auto& part : bucket.parts) {
-    auto magnitudes = abs(residual.rows(part.first, part.extents.num_elements()));
-    auto largest = top_k(magnitudes, num_sent(part)).indices;
-    for (auto index : largest.values<std::int64_t>()) {
-      auto place = static_cast<std::size_t>(part.first + index);
+    auto first = static_cast<std::size_t>(part.first);
+    auto values = unsent.subspan(first, static_cast<std::size_t>(part.extents.num_elements()));
+    for (auto index : largest_magnitudes(values, static_cast<std::size_t>(num_sent(part)))) {
+      auto place = first + static_cast<std::size_t>(index);
       auto value = is_finite ? unsent[place] : std::numeric_limits<float>::quiet_NaN();
       message[next] = static_cast<std::int32_t>(place);
       message[k + next++] = std::bit_cast<std::int32_t>(value);
