@@ -38,6 +38,7 @@ struct compression_worker_options {
   int epochs = 5;
   std::int64_t dense_steps = 0;
   double lr = 0.05;
+  std::uint64_t seed = 1;
 };
 
 /// Median seconds of a step on rank 0; all ranks make as many.
@@ -91,12 +92,14 @@ nlohmann::ordered_json measure_accuracy(const compression_worker_options& option
   auto group = self.make_group("memory");
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),
                        nn::ReLU(), nn::Linear(128, 10));
-  model.materialize(1);
+  model.materialize(options.seed);
   DataParallel replicated(model, *group);
   replicated.register_comm_hook(make_bench_hook(options.hook, momentum, options.dense_steps));
   constexpr std::int64_t batch = 32;
-  ShardedLoader loader(fashion_mnist(options.data, data_split::train),
-                       {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank()}, batch);
+  ShardedLoader loader(
+      fashion_mnist(options.data, data_split::train),
+      {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank(), .seed = options.seed},
+      batch);
   auto last = static_cast<std::uint64_t>(loader.num_batches() * options.epochs * 4 / 5);
   // topk's hook has the momentum in it.
   auto optimizer = optim::SGD({.lr = options.lr,
@@ -142,6 +145,7 @@ void add_compression_worker(CLI::App& app) {
   command->add_option("--epochs", options->epochs);
   command->add_option("--dense-steps", options->dense_steps);
   command->add_option("--lr", options->lr);
+  command->add_option("--seed", options->seed);
   command->callback([options] { run(*options); });
 }
 

@@ -47,6 +47,8 @@ top_k_gradients::top_k_gradients(const top_k_gradients_options& options) : optio
     throw_invalid("top_k_gradients", "0 < ratio <= 1", std::to_string(options.ratio));
   if (!(options.momentum >= 0 && options.momentum < 1))
     throw_invalid("top_k_gradients", "0 <= momentum < 1", std::to_string(options.momentum));
+  if (options.whole_below < 0)
+    throw_invalid("top_k_gradients", "whole_below >= 0", std::to_string(options.whole_below));
   if (options.dense_steps < 0)
     throw_invalid("top_k_gradients", "dense_steps >= 0", std::to_string(options.dense_steps));
 }
@@ -63,6 +65,7 @@ void top_k_gradients::prepare(const std::vector<gradient_bucket>& buckets) {
 
 std::int64_t top_k_gradients::num_sent(const bucket_part& part) const {
   auto count = part.extents.num_elements();
+  if (count < options_.whole_below) return count;
   auto wanted = static_cast<std::int64_t>(std::ceil(options_.ratio * static_cast<double>(count)));
   return std::clamp<std::int64_t>(wanted, std::min<std::int64_t>(1, count), count);
 }
@@ -113,14 +116,15 @@ void top_k_gradients::take_largest(const gradient_bucket& bucket, std::size_t le
   for (const auto& part : bucket.parts) {
     auto first = static_cast<std::size_t>(part.first);
     auto values = unsent.subspan(first, static_cast<std::size_t>(part.extents.num_elements()));
-    for (auto index : largest_magnitudes(values, static_cast<std::size_t>(num_sent(part)))) {
+    auto count = static_cast<std::size_t>(num_sent(part));
+    for (auto index : largest_magnitudes(values, count)) {
       auto place = first + static_cast<std::size_t>(index);
       auto value = is_finite ? unsent[place] : std::numeric_limits<float>::quiet_NaN();
       message[next] = static_cast<std::int32_t>(place);
       message[k + next++] = std::bit_cast<std::int32_t>(value);
       if (!is_finite) continue;
       unsent[place] = 0;
-      if (velocity.defined()) velocity.values<float>()[place] = 0;
+      if (velocity.defined() && count < values.size()) velocity.values<float>()[place] = 0;
     }
   }
 }

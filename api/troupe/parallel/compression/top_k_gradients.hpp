@@ -7,6 +7,9 @@ namespace troupe {
 struct top_k_gradients_options {
   /// The share of each parameter's elements that a replica sends, in (0, 1]; at least one of them.
   double ratio = 0.01;
+  /// Parameters with fewer elements are sent whole, and their velocities go on: biases and norms, of which
+  /// few elements would come through otherwise.
+  std::int64_t whole_below = 1024;
   /// Momentum correction, in [0, 1): velocities are summed up and sent instead of gradients, and begin again
   /// where they were sent. The optimizer is to be SGD without a momentum of its own then.
   double momentum = 0;

@@ -20,11 +20,14 @@ const std::vector<std::pair<std::string, hook_maker>>& hooks() {
   static const std::vector<std::pair<std::string, hook_maker>> all{
       {"bf16", [] { return std::make_shared<rounded_gradients>(); }},
       {"f16", [] { return std::make_shared<rounded_gradients>(dtype::f16); }},
-      {"top-k", [] { return std::make_shared<top_k_gradients>(top_k_gradients_options{.ratio = 0.1}); }},
+      {"top-k",
+       [] {
+         return std::make_shared<top_k_gradients>(top_k_gradients_options{.ratio = 0.1, .whole_below = 0});
+       }},
       {"top-k with momentum",
        [] {
          return std::make_shared<top_k_gradients>(
-             top_k_gradients_options{.ratio = 0.1, .momentum = 0.5, .dense_steps = 1});
+             top_k_gradients_options{.ratio = 0.1, .whole_below = 20, .momentum = 0.5, .dense_steps = 1});
        }},
       {"PowerSGD",
        [] { return std::make_shared<power_sgd>(power_sgd_options{.rank = 2, .dense_steps = 1}); }},
