@@ -33,6 +33,8 @@
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/optim/sgd.hpp"
 #include "troupe/parallel/pipeline.hpp"
+#include "troupe/process_group.hpp"
+#include "troupe/process_mesh.hpp"
 #include "troupe/program.hpp"
 #include "troupe/progress.hpp"
 #include "troupe/saved_weights.hpp"

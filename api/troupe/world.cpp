@@ -23,6 +23,7 @@ World World::init(const job_options& options) {
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
   shared->options = options;
+  shared->shown_profile = read_profile_environment(process_environment());
   node_options made;
   made.launch = read_launch_environment(process_environment());
   shared->incarnation = made.launch ? made.launch->incarnation : 0;
@@ -33,7 +34,7 @@ World World::init(const job_options& options) {
   made.fault = options.fault;
   made.log = shared->log = make_logger(options, made.launch ? made.launch->rank : 0);
   shared->self = node::start(made);
-  return World(std::move(shared));
+  return started(std::move(shared));
 }
 
 World World::local(int devices, job_options options) {
@@ -42,12 +43,13 @@ World World::local(int devices, job_options options) {
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
   shared->options = options;
+  shared->shown_profile = read_profile_environment(process_environment());
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
   made.log = shared->log = make_logger(options, 0);
   shared->self = node::start(made);
-  return World(std::move(shared));
+  return started(std::move(shared));
 }
 
 int World::rank() const { return shared_->self->rank(); }

@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "troupe/config/job_options.hpp"
+#include "troupe/process_group.hpp"
+#include "troupe/process_mesh.hpp"
 
 namespace troupe {
 
@@ -30,9 +32,28 @@ class World {
   /// Returns when every process has called it. Throws job_failed.
   void barrier();
 
+  /// All processes. Formed by all together when it is first asked for, and anew when it has failed: then it
+  /// waits for the processes that take the place of lost ones. Errors as new_group.
+  ProcessGroup default_group();
+
+  /// A group of these ranks (distinct), its members in their order; only they need to call it, those of the
+  /// same ranks in the same order. A process that is not among them gets a group that it can only ask for its
+  /// members. Where a member was lost, waits for the process that takes its place. Throws collective_error
+  /// when a member is lost meanwhile or does not come in time, bad_input where the backend cannot carry it,
+  /// std::invalid_argument, and job_failed.
+  ProcessGroup new_group(const std::vector<int>& ranks, const group_options& options = {});
+
+  /// The processes as a grid; the sizes' product is world_size().
+  ProcessMesh mesh(std::vector<mesh_axis> axes) const;
+
+  /// A group of this process's devices, for as many threads: group i is for the thread of device i, and ranks
+  /// are device numbers here.
+  std::vector<ProcessGroup> local_groups(const group_options& options = {});
+
  private:
   friend class Trainer;
   struct content;
+  static World started(std::shared_ptr<content> shared);
   explicit World(std::shared_ptr<content> shared) : shared_(std::move(shared)) {}
   std::shared_ptr<content> shared_;
 };

@@ -1,6 +1,9 @@
 #pragma once
 #include <spdlog/logger.h>
 
+#include "troupe/collective/group_factory.hpp"
+#include "troupe/collective/group_former.hpp"
+#include "troupe/config/profile_environment.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/world.hpp"
 
@@ -11,7 +14,19 @@ struct World::content {
   job_options options;
   std::uint32_t incarnation = 0;
   std::shared_ptr<spdlog::logger> log;
+  profile_form shown_profile = profile_form::none;
+  std::shared_ptr<communication_profile> profile;  ///< null: none is asked for
+
+  // From the last to be needed to the first: destroyed in reverse order.
   std::unique_ptr<node> self;
+  std::unique_ptr<group_factory> factory;
+  std::unique_ptr<group_former> groups;
+  std::shared_ptr<communicator> default_group;
+
+  content() = default;
+  ~content();
+  content(const content&) = delete;
+  content& operator=(const content&) = delete;
 };
 
 }  // namespace troupe

@@ -11,12 +11,14 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_pipeline_bench(*command, exit_code);
   bench::add_compute_bench(*command, exit_code);
   bench::add_kernel_bench(*command, exit_code);
+  bench::add_ddp_bench(*command, exit_code);
   bench::add_hop_bench(*command, exit_code);
   auto* worker = command->add_subcommand("worker", "A process that another bench measures");
   worker->group("");
   worker->require_subcommand(1);
   bench::add_training_worker(*worker);
   bench::add_compute_worker(*worker);
+  bench::add_ddp_worker(*worker);
   bench::add_hop_worker(*worker);
   bench::add_ping_worker(*worker);
 }

@@ -8,6 +8,7 @@ void add_recovery_bench(CLI::App& app, int& exit_code);
 void add_pipeline_bench(CLI::App& app, int& exit_code);
 void add_compute_bench(CLI::App& app, int& exit_code);
 void add_kernel_bench(CLI::App& app, int& exit_code);
+void add_ddp_bench(CLI::App& app, int& exit_code);
 void add_hop_bench(CLI::App& app, int& exit_code);
 
 }  // namespace troupe::bench

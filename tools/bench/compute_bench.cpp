@@ -2,12 +2,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "benches.hpp"
 #include "machine.hpp"
-#include "run_captured.hpp"
+#include "measured_object.hpp"
 #include "spread.hpp"
 #include "this_program.hpp"
 #include "troupe/error/errors.hpp"
@@ -30,19 +28,6 @@ struct compute_options {
   bool torch_compile = false;
   bool json = false;
 };
-
-nlohmann::json last_object(const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment) {
-  auto seen = run_captured(command, environment);
-  std::istringstream stream(seen.output);
-  nlohmann::json found;
-  for (std::string line; std::getline(stream, line);)
-    if (auto object = nlohmann::json::parse(line, nullptr, false); object.is_object()) found = object;
-  if (seen.exit_code != 0 || found.is_null())
-    throw std::runtime_error("'" + command.front() + "' ended with exit code " +
-                             std::to_string(seen.exit_code) + " and measured nothing: " + seen.output);
-  return found;
-}
 
 /// One side's arguments for one model.
 struct task {
@@ -69,31 +54,8 @@ nlohmann::json run_own(const task& what, const compute_options& options) {
   return last_object(command, {});
 }
 
-/// How to start torch_compute.py: in a system of its own, with an OpenBLAS whose threads are OpenMP's, or
-/// with this system's python3.
-std::vector<std::string> torch_command(int threads, const compute_options& options) {
-  std::ifstream file(options.torch_script);
-  std::string source(std::istreambuf_iterator<char>(file), {});
-  if (!file || source.empty())
-    throw bad_input("--torch-script " + options.torch_script.string() +
-                    ": cannot be read; it lies in tools/bench/ of Troupe's sources");
-  auto environment = "OMP_NUM_THREADS=" + std::to_string(threads);
-  if (options.torch == "/") return {"env", environment, "python3", options.torch_script.string()};
-  return {"chroot",
-          options.torch.string(),
-          "env",
-          environment,
-          "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp",
-          "python3",
-          "-c",
-          source};
-}
-
 nlohmann::json run_torch(const task& what, const compute_options& options) {
-  auto command = torch_command(what.threads, options);
-  auto arguments = arguments_of(what, options);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return last_object(command, {});
+  return bench::run_torch(options.torch, options.torch_script, what.threads, arguments_of(what, options));
 }
 
 /// PyTorch's side, as it is or through torch.compile.

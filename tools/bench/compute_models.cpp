@@ -126,20 +126,25 @@ compute_model make_compute_model(const compute_model_options& options) {
   return made;
 }
 
-double train_step(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t number) {
+loss_result loss_of(compute_model& model, std::uint64_t number,
+                    const std::function<variable(const variable&)>& forward) {
   auto at = static_cast<std::int64_t>(number % num_batches);
   auto one = [at](const tensor& all) {
     auto extents = all.extents().extents();
     return all.rows(at, 1).reshape(shape(std::vector(extents.begin() + 1, extents.end())));
   };
-  memory_scope counted(memory_category::activations);
-  auto logits = model.module->forward({one(model.inputs)});
+  auto logits = forward({one(model.inputs)});
   auto rows = logits.value.num_elements() / model.classes;
-  auto result =
-      cross_entropy(reshape(logits, {rows, model.classes}), one(model.labels), 1 / static_cast<double>(rows));
+  return cross_entropy(reshape(logits, {rows, model.classes}), one(model.labels),
+                       1 / static_cast<double>(rows));
+}
+
+double train_step(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t number) {
+  memory_scope counted(memory_category::activations);
+  auto result = loss_of(model, number, [&](const variable& x) { return model.module->forward(x); });
   result.loss.backward();
   optimizer.apply(number);
-  return result.loss_sum / static_cast<double>(rows);
+  return result.loss_sum / static_cast<double>(result.num_counted);
 }
 
 }  // namespace troupe::bench

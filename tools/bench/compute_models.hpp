@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "troupe/autograd/functions.hpp"
 #include "troupe/nn/module.hpp"
 #include "troupe/optim/optimizer.hpp"
 
@@ -32,6 +34,10 @@ struct compute_model_options {
 /// cnn: two convolutions and two linear layers, batch 128, Adam. Throws bad_input for another name, numbers
 /// out of range, and a device that is not there.
 compute_model make_compute_model(const compute_model_options& options);
+
+/// The mean loss of training step `number`, from 0, through `forward`.
+loss_result loss_of(compute_model& model, std::uint64_t number,
+                    const std::function<variable(const variable&)>& forward);
 
 /// The mean loss of training step `number`, from 0.
 double train_step(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t number);

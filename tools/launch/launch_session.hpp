@@ -10,7 +10,7 @@
 #include "output_lines.hpp"
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
-#include "troupe/cluster/wake_event.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 

@@ -16,6 +16,7 @@
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
+#include "troupe/collective/roster.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
@@ -38,9 +39,12 @@ caf::actor_system_config& configure(caf::actor_system_config& config) {
   return config;
 }
 
-/// What the threads of transport and membership tell, as messages to the supervisor.
+/// What the threads of transport and membership tell, as messages to the supervisor, and to the roster.
 class event_router : public transport_events, public membership_events {
  public:
+  event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
+
+  roster members;
   inbound_gate gate;
   stage_directory directory;
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
@@ -66,13 +70,21 @@ class event_router : public transport_events, public membership_events {
   void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
     fenced->store(generation, std::memory_order_release);
     tell(fence_raised{generation, losses});
+    for (const auto& loss : losses)
+      if (loss.rank >= 0 && loss.rank != rank_) members.on_loss(loss.rank, loss.cause);
   }
-  void on_view(const membership_view& view) override { tell(view_formed{view}); }
+  void on_view(const membership_view& view) override {
+    tell(view_formed{view});
+    std::vector<std::uint32_t> incarnations;
+    for (const auto& member : view.members) incarnations.push_back(member.incarnation);
+    members.on_view(incarnations);
+  }
   void on_recovered(const recovery_report& report) override { tell(recovery_done{report}); }
   void on_over() override { tell(job_over{}); }
   void on_job_end(const std::string& cause) override {
     fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
     tell(job_ended{cause});
+    members.on_end(cause);
   }
 
  private:
@@ -81,6 +93,7 @@ class event_router : public transport_events, public membership_events {
     std::lock_guard lock(mutex_);
     if (supervisor_) caf::anon_send(supervisor_, std::move(message));
   }
+  int rank_;
   std::mutex mutex_;
   caf::actor supervisor_;
 };
@@ -157,6 +170,10 @@ class real_node : public node {
     }
   }
 
+  roster& members() override { return router_.members; }
+  store& keys() override { return members_->keys(); }
+  const std::string& group_token() const override { return group_token_; }
+
   void fail(const std::string& cause) override { members_->fail_job(cause); }
 
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
@@ -164,12 +181,14 @@ class real_node : public node {
  private:
   void connect() {
     if (world_size_ == 1 && !options_.launch) {
+      group_token_ = derived_token(make_job_secret(), "groups");
       transport_ = make_loopback_transport(router_);
       members_ = make_local_membership(router_);
       return;
     }
     const auto& launch = *options_.launch;
     auto secret = job_secret(launch);
+    group_token_ = derived_token(secret, "groups");
     if (!launch.launched_by_troupe && rank_ == 0) start_agent(launch, secret);
     ucx_transport_options ucx;
     ucx.rank = rank_;
@@ -255,7 +274,7 @@ class real_node : public node {
 
   node_options options_;
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
-  std::string job_id_;
+  std::string job_id_, group_token_;
   fault_plan faults_;
   bool defined_ = false;
   bool leaving_ = false;              ///< the program makes no more calls
@@ -265,7 +284,8 @@ class real_node : public node {
   // From the last to be needed to the first: destroyed in reverse order.
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
   std::unique_ptr<trace_recorder> trace_;
-  event_router router_;
+  event_router router_{options_.launch ? options_.launch->rank : 0,
+                       options_.launch ? options_.launch->world_size : 1};
   std::unique_ptr<published_job_secret> published_;
   std::unique_ptr<agent> agent_;
   caf::actor_system_config config_;

@@ -14,6 +14,9 @@
 
 namespace troupe {
 
+class roster;
+class store;
+
 struct node_options {
   /// Who this process is; none: a job of this one process, with no launcher, port or file.
   std::optional<launch_environment> launch;
@@ -50,6 +53,12 @@ class node {
   /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
   /// here. Throws job_failed (error/errors.hpp), from then on at once.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
+  /// Which processes of the job live, and what they leave for each other: groups of one's own begin there.
+  /// They live as long as the node.
+  virtual roster& members() = 0;
+  virtual store& keys() = 0;
+  /// What the job's processes know and others do not, for the groups' own connections.
+  virtual const std::string& group_token() const = 0;
   /// Ends the job for all processes, which hear `cause`.
   virtual void fail(const std::string& cause) = 0;
   /// Writes what this process recorded. Throws system_failure.

@@ -23,6 +23,15 @@ std::string differences(const identity& wanted, const identity& found) {
   return text.empty() ? " other options are recorded in it;" : text;
 }
 
+/// How long ago it was written; 0 where that is not known, or where clocks do not agree.
+std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
+  using std::chrono::seconds;
+  auto written = time_written(manifest);
+  if (!written) return seconds(0);
+  auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
+  return std::max(seconds(0), now - *written);
+}
+
 }  // namespace
 
 void scheduler_state::restore_from_disk_or_scratch() {
@@ -58,6 +67,9 @@ void scheduler_state::restore_from(const snapshot_manifest& manifest) {
   if (manifest.job_id == options_.job_id) {
     auto results = finished_calls_from_text(manifest.calls);
     if (results.size() > completed_.size()) completed_ = std::move(results);
+    // No node may remember the last snapshot; its age does, else losses of everyone that are more frequent
+    // than the interval would leave the job where it is.
+    disk_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval), now());
   }
   if (request().index < completed_.size()) {
     phase_ = phase::gathering;

@@ -13,6 +13,9 @@ BatchNorm2d::BatchNorm2d(std::int64_t features, batch_norm_options options)
       running_variance_{"running_var", {features}, 1, {}} {}
 
 variable BatchNorm2d::forward(const variable& input) {
+  if (is_training() && sum_)
+    return synced_batch_norm(input, weight_, bias_, running_mean_.value, running_variance_.value, options_,
+                             sum_);
   if (is_training())
     return batch_norm(input, weight_, bias_, running_mean_.value, running_variance_.value, options_);
   return {batch_norm_inference(input.value, weight_.value, bias_.value, running_mean_.value,

@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/nn/module.hpp"
+#include "troupe/nn/synced_batch_norm.hpp"
 #include "troupe/ops/batch_norm.hpp"
 
 namespace troupe::nn {
@@ -13,10 +14,15 @@ class BatchNorm2d : public module_of<BatchNorm2d> {
   void each_parameter(const parameter_visitor& visit) override;
   void each_buffer(const buffer_visitor& visit) override;
 
+  /// In training the statistics are those of all members that `sum` adds over; see SyncBatchNorm.
+  void synchronise(sum_over_members sum) { sum_ = std::move(sum); }
+  bool is_synchronised() const { return sum_ != nullptr; }
+
  private:
   batch_norm_options options_;
   parameter weight_, bias_;
   buffer running_mean_, running_variance_;
+  sum_over_members sum_ = nullptr;  // none: each process by itself
 };
 
 }  // namespace troupe::nn

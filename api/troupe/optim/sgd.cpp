@@ -19,9 +19,8 @@ class sgd_state : public optimizer_state {
     memory_scope counted(memory_category::optimizer);
     for (const auto& each : parameters_) {
       const auto& value = each.target->value;
-      buffers_.push_back(options.momentum == 0
-                             ? tensor()
-                             : tensor::zeros(value.extents(), dtype::f32, value.where()));
+      buffers_.push_back(options.momentum == 0 ? tensor()
+                                               : tensor::zeros(value.extents(), dtype::f32, value.where()));
     }
   }
 

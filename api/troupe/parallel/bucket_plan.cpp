@@ -1,5 +1,7 @@
 #include "troupe/parallel/bucket_plan.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
@@ -18,12 +20,15 @@ void add(planned_bucket& to, int index, const named_parameter& added) {
 
 std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& parameters,
                                          const bucket_limits& limits) {
+  std::int64_t all_bytes = 0;
+  for (const auto& each : parameters) all_bytes += each.target->extents.num_elements() * bytes_of_an_element;
+  auto usual_bytes = std::min(limits.bytes, std::max(limits.first_bytes, all_bytes / 8));
   std::vector<planned_bucket> result;
   bool is_open = false;
   for (auto index = static_cast<int>(parameters.size()) - 1; index >= 0; --index) {
     if (!is_open) result.emplace_back();
     add(result.back(), index, parameters[static_cast<std::size_t>(index)]);
-    auto limit = result.size() == 1 ? limits.first_bytes : limits.bytes;
+    auto limit = result.size() == 1 ? limits.first_bytes : usual_bytes;
     is_open = result.back().num_elements * bytes_of_an_element < limit;
   }
   return result;

@@ -9,7 +9,7 @@ namespace troupe {
 
 struct bucket_limits {
   std::int64_t first_bytes = std::int64_t{1} << 20;  ///< of the first bucket: communication begins early
-  std::int64_t bytes = std::int64_t{25} << 20;       ///< of the others
+  std::int64_t bytes = std::int64_t{25} << 20;       ///< of the others, at most
 };
 
 /// One bucket: the parameters in it, and the elements that it takes.
@@ -20,7 +20,9 @@ struct planned_bucket {
 };
 
 /// Which gradients travel together: parameters in reverse order, since backward passes bring the last ones
-/// first; a bucket is closed by the parameter with which it reaches its limit. A pure function, so members
+/// first; a bucket is closed by the parameter with which it reaches its limit. Small models have smaller
+/// buckets, an eighth of all gradients but no less than the first one's limit: what is on its way after the
+/// last gradient cannot be hidden. A pure function, so members
 /// with the same model have the same buckets (Li et al. 2020, "PyTorch Distributed", section 3.2.3).
 std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& parameters,
                                          const bucket_limits& limits);

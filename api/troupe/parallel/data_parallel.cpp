@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/replica_mean.hpp"
 #include "troupe/parallel/same_models.hpp"
+#include "troupe/parallel/sync_batch_norm.hpp"
 
 namespace troupe {
 namespace {
@@ -38,6 +39,10 @@ data_parallel_options checked(const data_parallel_options& options, nn::Module& 
   for (const auto& each : model.named_parameters())
     if (!each.target->value.defined())
       throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
+  if (options.replicas_per_rank > 1 && has_sync_batch_norm(model))
+    throw_invalid("DataParallel",
+                  "replicas_per_rank 1 with SyncBatchNorm, whose replicas run at the same time",
+                  std::to_string(options.replicas_per_rank));
   require_same_models(model.named_parameters(), in_words(options), group);
   return options;
 }

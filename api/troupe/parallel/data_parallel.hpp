@@ -11,7 +11,8 @@
 namespace troupe {
 
 struct data_parallel_options {
-  /// MiB of gradients that are reduced together. Smaller: communication begins earlier; larger: fewer calls.
+  /// MiB of gradients that are reduced together, less where the model is small (bucket_plan.hpp). Smaller:
+  /// communication begins earlier; larger: fewer calls.
   double bucket_size_mb = 25;
   /// The same, of the first bucket: the last layers' gradients, which come first.
   double first_bucket_mb = 1;

@@ -28,7 +28,7 @@ enum class store_kind : std::uint8_t { cached, streaming };
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store = store_kind::cached);
 
-/// Copies bytes, around the caches if asked to.
+/// Copies bytes, around the caches if asked to. Whoever sees what this thread writes afterwards sees them.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, store_kind store);
 
 }  // namespace troupe

@@ -1,5 +1,4 @@
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/cluster/wake_event.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include "troupe/cluster/agent_store.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/wake_event.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {

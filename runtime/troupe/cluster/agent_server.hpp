@@ -10,8 +10,8 @@
 #include "troupe/cluster/agent_connection.hpp"
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/cluster/wake_event.hpp"
 #include "troupe/posix/unique_fd.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 

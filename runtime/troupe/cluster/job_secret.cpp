@@ -95,6 +95,17 @@ std::vector<std::byte> make_job_secret() {
   return made;
 }
 
+std::string derived_token(std::span<const std::byte> secret, std::string_view purpose) {
+  if (::sodium_init() < 0) throw std::runtime_error("libsodium cannot be initialised");
+  std::array<std::byte, 32> key, made;
+  auto raw = [](auto& bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); };
+  ::crypto_generichash(raw(key), key.size(), reinterpret_cast<const unsigned char*>(secret.data()),
+                       secret.size(), nullptr, 0);
+  ::crypto_generichash(raw(made), made.size(), reinterpret_cast<const unsigned char*>(purpose.data()),
+                       purpose.size(), raw(key), key.size());
+  return to_hex(made);
+}
+
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
   auto made = from_hex(hex);
   if (!made || made->size() < 16)

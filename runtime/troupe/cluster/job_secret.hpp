@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "troupe/wire/hex.hpp"
@@ -16,6 +17,9 @@ std::vector<std::byte> make_job_secret();
 /// Throws bad_input unless `hex` is an even number of hexadecimal digits, at least 32 of them. The message
 /// does not show them.
 std::vector<std::byte> parse_job_secret(const std::string& hex);
+/// 64 hexadecimal digits for one purpose, from which the secret cannot be found: a keyed BLAKE2b of
+/// `purpose`.
+std::string derived_token(std::span<const std::byte> secret, std::string_view purpose);
 
 /// Where the processes of a job without a launcher find its secret: one file for each user and port.
 /// `folder` is XDG_RUNTIME_DIR or the temp folder.

@@ -17,8 +17,8 @@ std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
 communicator::communicator(group_description group, std::unique_ptr<collective_backend> backend,
                            communicator_options options)
     : group_(std::move(group)),
-      options_(options),
-      backend_(std::move(backend)),
+      options_(std::move(options)),
+      backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
       queue_(*backend_, {.on_timeout = [this](const call& late) { return timeout_error(late); },
                          .on_begin = [this](const call& what) { recorder_.on_begin(what); },
                          .on_end = [this](const call& what) { on_end(what); },

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,6 +22,8 @@ struct communicator_options {
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// Hears of every call that ended well, and of the time spent waiting; null: nobody does.
   std::shared_ptr<communication_profile> profile = nullptr;
+  /// What carries out the calls instead of the group's backend, made from it: a slow link, for measurements.
+  std::function<std::unique_ptr<collective_backend>(std::unique_ptr<collective_backend>)> decorate = nullptr;
 };
 
 /// One member's end of a group: the collective operations. Every member makes the same collective calls in

@@ -2,14 +2,17 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
 // A peer that computes at the same pace comes within microseconds; one that was descheduled within a time
-// slice.
-constexpr int spinning_rounds = 400;
+// slice, and sooner if it is given this core. So spinning is tried less when it is of no use.
+constexpr int most_spinning_rounds = 400;
+constexpr int least_spinning_rounds = 2;
 constexpr auto yielding_time = 200us;
 constexpr int rounds_between_looks = 64;
 constexpr auto longest_sleep = 50ms;
@@ -32,6 +35,9 @@ operation_queue::operation_queue(collective_backend& backend, callbacks hooks)
     : backend_(backend), hooks_(std::move(hooks)) {}
 
 operation_queue::~operation_queue() {
+  if (num_unfinished_ > 0)
+    abort(std::make_exception_ptr(
+        collective_error(collective_failure::cancelled, {}, 0, {}, "the group ended with calls in flight")));
   {
     std::lock_guard lock(submitting_);
     ending_ = true;
@@ -101,6 +107,7 @@ void operation_queue::drive_until(const std::function<bool()>& reached) {
   while (!reached() && !abort_asked_) {
     try {
       if (advance_all()) {
+        if (idle_rounds > 0) learn(idle_rounds);
         idle_rounds = 0;
         continue;
       }
@@ -177,8 +184,16 @@ void operation_queue::abort_backend(const std::exception_ptr& error) {
   }
 }
 
+/// From how long a wait took that has ended.
+void operation_queue::learn(int idle_rounds) {
+  if (idle_rounds < spinning_rounds_)
+    spinning_rounds_ = std::min(spinning_rounds_ + 1, most_spinning_rounds);
+  else
+    spinning_rounds_ = std::max(spinning_rounds_ / 2, least_spinning_rounds);
+}
+
 void operation_queue::rest(int idle_rounds, call::clock::time_point idle_since) {
-  if (idle_rounds < spinning_rounds) return pause_briefly();
+  if (idle_rounds < spinning_rounds_) return pause_briefly();
   bool is_tired = call::clock::now() - idle_since > yielding_time;
   if (!is_tired) {
     ::sched_yield();
@@ -238,6 +253,8 @@ void operation_queue::work() {
       drive_until([this] { return is_idle(); });
     }
     lock.lock();
+    // Whoever came to wait after the last look found this thread at work, and relies on it.
+    if (num_unfinished_ > 0) worker_wanted_ = true;
   }
 }
 

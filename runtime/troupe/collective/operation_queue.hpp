@@ -56,6 +56,7 @@ class operation_queue {
   void begin(call& first);
   void end(call& last, std::exception_ptr error);
   void fail(std::exception_ptr error);
+  void learn(int idle_rounds);
   void rest(int idle_rounds, call::clock::time_point idle_since);
   void look_around();
   void stay_awake();
@@ -76,9 +77,10 @@ class operation_queue {
   std::condition_variable worker_wakes_;
   std::exception_ptr broken_;
 
-  std::mutex driving_;  // guards the next two, and the backend
+  std::mutex driving_;  // guards the next three, and the backend
   std::map<lane, std::deque<std::shared_ptr<call>>> lanes_;
   bool sleep_announced_ = false;
+  int spinning_rounds_ = 400;  ///< of a wait, before it yields
 
   std::atomic<int> num_unfinished_ = 0;
   std::atomic<bool> abort_asked_ = false;

@@ -24,8 +24,11 @@ class work {
   /// Gives up, for the whole group and all its members (they cannot go on without this one): this call and
   /// all others fail with collective_error (cancelled). Nothing happens if the call has ended.
   void cancel();
+  /// `owner` lives as long as this handle and those copied from it.
+  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
  private:
+  std::shared_ptr<const void> owner_;  // last to go
   std::shared_ptr<call> call_;
   operation_queue* queue_ = nullptr;
 };

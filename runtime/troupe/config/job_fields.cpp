@@ -37,6 +37,7 @@ const job_field fields[] = {
     {"resume", &o::resume, "start from the newest valid snapshot in the snapshot folder"},
     {"trace_dir", &o::trace_dir, "write a Perfetto trace per process there; empty: none"},
     {"isa", &o::isa, "cap of the instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16"},
+    {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
     {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},

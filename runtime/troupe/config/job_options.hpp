@@ -55,6 +55,8 @@ struct job_options {
   std::filesystem::path trace_dir;
   /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
   std::string isa = "auto";
+  /// Who carries the calls of process groups: ucx, local (one process only), gloo, mpi or nccl.
+  std::string backend = "ucx";
   std::string network_interface = "lo";
   /// Authenticate tensor bytes too.
   bool verify_frames = false;

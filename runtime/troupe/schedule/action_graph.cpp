@@ -89,7 +89,8 @@ class share_table {
 action_graph::action_graph(const plan& drawn) {
   for (int device = 0; device < drawn.num_devices(); ++device) {
     first_of_device.push_back(static_cast<int>(nodes.size()));
-    for (const auto& what : drawn.devices[static_cast<std::size_t>(device)]) nodes.push_back({what, device, {}});
+    for (const auto& what : drawn.devices[static_cast<std::size_t>(device)])
+      nodes.push_back({what, device, {}});
   }
   first_of_device.push_back(static_cast<int>(nodes.size()));
   producer_table producers(drawn, nodes);

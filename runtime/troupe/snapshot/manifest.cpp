@@ -1,5 +1,7 @@
 #include "troupe/snapshot/manifest.hpp"
 
+#include <time.h>
+
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -103,6 +105,13 @@ std::string problem_of(const snapshot_manifest& manifest) {
              " is expected";
   }
   return {};
+}
+
+std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest) {
+  std::tm fields{};
+  const char* end = ::strptime(manifest.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &fields);
+  if (!end || *end != 0) return std::nullopt;
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&fields)));
 }
 
 std::string manifest_text(const snapshot_manifest& manifest) {

@@ -1,5 +1,7 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +48,9 @@ struct snapshot_manifest {
 /// What is wrong with the manifest's own numbers (parts missing, twice, out of order, files elsewhere); empty
 /// if nothing.
 std::string problem_of(const snapshot_manifest& manifest);
+
+/// When it was written, as `created` has it; none if that is no time.
+std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest);
 
 /// The manifest as JSON, one field a line, with a checksum over the others. Bytes that are no UTF-8 are
 /// replaced.

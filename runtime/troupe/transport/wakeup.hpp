@@ -3,19 +3,15 @@
 #include <atomic>
 #include <chrono>
 
+#include "troupe/posix/wake_event.hpp"
+
 namespace troupe {
 
-/// Lets one thread sleep on descriptors and others wake it. The sleeper announces itself *before* it checks
-/// for work the last time, and wakers come after they made work, so that no wake-up is lost; a waker pays for
-/// a system call only if somebody sleeps.
+/// A wake_event that costs nothing while nobody sleeps: lets one thread sleep on descriptors and others wake
+/// it. The sleeper announces itself *before* it checks for work the last time, and wakers come after they
+/// made work, so that no wake-up is lost; a waker pays for a system call only if somebody sleeps.
 class wakeup {
  public:
-  /// Throws system_failure.
-  wakeup();
-  ~wakeup();
-  wakeup(const wakeup&) = delete;
-  wakeup& operator=(const wakeup&) = delete;
-
   void announce_sleep() { sleeping_ = true; }
   void cancel_sleep() { sleeping_ = false; }
   /// Until a descriptor (negative ones are skipped) is readable, somebody called wake() since announce_sleep,
@@ -24,7 +20,7 @@ class wakeup {
   void wake();
 
  private:
-  int event_fd_;
+  wake_event event_;
   std::atomic<bool> sleeping_ = false;
 };
 

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <tuple>
 
 #include "one_scheduler.hpp"
 #include "troupe/job/finished_calls.hpp"
@@ -157,6 +160,28 @@ TEST_CASE("processes that were all lost are told again what their calls came to,
   here.all_restored();
   CHECK(here.granted().first_step == 20);
   CHECK(here.granted().end_step == 24);
+}
+
+TEST_CASE("after the loss of everyone the time since the last snapshot is the age of the one on disk") {
+  using written = std::tuple<std::string, std::string, double>;  // by which job, when, seconds in the order
+  for (const auto& [job_id, created, expected] :
+       {written{"job-1", "2024-06-07T08:09:10Z", 60}, written{"job-1", "2999-01-01T00:00:00Z", 0},
+        written{"job-1", "", 0}, written{"job-0", "2024-06-07T08:09:10Z", 0}}) {
+    one_scheduler here({.generation = 2,
+                        .window = 8,
+                        .on_disk = true,
+                        .disk_interval = std::chrono::seconds(60),
+                        .resume = true});
+    here.disk->on_disk = written_by(job_id);
+    here.disk->on_disk->created = created;
+    here.disk->on_disk->calls.clear();
+    here.all_enter(here.train(0, 100));
+    CHECK(here.order().since_disk_s == expected);
+    here.all_restored();
+    auto copies = here.granted().copies;
+    bool soon = std::ranges::any_of(copies, [](const due_copy& copy) { return copy.to_disk != 0; });
+    CHECK(soon == (expected == 60));
+  }
 }
 
 TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {

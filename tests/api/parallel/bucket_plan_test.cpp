@@ -26,7 +26,7 @@ planned plan(const std::vector<std::int64_t>& sizes, const bucket_limits& limits
 }  // namespace
 
 TEST_CASE("buckets take parameters from the last to the first, the first bucket being smaller") {
-  auto [parameters, buckets] = plan({100, 1000, 1000, 16, 16}, {.first_bytes = 100, .bytes = 5000});
+  auto [parameters, buckets] = plan({20000, 1000, 1000, 16, 16}, {.first_bytes = 100, .bytes = 5000});
   REQUIRE(buckets.size() == 3);
   CHECK(buckets[0].parameters == std::vector{4, 3});
   CHECK(buckets[1].parameters == std::vector{2, 1});
@@ -49,4 +49,10 @@ TEST_CASE("parts of a bucket begin at cache lines and lie one after the other") 
 TEST_CASE("with a limit of nothing every parameter has a bucket of its own, and no parameters make none") {
   CHECK(plan({3, 4, 5}, {.first_bytes = 0, .bytes = 0}).buckets.size() == 3);
   CHECK(plan({}, {}).buckets.empty());
+}
+
+TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less than the first one may") {
+  std::vector<std::int64_t> sizes(32, 1024);
+  CHECK(plan(sizes, {.first_bytes = 4096}).buckets.size() == 9);
+  CHECK(plan(sizes, {.first_bytes = 65536}).buckets.size() == 2);
 }

@@ -219,7 +219,7 @@ TEST_CASE("groups of many ranks have short names that differ") {
 
 TEST_CASE("a group of one needs no backend, a larger one says which it lacks") {
   memory_store keys;
-  group_factory local("local"), absent("nccl");
+  group_factory local({"local", {}}), absent({"nccl", {}});
   auto alone = absent.make({"{7}", {7}, 0}, keys, {});
   CHECK(alone->group().ranks == ranks{7});
   CHECK(sum_of_ranks(*alone, 5) == 5);

@@ -39,6 +39,17 @@ TEST_CASE("a manifest can be read by people, and by JSON readers that change its
   CHECK(manifest_from_text(compact) == example());
 }
 
+TEST_CASE("a manifest knows when it was written, unless its text is no time") {
+  auto manifest = example();
+  CHECK(time_written(manifest) == std::chrono::sys_days(std::chrono::year(2024) / 6 / 7) +
+                                      std::chrono::hours(8) + std::chrono::minutes(9) +
+                                      std::chrono::seconds(10));
+  for (std::string text : {"", "yesterday", "2024-06-07", "2024-13-07T08:09:10Z", "2024-06-07T08:09:10Z?"}) {
+    manifest.created = text;
+    CHECK_FALSE(time_written(manifest));
+  }
+}
+
 TEST_CASE("a changed manifest is refused or means the same") {
   std::mt19937_64 random(42);
   auto good = manifest_text(example());

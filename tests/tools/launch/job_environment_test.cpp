@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
+#include <optional>
+
+#include "troupe/config/launch_environment.hpp"
 
 using namespace troupe;
 
@@ -11,18 +14,16 @@ namespace {
 /// Sets a variable of this process, or unsets it, and brings back what was there.
 class changed_variable {
  public:
-  changed_variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before, was_set_ = true;
+  changed_variable(const char* name, const char* value) : name_(name), before_(process_environment()(name)) {
     value ? ::setenv(name, value, 1) : ::unsetenv(name);
   }
-  ~changed_variable() { was_set_ ? ::setenv(name_, before_.c_str(), 1) : ::unsetenv(name_); }
+  ~changed_variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
   changed_variable(const changed_variable&) = delete;
   changed_variable& operator=(const changed_variable&) = delete;
 
  private:
   const char* name_;
-  std::string before_;
-  bool was_set_ = false;
+  std::optional<std::string> before_;
 };
 
 job_identity job_of(int world_size) { return {"job", "00", "127.0.0.1", 1, world_size}; }

@@ -7,6 +7,18 @@ namespace {
 
 constexpr std::int64_t long_run = 64;  // elements
 
+/// For channel c the `size` elements from from + c from_step on go to to + c to_step. Where it is one, a call
+/// to copy it would take ten times as long as the element.
+void copy_runs(const float* from, std::int64_t from_step, std::int64_t channels, std::int64_t size, float* to,
+               std::int64_t to_step) {
+  if (size == 1)
+    for (std::int64_t channel = 0; channel < channels; ++channel)
+      to[channel * to_step] = from[channel * from_step];
+  else
+    for (std::int64_t channel = 0; channel < channels; ++channel)
+      std::copy_n(from + channel * from_step, size, to + channel * to_step);
+}
+
 }  // namespace
 
 std::int64_t channels_in_group(const batch_norm_problem& of) {
@@ -37,8 +49,7 @@ void channel_group::read() {
     auto room = line_room(image);
     const auto* line = read_block(x_, (image * of_.channels + first_) * of_.size, count_ * of_.size, room);
     if (count_ == 1 && line == room.data()) continue;
-    for (auto channel = first_; channel < end(); ++channel, line += of_.size)
-      std::copy_n(line, of_.size, row(channel) + image * of_.size);
+    copy_runs(line, of_.size, count_, of_.size, row(first_) + image * of_.size, of_.batch * of_.size);
   }
 }
 
@@ -48,8 +59,8 @@ void channel_group::write() {
     auto first = (image * of_.channels + first_) * of_.size;
     auto room = line_room(image);
     auto* line = block_to_write(x_, first, room);
-    for (auto channel = first_; channel < end() && (count_ > 1 || line != room.data()); ++channel)
-      std::copy_n(row(channel) + image * of_.size, of_.size, line + (channel - first_) * of_.size);
+    if (count_ > 1 || line != room.data())
+      copy_runs(row(first_) + image * of_.size, of_.batch * of_.size, count_, of_.size, line, of_.size);
     write_block(x_, first, count_ * of_.size, line);
   }
 }

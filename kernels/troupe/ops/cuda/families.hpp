@@ -3,8 +3,8 @@
 
 namespace troupe::cuda {
 
-// Each family's table, defined in the file of that name; products in matrix_product.cpp, the steps' of Adam and SGD
-// in optimizer_steps.cu.
+// Each family's table, defined in the file of that name; products in matrix_product.cpp, the steps' of Adam
+// and SGD in optimizer_steps.cu.
 activation_kernels activation();
 adam_step_kernels adam_step();
 attention_kernels attention();

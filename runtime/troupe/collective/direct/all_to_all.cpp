@@ -31,7 +31,7 @@ algorithm all_to_all_large(meeting& at) {
     auto from = (at.member() + i + 1) % at.num_members();
     copy_bytes(at.input_of(from) + static_cast<std::size_t>(at.member()) * size,
                output.bytes().data() + static_cast<std::size_t>(from) * size, size,
-               store_for(output.size_bytes()));
+               store_for_fetched(output.size_bytes()));
   }
   at.pass();
   co_await until([&] { return at.everyone_passed(); });

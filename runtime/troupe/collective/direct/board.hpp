@@ -36,7 +36,7 @@ struct alignas(64) call_note {
 class board {
  public:
   /// Elements up to this size are left with the note.
-  static constexpr std::size_t small_bytes = 4096;
+  static constexpr std::size_t small_bytes = 1024;
 
   static std::size_t size_bytes(int num_members);
 

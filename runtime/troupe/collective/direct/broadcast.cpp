@@ -21,7 +21,8 @@ algorithm broadcast_large(meeting& at) {
   auto root = at.what().signature.root;
   auto output = at.what().output;
   if (at.member() != root)
-    copy_bytes(at.input_of(root), output.bytes().data(), output.size_bytes(), store_for(output.size_bytes()));
+    copy_bytes(at.input_of(root), output.bytes().data(), output.size_bytes(),
+               store_for_fetched(output.size_bytes()));
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
 }

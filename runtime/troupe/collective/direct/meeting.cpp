@@ -4,8 +4,16 @@
 #include <cstring>
 
 #include "troupe/collective/direct/aborted.hpp"
+#include "troupe/collective/direct/share.hpp"
 
 namespace troupe::direct {
+namespace {
+
+void copy_elements(const tensor& from, tensor& to) {
+  copy_bytes(from.bytes().data(), to.bytes().data(), to.size_bytes(), store_for(to.size_bytes()));
+}
+
+}  // namespace
 
 meeting::meeting(board& at, member_memory& memory, const group_description& group,
                  const collective_operation& what, std::uint64_t sequence)
@@ -37,7 +45,7 @@ void meeting::come_with_tensors(exposed which) {
   buffer_place input_place, output_place;
   if (which != exposed::output && what_.input.defined()) {
     input_ = reachable(what_.input);
-    if (input_.bytes().data() != what_.input.bytes().data()) input_.copy_from(what_.input);
+    if (input_.bytes().data() != what_.input.bytes().data()) copy_elements(what_.input, input_);
     input_place = expose(input_, input_reach_);
   }
   if (which != exposed::input && what_.output.defined()) {
@@ -71,7 +79,7 @@ buffer_place meeting::expose(const tensor& elements, in_reach& guard) {
 
 tensor meeting::reachable(const tensor& wanted) {
   if (!wanted.defined() || memory_.place_of(wanted.bytes()).is_reachable()) return wanted;
-  return memory_.allocate(wanted.extents(), wanted.type());
+  return memory_.empty(wanted.extents(), wanted.type());
 }
 
 const std::byte* meeting::input_of(int from) {
@@ -86,7 +94,7 @@ std::byte* meeting::output_of(int to) {
 
 void meeting::take_output() {
   auto wanted = what_.output;
-  if (wanted.defined() && output_.bytes().data() != wanted.bytes().data()) wanted.copy_from(output_);
+  if (wanted.defined() && output_.bytes().data() != wanted.bytes().data()) copy_elements(output_, wanted);
 }
 
 bool meeting::everyone_is_here() {

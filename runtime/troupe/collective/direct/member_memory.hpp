@@ -18,6 +18,8 @@ class member_memory {
   virtual std::byte* find(int member, const buffer_place& place) = 0;
   /// Reachable elements, zero at first. From any thread.
   virtual tensor allocate(shape extents, dtype type) = 0;
+  /// Reachable elements of any value.
+  virtual tensor empty(shape extents, dtype type) = 0;
   /// A call failed in which these elements were within reach of others: whatever members do from now on that
   /// have not noticed yet, it does not change them any more, nor do they see changes.
   /// `at` is where they met, and has been aborted.

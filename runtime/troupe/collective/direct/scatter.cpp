@@ -30,7 +30,7 @@ algorithm scatter_large(meeting& at) {
   auto size = part_bytes(at);
   auto output = at.what().output;
   copy_bytes(at.input_of(at.what().signature.root) + static_cast<std::size_t>(at.member()) * size,
-             output.bytes().data(), size, store_for(size));
+             output.bytes().data(), size, store_for_fetched(size));
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
 }

@@ -21,8 +21,8 @@ algorithm send(board& at, member_memory& memory, const collective_operation& wha
     if (!bytes.empty()) std::memcpy(at.sent_bytes(what.peer, at.member()), bytes.data(), bytes.size());
   } else {
     if (!memory.place_of(bytes).is_reachable()) {
-      reachable = memory.allocate(what.input.extents(), what.input.type());
-      reachable.copy_from(what.input);
+      reachable = memory.empty(what.input.extents(), what.input.type());
+      copy_bytes(bytes.data(), reachable.bytes().data(), bytes.size(), store_for_fetched(bytes.size()));
     }
     guard = in_reach(memory, std::as_const(reachable).bytes());
     note.input = memory.place_of(std::as_const(reachable).bytes());
@@ -48,7 +48,7 @@ algorithm receive(board& at, member_memory& memory, const group_description& gro
   auto output = what.output;
   const auto* from =
       note.input.is_reachable() ? memory.find(what.peer, note.input) : at.sent_bytes(at.member(), what.peer);
-  copy_bytes(from, output.bytes().data(), output.size_bytes(), store_for(output.size_bytes()));
+  copy_bytes(from, output.bytes().data(), output.size_bytes(), store_for_fetched(output.size_bytes()));
   at.sends_taken(at.member(), what.peer).store(sequence, std::memory_order_release);
   at.ring();
 }

@@ -9,7 +9,13 @@ namespace troupe::direct {
 
 /// What is larger than the caches goes around them.
 inline store_kind store_for(std::size_t size_bytes) {
-  return size_bytes >= (std::size_t{1} << 20) ? store_kind::streaming : store_kind::cached;
+  return size_bytes >= (std::size_t{8} << 20) ? store_kind::streaming : store_kind::cached;
+}
+
+/// What is copied from where another core wrote it, or for another core to read: taking lines over that
+/// others have in their caches, one after the other, costs more than going around the caches.
+inline store_kind store_for_fetched(std::size_t size_bytes) {
+  return size_bytes >= (std::size_t{1} << 16) ? store_kind::streaming : store_kind::cached;
 }
 
 /// Whether `count` elements fit beside a note.

@@ -24,6 +24,7 @@ class local_memory : public direct::member_memory {
     return reinterpret_cast<std::byte*>(place.offset);
   }
   tensor allocate(shape extents, dtype type) override { return tensor::zeros(std::move(extents), type); }
+  tensor empty(shape extents, dtype type) override { return tensor::empty(std::move(extents), type); }
   // A thread cannot be stopped alone: whoever is at it ends soon, and nobody begins.
   void withdraw(std::span<const std::byte>, const board& at) override {
     for (int i = 0; i < at.num_members(); ++i)

@@ -20,6 +20,7 @@ class host_memory : public direct::member_memory {
   direct::buffer_place place_of(std::span<const std::byte> elements) override;
   std::byte* find(int member, const direct::buffer_place& place) override;
   tensor allocate(shape extents, dtype type) override { return heap_.allocate(std::move(extents), type); }
+  tensor empty(shape extents, dtype type) override { return heap_.empty(std::move(extents), type); }
   void withdraw(std::span<const std::byte> elements, const direct::board& at) override;
 
  private:

@@ -59,7 +59,8 @@ class network_backend final : public collective_backend {
   const network_options& options_;
   wakeup wakeup_;
   std::unique_ptr<ucx_exchange> exchange_;  ///< none when the group has failed
-  bool was_told_ = false;                   ///< of the failure, by a member that tells all
+  bool has_moved_ = false;  ///< bytes of a call that is not done, when they were looked at last
+  bool was_told_ = false;   ///< of the failure, by a member that tells all
 
   struct running_call {
     const collective_operation* what;
@@ -168,7 +169,7 @@ algorithm network_backend::chosen(const collective_operation& what, std::uint64_
 void network_backend::progress() {
   if (!exchange_) return;
   ucx_silence failures_are_reported_as_errors;
-  exchange_->progress();
+  has_moved_ = exchange_->progress();
 }
 
 void network_backend::check_members() {
@@ -193,7 +194,7 @@ void network_backend::report_loss(int member) const {
 }
 
 void network_backend::sleep(std::chrono::microseconds at_most) {
-  if (!exchange_ || !exchange_->arm()) return;
+  if (!exchange_ || has_moved_ || !exchange_->arm()) return;
   wakeup_.sleep({exchange_->event_fd(), -1}, std::chrono::ceil<std::chrono::milliseconds>(at_most));
 }
 

@@ -28,10 +28,7 @@ std::size_t block_bytes(std::size_t size_bytes) {
 class shared_heap::blocks {
  public:
   std::byte* take(std::size_t size) {
-    if (auto* first = take_cached(size)) {
-      std::memset(first, 0, size);
-      return first;
-    }
+    if (auto* first = take_cached(size)) return first;
     auto segment = make(size);
     auto memory = map_segment(segment->fd.get(), size);
     std::lock_guard lock(mutex_);
@@ -182,8 +179,14 @@ class shared_heap::blocks {
 shared_heap::shared_heap() : blocks_(std::make_shared<blocks>()) {}
 
 tensor shared_heap::allocate(shape extents, dtype type) {
+  auto made = empty(std::move(extents), type);
+  made.fill_zero();
+  return made;
+}
+
+tensor shared_heap::empty(shape extents, dtype type) {
   auto wanted = static_cast<std::size_t>(extents.num_elements()) * size_bytes(type);
-  if (wanted <= direct::board::small_bytes) return tensor::zeros(std::move(extents), type);
+  if (wanted <= direct::board::small_bytes) return tensor::empty(std::move(extents), type);
   auto size = block_bytes(wanted);
   auto* first = blocks_->take(size);
   std::shared_ptr<void> owner(

@@ -26,6 +26,8 @@ class shared_heap {
 
   /// Elements that are zero. Throws system_failure.
   tensor allocate(shape extents, dtype type);
+  /// Elements of any value.
+  tensor empty(shape extents, dtype type);
 
   /// Where bytes of this process are, for others.
   struct place {

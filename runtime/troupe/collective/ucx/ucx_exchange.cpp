@@ -187,30 +187,33 @@ std::shared_ptr<const network::transfer> ucx_exchange::post_receive(int from, co
   received->place = bytes;
   ++peer.heard.num_awaited;
   if (auto early = peer.arrived.extract(key))
-    deliver(*received, early.mapped());
+    deliver(*received, early.mapped().header, early.mapped().body(), early.mapped().descriptor);
   else
     peer.posted.emplace(key, received);
   return received;
 }
 
 /// A message of a call, to where it is wanted.
-void ucx_exchange::deliver(message& into, const arrival& what) {
-  require_like(what.header, into.header.signature);
-  if (what.size_bytes != into.place.size())
-    throw collective_error(collective_failure::transport, group_.name, what.header.sequence, {},
-                           "group " + group_.name + ": a message of " + std::to_string(what.size_bytes) +
+void ucx_exchange::deliver(message& into, const message_header& header, std::span<const std::byte> body,
+                           void* descriptor) {
+  require_like(header, into.header.signature);
+  if (body.size() != into.place.size())
+    throw collective_error(collective_failure::transport, group_.name, header.sequence, {},
+                           "group " + group_.name + ": a message of " + std::to_string(body.size()) +
                                " bytes came where " + std::to_string(into.place.size()) +
                                " were expected: give all members the same network_options");
-  if (!what.descriptor) {
-    if (!what.bytes.empty()) std::memcpy(into.place.data(), what.bytes.data(), what.bytes.size());
+  if (!descriptor) {
+    if (!body.empty()) std::memcpy(into.place.data(), body.data(), body.size());
     return finish(into, UCS_OK);
   }
+  // What a lost peer announced cannot be fetched any more.
+  if (!peers_[static_cast<std::size_t>(into.peer)].heard.lost_cause.empty()) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_fetched;
   param.user_data = &into;
   auto* request =
-      ucp_am_recv_data_nbx(worker_->get(), what.descriptor, into.place.data(), into.place.size(), &param);
+      ucp_am_recv_data_nbx(worker_->get(), descriptor, into.place.data(), into.place.size(), &param);
   if (!UCS_PTR_IS_PTR(request)) finish(into, UCS_PTR_STATUS(request));
 }
 
@@ -279,13 +282,13 @@ ucs_status_t ucx_exchange::take(const message_header& header, std::span<const st
 
 ucs_status_t ucx_exchange::take_elements(peer& from, const message_header& header,
                                          std::span<const std::byte> body, void* descriptor) {
-  arrival what{header, {}, descriptor, body.size()};
-  if (!descriptor) what.bytes.assign(body.begin(), body.end());
   if (auto wanted = from.posted.extract(header.key())) {
-    deliver(*wanted.mapped(), what);
+    deliver(*wanted.mapped(), header, body, descriptor);
     return UCS_OK;
   }
-  from.arrived.insert_or_assign(header.key(), std::move(what));
+  arrival early{header, {}, descriptor, body.size()};
+  if (!descriptor) early.bytes.assign(body.begin(), body.end());
+  from.arrived.insert_or_assign(header.key(), std::move(early));
   return descriptor ? UCS_INPROGRESS : UCS_OK;
 }
 

@@ -77,7 +77,8 @@ class ucx_exchange final : public network::exchange {
     message_header header;
     std::vector<std::byte> bytes;
     void* descriptor = nullptr;  ///< of one that is fetched when it is wanted
-    std::size_t size_bytes = 0;
+    std::size_t announced = 0;   ///< its bytes
+    std::span<const std::byte> body() const { return {descriptor ? nullptr : bytes.data(), announced}; }
   };
   struct peer {
     ucx_exchange* at = nullptr;
@@ -98,7 +99,9 @@ class ucx_exchange final : public network::exchange {
   ucs_status_t take(const message_header& header, std::span<const std::byte> body, void* descriptor);
   ucs_status_t take_elements(peer& from, const message_header& header, std::span<const std::byte> body,
                              void* descriptor);
-  void deliver(message& into, const arrival& what);
+  /// `body`: its bytes, or `announced` ones that `descriptor` fetches.
+  void deliver(message& into, const message_header& header, std::span<const std::byte> body,
+               void* descriptor);
   void send(peer& to, const std::shared_ptr<message>& sent, std::span<const std::byte> bytes);
   std::shared_ptr<message> start(peer& with, const message_header& header);
   void finish(message& done, ucs_status_t status);

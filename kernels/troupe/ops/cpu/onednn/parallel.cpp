@@ -7,16 +7,17 @@
 
 namespace troupe::cpu {
 
-// OpenMP, as oneDNN: one set of helper threads serves both.
+// OpenMP, as oneDNN: one set of helper threads serves both. All of them or none: libgomp ends those that a
+// smaller region does not use, and starts new ones for the next.
 void parallel_for(std::int64_t count, std::int64_t grain,
                   void (*run)(const void* context, std::int64_t index), const void* context) {
-  auto threads = std::min<std::int64_t>(num_threads(), count / std::max<std::int64_t>(grain, 1));
-  if (threads <= 1) {
+  auto threads = num_threads();
+  if (threads <= 1 || count / std::max<std::int64_t>(grain, 1) <= 1) {
     for (std::int64_t index = 0; index < count; ++index) run(context, index);
     return;
   }
   std::exception_ptr thrown;  // none may leave the parallel region
-#pragma omp parallel for num_threads(static_cast <int>(threads)) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t index = 0; index < count; ++index) try {
       run(context, index);
     } catch (...) {

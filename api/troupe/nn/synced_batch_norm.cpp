@@ -1,0 +1,134 @@
+#include "troupe/nn/synced_batch_norm.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/convert.hpp"
+#include "troupe/ops/elementwise.hpp"
+
+namespace troupe::nn {
+namespace {
+
+/// A count as two numbers that f32 adds exactly.
+constexpr std::int64_t count_unit = 4096;
+
+struct statistics {
+  tensor mean, variance, rstd;  ///< f32 [C], of all members
+  double count = 0;             ///< elements of each channel, of all members
+};
+
+tensor like_channels(const tensor& x, float value) { return tensor::full({x.extents()[1]}, value); }
+
+/// (x - center) * factor for each channel, in x's dtype.
+tensor scaled_distance(const tensor& x, const tensor& center, const tensor& factor) {
+  return batch_norm_inference(x, factor, like_channels(x, 0), center, like_channels(x, 1), {.epsilon = 0});
+}
+
+/// Per channel: the sum of dy.
+void add_up(const tensor& x, const tensor& dy, const tensor& center, tensor products, tensor values) {
+  batch_norm_backward_weight(x, dy, center, like_channels(x, 1), std::move(products), std::move(values),
+                             gradient_mode::assign);
+}
+
+/// The mean, and the count with it.
+void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) {
+  auto channels = x.extents()[1];
+  auto sums = tensor::empty({channels + 2});
+  add_up(x, x, like_channels(x, 0), {}, sums.rows(0, channels));
+  auto count = x.num_elements() / channels;
+  auto values = sums.values<float>();
+  auto last = static_cast<std::size_t>(channels);
+  values[last] = static_cast<float>(count / count_unit);
+  values[last + 1] = static_cast<float>(count % count_unit);
+  sum(sums);
+  found.count = double{values[last]} * count_unit + double{values[last + 1]};
+  if (found.count < 2)
+    throw_invalid("SyncBatchNorm", "at least two elements in each channel over all members", describe(x));
+  for (std::size_t i = 0; i < last; ++i)
+    found.mean.values<float>()[i] = static_cast<float>(values[i] / found.count);
+}
+
+statistics statistics_of(const tensor& x, double epsilon, const sum_over_members& sum) {
+  statistics found{like_channels(x, 0), like_channels(x, 0), like_channels(x, 0)};
+  take_mean(x, sum, found);
+  auto distances = scaled_distance(x, found.mean, like_channels(x, 1));
+  add_up(x, distances, found.mean, found.variance, {});
+  sum(found.variance);
+  auto variance = found.variance.values<float>(), rstd = found.rstd.values<float>();
+  for (std::size_t i = 0; i < variance.size(); ++i) {
+    variance[i] = static_cast<float>(variance[i] / found.count);
+    rstd[i] = static_cast<float>(1 / std::sqrt(variance[i] + epsilon));
+  }
+  return found;
+}
+
+void move_towards(tensor& running, const tensor& batch, double factor, double momentum) {
+  if (!running.defined()) return;
+  auto to = running.values<float>();
+  auto from = batch.values<float>();
+  for (std::size_t i = 0; i < to.size(); ++i)
+    to[i] = static_cast<float>((1 - momentum) * to[i] + momentum * factor * from[i]);
+}
+
+void bring(const tensor& part, tensor& gradient, gradient_mode mode) {
+  if (mode == gradient_mode::assign)
+    gradient.copy_from(part);
+  else
+    axpy(1, part, gradient);
+}
+
+class synced_batch_norm_operation : public operation {
+ public:
+  synced_batch_norm_operation(tensor x, statistics of, parameter& weight, parameter& bias,
+                              sum_over_members sum)
+      : x_(std::move(x)), of_(std::move(of)), weight_(weight), bias_(bias), sum_(std::move(sum)) {}
+
+  /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
+  std::vector<tensor> backward_input(const tensor& dy) override {
+    auto channels = x_.extents()[1];
+    auto sums = tensor::empty({2 * channels});
+    batch_norm_backward_weight(x_, dy, of_.mean, of_.rstd, sums.rows(0, channels),
+                               sums.rows(channels, channels), gradient_mode::assign);
+    weight_part_ = sums.rows(0, channels).clone();
+    bias_part_ = sums.rows(channels, channels).clone();
+    sum_(sums);
+    scale(sums, static_cast<float>(1 / of_.count));
+    auto factor = multiply(of_.rstd, weight_.value);
+    auto slope = negate(multiply(multiply(of_.rstd, sums.rows(0, channels)), factor));
+    auto dx = scaled_distance(dy, sums.rows(channels, channels), factor);
+    axpy(1, scaled_distance(x_, of_.mean, slope), dx);
+    return {dx};
+  }
+  void backward_weight(const tensor&) override {
+    auto mode = begin_gradients({&weight_, &bias_});
+    bring(weight_part_, weight_.gradient, mode);
+    bring(bias_part_, bias_.gradient, mode);
+  }
+  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, &bias_}); }
+  void release_inputs() override { x_ = {}; }
+
+ private:
+  tensor x_;
+  statistics of_;
+  parameter& weight_;
+  parameter& bias_;
+  sum_over_members sum_;
+  tensor weight_part_, bias_part_;
+};
+
+}  // namespace
+
+variable synced_batch_norm(const variable& x, parameter& weight, parameter& bias, tensor running_mean,
+                           tensor running_variance, const batch_norm_options& options,
+                           const sum_over_members& sum) {
+  auto found = statistics_of(cast(x.value, dtype::f32), options.epsilon, sum);
+  move_towards(running_mean, found.mean, 1, options.momentum);
+  move_towards(running_variance, found.variance, found.count / (found.count - 1), options.momentum);
+  auto y = batch_norm_inference(x.value, weight.value, bias.value, found.mean, found.variance, options);
+  if (!would_record({&x}, {&weight, &bias})) return {y};
+  return record(y, {x},
+                std::make_unique<synced_batch_norm_operation>(x.value, std::move(found), weight, bias, sum));
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,39 @@
+#include "troupe/parallel/sync_batch_norm.hpp"
+
+namespace troupe {
+namespace {
+
+nn::sum_over_members sum_in(communicator& group) {
+  return
+      [&group](tensor& x) { group.all_reduce(x, reduce_op::sum, {.progress = progress_by::waiter}).wait(); };
+}
+
+void for_each_batch_norm(nn::Module& in, const std::function<void(nn::BatchNorm2d&)>& visit) {
+  if (auto* found = dynamic_cast<nn::BatchNorm2d*>(&in)) visit(*found);
+  in.each_child([&](const std::string&, nn::Module& child) { for_each_batch_norm(child, visit); });
+}
+
+}  // namespace
+
+nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, communicator& group, batch_norm_options options)
+    : BatchNorm2d(features, options) {
+  synchronise(sum_in(group));
+}
+
+int convert_sync_batch_norm(nn::Module& model, communicator& group) {
+  int count = 0;
+  for_each_batch_norm(model, [&](nn::BatchNorm2d& found) {
+    found.synchronise(sum_in(group));
+    ++count;
+  });
+  return count;
+}
+
+bool has_sync_batch_norm(nn::Module& model) {
+  bool result = false;
+  for_each_batch_norm(model,
+                      [&](const nn::BatchNorm2d& found) { result = result || found.is_synchronised(); });
+  return result;
+}
+
+}  // namespace troupe

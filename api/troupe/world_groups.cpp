@@ -1,0 +1,93 @@
+// The part of World that makes groups of its processes and devices.
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "troupe/collective/local/local_group.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/world.hpp"
+#include "troupe/world_content.hpp"
+
+namespace troupe {
+namespace {
+
+void require_ranks(const std::vector<int>& ranks, int world_size) {
+  if (ranks.empty()) throw_invalid("new_group", "at least one rank", "none");
+  std::vector<bool> seen(static_cast<std::size_t>(world_size));
+  for (int rank : ranks) {
+    if (rank < 0 || rank >= world_size)
+      throw_invalid("new_group", "ranks in [0, " + std::to_string(world_size) + ")", std::to_string(rank));
+    if (seen[static_cast<std::size_t>(rank)])
+      throw_invalid("new_group", "distinct ranks", std::to_string(rank) + " twice");
+    seen[static_cast<std::size_t>(rank)] = true;
+  }
+}
+
+/// The group, which keeps its World.
+template <class Content>
+ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> group) {
+  struct both {
+    std::shared_ptr<Content> world;
+    std::shared_ptr<communicator> group;
+  };
+  auto held = std::make_shared<both>(both{std::move(world), std::move(group)});
+  return ProcessGroup(std::shared_ptr<communicator>(held, held->group.get()));
+}
+
+}  // namespace
+
+World World::started(std::shared_ptr<content> shared) {
+  if (shared->shown_profile != profile_form::none)
+    shared->profile = std::make_shared<communication_profile>();
+  shared->factory = std::make_unique<group_factory>(
+      group_factory_options{shared->options.backend,
+                            shared->self->group_token(),
+                            {.interface = shared->options.network_interface}});
+  shared->groups = std::make_unique<group_former>(
+      shared->self->rank(), shared->self->members(), shared->self->keys(),
+      [factory = shared->factory.get()](const group_description& group, store& keys,
+                                        const communicator_options& options) {
+        return factory->make(group, keys, options);
+      });
+  return World(std::move(shared));
+}
+
+World::content::~content() {
+  if (!profile) return;
+  auto rank = self->rank();
+  auto text = shown_profile == profile_form::json
+                  ? profile->json(rank)
+                  : profile->text("communication of rank " + std::to_string(rank));
+  std::fputs(text.c_str(), stderr);
+}
+
+ProcessGroup World::default_group() {
+  auto& known = shared_->default_group;
+  if (!known || known->failure()) {
+    std::vector<int> everyone(static_cast<std::size_t>(world_size()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    known = shared_->groups->form("default", everyone, {group_options().timeout, shared_->profile});
+  }
+  return kept(shared_, known);
+}
+
+ProcessGroup World::new_group(const std::vector<int>& ranks, const group_options& options) {
+  require_ranks(ranks, world_size());
+  if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::of_others(ranks);
+  return kept(shared_, shared_->groups->form(group_former::name_of(ranks), ranks,
+                                             {options.timeout, shared_->profile}));
+}
+
+ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {
+  return ProcessMesh(*this, troupe::mesh(std::move(axes), world_size()));
+}
+
+std::vector<ProcessGroup> World::local_groups(const group_options& options) {
+  std::vector<ProcessGroup> groups;
+  for (auto& member :
+       make_local_group(shared_->options.devices, {options.timeout, shared_->profile}, "devices"))
+    groups.push_back(kept(shared_, std::shared_ptr<communicator>(std::move(member))));
+  return groups;
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+#pragma once
+#include "troupe/posix/unique_fd.hpp"
+
+namespace troupe {
+
+/// Wakes a thread that polls fd(): the descriptor is readable from set() until clear(). Thread-safe.
+class wake_event {
+ public:
+  /// Throws system_failure.
+  wake_event();
+
+  int fd() const { return fd_.get(); }
+  void set();
+  void clear();
+
+ private:
+  unique_fd fd_;
+};
+
+}  // namespace troupe

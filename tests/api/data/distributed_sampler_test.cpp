@@ -1,0 +1,125 @@
+#include "troupe/data/distributed_sampler.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "api/data/small_dataset.hpp"
+#include "troupe/data/sampler.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// How often each sample comes over all replicas; shards have the size that was announced.
+std::map<std::int64_t, int> count_samples(distributed_sampler_options options, std::uint64_t epoch) {
+  std::map<std::int64_t, int> counts;
+  for (options.replica = 0; options.replica < options.num_replicas; ++options.replica) {
+    DistributedSampler sampler(options);
+    sampler.set_epoch(epoch);
+    auto indices = sampler.indices();
+    CHECK(static_cast<std::int64_t>(indices.size()) == sampler.size());
+    for (auto index : indices) ++counts[index];
+  }
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("shards have neither gaps nor repeats, whatever the numbers of samples and replicas") {
+  for (std::int64_t num_samples : {1, 2, 7, 64, 97, 101, 256})
+    for (int num_replicas : {1, 2, 3, 4, 5, 7, 13})
+      for (auto tail : {shard_tail::pad, shard_tail::drop})
+        for (bool shuffle : {true, false}) {
+          CAPTURE(num_samples, num_replicas, tail, shuffle);
+          auto counts = count_samples({num_samples, num_replicas, 0, 3, tail, shuffle}, 2);
+          std::int64_t num_drawn = 0;
+          int most = 0;
+          for (auto [index, count] : counts) {
+            CHECK((index >= 0 && index < num_samples));
+            num_drawn += count;
+            most = std::max(most, count);
+          }
+          auto distinct = static_cast<std::int64_t>(counts.size());
+          if (tail == shard_tail::drop) {
+            CHECK(most <= 1);
+            CHECK(distinct == num_samples / num_replicas * num_replicas);
+          } else {
+            CHECK(distinct == num_samples);
+            CHECK(num_drawn - num_samples < num_replicas);
+          }
+        }
+}
+
+TEST_CASE("what all replicas take in a step is what a sampler with the whole batch takes") {
+  sampler_options whole{.num_samples = 103, .batch = 20, .seed = 9};
+  for (std::uint64_t step : {0, 4, 7}) {
+    auto epoch = step / steps_per_epoch(whole), in_epoch = step % steps_per_epoch(whole);
+    std::multiset<std::int64_t> taken;
+    for (int replica = 0; replica < 4; ++replica) {
+      DistributedSampler sampler({.num_samples = 103, .num_replicas = 4, .replica = replica, .seed = 9});
+      sampler.set_epoch(epoch);
+      auto indices = sampler.indices();
+      auto first = indices.begin() + static_cast<std::ptrdiff_t>(in_epoch * 5);
+      taken.insert(first, first + 5);
+    }
+    auto expected = batch_indices(whole, step);
+    CHECK(taken == std::multiset<std::int64_t>(expected.begin(), expected.end()));
+  }
+}
+
+TEST_CASE("epochs and seeds have orders of their own, the same whenever asked") {
+  DistributedSampler sampler({.num_samples = 50, .num_replicas = 2, .replica = 1});
+  auto first = sampler.indices();
+  sampler.set_epoch(1);
+  CHECK(sampler.epoch() == 1);
+  CHECK(sampler.indices() != first);
+  sampler.set_epoch(0);
+  CHECK(sampler.indices() == first);
+  CHECK(DistributedSampler({.num_samples = 50, .num_replicas = 2, .replica = 1, .seed = 2}).indices() !=
+        first);
+}
+
+TEST_CASE("a sampler with numbers out of range is refused") {
+  CHECK_THROWS_AS(DistributedSampler({.num_samples = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(DistributedSampler({.num_samples = 5, .num_replicas = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(DistributedSampler({.num_samples = 5, .num_replicas = 2, .replica = 2}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(DistributedSampler({.num_samples = 5, .num_replicas = 2, .replica = -1}),
+                  std::invalid_argument);
+}
+
+TEST_CASE("loaders of all replicas bring every sample with its label once an epoch") {
+  auto samples = testing::small_dataset(24);
+  for (std::uint64_t epoch : {0, 3}) {
+    std::set<int> seen;
+    for (int replica = 0; replica < 3; ++replica) {
+      ShardedLoader loader(samples, {.num_samples = 24, .num_replicas = 3, .replica = replica}, 4);
+      loader.set_epoch(epoch);
+      REQUIRE(loader.num_batches() == 2);
+      for (std::int64_t index = 0; index < 2; ++index) {
+        auto batch = loader.batch(index);
+        for (std::size_t i = 0; i < 4; ++i) {
+          int label = batch.labels.values<std::uint8_t>()[i];
+          CHECK(batch.samples.values<std::uint8_t>()[2 * i] == label);
+          CHECK(seen.insert(label).second);
+        }
+      }
+    }
+    CHECK(seen.size() == 24);
+  }
+}
+
+TEST_CASE(
+    "a loader refuses another data set's sampler, batches that no shard fills, and batches beyond the "
+    "epoch") {
+  auto samples = testing::small_dataset(10);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 11}, 2), std::invalid_argument);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10, .num_replicas = 2}, 6), std::invalid_argument);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10}, 0), std::invalid_argument);
+  ShardedLoader loader(samples, {.num_samples = 10}, 3);
+  CHECK(loader.num_batches() == 3);
+  CHECK_THROWS_AS(loader.batch(3), std::out_of_range);
+}

@@ -1,0 +1,131 @@
+// A program that runs its own loop over the groups of a World, in one of several ways:
+//
+//   group_worker --scenario groups|loop|late|by-hand [--victim R] [--backend ..] ...
+//
+// groups: every group a job of five processes can want. loop: sums 20 times; the victim kills itself at the
+// 10th, and the others go on without its help until its successor is there. late: rank 1 kills itself before
+// it is in any group. by-hand: rank 1 kills itself, and the others look what they can still do.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <troupe/troupe.hpp>
+
+#include "troupe/config/launch_environment.hpp"
+
+using namespace troupe;
+
+namespace {
+
+void expect(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error("expected " + what);
+}
+
+void say(const World& world, const std::string& what) {
+  std::printf("rank %d: %s\n", world.rank(), what.c_str());
+  std::fflush(stdout);
+}
+
+float sum_over(const ProcessGroup& group, float own) {
+  auto x = tensor::full({1000}, own);
+  group.all_reduce(x).wait();
+  return x.values<float>()[999];
+}
+
+void use_groups(World& world) {
+  auto own = static_cast<float>(world.rank());
+  expect(sum_over(world.default_group(), own) == 10, "the sum of all");
+  auto even = world.new_group({0, 2, 4});
+  expect(even.contains(world.rank()) == (world.rank() % 2 == 0), "the even ranks");
+  if (even.contains(world.rank())) expect(sum_over(even, own) == 6, "the sum of the even");
+  auto overlapping = world.new_group({2, 1});
+  if (overlapping.contains(world.rank())) expect(sum_over(overlapping, own) == 3, "the sum of the pair");
+  expect(sum_over(world.new_group({world.rank()}), own) == own, "a group of one");
+  auto again = world.new_group({0, 1, 2, 3, 4}), once_more = world.new_group({0, 1, 2, 3, 4});
+  expect(sum_over(once_more, own) + sum_over(again, own) == 20, "two groups of all");
+  auto mesh = world.mesh({{"dp", 5}, {"tp", 1}});
+  expect(sum_over(mesh["dp"], own) == 10 && sum_over(mesh["tp"], own) == own, "a mesh's slices");
+  auto parts = tensor::zeros({5});
+  mesh.slice({"dp", "tp"}).all_gather(tensor::full({1}, own), parts).wait();
+  expect(parts.values<float>()[4] == 4, "the last rank's part");
+  world.barrier();
+  say(world, "done");
+}
+
+std::string listed(const std::vector<int>& ranks) {
+  std::string text;
+  for (int rank : ranks) text += ' ' + std::to_string(rank);
+  return text;
+}
+
+/// A step of the loop on all ranks; afterwards all have done one more.
+void run_steps(const World& world, const ProcessGroup& all, int victim, float& step) {
+  auto at = tensor::full({1}, step);
+  all.all_reduce(at, reduce_op::max).wait();  // a successor learns where the others are
+  for (step = at.values<float>()[0]; step < 20; ++step) {
+    if (world.rank() == victim && step == 10) ::kill(::getpid(), SIGKILL);
+    expect(sum_over(all, static_cast<float>(world.rank() + 1)) == 10, "the sum of four");
+  }
+}
+
+/// The others make a group without the victim first; it is nobody in its second life.
+void run_loop(World& world, int lost, bool is_first_life) {
+  std::vector<int> others;
+  for (int rank = 0; rank < 4; ++rank)
+    if (rank != lost) others.push_back(rank);
+  float step = 0;
+  while (step < 20) {
+    try {
+      run_steps(world, world.default_group(), is_first_life ? lost : -1, step);
+    } catch (const collective_error& error) {
+      say(world, "at step " + std::to_string(static_cast<int>(step)) + " lost" + listed(error.ranks()));
+      expect(sum_over(world.new_group(others), 1) == 3, "the sum of the survivors");
+    }
+  }
+  say(world, "done");
+}
+
+/// Whenever a group fails, it is formed anew, until all have come.
+void meet_late(World& world, bool is_first_life) {
+  if (world.rank() == 1 && is_first_life) ::kill(::getpid(), SIGKILL);
+  for (bool met = false; !met;) {
+    try {
+      expect(sum_over(world.default_group(), 1) == 4, "the sum of four");
+      met = true;
+    } catch (const collective_error& error) {
+      say(world, error.what());
+    }
+  }
+  say(world, "done");
+}
+
+void lose_one_for_good(World& world) {
+  auto all = world.default_group();
+  try {
+    expect(sum_over(all, 1) == 3, "the sum of three");
+    if (world.rank() == 1) ::kill(::getpid(), SIGKILL);
+    all.barrier().wait();
+    expect(false, "no barrier without rank 1");
+  } catch (const collective_error& error) {
+    say(world, error.what());
+  }
+  sum_over(world.default_group(), 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string scenario = "groups", victim = "2";
+  auto body = [&](const job_options& options) {
+    auto launched = read_launch_environment(process_environment());
+    bool is_first_life = !launched || launched->incarnation == 0;
+    auto world = World::init(options);
+    if (scenario == "groups") use_groups(world);
+    if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_life);
+    if (scenario == "late") meet_late(world, is_first_life);
+    if (scenario == "by-hand") lose_one_for_good(world);
+  };
+  return run_program(argc, argv, {}, body,
+                     {{"--scenario", "groups, loop, late or by-hand", &scenario},
+                      {"--victim", "who is killed in the loop", &victim}});
+}

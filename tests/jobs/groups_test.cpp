@@ -1,0 +1,148 @@
+// Process groups of real processes that run a loop of their own: no Trainer looks after them.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <list>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/run_process.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Matches;
+
+namespace {
+
+using words = std::vector<std::string>;
+using variables = std::map<std::string, std::string>;
+
+process_result launch(int num_processes, const words& options, const variables& environment = {}) {
+  words command = {TROUPE_PROGRAM, "launch",    "--nproc-per-node", std::to_string(num_processes),
+                   "--",           GROUP_WORKER};
+  command.insert(command.end(), options.begin(), options.end());
+  return run_process({.command = command,
+                      .environment = environment,
+                      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET"},
+                      .deadline = std::chrono::minutes(2)});
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::string free_port() {
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(socket);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+}  // namespace
+
+TEST_CASE("five processes form every group they want, overlapping ones, groups of one and slices of a mesh") {
+  auto result = launch(5, {"--scenario", "groups"});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(count_of(result.output, ": done") == 5);
+}
+
+TEST_CASE(
+    "a loop over groups survives a killed rank: the others hear its number, go on, and meet its successor") {
+  auto victim = GENERATE(0, 2);
+  auto result = launch(4, {"--scenario", "loop", "--victim", std::to_string(victim)});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(count_of(result.output, ": done") == 4);
+  // It may have ended before the others had left the call before: then it fails for them.
+  for (int rank = 0; rank < 4; ++rank)
+    if (rank != victim)
+      CHECK_THAT(result.output, Matches("(.|\n)*rank " + std::to_string(rank) + ": at step (9|10) lost " +
+                                        std::to_string(victim) + "\n(.|\n)*"));
+}
+
+TEST_CASE("a rank that is killed before its first group is met by the others when it is started again") {
+  auto result = launch(4, {"--scenario", "late"});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(count_of(result.output, ": done") == 4);
+}
+
+TEST_CASE("without a launcher a lost rank ends the job for the others with its number and what to do") {
+  auto port = free_port();
+  std::list<background_process> processes;
+  for (int rank = 0; rank < 3; ++rank)
+    processes.emplace_back(run_options{
+        .command = {GROUP_WORKER, "--scenario", "by-hand"},
+        .environment = {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", port}},
+        .without = {"MASTER_ADDR", "TROUPE_JOB_SECRET"},
+        .deadline = std::chrono::minutes(2)});
+  int rank = 0;
+  for (auto& process : processes) {
+    auto result = process.wait();
+    INFO("rank " << rank << "\n" << result.output << result.errors);
+    if (rank++ == 1) {
+      CHECK(result.signal == SIGKILL);
+      continue;
+    }
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.output, ContainsSubstring("rank 1 "));
+    CHECK_THAT(result.errors, ContainsSubstring("rank 1 was lost"));
+    CHECK_THAT(result.errors, ContainsSubstring("nothing here can start it again"));
+  }
+}
+
+TEST_CASE("a backend that cannot carry a group of processes says so and what to use") {
+  auto result = launch(2, {"--scenario", "groups", "--backend", "local"});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("--backend local carries calls between threads of one process"));
+  auto unknown = launch(1, {"--backend", "smoke"});
+  CHECK(unknown.exit_code == 2);
+  CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
+}
+
+TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls went") {
+  auto table = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "1"}});
+  INFO(table.errors);
+  CHECK(table.exit_code == 0);
+  CHECK_THAT(table.errors, ContainsSubstring("communication of rank 3"));
+  CHECK_THAT(table.errors, ContainsSubstring("bus GB/s"));
+  CHECK(count_of(table.errors, "{0,2,4}") == 3);
+  CHECK(count_of(table.errors, "default") == 5);
+  CHECK_THAT(launch(1, {}, {{"TROUPE_PROFILE", "2"}}).errors, ContainsSubstring("TROUPE_PROFILE"));
+}
+
+TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
+  auto result = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "json"}});
+  INFO(result.errors);
+  CHECK(result.exit_code == 0);
+  std::istringstream lines(result.errors);
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    auto begin = line.find('{');
+    if (begin == std::string::npos || line.find("\"communication\"") == std::string::npos) continue;
+    auto object = nlohmann::json::parse(line.substr(begin));
+    ++count;
+    for (const auto& each : object["lines"])
+      if (each["group"] == "default") {
+        CHECK(each["operation"] == "all_reduce");
+        CHECK(each["calls"] == 1);
+        CHECK(each["bytes"] == 4000);
+        CHECK(each["members"] == 5);
+      }
+  }
+  CHECK(count == 5);
+}

@@ -1,0 +1,22 @@
+#include "troupe/ops/cuda/cudnn/cudnn.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/tensor/cuda/cuda_error.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+TEST_CASE("cuDNN is loaded when it is asked for, in the version of its header") {
+  CHECK(troupe::cuda::cudnn().get_version() / 10000 == CUDNN_MAJOR);
+  CHECK(troupe::cuda::cudnn_version().starts_with(std::to_string(CUDNN_MAJOR) + "."));
+}
+
+TEST_CASE("what cuDNN refuses is thrown with its words and the function that called") {
+  CHECK_THROWS_MATCHES(troupe::cuda::check(CUDNN_STATUS_BAD_PARAM), troupe::cuda_error,
+                       MessageMatches(ContainsSubstring("cuDNN: CUDNN_STATUS_BAD_PARAM")));
+  troupe::cuda::check(CUDNN_STATUS_SUCCESS);
+}

@@ -1,0 +1,40 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/collective/communicator.hpp"
+
+namespace troupe::testing {
+
+/// What a case is given: one member's end of a group of everybody, and the means to make others.
+struct members {
+  communicator& all;
+  /// Called by every member of the group; `ranks` of `all`.
+  std::function<std::unique_ptr<communicator>(const std::string& name, const std::vector<int>& ranks)>
+      make_group;
+  /// Whether reductions are those of tree_reduce, bit for bit.
+  bool has_fixed_order = true;
+};
+
+/// What every backend promises of a call, as a function that every member of a group runs: it throws where
+/// the promise is not kept.
+struct collective_case {
+  std::string_view name;
+  void (*run)(members& given);
+};
+
+std::vector<collective_case> reduction_cases();
+std::vector<collective_case> copying_cases();
+std::vector<collective_case> message_cases();
+std::vector<collective_case> many_calls_cases();
+std::vector<collective_case> many_groups_cases();
+std::vector<collective_case> fixed_order_cases();
+
+/// Runs all of them, one after the other, on this member. Throws std::runtime_error with the name of the
+/// case that failed.
+void run_collective_cases(members& given);
+
+}  // namespace troupe::testing
