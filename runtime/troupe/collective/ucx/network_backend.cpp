@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <random>
+#include <set>
 
 #include "troupe/collective/network/algorithms.hpp"
 #include "troupe/collective/ucx/last_words.hpp"
@@ -237,23 +239,26 @@ void network_backend::ask_everyone() {
   }
 }
 
-// Behind is who has not begun the call and is waited for, by this member or by one that answers. (A member
-// that has done its part and computes now may not answer.)
+// Behind is who is waited for, by this member or by one that answers, and does not answer, or answers that it
+// is in no call. (A member that has done its part of the call and computes now does not answer either, but
+// nobody waits for it.)
 std::vector<member_state> network_backend::examine(std::uint64_t sequence) {
   if (!exchange_) return {};
   ask_everyone();
-  std::vector<bool> is_awaited(static_cast<std::size_t>(group_.size()));
+  std::set<int> awaited;
+  std::map<int, member_report> reports;
   for_others([&](int i, const heard_of& heard) {
-    if (heard.num_awaited > 0) is_awaited[static_cast<std::size_t>(i)] = true;
+    if (heard.num_awaited > 0) awaited.insert(i);
     if (!heard.answer) return;
-    for (int other : decode_report(*heard.answer).awaited)
-      if (other >= 0 && other < group_.size()) is_awaited[static_cast<std::size_t>(other)] = true;
+    auto& report = reports.emplace(i, decode_report(*heard.answer)).first->second;
+    awaited.insert(report.awaited.begin(), report.awaited.end());
   });
   std::vector<member_state> states;
   for_others([&](int i, const heard_of& heard) {
-    bool is_silent_in_call = !heard.answer && is_awaited[static_cast<std::size_t>(i)];
-    bool is_behind = is_silent_in_call || (heard.answer && heard.sequence < sequence);
-    auto doing = describe(i) + (heard.answer ? "" : ", and does not answer");
+    auto report = reports.find(i);
+    bool is_waiting = report != reports.end() && !report->second.awaited.empty();
+    bool is_behind = awaited.contains(i) && !is_waiting;
+    auto doing = describe(i) + (report == reports.end() ? ", and does not answer" : "");
     states.push_back({i, is_behind ? heard.sequence : std::max(heard.sequence, sequence), doing, is_behind});
   });
   return states;

@@ -6,6 +6,7 @@
 
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/transport/ucx_context.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
 namespace {
@@ -44,8 +45,29 @@ ucx_exchange::ucx_exchange(ucp_context_h context, const group_description& group
 }
 
 ucx_exchange::~ucx_exchange() {
-  is_destroying_ = true;
+  ucx_silence requests_in_flight_are_expected;
+  close_connections();
+  phase_ = phase::destroying;
   worker_.reset();
+}
+
+/// UCX 1.13 wants connections with error handling to be without requests when their worker is destroyed:
+/// closing them by force cancels these.
+void ucx_exchange::close_connections() {
+  phase_ = phase::closing;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  std::vector<void*> closing;
+  for (auto& each : peers_) {
+    if (!each.endpoint) continue;
+    auto* request = ucp_ep_close_nbx(std::exchange(each.endpoint, nullptr), &param);
+    if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
+  }
+  for (auto* request : closing) {
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) worker_->progress();
+    ucp_request_free(request);
+  }
 }
 
 void ucx_exchange::connect(std::uint64_t group_number, const std::vector<std::string>& addresses) {
@@ -168,9 +190,9 @@ void ucx_exchange::send(peer& to, const std::shared_ptr<message>& sent, std::spa
 
 void ucx_exchange::on_sent(void* request, ucs_status_t status, void* user_data) {
   auto& sent = *static_cast<message*>(user_data);
-  if (sent.at->is_destroying_) return;
+  if (sent.at->phase_ == phase::destroying) return;
   ucp_request_free(request);
-  sent.at->finish(sent, status);
+  if (sent.at->phase_ == phase::running) sent.at->finish(sent, status);
 }
 
 std::shared_ptr<const network::transfer> ucx_exchange::post_receive(int from, const network::message_key& key,
@@ -219,16 +241,16 @@ void ucx_exchange::deliver(message& into, const message_header& header, std::spa
 
 void ucx_exchange::on_fetched(void* request, ucs_status_t status, std::size_t, void* user_data) {
   auto& received = *static_cast<message*>(user_data);
-  if (received.at->is_destroying_) return;
+  if (received.at->phase_ == phase::destroying) return;
   ucp_request_free(request);
-  received.at->finish(received, status);
+  if (received.at->phase_ == phase::running) received.at->finish(received, status);
 }
 
 ucs_status_t ucx_exchange::on_message(void* self, const void* head, std::size_t head_bytes, void* body,
                                       std::size_t body_bytes, const ucp_am_recv_param_t* param) {
   auto& at = *static_cast<ucx_exchange*>(self);
   message_header header;
-  if (at.is_destroying_ || head_bytes != sizeof header) return UCS_OK;
+  if (at.phase_ != phase::running || head_bytes != sizeof header) return UCS_OK;
   std::memcpy(&header, head, sizeof header);
   if (header.group != at.group_number_ || header.from < 0 || header.from >= at.group_.size()) return UCS_OK;
   bool is_announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
@@ -294,7 +316,7 @@ ucs_status_t ucx_exchange::take_elements(peer& from, const message_header& heade
 
 void ucx_exchange::on_lost(void* of, ucp_ep_h, ucs_status_t status) {
   auto& lost = *static_cast<peer*>(of);
-  if (!lost.at->is_destroying_) lost.at->lose(lost, ucs_status_string(status));
+  if (lost.at->phase_ == phase::running) lost.at->lose(lost, ucs_status_string(status));
 }
 
 void ucx_exchange::lose(peer& of, const std::string& cause) {

@@ -106,6 +106,7 @@ class ucx_exchange final : public network::exchange {
   std::shared_ptr<message> start(peer& with, const message_header& header);
   void finish(message& done, ucs_status_t status);
   void lose(peer& of, const std::string& cause);
+  void close_connections();
   message_header header(message_kind kind) const;
   void require_like(const message_header& theirs, const call_signature& own) const;
 
@@ -116,7 +117,8 @@ class ucx_exchange final : public network::exchange {
   std::vector<peer> peers_;  ///< by member
   std::list<std::shared_ptr<message>> in_flight_;
   call_log calls_;
-  bool is_destroying_ = false;
+  enum class phase : std::uint8_t { running, closing, destroying };
+  phase phase_ = phase::running;
   std::exception_ptr failure_;  ///< of a callback
 };
 
