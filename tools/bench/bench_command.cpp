@@ -13,6 +13,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_kernel_bench(*command, exit_code);
   bench::add_ddp_bench(*command, exit_code);
   bench::add_hop_bench(*command, exit_code);
+  bench::add_collective_benches(*command, exit_code);
   auto* worker = command->add_subcommand("worker", "A process that another bench measures");
   worker->group("");
   worker->require_subcommand(1);
@@ -21,6 +22,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_ddp_worker(*worker);
   bench::add_hop_worker(*worker);
   bench::add_ping_worker(*worker);
+  bench::add_collective_worker(*worker);
 }
 
 }  // namespace troupe

@@ -159,3 +159,34 @@ TEST_CASE("bench hop refuses options that cannot be used") {
 }
 
 TEST_CASE("a measured process refuses to run on its own") { check_refused("worker ping", "troupe launch"); }
+
+TEST_CASE("bench of a collective operation measures every size beside memcpy and tensors from elsewhere") {
+  for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "p2p"}) {
+    auto lines =
+        objects_of(bench(std::string(operation) + " --ranks 2 --bytes 8,64K --rounds 2 --repeats 3 --json"));
+    REQUIRE(lines.size() == 2);
+    for (const auto& line : lines) {
+      CHECK(line.at("bench") == operation);
+      for (const char* measured : {"own_us", "foreign_us", "memcpy_us", "own_over_memcpy"})
+        check_is_spread(line.at(measured), 6);
+      CHECK(line.at("bus_GBps") > 0);
+      if (!line.at("open_mpi_us").is_null()) check_is_spread(line.at("open_mpi_us"), 6);
+    }
+    CHECK(lines[0].at("bytes") == 8);
+    CHECK(lines[1].at("bytes") == 65536);
+  }
+}
+
+TEST_CASE("bench of threads needs no processes") {
+  auto lines =
+      objects_of(bench("all_reduce --backend local --ranks 3 --bytes 8 --rounds 1 --repeats 2 --json"));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("backend") == "local");
+}
+
+TEST_CASE("bench of a collective operation refuses sizes that are none") {
+  check_refused("all_reduce --bytes 8:", "--bytes");
+  check_refused("all_reduce --bytes 0", "expected 1 to 1G");
+  check_refused("all_reduce --bytes 5T", "expected 1 to 1G");
+  check_refused("p2p --ranks 3", "--ranks 2");
+}
