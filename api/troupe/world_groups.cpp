@@ -40,7 +40,9 @@ World World::started(std::shared_ptr<content> shared) {
   if (shared->shown_profile != profile_form::none)
     shared->profile = std::make_shared<communication_profile>();
   shared->factory = std::make_unique<group_factory>(
-      group_factory_options{shared->options.backend, shared->self->group_token()});
+      group_factory_options{shared->options.backend,
+                            shared->self->group_token(),
+                            {.interface = shared->options.network_interface}});
   shared->groups = std::make_unique<group_former>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
       [factory = shared->factory.get()](const group_description& group, store& keys,

@@ -13,7 +13,7 @@ std::unique_ptr<communicator> group_factory::make(const group_description& group
                                                   const communicator_options& options) {
   if (group.size() == 1) return std::move(make_local_group(group.ranks, options, group.name).front());
   if (options_.backend == "ucx") {
-    if (!ucx_) ucx_ = std::make_unique<ucx_group_resources>(options_.job_token);
+    if (!ucx_) ucx_ = std::make_unique<ucx_group_resources>(options_.job_token, options_.between_hosts);
     return make_ucx_group(group, keys, *ucx_, options);
   }
   if (options_.backend == "local")

@@ -4,6 +4,7 @@
 
 #include "troupe/collective/communicator.hpp"
 #include "troupe/collective/store.hpp"
+#include "troupe/collective/ucx/network_options.hpp"
 
 namespace troupe {
 
@@ -14,6 +15,8 @@ struct group_factory_options {
   std::string backend = "ucx";
   /// What the job's processes know and others do not.
   std::string job_token;
+  /// How "ucx" reaches members on other hosts.
+  network_options between_hosts = {};
 };
 
 /// Makes groups with the backend that the job asked for, and keeps what its groups share. For one thread, and

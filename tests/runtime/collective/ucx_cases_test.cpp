@@ -12,11 +12,11 @@ using namespace troupe::testing;
 
 namespace {
 
-void run_cases(int size) {
+void run_cases(int size, group_path path = group_path::nearest) {
   temp_folder folder;
   auto body = [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token");
+    ucx_group_resources resources("token", {.path = path});
     auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
       auto member = std::find(ranks.begin(), ranks.end(), self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
@@ -40,3 +40,10 @@ TEST_CASE("groups of 1 and 2 processes of a host keep what every backend promise
 TEST_CASE("a group of 3 processes of a host keeps what every backend promises") { run_cases(3); }
 TEST_CASE("a group of 5 processes of a host keeps what every backend promises") { run_cases(5); }
 TEST_CASE("a group of 8 processes of a host keeps what every backend promises") { run_cases(8); }
+TEST_CASE("groups of 2 and 3 processes that exchange messages keep what every backend promises") {
+  run_cases(2, group_path::network);
+  run_cases(3, group_path::network);
+}
+TEST_CASE("a group of 5 processes that exchange messages keeps what every backend promises") {
+  run_cases(5, group_path::network);
+}

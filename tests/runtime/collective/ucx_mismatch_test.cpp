@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 #include <numeric>
@@ -39,13 +40,14 @@ void expect_right_sum(communicator& group) {
   for (float each : x.values<float>()) expect(each == 6, "the sum in a new group");
 }
 
-/// Rank 1 of three makes other calls than ranks 0 and 2: all are told both, and a new group works.
-void expect_mismatch(const calls& of_others, const calls& of_one, const std::string& others_say,
-                     const std::string& one_says) {
+constexpr std::array paths{group_path::nearest, group_path::network};
+
+void expect_mismatch(group_path path, const calls& of_others, const calls& of_one,
+                     const std::string& others_say, const std::string& one_says) {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token");
+    ucx_group_resources resources("token", {.path = path});
     auto group = make_ucx_group(three("failing", self.rank()), place, resources);
     auto error = error_of(*group, self.rank() == 1 ? of_one : of_others);
     std::string told = error.what();
@@ -56,6 +58,12 @@ void expect_mismatch(const calls& of_others, const calls& of_one, const std::str
     expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));
     self.barrier(1);
   });
+}
+
+/// Rank 1 of three makes other calls than ranks 0 and 2: all are told both, and a new group works.
+void expect_mismatch(const calls& of_others, const calls& of_one, const std::string& others_say,
+                     const std::string& one_says) {
+  for (auto path : paths) expect_mismatch(path, of_others, of_one, others_say, one_says);
 }
 
 }  // namespace
@@ -99,22 +107,24 @@ TEST_CASE("a member with another order of calls is named to all") {
 }
 
 TEST_CASE("a member that calls in another group is named to those that wait for it") {
-  temp_folder folder;
-  spawn_ranks(3, [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token");
-    communicator_options options{.timeout = std::chrono::milliseconds(1000)};
-    auto first = make_ucx_group(three("first", self.rank()), place, resources, options);
-    auto second = make_ucx_group(three("second", self.rank()), place, resources, options);
-    self.barrier(1);
-    auto& called = self.rank() == 1 ? *second : *first;
-    auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
-    expect(error.kind() == collective_failure::timed_out, "nobody else came in time");
-    expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
-    auto missing = self.rank() == 1 ? std::vector{0, 2} : std::vector{1};
-    expect(error.ranks() == missing, std::string("those who did not come: ") + error.what());
-    self.barrier(2);
-    expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));
-    self.barrier(3);
-  });
+  for (auto path : paths) {
+    temp_folder folder;
+    spawn_ranks(3, [&](test_rank& self) {
+      folder_store place(folder.path());
+      ucx_group_resources resources("token", {.path = path});
+      communicator_options options{.timeout = std::chrono::milliseconds(1000)};
+      auto first = make_ucx_group(three("first", self.rank()), place, resources, options);
+      auto second = make_ucx_group(three("second", self.rank()), place, resources, options);
+      self.barrier(1);
+      auto& called = self.rank() == 1 ? *second : *first;
+      auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
+      expect(error.kind() == collective_failure::timed_out, "nobody else came in time");
+      expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
+      auto missing = self.rank() == 1 ? std::vector{0, 2} : std::vector{1};
+      expect(error.ranks() == missing, std::string("those who did not come: ") + error.what());
+      self.barrier(2);
+      expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));
+      self.barrier(3);
+    });
+  }
 }

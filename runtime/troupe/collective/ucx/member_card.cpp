@@ -1,10 +1,13 @@
 #include "troupe/collective/ucx/member_card.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+#include "troupe/error/errors.hpp"
 
 namespace troupe {
 
@@ -12,7 +15,10 @@ std::string this_host() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   if (boot.empty()) throw std::runtime_error("cannot read /proc/sys/kernel/random/boot_id: mount /proc");
-  return boot + '/' + std::to_string(::geteuid());
+  // Processes find each other by abstract sockets, which belong to the network namespace.
+  struct stat network {};
+  check_posix(::stat("/proc/self/ns/net", &network), "look at /proc/self/ns/net");
+  return boot + '/' + std::to_string(network.st_ino) + '/' + std::to_string(::geteuid());
 }
 
 std::string to_string(const member_card& card) {

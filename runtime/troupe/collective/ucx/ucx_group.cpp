@@ -1,7 +1,10 @@
 #include "troupe/collective/ucx/ucx_group.hpp"
 
+#include <algorithm>
+
 #include "troupe/collective/ucx/host_backend.hpp"
 #include "troupe/collective/ucx/member_card.hpp"
+#include "troupe/collective/ucx/network_backend.hpp"
 #include "troupe/collective/ucx/rendezvous.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -10,18 +13,14 @@ namespace {
 
 using peer_list = std::vector<std::shared_ptr<host_peer>>;
 
-/// Connections to all other members; empty if there is one that is not on this host or cannot be reached from
-/// here, with the reason in `obstacle`.
+/// Connections to all other members, on this host; empty if there is one that cannot be reached from here,
+/// with the reason in `obstacle`.
 peer_list meet_all(const std::vector<member_card>& cards, rendezvous& at, ucx_group_resources& resources,
                    std::string& obstacle) {
   peer_list peers(cards.size());
-  const auto& own = cards[static_cast<std::size_t>(at.member())];
   for (std::size_t i = 0; i < cards.size(); ++i) {
     if (i == static_cast<std::size_t>(at.member())) continue;
-    if (cards[i].process == own.process)
-      throw_invalid("make_ucx_group", "one member in each process", "two (use make_local_group for threads)");
     try {
-      if (!cards[i].is_on_host_of(own)) throw std::runtime_error("it is on another host, or another user's");
       peers[i] = resources.exchange.meet(cards[i].process, cards[i].address, at.half_time());
     } catch (const std::runtime_error& error) {
       obstacle = "rank " + std::to_string(at.rank_of(static_cast<int>(i))) + ": " + error.what();
@@ -49,6 +48,27 @@ std::shared_ptr<mapping> share_board(rendezvous& at, const peer_list& peers, sha
   return memory;
 }
 
+std::unique_ptr<collective_backend> make_host_backend(rendezvous& at, const std::vector<member_card>& cards,
+                                                      ucx_group_resources& resources) {
+  std::string obstacle;
+  auto peers = meet_all(cards, at, resources, obstacle);
+  at.watch(peers);
+  // Either all reach into each other's memory or none does.
+  for (const auto& verdict : at.all_gather("obstacle", obstacle))
+    if (!verdict.empty())
+      throw collective_error(
+          collective_failure::transport, at.group().name, 0, {},
+          "group " + at.group().name + " has members of one host that do not share memory (" + verdict + ")");
+  auto memory = share_board(at, peers, resources.heap);
+  return std::make_unique<host_backend>(at.group(), resources, std::move(peers), std::move(memory));
+}
+
+void require_own_processes(const std::vector<member_card>& cards, int member) {
+  auto own = cards[static_cast<std::size_t>(member)].process;
+  if (std::ranges::count(cards, own, &member_card::process) > 1)
+    throw_invalid("make_ucx_group", "one member in each process", "two (use make_local_group for threads)");
+}
+
 }  // namespace
 
 std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& place,
@@ -57,17 +77,11 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   rendezvous at(group, place, options.timeout);
   member_card own{this_host(), resources.exchange.process(), resources.exchange.address()};
   auto cards = parse_cards(at.all_gather("card", to_string(own)));
-  std::string obstacle;
-  auto peers = meet_all(cards, at, resources, obstacle);
-  at.watch(peers);
-  // Either all reach into each other's memory or none does.
-  for (const auto& verdict : at.all_gather("obstacle", obstacle))
-    if (!verdict.empty())
-      throw collective_error(collective_failure::transport, group.name, 0, {},
-                             "group " + group.name + " has members that do not share memory (" + verdict +
-                                 "): groups between hosts need a network backend");
-  auto memory = share_board(at, peers, resources.heap);
-  auto backend = std::make_unique<host_backend>(group, resources, std::move(peers), std::move(memory));
+  require_own_processes(cards, at.member());
+  bool is_one_host = std::ranges::all_of(cards, [&](const auto& card) { return card.is_on_host_of(own); });
+  auto backend = is_one_host && resources.network.options().path == group_path::nearest
+                     ? make_host_backend(at, cards, resources)
+                     : make_network_backend(at, resources.network);
   return std::make_unique<communicator>(group, std::move(backend), options);
 }
 

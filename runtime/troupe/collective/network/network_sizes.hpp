@@ -1,0 +1,20 @@
+#pragma once
+#include <cstddef>
+
+namespace troupe {
+
+/// Which algorithm a call over the network takes, by its size. The same on all members of a group.
+struct network_sizes {
+  /// Up to these bytes an all_reduce or reduce sends whole inputs, to be there after one message; beyond,
+  /// shares of them, twice.
+  std::size_t whole_inputs = 16384;
+  /// Up to these bytes a broadcast goes down a binomial tree; beyond, the root sends shares that the others
+  /// pass on to each other.
+  std::size_t whole_broadcast = 65536;
+  /// Bytes of a message of a share: small enough to be reduced, or passed on, while the next is under way.
+  std::size_t block = std::size_t{1} << 19;
+  /// Blocks from each member that are awaited at a time; each costs its memory.
+  int blocks_ahead = 3;
+};
+
+}  // namespace troupe

@@ -1,0 +1,21 @@
+#include "troupe/collective/ucx/network_context.hpp"
+
+#include "troupe/transport/ucx_context.hpp"
+
+namespace troupe {
+
+struct network_context::owned {
+  ucx_context context;
+};
+
+network_context::network_context(network_options options) : options_(std::move(options)) {}
+network_context::~network_context() = default;
+
+// TCP alone: a connection that breaks is noticed, and a peer can write to nothing but its own memory.
+ucp_context* network_context::get() {
+  std::lock_guard lock(beginning_);
+  if (!owned_) owned_ = std::make_unique<owned>(owned{make_ucx_context("tcp", options_.interface)});
+  return owned_->context.get();
+}
+
+}  // namespace troupe
