@@ -4,6 +4,7 @@
 #include <gloo/common/error.h>
 
 #include "troupe/collective/gloo/gloo_calls.hpp"
+#include "troupe/collective/library/broken_pipe_guard.hpp"
 
 namespace troupe {
 namespace {
@@ -117,6 +118,7 @@ void gloo_backend::receive(const collective_operation& what, std::uint64_t seque
 
 /// gloo breaks all connections of a context, and ends all that waits for them, when one wait comes too late.
 void gloo_backend::break_off() noexcept {
+  broken_pipe_guard guard;
   if (!is_broken_ && context_->size > 1) {
     try {
       std::byte nothing{};

@@ -5,11 +5,13 @@
 
 #include "troupe/collective/gloo/gloo_backend.hpp"
 #include "troupe/collective/gloo/gloo_store.hpp"
+#include "troupe/collective/library/broken_pipe_guard.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
 
 gloo_group_resources::gloo_group_resources(const std::string& address) {
+  broken_pipe_guard guard;  // for gloo's thread, which begins here
   try {
     device_ = ::gloo::transport::tcp::CreateDevice(::gloo::transport::tcp::attr(address.c_str()));
   } catch (const std::exception& failure) {
@@ -21,6 +23,7 @@ gloo_group_resources::gloo_group_resources(const std::string& address) {
 std::unique_ptr<communicator> make_gloo_group(const group_description& group, store& rendezvous,
                                               gloo_group_resources& resources,
                                               const communicator_options& options) {
+  broken_pipe_guard guard;
   auto device = std::static_pointer_cast<::gloo::transport::Device>(resources.device());
   auto context = std::make_shared<::gloo::rendezvous::Context>(group.member, group.size());
   context->setTimeout(options.timeout);

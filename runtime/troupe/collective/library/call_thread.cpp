@@ -1,5 +1,7 @@
 #include "troupe/collective/library/call_thread.hpp"
 
+#include "troupe/collective/library/broken_pipe_guard.hpp"
+
 namespace troupe {
 
 call_thread::~call_thread() {
@@ -28,6 +30,7 @@ void call_thread::wait_until_idle() {
 }
 
 void call_thread::work() {
+  broken_pipe_guard guard;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return ending_ || running_; });

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// A thread that waits in a library's blocking calls so that others need not, one call after the other.
+/// A thread that waits in a library's blocking calls so that others need not, one call after the other. It
+/// gets no SIGPIPE.
 class call_thread {
  public:
   struct blocking_call {
