@@ -1,6 +1,8 @@
 #include "troupe/collective/ucx/shared_heap.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -80,7 +82,8 @@ class shared_heap::blocks {
     std::lock_guard lock(mutex_);
     std::memcpy(memory->first(), first, size);
     // Moves the filled pages to the old address in one step: there is no moment without memory there.
-    if (::mremap(memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first) == MAP_FAILED)
+    // Not by the function of that name: UCX puts one in its place that forgets the new address.
+    if (::syscall(SYS_mremap, memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first) < 0)
       throw system_failure("replace the pages of a tensor", errno);
     memory->forget();
     cut(first, size, std::move(fresh));
