@@ -14,16 +14,14 @@ struct config_deleter {
 };
 using ucx_config = std::unique_ptr<ucp_config_t, config_deleter>;
 
-ucx_config make_config(const std::string& transports, const std::string& interface) {
+ucx_config make_config(const std::string& transports, const std::string& interface, large_messages large) {
   ucp_config_t* read = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
   ucx_config config(read);
   std::vector<std::pair<const char*, std::string>> settings = {
       {"TLS", transports},
       {"NET_DEVICES", interface},
-      // The receiver fetches from the sender's memory and nobody writes into another process: a process that
-      // was stopped and wakes after its peers went on can then spoil only what it received itself.
-      {"RNDV_SCHEME", "get_zcopy"},
+      {"RNDV_SCHEME", large == large_messages::are_fetched ? "get_zcopy" : "put_zcopy"},
       // Above this an eager message would be cut into segments and copied twice.
       {"RNDV_THRESH", "8k"},
       // Nothing we use needs registered memory, so there is no need to cache it.
@@ -43,9 +41,10 @@ void check_ucx(ucs_status_t status, std::string_view action, std::source_locatio
   if (status != UCS_OK) throw ucx_error(action, status, where);
 }
 
-ucx_context make_ucx_context(const std::string& transports, const std::string& interface) {
+ucx_context make_ucx_context(const std::string& transports, const std::string& interface,
+                             large_messages large) {
   tame_ucx_library();
-  auto config = make_config(transports, interface);
+  auto config = make_config(transports, interface, large);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

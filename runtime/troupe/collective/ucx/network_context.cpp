@@ -14,7 +14,9 @@ network_context::~network_context() = default;
 // TCP alone: a connection that breaks is noticed, and a peer can write to nothing but its own memory.
 ucp_context* network_context::get() {
   std::lock_guard lock(beginning_);
-  if (!owned_) owned_ = std::make_unique<owned>(owned{make_ucx_context("tcp", options_.interface)});
+  if (!owned_)
+    owned_ = std::make_unique<owned>(
+        owned{make_ucx_context("tcp", options_.interface, large_messages::are_written)});
   return owned_->context.get();
 }
 
