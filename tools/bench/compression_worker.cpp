@@ -37,7 +37,7 @@ struct compression_worker_options {
   std::filesystem::path data;  // none: speed
   int epochs = 5;
   std::int64_t dense_steps = 0;
-  double lr = 0.05;
+  double lr = 0.1;
   std::uint64_t seed = 1;
 };
 
