@@ -15,6 +15,9 @@ algorithm gather(conversation at);
 algorithm scatter(conversation at);
 algorithm all_to_all(conversation at);
 algorithm barrier(conversation at);
+/// The last part of calls in which some would be done before they have heard of all: nobody leaves a call
+/// that others do not make.
+algorithm everyone_has_come(conversation& at);
 algorithm send(conversation at);
 algorithm receive(conversation at);
 

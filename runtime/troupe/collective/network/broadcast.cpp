@@ -72,6 +72,8 @@ algorithm broadcast(conversation at) {
   at.introduce();
   auto part = at.whole_bytes() <= at.sizes().whole_broadcast ? broadcast_small(at) : broadcast_large(at);
   co_await finished(part);
+  auto arrivals = everyone_has_come(at);
+  co_await finished(arrivals);
 }
 
 }  // namespace troupe::network

@@ -34,7 +34,7 @@ bool conversation::all_done() {
 }
 
 message_key conversation::key(carried which, std::uint32_t block) const {
-  return {sequence_, block * 2 + static_cast<std::uint32_t>(which),
+  return {sequence_, block * num_carried + static_cast<std::uint32_t>(which),
           what_.peer < 0 ? lane::collectives : lane::between_two};
 }
 

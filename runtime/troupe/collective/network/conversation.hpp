@@ -11,7 +11,8 @@
 namespace troupe::network {
 
 /// What a message within a call carries: together with the number of a block, its step.
-enum class carried : std::uint32_t { inputs, results };
+enum class carried : std::uint32_t { inputs, results, arrivals };
+constexpr std::uint32_t num_carried = 3;
 
 /// One member's part in one call: the messages it exchanges with the others.
 class conversation {

@@ -59,6 +59,8 @@ algorithm reduce(conversation at) {
   at.introduce();
   auto part = at.whole_bytes() <= at.sizes().whole_inputs ? reduce_small(at) : reduce_large(at);
   co_await finished(part);
+  auto arrivals = everyone_has_come(at);
+  co_await finished(arrivals);
 }
 
 }  // namespace troupe::network

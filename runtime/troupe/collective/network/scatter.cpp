@@ -16,6 +16,8 @@ algorithm scatter(conversation at) {
     if (place.data() != own.data()) copy_bytes(own.data(), place.data(), own.size(), store_kind::cached);
   }
   co_await until([&] { return at.all_done(); });
+  auto arrivals = everyone_has_come(at);
+  co_await finished(arrivals);
 }
 
 }  // namespace troupe::network
