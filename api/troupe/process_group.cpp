@@ -18,6 +18,11 @@ ProcessGroup ProcessGroup::of_others(std::vector<int> ranks) {
   return made;
 }
 
+ProcessGroup::operator std::shared_ptr<communicator>() const {
+  own();
+  return own_;
+}
+
 const std::string& ProcessGroup::name() const { return own().group().name; }
 const std::vector<int>& ProcessGroup::ranks() const { return own_ ? own_->group().ranks : *others_; }
 int ProcessGroup::rank() const { return own_ ? own_->rank() : -1; }

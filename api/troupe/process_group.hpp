@@ -78,6 +78,9 @@ class ProcessGroup {
   /// The last calls, one line each.
   std::string recent_calls() const;
 
+  /// This process's end, which keeps group and World: what DataParallel and SyncBatchNorm take.
+  operator std::shared_ptr<communicator>() const;
+
  private:
   ProcessGroup() = default;
   communicator& own() const;

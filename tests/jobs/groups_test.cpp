@@ -22,9 +22,10 @@ namespace {
 using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
-process_result launch(int num_processes, const words& options, const variables& environment = {}) {
-  words command = {TROUPE_PROGRAM, "launch",    "--nproc-per-node", std::to_string(num_processes),
-                   "--",           GROUP_WORKER};
+process_result launch(int num_processes, const words& options, const variables& environment = {},
+                      const std::string& program = GROUP_WORKER) {
+  words command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes),
+                   "--",           program};
   command.insert(command.end(), options.begin(), options.end());
   return run_process({.command = command,
                       .environment = environment,
@@ -102,6 +103,12 @@ TEST_CASE("without a launcher a lost rank ends the job for the others with its n
     CHECK_THAT(result.errors, ContainsSubstring("rank 1 was lost"));
     CHECK_THAT(result.errors, ContainsSubstring("nothing here can start it again"));
   }
+}
+
+TEST_CASE("the example of groups runs alone, as a pair and as a grid") {
+  CHECK(launch(1, {}, {}, GROUPS_PROGRAM).output == "[0] mean 0, last of the row 0, 1 first ones\n");
+  CHECK(launch(2, {}, {}, GROUPS_PROGRAM).output == "[0] mean 0.5, last of the row 1, 1 first ones\n");
+  CHECK(launch(4, {}, {}, GROUPS_PROGRAM).output == "[0] mean 1.5, last of the row 1, 2 first ones\n");
 }
 
 TEST_CASE("a backend that cannot carry a group of processes says so and what to use") {

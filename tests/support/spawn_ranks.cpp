@@ -25,8 +25,9 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 
-/// UCX 1.13 leaks a hundred bytes when it cannot attach the shared memory of a process that just died.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libuct.so\n"; }
+/// UCX 1.13 leaks a hundred bytes when it cannot attach the shared memory of a process that just died, gloo
+/// the addresses among which it finds none of this host.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libuct.so\nleak:libgloo.so\n"; }
 #endif
 
 namespace troupe::testing {

@@ -58,10 +58,15 @@ gradient_reducer_options reducer_options(const data_parallel_options& options) {
 }  // namespace
 
 DataParallel::DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options)
+    : DataParallel(model, std::shared_ptr<communicator>(std::shared_ptr<void>(), &group), options) {}
+
+DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> group,
+                           const data_parallel_options& options)
     : model_(model),
-      group_(group),
-      options_(checked(options, model, group)),
-      reducer_(not_frozen(model), group, reducer_options(options)),
+      kept_group_(std::move(group)),
+      group_(*kept_group_),
+      options_(checked(options, model, group_)),
+      reducer_(not_frozen(model), group_, reducer_options(options)),
       buffers_(model, options.replicas_per_rank) {
   sync_parameters();
 }

@@ -55,6 +55,9 @@ class DataParallel {
   /// weights to all. Throws std::invalid_argument on every member, naming rank, parameter and shapes, if
   /// their models or options differ.
   DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options = {});
+  /// The same with a ProcessGroup of the World, which it keeps: DataParallel(model, world.default_group()).
+  DataParallel(nn::Module& model, std::shared_ptr<communicator> group,
+               const data_parallel_options& options = {});
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
@@ -109,6 +112,7 @@ class DataParallel {
   void end_turn();
 
   nn::Module& model_;
+  std::shared_ptr<communicator> kept_group_;
   communicator& group_;
   data_parallel_options options_;
   gradient_reducer reducer_;

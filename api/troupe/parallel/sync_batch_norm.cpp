@@ -3,9 +3,11 @@
 namespace troupe {
 namespace {
 
-nn::sum_over_members sum_in(communicator& group) {
+std::shared_ptr<communicator> not_kept(communicator& group) { return {std::shared_ptr<void>(), &group}; }
+
+nn::sum_over_members sum_in(const std::shared_ptr<communicator>& group) {
   return
-      [&group](tensor& x) { group.all_reduce(x, reduce_op::sum, {.progress = progress_by::waiter}).wait(); };
+      [group](tensor& x) { group->all_reduce(x, reduce_op::sum, {.progress = progress_by::waiter}).wait(); };
 }
 
 void for_each_batch_norm(nn::Module& in, const std::function<void(nn::BatchNorm2d&)>& visit) {
@@ -16,11 +18,19 @@ void for_each_batch_norm(nn::Module& in, const std::function<void(nn::BatchNorm2
 }  // namespace
 
 nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, communicator& group, batch_norm_options options)
+    : SyncBatchNorm(features, not_kept(group), options) {}
+
+nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, std::shared_ptr<communicator> group,
+                                 batch_norm_options options)
     : BatchNorm2d(features, options) {
   synchronise(sum_in(group));
 }
 
 int convert_sync_batch_norm(nn::Module& model, communicator& group) {
+  return convert_sync_batch_norm(model, not_kept(group));
+}
+
+int convert_sync_batch_norm(nn::Module& model, const std::shared_ptr<communicator>& group) {
   int count = 0;
   for_each_batch_norm(model, [&](nn::BatchNorm2d& found) {
     found.synchronise(sum_in(group));

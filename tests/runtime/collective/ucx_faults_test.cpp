@@ -17,3 +17,7 @@ TEST_CASE("members survive the loss of one, make a new group and get right bytes
 TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 75 to 99") {
   try_fault_cases(75, 100, group_path::nearest);
 }
+
+TEST_CASE("what a stopped member goes on to write reaches nobody's tensors") {
+  testing::try_large_sums_with_stopped_member(101, 104, group_path::nearest);
+}

@@ -158,4 +158,60 @@ TEST_CASE("bench hop refuses options that cannot be used") {
   check_refused("hop --schedule forward_only", "forward_only");
 }
 
+TEST_CASE("bench compression times every hook over a slow link") {
+  auto lines = objects_of(
+      bench("compression --ranks 2 --model cnn --batch 2 --steps 2 --rounds 2 --link-mbit 2000 --json"));
+  REQUIRE(lines.size() == 4);
+  const char* hooks[] = {"none", "bf16", "topk", "powersgd"};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    CHECK(lines[i].at("hook") == hooks[i]);
+    CHECK(lines[i].at("gradient_mib") > 1);
+    check_is_spread(lines[i].at("link_step_s"), 2);
+    check_is_spread(lines[i].at("memory_step_s"), 2);
+    check_is_spread(lines[i].at("rate_over_plain"), 2);
+    CHECK(lines[i].at("rate_over_plain").at("min") > 0);
+  }
+  // What the link needs for the gradients is the least that a step takes.
+  CHECK(lines[0].at("link_step_s").at("min") >=
+        lines[0].at("gradient_mib").get<double>() * 8 * 1.048576 / 2000);
+}
+
+TEST_CASE("bench compression refuses options that cannot be used") {
+  check_refused("compression --hooks topk", "none first");
+  check_refused("compression --hooks none,zip", "zip");
+  check_refused("compression --link-mbit 0", "--link-mbit");
+  check_refused("compression --ranks 0", "--ranks");
+}
+
 TEST_CASE("a measured process refuses to run on its own") { check_refused("worker ping", "troupe launch"); }
+
+TEST_CASE("bench of a collective operation measures every size beside memcpy and tensors from elsewhere") {
+  for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "p2p"}) {
+    auto lines =
+        objects_of(bench(std::string(operation) + " --ranks 2 --bytes 8,64K --rounds 2 --repeats 3 --json"));
+    REQUIRE(lines.size() == 2);
+    for (const auto& line : lines) {
+      CHECK(line.at("bench") == operation);
+      for (const char* measured : {"own_us", "foreign_us", "memcpy_us", "own_over_memcpy"})
+        check_is_spread(line.at(measured), 6);
+      CHECK(line.at("bus_GBps") > 0);
+      if (!line.at("open_mpi_us").is_null()) check_is_spread(line.at("open_mpi_us"), 6);
+    }
+    CHECK(lines[0].at("bytes") == 8);
+    CHECK(lines[1].at("bytes") == 65536);
+  }
+}
+
+TEST_CASE("bench of threads needs no processes") {
+  auto lines =
+      objects_of(bench("all_reduce --backend local --ranks 3 --bytes 8 --rounds 1 --repeats 2 --json"));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("backend") == "local");
+}
+
+TEST_CASE("bench of a collective operation refuses sizes that are none") {
+  check_refused("all_reduce --bytes 8:", "--bytes");
+  check_refused("all_reduce --bytes 0", "expected 1 to 1G");
+  check_refused("all_reduce --bytes 5T", "expected 1 to 1G");
+  check_refused("p2p --ranks 3", "--ranks 2");
+}

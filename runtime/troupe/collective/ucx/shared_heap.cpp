@@ -45,7 +45,7 @@ class shared_heap::blocks {
   void give_back(std::byte* first, std::size_t size) {
     std::lock_guard lock(mutex_);
     statistics_.current -= size;
-    if (extents_.at(first).size == size) {
+    if (const auto& own = extents_.at(first); own.size == size && own.of) {
       free_[size].push_back(first);
       statistics_.cached += size;
     } else {
@@ -56,7 +56,7 @@ class shared_heap::blocks {
   std::optional<place> find(std::span<const std::byte> bytes) const {
     std::lock_guard lock(mutex_);
     auto at = covering(bytes.data());
-    if (at == extents_.end()) return {};
+    if (at == extents_.end() || !at->second.of) return {};
     auto offset = static_cast<std::size_t>(bytes.data() - at->first);
     if (offset + bytes.size() > at->second.size) return {};
     return place{at->second.of, at->second.offset + offset};
@@ -77,14 +77,13 @@ class shared_heap::blocks {
     auto end = whole_pages(reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size());
     auto* first = reinterpret_cast<std::byte*>(begin);
     auto size = end - begin;
-    auto fresh = make(size);
-    auto memory = map_segment(fresh->fd.get(), size);
+    auto [fresh, memory] = fresh_pages(size);
     std::lock_guard lock(mutex_);
     std::memcpy(memory->first(), first, size);
-    // Moves the filled pages to the old address in one step: there is no moment without memory there.
-    // Not by the function of that name: UCX puts one in its place that forgets the new address.
-    if (::syscall(SYS_mremap, memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first) < 0)
-      throw system_failure("replace the pages of a tensor", errno);
+    // Moves the filled pages to the old address in one step: there is no moment without memory there. Not by
+    // the C library's mremap: where UCX 1.13 watches it, it passes on half of the new address.
+    auto moved = ::syscall(SYS_mremap, memory->first(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    check_posix(moved, "replace the pages of a tensor");
     memory->forget();
     cut(first, size, std::move(fresh));
     ++statistics_.num_withdrawn;
@@ -113,11 +112,25 @@ class shared_heap::blocks {
 
  private:
   struct extent {
-    std::shared_ptr<shared_segment> of;
+    std::shared_ptr<shared_segment> of;  // null: nobody else's any more
     std::uint64_t offset = 0;
     std::size_t size = 0;
   };
   using extent_map = std::map<std::byte*, extent, std::less<>>;
+
+  /// Where there are no descriptors left, memory of this process alone: safe, and the tensor is copied from
+  /// then on.
+  std::pair<std::shared_ptr<shared_segment>, std::unique_ptr<mapping>> fresh_pages(std::size_t size) {
+    try {
+      auto segment = make(size);
+      auto memory = map_segment(segment->fd.get(), size);
+      return {std::move(segment), std::move(memory)};
+    } catch (const system_failure&) {
+      auto* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (memory == MAP_FAILED) throw;
+      return {nullptr, std::make_unique<mapping>(static_cast<std::byte*>(memory), size)};
+    }
+  }
 
   std::byte* take_cached(std::size_t size) {
     std::lock_guard lock(mutex_);
@@ -168,7 +181,7 @@ class shared_heap::blocks {
   /// One extent of `of` is no more; the last one ends the segment.
   void end(const std::shared_ptr<shared_segment>& of) {
     auto is_used = std::ranges::any_of(extents_, [&](const auto& each) { return each.second.of == of; });
-    if (!is_used) ended_.push_back(of->id);
+    if (of && !is_used) ended_.push_back(of->id);
   }
 
   mutable std::mutex mutex_;

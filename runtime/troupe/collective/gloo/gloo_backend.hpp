@@ -1,0 +1,37 @@
+#pragma once
+#include <gloo/context.h>
+
+#include <map>
+#include <memory>
+
+#include "troupe/collective/library/call_thread.hpp"
+#include "troupe/collective/library/library_backend.hpp"
+
+namespace troupe {
+
+/// Calls over gloo, which blocks: a thread for the collectives, and one for each peer and direction of
+/// messages.
+class gloo_backend final : public library_backend {
+ public:
+  gloo_backend(group_description group, store& rendezvous, std::shared_ptr<::gloo::Context> context);
+  ~gloo_backend() override;
+
+  std::string_view name() const override { return "gloo"; }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+
+ private:
+  void break_off() noexcept override;
+  void carry_out(const collective_operation& what, std::uint64_t sequence);
+  bool has_ended(const call_thread::blocking_call& given, const collective_operation& what,
+                 std::uint64_t sequence);
+  void agree(const collective_operation& what, std::uint64_t sequence);
+  void send(const collective_operation& what);
+  void receive(const collective_operation& what, std::uint64_t sequence);
+  call_thread& thread_for(const collective_operation& what);
+
+  std::shared_ptr<::gloo::Context> context_;
+  std::map<std::pair<collective_kind, int>, call_thread> threads_;
+  bool is_broken_ = false;
+};
+
+}  // namespace troupe

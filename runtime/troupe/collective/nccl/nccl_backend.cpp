@@ -1,0 +1,72 @@
+#include "troupe/collective/nccl/nccl_backend.hpp"
+
+#include "troupe/collective/nccl/nccl_calls.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/tensor/cuda/gpu.hpp"
+
+namespace troupe {
+
+nccl_backend::nccl_backend(group_description group, store& rendezvous, device gpu)
+    : library_backend(std::move(group), rendezvous), rendezvous_(rendezvous), gpu_(gpu) {
+  barrier_.signature.kind = collective_kind::all_reduce;
+  barrier_.signature.count = 1;
+  barrier_.input = barrier_.output = tensor::zeros({1}, dtype::f32, gpu);
+}
+
+/// By sender and receiver; the collectives' by neither.
+nccl_connection& nccl_backend::connection_for(const collective_operation& what) {
+  bool sends = what.signature.kind == collective_kind::send;
+  std::pair<int, int> between{-1, -1};
+  if (what.peer >= 0)
+    between = sends ? std::pair(group().member, what.peer) : std::pair(what.peer, group().member);
+  auto found = connections_.find(between);
+  if (found != connections_.end()) return found->second;
+  auto key = group().name + "/nccl";
+  for (int rank : group().ranks) key += '/' + std::to_string(rank);
+  key += "/from/" + std::to_string(between.first) + "/to/" + std::to_string(between.second);
+  int size = what.peer >= 0 ? 2 : group().size();
+  int member = what.peer < 0 ? group().member : sends ? 0 : 1;
+  return connections_.try_emplace(between, gpu_, rendezvous_, key, size, member).first->second;
+}
+
+algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequence) {
+  require_here(what.input);
+  require_here(what.output);
+  if (what.peer < 0) enter(what, sequence);
+  auto& on = connection_for(what);
+  bool is_barrier = what.signature.kind == collective_kind::barrier;
+  const auto& issued = is_barrier ? barrier_ : what;
+  if (issued.signature.count > 0) {
+    co_await until([&] { return holds([&] { return on.is_ready(); }, what, sequence); });
+    co_await until([&] { return holds([&] { return issue(on, issued), true; }, what, sequence); });
+    co_await until([&] { return holds([&] { return on.is_issued(); }, what, sequence); });
+    on.mark_end();
+    co_await until([&] { return holds([&] { return on.has_ended(); }, what, sequence); });
+  }
+  if (what.peer < 0) leave();
+}
+
+void nccl_backend::require_here(const tensor& x) const {
+  if (x.defined() && x.where() != gpu_) throw_invalid("nccl", "a tensor on " + to_string(gpu_), describe(x));
+}
+
+void nccl_backend::issue(nccl_connection& on, const collective_operation& what) {
+  gpu_scope scope(gpu_.index);
+  on.follow_queued_work();
+  nccl_calls::issue(on, what);
+}
+
+bool nccl_backend::holds(const std::function<bool()>& state, const collective_operation& what,
+                         std::uint64_t sequence) {
+  try {
+    return state();
+  } catch (const nccl_error& failure) {
+    fail(failure.what(), what, sequence);
+  }
+}
+
+void nccl_backend::break_off() noexcept {
+  for (auto& [between, each] : connections_) each.abort();
+}
+
+}  // namespace troupe

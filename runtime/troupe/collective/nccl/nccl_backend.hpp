@@ -1,0 +1,39 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "troupe/collective/library/library_backend.hpp"
+#include "troupe/collective/nccl/nccl_connection.hpp"
+
+namespace troupe {
+
+/// Calls over NCCL: the collectives on one connection, messages on one for each peer and direction, so that
+/// none waits for another.
+class nccl_backend final : public library_backend {
+ public:
+  nccl_backend(group_description group, store& rendezvous, device gpu);
+
+  std::string_view name() const override { return "nccl"; }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+  tensor allocate(shape extents, dtype type) override {
+    return tensor::zeros(std::move(extents), type, gpu_);
+  }
+  /// Whether the connection for the collectives is there.
+  bool is_ready() { return connection_for({}).is_ready(); }
+
+ private:
+  nccl_connection& connection_for(const collective_operation& what);
+  bool holds(const std::function<bool()>& state, const collective_operation& what, std::uint64_t sequence);
+  void issue(nccl_connection& on, const collective_operation& what);
+  void require_here(const tensor& x) const;
+  void break_off() noexcept override;
+  std::chrono::microseconds patience() const override { return std::chrono::microseconds(100); }
+
+  store& rendezvous_;
+  device gpu_;
+  collective_operation barrier_;  // what is reduced where members only meet
+  std::map<std::pair<int, int>, nccl_connection> connections_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,135 @@
+#include "troupe/collective/gloo/gloo_group.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <numeric>
+
+#include "runtime/collective/cases/collective_case.hpp"
+#include "support/folder_store.hpp"
+#include "support/spawn_ranks.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+bool is_built() {
+  try {
+    gloo_group_resources resources;
+  } catch (const bad_input& refused) {
+    if (std::string(refused.what()).find("libgloo-dev") == std::string::npos) throw;
+    return false;
+  }
+  return true;
+}
+
+/// Runs `body` in `count` processes that have a group.
+void with_group(int count, const std::function<void(members&, test_rank&)>& body,
+                const communicator_options& options = {}) {
+  temp_folder folder;
+  auto run = [&](test_rank& self) {
+    folder_store place(folder.path());
+    gloo_group_resources resources;
+    auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
+      auto member = std::find(ranks.begin(), ranks.end(), self.rank()) - ranks.begin();
+      return make_gloo_group({name, ranks, static_cast<int>(member)}, place, resources, options);
+    };
+    std::vector<int> everyone(static_cast<std::size_t>(self.size()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    auto all = make_group("all", everyone);
+    members given{*all, make_group, false};
+    body(given, self);
+  };
+  spawn_ranks(count, run, std::chrono::seconds(500));
+}
+
+void run_cases(int count) {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  with_group(count, [](members& given, test_rank& self) {
+    run_collective_cases(given);
+    self.barrier(1000);
+  });
+}
+
+/// What a call of this member ends with.
+collective_error failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const collective_error& error) {
+    return error;
+  }
+  throw std::runtime_error("the call succeeded");
+}
+
+}  // namespace
+
+TEST_CASE("a gloo group of one process keeps what every backend promises") { run_cases(1); }
+TEST_CASE("a gloo group of 2 processes keeps what every backend promises") { run_cases(2); }
+TEST_CASE("a gloo group of 3 processes keeps what every backend promises") { run_cases(3); }
+
+TEST_CASE("gloo names the process that was killed to all others") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  with_group(3, [](members& given, test_rank& self) {
+    given.all.barrier().wait();
+    if (self.rank() == 2) self.kill(2);
+    auto x = tensor::zeros({100000});
+    auto error = failure_of([&] { given.all.all_reduce(x).wait(); });
+    expect(error.kind() == collective_failure::lost_member, error.what());
+    expect(error.ranks() == std::vector{2}, error.what());
+    expect(std::string(error.what()).find("all_reduce(sum, f32[100000])") != std::string::npos, error.what());
+    self.post(1000);  // the other survivor may still ask
+    self.wait_for(1 - self.rank(), 1000);
+  });
+}
+
+TEST_CASE("gloo names the process that is stopped to all others") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  with_group(3,
+             [](members& given, test_rank& self) {
+               given.all.barrier().wait();
+               if (self.rank() == 1) {
+                 self.post(1);
+                 self.wait_for(0, 2);
+                 self.wait_for(2, 2);
+                 return;
+               }
+               auto x = tensor::zeros({100});
+               auto error = failure_of([&] { given.all.all_reduce(x).wait(); });
+               expect(error.kind() == collective_failure::timed_out, error.what());
+               expect(error.ranks() == std::vector{1}, error.what());
+               expect(failure_of([&] { given.all.barrier().wait(); }).kind() == collective_failure::timed_out,
+                      "later calls to fail alike");
+               self.post(2);
+             },
+             {.timeout = std::chrono::seconds(5)});
+}
+
+TEST_CASE("gloo names a call that differs to all") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  with_group(3, [](members& given, test_rank& self) {
+    auto x = tensor::zeros({self.rank() == 1 ? 11 : 10});
+    auto error = failure_of([&] { given.all.all_reduce(x).wait(); });
+    expect(error.kind() == collective_failure::mismatch, error.what());
+    expect(std::string(error.what()).find("all_reduce(sum, f32[11])") != std::string::npos, error.what());
+    self.barrier(1000);
+  });
+}
+
+TEST_CASE("a gloo group that does not come together names who is missing") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  temp_folder folder;
+  folder_store place(folder.path());
+  gloo_group_resources resources;
+  auto error = failure_of([&] {
+    make_gloo_group({"all", {4, 7}, 0}, place, resources, {.timeout = std::chrono::milliseconds(200)});
+  });
+  CHECK(error.kind() == collective_failure::timed_out);
+  CHECK(error.ranks() == std::vector{7});
+}
+
+TEST_CASE("gloo refuses an address that this host does not have") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  CHECK_THROWS_AS(gloo_group_resources("192.0.2.1"), bad_input);
+}

@@ -1,0 +1,221 @@
+#include "troupe/collective/operation_queue.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/collective/checked_operation.hpp"
+#include "troupe/collective/work.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// Calls that end when the test lets them, and what was asked of the backend.
+class scripted_backend : public collective_backend {
+ public:
+  std::string_view name() const override { return "scripted"; }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override {
+    ++num_begun;
+    {
+      std::lock_guard lock(mutex_);
+      begun_.push_back(to_string(what.signature) + " #" + std::to_string(sequence));
+    }
+    co_await until([this, &what] {
+      if (fails) throw collective_error(collective_failure::lost_member, "g", 1, {3}, "rank 3 ended");
+      return (what.peer >= 0 ? messages_may_end : num_may_end) > 0;
+    });
+    --(what.peer >= 0 ? messages_may_end : num_may_end);
+  }
+  void sleep(std::chrono::microseconds at_most) override {
+    std::unique_lock lock(mutex_);
+    awake_.wait_for(lock, at_most, [&] { return std::exchange(woken_, false); });
+  }
+  void wake() override {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    awake_.notify_all();
+  }
+  std::vector<member_state> examine(std::uint64_t) override { return {}; }
+  void abort(const collective_error& why) noexcept override { aborted_with = why.what(); }
+
+  std::vector<std::string> begun() {
+    std::lock_guard lock(mutex_);
+    return begun_;
+  }
+
+  std::atomic<int> num_may_end = 0, messages_may_end = 0, num_begun = 0;
+  std::atomic<bool> fails = false;
+  std::string aborted_with;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable awake_;
+  bool woken_ = false;
+  std::vector<std::string> begun_;
+};
+
+operation_queue::callbacks hooks() {
+  operation_queue::callbacks all;
+  all.on_timeout = [](const call& late) {
+    return std::make_exception_ptr(
+        collective_error(collective_failure::timed_out, "g", late.sequence, {}, "too late"));
+  };
+  all.on_begin = [](const call&) {};
+  all.on_end = [](const call&) {};
+  all.on_waited = [](const call&, call::clock::time_point) {};
+  return all;
+}
+
+struct scripted_queue {
+  scripted_backend backend;
+  operation_queue queue{backend, hooks()};
+  std::uint64_t sequence = 0;
+
+  std::shared_ptr<call> submit(progress_by by = progress_by::waiter, std::chrono::milliseconds timeout = 1h,
+                               collective_operation what = {}) {
+    auto added = std::make_shared<call>();
+    added->what = std::move(what);
+    added->sequence = ++sequence;
+    added->options = {timeout, by};
+    queue.submit(added);
+    return added;
+  }
+  work handle(std::shared_ptr<call> of) { return {std::move(of), queue}; }
+  void let_end(int count) {
+    backend.num_may_end += count;
+    backend.wake();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("collective calls run one after the other, in their order") {
+  scripted_queue given;
+  auto first = given.submit(), second = given.submit();
+  given.let_end(1);
+  given.handle(first).wait();
+  CHECK(first->finished);
+  CHECK_FALSE(second->finished);
+  given.let_end(1);
+  given.handle(second).wait();
+  CHECK(given.backend.begun() == std::vector<std::string>{"barrier #1", "barrier #2"});
+  CHECK(given.queue.num_unfinished() == 0);
+}
+
+TEST_CASE("messages run beside a collective call that waits") {
+  scripted_queue given;
+  auto stuck = given.submit();
+  auto message = given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({1}), 1));
+  given.backend.messages_may_end = 1;
+  given.handle(message).wait();
+  CHECK_FALSE(stuck->finished);
+  given.let_end(1);
+  given.handle(stuck).wait();
+}
+
+TEST_CASE("calls end in the background without anybody who waits") {
+  scripted_queue given;
+  auto added = given.submit(progress_by::background);
+  given.let_end(1);
+  added->finished.wait(false);
+  CHECK(added->finished);
+}
+
+TEST_CASE("many threads wait for calls of both kinds, and all are told") {
+  scripted_queue given;
+  std::vector<std::shared_ptr<call>> calls;
+  for (int i = 0; i < 60; ++i)
+    calls.push_back(given.submit(i % 2 == 0 ? progress_by::waiter : progress_by::background));
+  std::vector<std::thread> threads;
+  for (std::size_t first = 0; first < 4; ++first)
+    threads.emplace_back([&, first] {
+      for (std::size_t i = calls.size(); i-- > 0;)
+        if (i % 4 == first) given.handle(calls[i]).wait();
+    });
+  for (int i = 0; i < 60; ++i) given.let_end(1);
+  for (auto& each : threads) each.join();
+  CHECK(given.queue.num_unfinished() == 0);
+}
+
+TEST_CASE("waiters come just when the thread in the background stops, and are not forgotten") {
+  scripted_queue given;
+  given.let_end(4000);
+  for (int i = 0; i < 2000; ++i) {
+    auto behind = given.submit(progress_by::background);
+    auto waited = given.submit(progress_by::waiter);
+    given.handle(waited).wait();
+    given.handle(behind).wait();
+  }
+  CHECK(given.queue.num_unfinished() == 0);
+}
+
+TEST_CASE("a call that does not end in time fails with all that come after it") {
+  scripted_queue given;
+  auto late = given.submit(progress_by::waiter, 20ms), next = given.submit();
+  CHECK_THROWS_MATCHES(given.handle(late).wait(), collective_error,
+                       MessageMatches(ContainsSubstring("too late")));
+  CHECK_THROWS_AS(given.handle(next).wait(), collective_error);
+  CHECK_THROWS_AS(given.handle(given.submit()).wait(), collective_error);
+  CHECK(given.backend.aborted_with == "too late");
+}
+
+TEST_CASE("the time of a call begins when those before it have ended") {
+  scripted_queue given;
+  auto first = given.submit(), second = given.submit(progress_by::waiter, 50ms);
+  std::thread waiting([&] { given.handle(first).wait(); });
+  while (given.backend.num_begun == 0) std::this_thread::yield();
+  auto begin = call::clock::now();
+  while (call::clock::now() - begin < 100ms) std::this_thread::yield();
+  given.let_end(2);
+  waiting.join();
+  CHECK_NOTHROW(given.handle(second).wait());
+}
+
+TEST_CASE("a failure of the backend reaches every call") {
+  scripted_queue given;
+  auto first = given.submit(progress_by::background), second = given.submit();
+  given.backend.fails = true;
+  given.backend.wake();
+  for (const auto& each : {first, second})
+    CHECK_THROWS_MATCHES(given.handle(each).wait(), collective_error,
+                         MessageMatches(ContainsSubstring("rank 3")));
+  CHECK(given.backend.aborted_with == "rank 3 ended");
+}
+
+TEST_CASE("cancelling a call ends those who wait for it and all others") {
+  scripted_queue given;
+  auto first = given.submit(), second = given.submit();
+  std::string told;
+  std::thread waiting([&] {
+    try {
+      given.handle(second).wait();
+    } catch (const collective_error& error) {
+      told = error.what();
+    }
+  });
+  while (given.backend.num_begun == 0) std::this_thread::yield();
+  given.handle(first).cancel();
+  waiting.join();
+  CHECK(told == "barrier, call 1, was cancelled by this member");
+  CHECK(given.backend.aborted_with == told);
+  CHECK_NOTHROW(given.handle(first).cancel());
+}
+
+TEST_CASE("a queue that ends with calls in flight fails them and aborts the group") {
+  scripted_backend backend;
+  auto added = std::make_shared<call>();
+  {
+    operation_queue queue(backend, hooks());
+    added->sequence = 1;
+    added->options.timeout = 1h;
+    queue.submit(added);
+    while (backend.num_begun == 0) std::this_thread::yield();
+  }
+  CHECK(added->finished);
+  CHECK_THROWS_AS(std::rethrow_exception(added->error), collective_error);
+  CHECK_THAT(backend.aborted_with, ContainsSubstring("calls in flight"));
+}

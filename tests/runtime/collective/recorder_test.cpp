@@ -1,0 +1,54 @@
+#include "troupe/collective/recorder.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/collective/checked_operation.hpp"
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+struct recorded {
+  call what;
+  recorded(collective_operation of, std::uint64_t sequence) {
+    what.what = std::move(of);
+    what.sequence = sequence;
+    what.begun = what.ended = call::clock::now();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a recorder tells the last calls and what became of them") {
+  call_recorder recorder;
+  CHECK(recorder.text().empty());
+  CHECK(recorder.last() == "has called nothing yet");
+  recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
+      message(send_of(tensor::zeros({2}), 3), 1);
+  recorder.on_begin(first.what);
+  CHECK(recorder.last() == "waits in #1 all_reduce(sum, f32[4])");
+  recorder.on_end(first.what);
+  CHECK(recorder.last() == "has finished #1 all_reduce(sum, f32[4])");
+  recorder.on_begin(second.what);
+  recorder.on_begin(message.what);
+  second.what.error = std::make_exception_ptr(std::runtime_error("lost"));
+  recorder.on_end(second.what);
+  auto text = recorder.text();
+  CHECK_THAT(text, StartsWith("#1 all_reduce(sum, f32[4]) done in "));
+  CHECK_THAT(text, ContainsSubstring("#2 barrier failed after "));
+  CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to member 3 waiting for "));
+}
+
+TEST_CASE("a recorder forgets the oldest calls") {
+  call_recorder recorder(3);
+  for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_begin(recorded({}, i).what);
+  auto text = recorder.text();
+  CHECK_THAT(text, StartsWith("#3 barrier"));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
+  recorder.on_end(recorded({}, 1).what);  // forgotten already
+  CHECK_THAT(recorder.text(), !ContainsSubstring("done"));
+}
