@@ -226,5 +226,5 @@ TEST_CASE("a group of one needs no backend, a larger one says which it lacks") {
   CHECK_THROWS_MATCHES(local.make({"{0,1}", {0, 1}, 0}, keys, {}), bad_input,
                        MessageMatches(ContainsSubstring("use --backend ucx")));
   CHECK_THROWS_MATCHES(absent.make({"{0,1}", {0, 1}, 0}, keys, {}), bad_input,
-                       MessageMatches(ContainsSubstring("--backend nccl is not in this build")));
+                       MessageMatches(ContainsSubstring("--backend nccl is for programs")));
 }
