@@ -6,11 +6,11 @@ using namespace troupe;
 using troupe::testing::try_fault_cases;
 
 TEST_CASE(
-    "members over the network survive the loss of one, make a new group and get right bytes: seeds 0 to 19") {
-  try_fault_cases(0, 20, group_path::network);
+    "members over the network survive the loss of one, make a new group and get right bytes: seeds 0 to 14") {
+  try_fault_cases(0, 15, group_path::network);
 }
 TEST_CASE(
-    "members over the network survive the loss of one, make a new group and get right bytes: seeds 20 to "
-    "39") {
-  try_fault_cases(20, 40, group_path::network);
+    "members over the network survive the loss of one, make a new group and get right bytes: seeds 15 to 99",
+    "[.soak]") {
+  try_fault_cases(15, 100, group_path::network);
 }

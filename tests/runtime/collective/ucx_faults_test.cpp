@@ -8,14 +8,9 @@ using troupe::testing::try_fault_cases;
 TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 0 to 24") {
   try_fault_cases(0, 25, group_path::nearest);
 }
-TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 25 to 49") {
-  try_fault_cases(25, 50, group_path::nearest);
-}
-TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 50 to 74") {
-  try_fault_cases(50, 75, group_path::nearest);
-}
-TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 75 to 99") {
-  try_fault_cases(75, 100, group_path::nearest);
+TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 25 to 99",
+          "[.soak]") {
+  try_fault_cases(25, 100, group_path::nearest);
 }
 
 TEST_CASE("what a stopped member goes on to write reaches nobody's tensors") {

@@ -22,12 +22,10 @@ using calls = std::function<void(communicator&)>;
 
 group_description three(const std::string& name, int rank) { return {name, {0, 1, 2}, rank}; }
 
-/// What a member is told that makes these calls. One that needs nothing of the others is told in the call
-/// after.
+/// What a member is told that makes these calls.
 collective_error error_of(communicator& group, const calls& made) {
   try {
     made(group);
-    group.barrier().wait();
   } catch (const collective_error& error) {
     return error;
   }
