@@ -19,7 +19,8 @@ std::unique_ptr<communicator> group_factory::make(const group_description& group
   if (options_.backend == "local")
     throw bad_input("--backend local carries calls between threads of one process, and group " + group.name +
                     " has " + std::to_string(group.size()) + " processes: use --backend ucx");
-  throw bad_input("--backend " + options_.backend + " is for programs that make its groups themselves, so group " + group.name + " of " +
+  throw bad_input("--backend " + options_.backend +
+                  " is for programs that make its groups themselves, so group " + group.name + " of " +
                   std::to_string(group.size()) + " processes cannot begin: use --backend ucx");
 }
 
