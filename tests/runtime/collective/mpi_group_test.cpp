@@ -20,9 +20,15 @@ void run_ranks(int count, const std::string& what, bool ends_well = true) {
   if (mpirun.empty()) SKIP("Troupe was built without MPI");
   temp_folder folder;
   run_options options;
-  options.command = {
-      mpirun, "--oversubscribe", "-n", std::to_string(count), TROUPE_TEST_MPI_PROGRAM, folder.path().string(),
-      what};
+  options.command = {mpirun,
+                     "--oversubscribe",
+                     "--bind-to",
+                     "none",
+                     "-n",
+                     std::to_string(count),
+                     TROUPE_TEST_MPI_PROGRAM,
+                     folder.path().string(),
+                     what};
   options.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                          {"OMPI_MCA_mpi_yield_when_idle", "1"}};
