@@ -61,6 +61,7 @@ void agent_store::close(const std::string& cause) {
 
 std::uint64_t agent_store::begin() {
   std::lock_guard lock(mutex_);
+  if (closed_) throw job_failed(*closed_);
   requests_[++last_request_];
   return last_request_;
 }
