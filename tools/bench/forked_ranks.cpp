@@ -5,52 +5,14 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 #include <stdexcept>
-#include <thread>
 
+#include "troupe/collective/folder_store.hpp"
 #include "troupe/collective/ucx/ucx_group.hpp"
 
 namespace troupe::bench {
 namespace {
-
-/// A file for each key, put there whole by renaming it.
-class files_store : public store {
- public:
-  explicit files_store(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  void put(const std::string& key, std::span<const std::byte> value) override {
-    auto fresh = file_of(key).string() + ".new";
-    std::ofstream(fresh, std::ios::binary)
-        .write(reinterpret_cast<const char*>(value.data()), static_cast<std::streamsize>(value.size()));
-    std::filesystem::rename(fresh, file_of(key));
-  }
-
-  std::optional<std::vector<std::byte>> get(const std::string& key,
-                                            std::chrono::milliseconds timeout) override {
-    auto end = std::chrono::steady_clock::now() + timeout;
-    while (std::chrono::steady_clock::now() < end) {
-      if (std::ifstream file(file_of(key), std::ios::binary); file) {
-        std::string text{std::istreambuf_iterator<char>(file), {}};
-        auto bytes = std::as_bytes(std::span(text));
-        return std::vector(bytes.begin(), bytes.end());
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return {};
-  }
-
- private:
-  std::filesystem::path file_of(std::string key) const {
-    for (char& letter : key)
-      if (letter == '/') letter = '_';
-    return folder_ / key;
-  }
-
-  std::filesystem::path folder_;
-};
 
 class own_folder {
  public:
@@ -95,7 +57,7 @@ bool all_ended_well(const std::vector<pid_t>& children) {
 
 struct forked_rank::content {
   explicit content(std::filesystem::path folder) : place(std::move(folder)), resources("bench") {}
-  files_store place;
+  folder_store place;
   ucx_group_resources resources;
 };
 

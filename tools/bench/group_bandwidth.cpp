@@ -12,47 +12,12 @@
 #include <iterator>
 #include <thread>
 
+#include "troupe/collective/folder_store.hpp"
 #include "troupe/collective/ucx/ucx_group.hpp"
 
 namespace {
 
 using namespace troupe;
-
-/// A file for each key.
-class folder_store final : public store {
- public:
-  explicit folder_store(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  void put(const std::string& key, std::span<const std::byte> value) override {
-    auto place = file_of(key), fresh = place;
-    fresh += ".new";
-    std::ofstream(fresh, std::ios::binary)
-        .write(reinterpret_cast<const char*>(value.data()), static_cast<std::streamsize>(value.size()));
-    std::filesystem::rename(fresh, place);
-  }
-
-  std::optional<std::vector<std::byte>> get(const std::string& key,
-                                            std::chrono::milliseconds timeout) override {
-    auto end = std::chrono::steady_clock::now() + timeout;
-    do {
-      if (std::ifstream file(file_of(key), std::ios::binary); file) {
-        std::string text{std::istreambuf_iterator<char>(file), {}};
-        auto bytes = std::as_bytes(std::span(text));
-        return std::vector(bytes.begin(), bytes.end());
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } while (std::chrono::steady_clock::now() < end);
-    return {};
-  }
-
- private:
-  std::filesystem::path file_of(std::string key) const {
-    for (char& letter : key)
-      if (letter == '/') letter = '_';
-    return folder_ / key;
-  }
-  std::filesystem::path folder_;
-};
 
 struct options {
   int rank = 0;

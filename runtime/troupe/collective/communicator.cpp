@@ -25,9 +25,7 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
                          .on_waited = [this](const call& what,
                                              call::clock::time_point since) { on_waited(what, since); }}) {}
 
-communicator::~communicator() {
-  if (queue_.num_unfinished() > 0) abort("the group ended with calls in flight");
-}
+communicator::~communicator() = default;  // the queue cancels what has not ended
 
 work communicator::all_reduce(tensor x, reduce_op op, const call_options& options) {
   return all_reduce(x, x, op, options);

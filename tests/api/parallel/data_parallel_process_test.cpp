@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "api/parallel/replicated_model.hpp"
-#include "support/folder_store.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/collective/folder_store.hpp"
 #include "troupe/collective/ucx/ucx_group.hpp"
 #include "troupe/parallel/replica_mean.hpp"
 

@@ -1,11 +1,11 @@
 #include "troupe/collective/gloo/gloo_group.hpp"
+#include "troupe/collective/folder_store.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/folder_store.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"

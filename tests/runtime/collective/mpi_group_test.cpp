@@ -1,9 +1,9 @@
 #include "troupe/collective/mpi/mpi_group.hpp"
+#include "troupe/collective/folder_store.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "support/folder_store.hpp"
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"

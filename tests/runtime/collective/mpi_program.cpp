@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/folder_store.hpp"
 #include "support/spawn_ranks.hpp"
+#include "troupe/collective/folder_store.hpp"
 #include "troupe/collective/mpi/mpi_group.hpp"
 #include "troupe/error/errors.hpp"
 

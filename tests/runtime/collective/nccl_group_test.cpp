@@ -1,11 +1,11 @@
 #include "troupe/collective/nccl/nccl_group.hpp"
+#include "troupe/collective/folder_store.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "runtime/collective/cases/elements.hpp"
 #include "support/devices.hpp"
-#include "support/folder_store.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 

@@ -1,8 +1,8 @@
 #include "troupe/collective/post_mortem.hpp"
+#include "troupe/collective/folder_store.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/folder_store.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe;

@@ -3,10 +3,10 @@
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/folder_store.hpp"
 #include "support/joined_namespaces.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/collective/folder_store.hpp"
 #include "troupe/collective/ucx/ucx_group.hpp"
 
 using namespace troupe;

@@ -1,4 +1,5 @@
 #include "troupe/collective/direct/algorithms.hpp"
+#include "troupe/collective/direct/reduce_share.hpp"
 #include "troupe/collective/direct/share.hpp"
 
 namespace troupe::direct {
@@ -27,14 +28,9 @@ algorithm all_reduce_large(meeting& at) {
   const auto& signature = at.what().signature;
   auto own = share_of(signature.count, at.element_bytes(), at.num_members(), at.member());
   auto offset = static_cast<std::size_t>(own.first) * at.element_bytes();
-  std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
-  for (int i = 0; i < at.num_members(); ++i) {
-    inputs.push_back(at.input_of(i) + offset);
-    outputs.push_back(at.output_of(i) + offset);
-  }
-  tree_reduce(inputs, outputs, own.count, signature.type, signature.op,
-              store_for(static_cast<std::size_t>(signature.count) * at.element_bytes()));
+  for (int i = 0; i < at.num_members(); ++i) outputs.push_back(at.output_of(i) + offset);
+  reduce_share(at, own, outputs, static_cast<std::size_t>(signature.count) * at.element_bytes());
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
   at.take_output();

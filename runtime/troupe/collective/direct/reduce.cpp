@@ -1,4 +1,5 @@
 #include "troupe/collective/direct/algorithms.hpp"
+#include "troupe/collective/direct/reduce_share.hpp"
 #include "troupe/collective/direct/share.hpp"
 
 namespace troupe::direct {
@@ -26,11 +27,8 @@ algorithm reduce_large(meeting& at) {
   const auto& signature = at.what().signature;
   auto own = share_of(signature.count, at.element_bytes(), at.num_members(), at.member());
   auto offset = static_cast<std::size_t>(own.first) * at.element_bytes();
-  std::vector<const std::byte*> inputs;
-  for (int i = 0; i < at.num_members(); ++i) inputs.push_back(at.input_of(i) + offset);
   std::byte* result = at.output_of(signature.root) + offset;
-  tree_reduce(inputs, {&result, 1}, own.count, signature.type, signature.op,
-              store_for(static_cast<std::size_t>(signature.count) * at.element_bytes()));
+  reduce_share(at, own, {&result, 1}, static_cast<std::size_t>(signature.count) * at.element_bytes());
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
   at.take_output();

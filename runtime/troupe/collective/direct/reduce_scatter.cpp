@@ -1,4 +1,5 @@
 #include "troupe/collective/direct/algorithms.hpp"
+#include "troupe/collective/direct/reduce_share.hpp"
 #include "troupe/collective/direct/share.hpp"
 
 namespace troupe::direct {
@@ -30,13 +31,9 @@ algorithm reduce_scatter_large(meeting& at) {
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto own = part_of(at.what(), at.member());
-  auto offset = static_cast<std::size_t>(own.first) * at.element_bytes();
-  std::vector<const std::byte*> inputs;
-  for (int i = 0; i < at.num_members(); ++i) inputs.push_back(at.input_of(i) + offset);
   auto output = at.what().output;
   std::byte* result = output.bytes().data();
-  tree_reduce(inputs, {&result, 1}, own.count, at.what().signature.type, at.what().signature.op,
-              store_for(static_cast<std::size_t>(own.count) * at.element_bytes()));
+  reduce_share(at, own, {&result, 1}, output.size_bytes());
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
 }

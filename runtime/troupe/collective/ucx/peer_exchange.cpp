@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -69,10 +68,7 @@ bool is_readable(int fd, std::chrono::steady_clock::time_point deadline) {
 }  // namespace
 
 peer_exchange::peer_exchange(const std::string& job_token)
-    : job_token_(job_token),
-      process_(random_bits<std::uint64_t>() | 1),
-      listener_(packet_socket()),
-      waker_(static_cast<int>(check_posix(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an eventfd"))) {
+    : job_token_(job_token), process_(random_bits<std::uint64_t>() | 1), listener_(packet_socket()) {
   if (job_token.size() > most_token_bytes)
     throw_invalid("job token", "at most 128 bytes", std::to_string(job_token.size()));
   std::array<char, 64> text;
@@ -90,13 +86,8 @@ peer_exchange::~peer_exchange() {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  wake();
+  waker_.set();
   thread_.join();
-}
-
-void peer_exchange::wake() {
-  std::uint64_t one = 1;
-  [[maybe_unused]] auto written = ::write(waker_.get(), &one, sizeof one);
 }
 
 /// Of two processes the one with the smaller number connects.
@@ -146,7 +137,7 @@ std::shared_ptr<host_peer> peer_exchange::add(std::uint64_t process, unique_fd s
     peers_[process] = added;
     arrived_.notify_all();
   }
-  wake();
+  waker_.set();
   return added;
 }
 
@@ -159,13 +150,12 @@ void peer_exchange::serve() {
       for (const auto& [process, each] : peers_)
         if (!each->has_ended()) watched.push_back(each);
     }
-    std::vector<pollfd> waited{{waker_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> waited{{waker_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const auto& each : strangers_) waited.push_back({each.get(), POLLIN, 0});
     auto first_process = static_cast<std::ptrdiff_t>(waited.size());
     for (const auto& each : watched) waited.push_back({each->process_fd(), POLLIN, 0});
     ::poll(waited.data(), waited.size(), -1);
-    std::uint64_t count;
-    [[maybe_unused]] auto read = ::read(waker_.get(), &count, sizeof count);
+    waker_.clear();
     std::erase_if(strangers_, [this](unique_fd& each) { return shake_hands(each); });
     if (waited[1].revents != 0) welcome();
     std::vector<bool> ended;

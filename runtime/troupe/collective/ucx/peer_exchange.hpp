@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "troupe/collective/ucx/host_peer.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 
@@ -60,12 +61,12 @@ class peer_exchange {
                                      std::chrono::steady_clock::time_point deadline);
   std::shared_ptr<host_peer> add(std::uint64_t process, unique_fd socket);
   void see_off(const std::vector<std::shared_ptr<host_peer>>& watched, const std::vector<bool>& ended);
-  void wake();
 
   std::string job_token_;
   std::uint64_t process_ = 0;
   std::string address_;
-  unique_fd listener_, waker_;
+  unique_fd listener_;
+  wake_event waker_;
   std::vector<unique_fd> strangers_;  // connected, have not said who they are; the thread's
 
   std::mutex mutex_;  // guards the next four
