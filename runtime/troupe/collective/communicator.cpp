@@ -23,6 +23,7 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
 
 operation_queue::callbacks communicator::hooks() {
   operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
+                                 .on_cancel = [this](const call& what) { return cancel_error(what); },
                                  .on_wait = [this](const call& what) { recorder_.on_wait(what); },
                                  .on_end = [this](const call& what) { on_end(what); }};
   if (options_.profile)
@@ -114,7 +115,17 @@ void communicator::abort(const std::string& cause) {
 
 void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
 
+void communicator::require_place(const tensor& x, const collective_operation& what) const {
+  if (x.defined() && x.where() != where())
+    throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
+                  "a tensor on " + to_string(where()) + ", where the group's backend " +
+                      std::string(backend()) + " works",
+                  describe(x));
+}
+
 work communicator::start(collective_operation what, const call_options& options) {
+  require_place(what.input, what);
+  require_place(what.output, what);
   auto added = std::make_shared<call>();
   added->what = std::move(what);
   added->options = options;
@@ -158,6 +169,14 @@ std::exception_ptr communicator::timeout_error(const call& late) {
                  " ms on rank " + std::to_string(self) + told + ". Its last calls:\n" + recorder_.text();
   return std::make_exception_ptr(collective_error(collective_failure::timed_out, group_.name, late.sequence,
                                                   std::move(missing), message));
+}
+
+std::exception_ptr communicator::cancel_error(const call& unwanted) const {
+  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
+  return std::make_exception_ptr(
+      collective_error(collective_failure::cancelled, group_.name, unwanted.sequence, {},
+                       to_string(unwanted.what.signature) + ", call " + std::to_string(unwanted.sequence) +
+                           " of group " + group_.name + ", was cancelled on rank " + std::to_string(self)));
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {

@@ -143,12 +143,7 @@ void operation_queue::abort(const std::exception_ptr& error) {
 }
 
 void operation_queue::cancel(const call& unwanted) {
-  give_up([&] {
-    return std::make_exception_ptr(collective_error(collective_failure::cancelled, {}, unwanted.sequence, {},
-                                                    to_string(unwanted.what.signature) + ", call " +
-                                                        std::to_string(unwanted.sequence) +
-                                                        ", was cancelled by this member"));
-  });
+  give_up([&] { return hooks_.on_cancel(unwanted); });
 }
 
 /// Moves calls on until `reached`.
