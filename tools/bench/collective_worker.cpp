@@ -7,6 +7,7 @@
 
 #include "collective_rounds.hpp"
 #include "quiet_node.hpp"
+#include "troupe/collective/every_backend/every_backend.hpp"
 #include "troupe/collective/group_factory.hpp"
 #include "troupe/collective/local/local_group.hpp"
 #include "workers.hpp"
@@ -43,7 +44,9 @@ void run(const collective_worker_options& options) {
   group_description members{"bench", std::vector<int>(static_cast<std::size_t>(self->world_size())),
                             self->rank()};
   std::iota(members.ranks.begin(), members.ranks.end(), 0);
-  group_factory factory({options.backend, self->group_token()});
+  group_factory factory(options.backend, every_backend(),
+                        {self->rank(), self->world_size(), self->local_rank()});
+  factory.join(self->group_token());
   auto group = factory.make(members, self->keys(), {});
   measure_all(*group, options);
 }
