@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -193,7 +194,9 @@ TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls wen
 }
 
 TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
-  auto result = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "json"}});
+  auto backend = GENERATE(std::string("ucx"), "gloo");
+  require_built(backend);
+  auto result = launch(5, {"--scenario", "groups", "--backend", backend}, {{"TROUPE_PROFILE", "json"}});
   INFO(result.errors);
   CHECK(result.exit_code == 0);
   std::istringstream lines(result.errors);
@@ -209,6 +212,12 @@ TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
         CHECK(each["calls"] == 1);
         CHECK(each["bytes"] == 4000);
         CHECK(each["members"] == 5);
+        if (backend != "ucx") CHECK(each["algorithm"] == backend);
+        CHECK(each["algorithm_bytes_per_s"] > 0);
+        CHECK(each["bus_bytes_per_s"].get<double>() ==
+              Catch::Approx(each["algorithm_bytes_per_s"].get<double>() * 2 * 4 / 5));
+        CHECK(each["exposed_s"] > 0);
+        CHECK((each["overlap"] >= 0 && each["overlap"] <= 1));
       }
   }
   CHECK(count == 5);
