@@ -24,7 +24,6 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_compression_worker(*worker);
   bench::add_hop_worker(*worker);
   bench::add_ping_worker(*worker);
-  bench::add_collective_worker(*worker);
 }
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ class collective_backend {
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.
   virtual void abort(const collective_error& why) noexcept = 0;
   /// A tensor that the other members can reach without a copy, where there is such memory.
-  virtual tensor allocate(shape extents, dtype type) { return tensor::empty(std::move(extents), type); }
+  virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }
 };
 
 }  // namespace troupe
