@@ -59,12 +59,12 @@ void require_parts(const std::vector<std::int64_t>& parts, int num_members, cons
                            : ", the least " + std::to_string(*std::min_element(parts.begin(), parts.end()))));
 }
 
-collective_operation all_reduce_of(const tensor& x, tensor result, reduce_op op) {
+collective_operation all_reduce_of(tensor x, tensor result, reduce_op op) {
   require_numbers(x, "all_reduce", "x");
   require_like(result, x.type(), x.num_elements(), "all_reduce", "result");
   auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
   signature.op = op;
-  return {signature, x, std::move(result), {}};
+  return {signature, std::move(x), std::move(result), {}};
 }
 
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,7 +53,7 @@ class communicator {
 
   /// x: the same shape on all members; afterwards the reduction of all members' x.
   work all_reduce(tensor x, reduce_op op = reduce_op::sum, const call_options& options = {});
-  work all_reduce(const tensor& x, tensor result, reduce_op op, const call_options& options = {});
+  work all_reduce(tensor x, tensor result, reduce_op op, const call_options& options = {});
 
   /// x: [n * k] elements, result: [k]: part `rank()` of the reduction. The result may be that part of x.
   work reduce_scatter(const tensor& x, tensor result, reduce_op op = reduce_op::sum,
@@ -102,6 +101,7 @@ class communicator {
   std::string recent_calls() const { return recorder_.text(); }
 
  private:
+  operation_queue::callbacks hooks();
   work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
   void on_end(const call& what);
@@ -114,8 +114,6 @@ class communicator {
   communicator_options options_;
   std::unique_ptr<collective_backend> backend_;
   call_recorder recorder_;
-  std::mutex numbering_;
-  std::map<std::pair<collective_kind, int>, std::uint64_t> sequences_;
   operation_queue queue_;
 };
 
