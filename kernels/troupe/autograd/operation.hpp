@@ -11,8 +11,10 @@ namespace troupe {
 class operation {
  public:
   virtual ~operation() = default;
-  /// The gradients with respect to the recorded inputs, in order, from that of the output. One for an input
-  /// that wants none may be undefined.
+  /// The gradients with respect to the recorded inputs, in order, from that of the output: each of its
+  /// input's shape, dtype and device, or undefined, which counts as zeros. Backward throws
+  /// std::invalid_argument for others. Whoever records an operation that reads a parameter's value holds it
+  /// as a used_parameter.
   virtual std::vector<tensor> backward_input(const tensor& output_gradient) = 0;
   /// Adds the gradients of the operation's parameters. Called after backward_input, possibly much later.
   virtual void backward_weight(const tensor& /*output_gradient*/) {}

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/elementwise.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {
@@ -40,15 +41,29 @@ const tensor& parameter::as(dtype type) const {
 }
 
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
-  auto has_gradient = [](const parameter* each) { return each && each->has_gradient; };
+  auto has_gradient = [](const parameter* each) {
+    return each && each->requires_gradient && each->has_gradient;
+  };
   auto mode =
       std::ranges::any_of(parameters, has_gradient) ? gradient_mode::accumulate : gradient_mode::assign;
   for (auto* each : parameters) {
-    if (!each) continue;
+    if (!each || !each->requires_gradient) continue;
     if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient.fill_zero();
     each->has_gradient = true;
   }
   return mode;
+}
+
+tensor gradient_of(const parameter* which) {
+  return which && which->requires_gradient ? which->gradient : tensor();
+}
+
+void add_gradient(parameter& to, const tensor& part) {
+  if (!to.requires_gradient) return;
+  if (begin_gradients({&to}) == gradient_mode::assign)
+    to.gradient.copy_from(part);
+  else
+    axpy(1, part, to.gradient);
 }
 
 std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters) {

@@ -7,6 +7,7 @@
 
 #include "troupe/tensor/device.hpp"
 #include "troupe/tensor/dtype.hpp"
+#include "troupe/tensor/memory.hpp"
 #include "troupe/tensor/shape.hpp"
 
 namespace troupe {
@@ -72,6 +73,10 @@ class tensor {
   /// This tensor if it is there already, else a copy in the memory of `where`. Throws bad_input for a device
   /// that is not there.
   tensor to(device where) const;
+  /// Whether another handle, of whatever shape, may share the elements' memory.
+  bool is_shared() const { return owner_.use_count() > 1; }
+  /// In the statistics the elements' memory is for `category` from now on, if it was for `other` so far.
+  void count_as(memory_category category) const { troupe::count_as(owner_, category); }
   /// Zero bytes, which are zero elements of every dtype.
   void fill_zero();
 

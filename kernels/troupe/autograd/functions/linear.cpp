@@ -5,6 +5,8 @@
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
+#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
 
 namespace troupe {
@@ -13,27 +15,29 @@ namespace {
 class linear_operation : public operation {
  public:
   linear_operation(tensor x, parameter& weight, parameter* bias, bool input_wanted)
-      : x_(std::move(x)), weight_(weight), bias_(bias), input_wanted_(input_wanted) {}
+      : x_(std::move(x)), weight_(&weight), bias_(bias), input_wanted_(input_wanted) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
     if (!input_wanted_) return {tensor()};
     return {linear_backward_input(dy, weight_.as(dy.type()))};
   }
   void backward_weight(const tensor& dy) override {
-    auto mode = begin_gradients({&weight_, bias_});
-    linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), mode);
+    auto* weight = weight_.target();
+    auto mode = begin_gradients({weight, bias_});
+    linear_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:
   tensor x_;
-  parameter& weight_;
+  used_parameter weight_;
   parameter* bias_;
   bool input_wanted_;
 };
 
 variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
   auto x = in_compute_dtype(input);
+  require_floating("linear", "x", x.value);
   auto type = x.value.type();
   auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), activation);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
