@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/devices.hpp"
@@ -29,6 +30,9 @@ std::function<void()> call_of(communicator& group, const std::string& operation,
     return [&group, x, own] { group.reduce_scatter(x, own, reduce_op::sum, at_once).wait(); };
   throw_invalid("measure_round", "all_reduce, all_gather, reduce_scatter or p2p", operation);
 }
+
+/// A call takes gloo tens of microseconds at least, and milliseconds on a busy machine.
+constexpr int most_gloo_calls = 100;
 
 /// What the owner's computing would leave in its caches.
 void rewrite(tensor& x) {
@@ -60,7 +64,7 @@ meeting_members meeting_of(communicator& group) {
           }};
 }
 
-std::vector<collective_sample> measure_round(communicator& group, communicator* gloo, core_probe& probe,
+std::vector<collective_sample> measure_round(communicator& group, gloo_peer* gloo, core_probe& probe,
                                              const collective_round& what) {
   auto parts_of = std::int64_t{4} * group.size();
   shape extents{(what.size_bytes + parts_of - 1) / parts_of * group.size()};
@@ -68,8 +72,9 @@ std::vector<collective_sample> measure_round(communicator& group, communicator* 
   auto from = foreign.clone(), to = foreign.clone();
   auto members = meeting_of(group);
   double trips = what.operation == "p2p" ? 2 : 1;
-  auto timed = [&](tensor& x, double calls_in_one, const std::function<void()>& once) {
-    timed_calls calls{calls_for(what.size_bytes)};
+  auto timed = [&](tensor& x, double calls_in_one, const std::function<void()>& once,
+                   int most_calls = std::numeric_limits<int>::max()) {
+    timed_calls calls{std::min(calls_for(what.size_bytes), most_calls)};
     if (what.fresh) calls.rewrite = [&x] { rewrite(x); };
     return time_calls(members, calls, once) / calls_in_one;
   };
@@ -80,7 +85,9 @@ std::vector<collective_sample> measure_round(communicator& group, communicator* 
     sample.memcpy = timed(from, 1, [&] { copy(from, to); });
     sample.own = timed(own, trips, call_of(group, what.operation, own));
     sample.foreign = timed(foreign, trips, call_of(group, what.operation, foreign));
-    if (gloo) sample.gloo = timed(foreign, trips, call_of(*gloo, what.operation, foreign));
+    if (gloo)
+      sample.gloo = timed(
+          foreign, trips, [&] { gloo->call(foreign); }, most_gloo_calls);
     samples.push_back(sample);
   }
   return samples;

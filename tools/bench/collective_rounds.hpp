@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "collective_sample.hpp"
+#include "gloo_peer.hpp"
 #include "timed_calls.hpp"
 #include "troupe/collective/communicator.hpp"
 
@@ -20,9 +21,9 @@ struct collective_round {
 /// How the members of a group meet between calls.
 meeting_members meeting_of(communicator& group);
 
-/// Every member of `group` calls this alike, one sample for each repeat. `gloo`: a second group of the same
-/// members, or null. p2p goes to and fro between members 0 and 1, and is half of a round trip.
-std::vector<collective_sample> measure_round(communicator& group, communicator* gloo, core_probe& probe,
+/// Every member of `group` calls this alike, one sample for each repeat. `gloo`: null if it is not to be
+/// measured beside. p2p goes to and fro between members 0 and 1, and is half of a round trip.
+std::vector<collective_sample> measure_round(communicator& group, gloo_peer* gloo, core_probe& probe,
                                              const collective_round& what);
 
 }  // namespace troupe::bench

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "collective_rounds.hpp"
+#include "gloo_peer.hpp"
 #include "quiet_node.hpp"
 #include "shared_parts.hpp"
 #include "troupe/collective/every_backend/every_backend.hpp"
@@ -28,7 +29,7 @@ void print(const communicator& group, const nlohmann::json& line) {
   if (group.rank() == 0) std::printf("%s\n", line.dump().c_str());
 }
 
-void measure_all(communicator& group, communicator* gloo, const group_rounds_options& options) {
+void measure_all(communicator& group, gloo_peer* gloo, const group_rounds_options& options) {
   shared_parts parts(group, core_probe::size_bytes);
   core_probe probe(parts.part(group.rank()), parts.part((group.rank() + 1) % group.size()));
   for (auto size : options.sizes_bytes) {
@@ -50,19 +51,24 @@ void run_threads(const group_rounds_options& options) {
   for (auto& each : threads) each.join();
 }
 
-/// The same members over gloo; null, with a line that says why, where it is not there or measured already.
-std::unique_ptr<communicator> make_gloo_peer(const communicator& group, group_factory& factory, store& keys) {
-  if (group.backend() == "gloo") {
-    print(group, {{"no_gloo", "it is what is measured"}});
+/// Why gloo is not measured beside the group; empty if nothing is against it.
+std::string why_no_gloo(const communicator& group) {
+  if (group.backend() == "gloo") return "it is what is measured";
+  if (group.backend() == "nccl") return "the tensors are on GPUs";
+  return {};
+}
+
+std::unique_ptr<gloo_peer> make_gloo_peer(const communicator& group, store& keys,
+                                          const std::string& operation) {
+  try {
+    if (auto why = why_no_gloo(group); !why.empty()) throw bad_input(why);
+    auto members = group.group();
+    members.name = "gloo";
+    return std::make_unique<gloo_peer>(members, keys, operation);
+  } catch (const bad_input& absent) {
+    print(group, {{"no_gloo", absent.what()}});
     return nullptr;
   }
-  if (group.backend() == "nccl") {
-    print(group, {{"no_gloo", "the tensors are on GPUs"}});
-    return nullptr;
-  }
-  auto members = group.group();
-  members.name = "gloo";
-  return factory.make(members, keys, {});
 }
 
 void run_processes(const group_rounds_options& options) {
@@ -70,18 +76,11 @@ void run_processes(const group_rounds_options& options) {
   group_description members{"bench", std::vector<int>(static_cast<std::size_t>(self->world_size())),
                             self->rank()};
   std::iota(members.ranks.begin(), members.ranks.end(), 0);
-  group_maker_options place{self->rank(), self->world_size(), self->local_rank()};
-  group_factory factory(options.backend, every_backend(), place);
+  group_factory factory(options.backend, every_backend(),
+                        {self->rank(), self->world_size(), self->local_rank()});
   factory.join(self->group_token());
   auto group = factory.make(members, self->keys(), {});
-  std::unique_ptr<group_factory> gloo_factory;
-  std::unique_ptr<communicator> gloo;
-  try {
-    gloo_factory = std::make_unique<group_factory>("gloo", every_backend(), place);
-    gloo = make_gloo_peer(*group, *gloo_factory, self->keys());
-  } catch (const bad_input& absent) {
-    print(*group, {{"no_gloo", absent.what()}});
-  }
+  auto gloo = make_gloo_peer(*group, self->keys(), options.each.operation);
   measure_all(*group, gloo.get(), options);
 }
 
