@@ -97,6 +97,8 @@ tensor DataParallel::initial_gradient() const {
 }
 
 void DataParallel::backward(const variable& loss) {
+  if (loss.value.num_elements() != 1)
+    throw_invalid("DataParallel::backward", "a scalar, the mean loss of this replica", describe(loss.value));
   // What the step before left is gone, even if no optimizer has used it.
   if (reducer_.turn() == 0 && num_passes_ == 0)
     for (auto* each : model_.parameters()) each->has_gradient = false;

@@ -73,8 +73,8 @@ class DataParallel {
 
   /// The backward pass from the current replica's mean loss, a scalar, and the end of its turn: after that of
   /// the last one the parameters' gradients are the averages, and optimizers may step. Throws
-  /// std::logic_error naming the parameters that got no gradient, unless they may: the group is aborted then,
-  /// so that nobody waits for them.
+  /// std::invalid_argument for a loss that is no scalar, and std::logic_error naming the parameters that got
+  /// no gradient, unless they may: the group is aborted then, so that nobody waits for them.
   void backward(const variable& loss);
   /// The end of the current replica's turn for those who ran the backward passes themselves: beginning with
   /// `initial_gradient()` and with nothing hidden behind them.

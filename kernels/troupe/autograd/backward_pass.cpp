@@ -109,7 +109,7 @@ void backward_pass::walk(const tensor& gradient, weights when) {
 }
 
 void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when) {
-  if (node->is_leaf()) return;
+  if (node->is_leaf()) return node->own_gradient();
   if (!node->recorded)
     throw std::logic_error(
         "[backward] expected to run through each operation once, got one that a backward pass within this "

@@ -46,10 +46,11 @@ graph_node::~graph_node() {
 
 void graph_node::add_gradient(tensor more) {
   if (!more.defined()) return;
-  if (gradient.defined())
-    gradient = add(gradient, more);
-  else
-    gradient = is_leaf_ && more.is_shared() ? more.clone() : std::move(more);
+  gradient = gradient.defined() ? add(gradient, more) : std::move(more);
+}
+
+void graph_node::own_gradient() {
+  if (gradient.is_shared()) gradient = gradient.clone();
 }
 
 std::vector<std::shared_ptr<graph_node>> nodes_behind(const std::shared_ptr<graph_node>& root) {

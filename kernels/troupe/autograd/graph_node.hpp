@@ -39,9 +39,10 @@ class graph_node {
   std::uint64_t order() const { return order_; }
   const value_form& form() const { return form_; }
 
-  /// gradient += more, which may be undefined. Never writes to what somebody else may hold, and a leaf's is
-  /// shared with nobody.
+  /// gradient += more, which may be undefined. Never writes to what somebody else may hold.
   void add_gradient(tensor more);
+  /// Copies the gradient if somebody else may write to it: the caller of backward, or another leaf.
+  void own_gradient();
 
   std::unique_ptr<operation> recorded;              ///< none once a backward pass has used it up
   std::vector<std::shared_ptr<graph_node>> inputs;  ///< the same

@@ -7,7 +7,7 @@
 namespace troupe {
 
 /// One recorded operation: holds what its backward needs until it is destroyed. Users derive their own and
-/// pass them to `record`.
+/// pass them to `record`. It has one output; one of several parts is taken apart by slice or split.
 class operation {
  public:
   virtual ~operation() = default;

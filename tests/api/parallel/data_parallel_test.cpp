@@ -276,6 +276,40 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("frozen weights beside learned biases stay as they are, on every member") {
+  std::vector<named_tensor> found[2];
+  on_members(2, [&](communicator& group) {
+    auto model = small_model();
+    for (const auto& [name, target] : model.named_parameters())
+      target->requires_gradient = name.ends_with(".bias");
+    DataParallel replicated(model, group);
+    auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      run_replica(replicated, step);
+      optimizer->apply(step);
+    }
+    for (const auto& [name, target] : model.named_parameters())
+      found[group.rank()].push_back({name, target->value});
+  });
+  CHECK(same_bits(found[0], found[1]));
+  auto began = small_model();
+  auto before = began.named_parameters();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CAPTURE(before[i].name);
+    CHECK(same_bits(found[0][i].value, before[i].target->value) == before[i].name.ends_with(".weight"));
+  }
+}
+
+TEST_CASE("a loss that is no scalar is refused as that") {
+  on_members(1, [](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group);
+    auto output = replicated.forward({batch_of(0, 0).samples});
+    CHECK(error_of([&] { replicated.backward(output); }) ==
+          "[DataParallel::backward] expected a scalar, the mean loss of this replica, got f32[3, 5]");
+  });
+}
+
 TEST_CASE("a number of replicas that is no block of the tree is refused") {
   on_members(2, [&](communicator& group) {
     auto model = small_model();
