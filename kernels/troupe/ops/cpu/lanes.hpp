@@ -1,30 +1,51 @@
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace troupe::cpu {
 
 // Reductions of a row with a fixed structure, so that every vector width gives the same bits: element i goes
-// to lane i % 16, and the lanes are combined in a tree. To be called from functions with TROUPE_CLONES.
+// to lane i % 64, those after the last multiple of 64 to lanes 0 to 15 in turn, and the lanes are combined in
+// a tree. To be called from functions with TROUPE_CLONES.
 
-constexpr std::int64_t num_lanes = 16;
-using lanes = std::array<float, num_lanes>;
+using four_lanes = float __attribute__((vector_size(16)));
 
-/// Combines `first` with op(lane, term(i)) for i in [0, size), then the lanes.
+/// Sixteen lanes in a tree: i with i + 8, with i + 4, and so on, in registers.
+template <class Op>
+[[gnu::always_inline]] inline float fold_lanes(const float* lane, const Op& op) {
+  four_lanes quarter[4];
+  std::memcpy(quarter, lane, sizeof quarter);
+  auto all = op(op(quarter[0], quarter[2]), op(quarter[1], quarter[3]));
+  return op(op(all[0], all[2]), op(all[1], all[3]));
+}
+
+/// Combines `first` with op(lane, term(i)) for i in [0, size), then the lanes. `op` is for floats and for
+/// four_lanes.
 template <class Op, class Term>
 [[gnu::always_inline]] inline float reduce_lanes(std::int64_t size, float first, const Op& op,
                                                  const Term& term) {
-  float lane[num_lanes];
-  for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = first;
-  auto whole = size / num_lanes * num_lanes;
-  for (std::int64_t i = 0; i < whole; i += num_lanes)
+  // A vector of 16 lanes is a loop of its own, since an addition waits for the one before in its lane: four
+  // are under way.
+  constexpr std::int64_t width = 16, vectors = 4;
+  float lane[vectors][width];
+#pragma GCC unroll 4
+  for (auto& vector : lane)
+    for (auto& each : vector) each = first;
+  std::int64_t i = 0;
+  for (; i + vectors * width <= size; i += vectors * width)
+#pragma GCC unroll 4
+    for (std::int64_t v = 0; v < vectors; ++v)
 #pragma GCC unroll 1  // as a loop it becomes one vector operation, whatever `op` is
-    for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = op(lane[l], term(i + l));
-  for (auto i = whole; i < size; ++i) lane[i - whole] = op(lane[i - whole], term(i));
-  for (auto width = num_lanes / 2; width > 0; width /= 2)
-    for (std::int64_t l = 0; l < width; ++l) lane[l] = op(lane[l], lane[l + width]);
-  return lane[0];
+      for (std::int64_t l = 0; l < width; ++l) lane[v][l] = op(lane[v][l], term(i + v * width + l));
+  for (; i + width <= size; i += width)
+#pragma GCC unroll 1
+    for (std::int64_t l = 0; l < width; ++l) lane[0][l] = op(lane[0][l], term(i + l));
+  for (std::int64_t l = 0; i + l < size; ++l) lane[0][l] = op(lane[0][l], term(i + l));
+#pragma GCC unroll 1
+  for (std::int64_t l = 0; l < width; ++l)
+    lane[0][l] = op(op(lane[0][l], lane[2][l]), op(lane[1][l], lane[3][l]));
+  return fold_lanes(lane[0], op);
 }
 
 /// Terms that are added in f32; sums of so many are added in f64.
@@ -36,17 +57,16 @@ template <class Term>
   double sum = 0;
   for (std::int64_t first = 0; first < size; first += lane_sum_elements)
     sum += reduce_lanes(
-        std::min(lane_sum_elements, size - first), 0.0F, [](float a, float b) { return a + b; },
+        std::min(lane_sum_elements, size - first), 0.0F, [](auto a, auto b) { return a + b; },
         [&](std::int64_t i) { return term(first + i); });
   return sum;
 }
 
-/// The largest term(i), or NaN if one is NaN; -infinity of none.
-template <class Term>
-[[gnu::always_inline]] inline float max_in_lanes(std::int64_t size, const Term& term) {
+/// The largest x[i] that is a number; -infinity if there is none.
+[[gnu::always_inline]] inline float largest_number(const float* x, std::int64_t size) {
   return reduce_lanes(
-      size, -__builtin_inff(), [](float a, float b) { return static_cast<bool>((b > a) | (b != b)) ? b : a; },
-      term);
+      size, -__builtin_inff(), [](auto a, auto b) { return b > a ? b : a; },
+      [&](std::int64_t i) { return x[i]; });
 }
 
 }  // namespace troupe::cpu
