@@ -14,19 +14,24 @@ TROUPE_CLONES void relu_gradient(const float* dy, const float* y, float* dx, std
   for (std::int64_t i = 0; i < size; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
-/// Phi(x) - 1/2 within 2e-7, exactly 1/2 where that is nearest: a rational function of least maximum error.
-[[gnu::always_inline]] inline float normal_distribution_above_half(float x) {
-  auto u = vector_math::limited(x, 0x1.60a3e2p+2F), square = u * u;
-  auto p = vector_math::polynomial(square, 0x1.98845p-2F, 0x1.199b4cp-5F, 0x1.347e48p-8F, 0x1.6c9522p-13F,
-                                   0x1.aa9222p-18F, 0x1.7c728ap-26F);
-  auto q = vector_math::polynomial(square, 1.0F, 0x1.02e6aep-2F, 0x1.da26bap-6F, 0x1.f57844p-10F,
-                                   0x1.3afe04p-14F, 0x1.3cce24p-20F);
-  return u * p / q;
+/// Phi(x) within 2.5e-7, and within 1e-7 / |x| where it is small: of |x| a rational function is fitted to the
+/// root of Phi(-|x|), since a square loses nothing on its way to 0.
+[[gnu::always_inline]] inline float normal_distribution(float x) {
+  auto size = vector_math::magnitude(x);
+  auto p = vector_math::polynomial(size, 0x1.6a09e6p-1F, -0x1.bdefdap-2F, 0x1.a21d94p-4F, -0x1.61896p-7F,
+                                   0x1.c6b0f4p-12F);
+  auto q = vector_math::polynomial(size, 1.0F, -0x1.bc4432p-3F, 0x1.196472p-3F, -0x1.981b3ep-7F,
+                                   0x1.c15598p-9F, 0x1.c5a84ep-11F, -0x1.358778p-13F, 0x1.58334p-15F);
+  auto root = p / q, tail = root * root;
+  tail = size > 5.7F ? 0 : tail;
+  return x < 0 ? tail : 1 - tail;
 }
 
-/// The derivative of x Phi(x), minus 1/2, within 5e-7, likewise.
+/// The derivative of x Phi(x), minus 1/2, within 5e-7, and exactly 1/2 from 6.06 on: u times a rational
+/// function of u^2.
 [[gnu::always_inline]] inline float gelu_slope_above_half(float x) {
-  auto u = vector_math::limited(x, 0x1.83db26p+2F), square = u * u;
+  constexpr float bound = 0x1.83db26p+2F;
+  auto above = x < -bound ? -bound : x, u = x > bound ? bound : above, square = u * u;
   auto p = vector_math::polynomial(square, 0x1.988452p-1F, -0x1.90051ep-7F, 0x1.b50f7cp-7F, 0x1.9a0116p-12F,
                                    0x1.0c68f4p-15F, 0x1.79a4d6p-20F, 0x1.01d7ccp-26F, -0x1.0dcb34p-35F);
   auto q = vector_math::polynomial(square, 1.0F, 0x1.45aa54p-2F, 0x1.87009ap-5F, 0x1.2398fep-8F,
@@ -35,7 +40,7 @@ TROUPE_CLONES void relu_gradient(const float* dy, const float* y, float* dx, std
 }
 
 TROUPE_CLONES void gelu(const float* x, float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = x[i] * (0.5F + normal_distribution_above_half(x[i]));
+  for (std::int64_t i = 0; i < size; ++i) y[i] = x[i] * normal_distribution(x[i]);
 }
 
 TROUPE_CLONES void gelu_gradient(const float* dy, const float* x, float* dx, std::int64_t size) {

@@ -42,12 +42,6 @@ template <class... Coefficients>
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffff);
 }
 
-/// min(max(x, -bound), bound); NaN stays.
-[[gnu::always_inline]] inline float limited(float x, float bound) {
-  auto above = x < -bound ? -bound : x;
-  return x > bound ? bound : above;
-}
-
 /// `x`, which is not negative, with the sign of `sign`.
 [[gnu::always_inline]] inline float with_sign(float x, float sign) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) |
