@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/families.hpp"
@@ -94,18 +95,20 @@ void clear(partial_sums& sums, line_extents of) {
     std::fill_n(sums.lanes.begin(), of.count, lane_block{});
 }
 
-/// What `add_line(image, partial_sums)` adds up for each channel of a group: in f32 over some images, these
-/// in f64.
-template <class AddLine>
-channel_sums sum_over_lines(const batch_norm_problem& of, channel_group group, const AddLine& add_line) {
+/// The sums that `add_line(image, partial_sums...)` adds up for each channel of a group: in f32 over some
+/// images, these in f64.
+template <std::size_t Count, class AddLine>
+std::array<channel_sums, Count> sums_over_lines(const batch_norm_problem& of, channel_group group,
+                                                const AddLine& add_line) {
   auto images = of.size < long_run ? 32 : std::max<std::int64_t>(1, 2048 / of.size);
-  partial_sums partial;
+  std::array<partial_sums, Count> partial;
   line_extents line{group.count, of.size};
-  channel_sums sums{};
+  std::array<channel_sums, Count> sums{};
   for (std::int64_t first = 0; first < of.batch; first += images) {
-    clear(partial, line);
-    for (auto image = first; image < std::min(of.batch, first + images); ++image) add_line(image, partial);
-    add_to_sums(partial, line, sums);
+    for (auto& each : partial) clear(each, line);
+    for (auto image = first; image < std::min(of.batch, first + images); ++image)
+      std::apply([&](auto&... each) { add_line(image, each...); }, partial);
+    for (std::size_t i = 0; i < Count; ++i) add_to_sums(partial[i], line, sums[i]);
   }
   return sums;
 }
@@ -142,14 +145,14 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
   auto count = static_cast<double>(of.batch * of.size);
   for_each_group(of, [&](channel_group group) {
     line_extents line{group.count, of.size};
-    auto sums = sum_over_lines(of, group, [&](std::int64_t image, partial_sums& to) {
+    auto [sums] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
       add_elements(read_line(of, x, group, image, 0), line, to);
     });
     for (std::int64_t c = 0; c < group.count; ++c)
       set(result.mean, group.first + c, sums[static_cast<std::size_t>(c)] / count);
     const auto* mean = values_of(result.mean, group);
     // The distances from the mean, while the channels are in the cache.
-    auto squares = sum_over_lines(of, group, [&](std::int64_t image, partial_sums& to) {
+    auto [squares] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
       add_squares(read_line(of, x, group, image, 0), mean, line, to);
     });
     std::array<float, most_channels_in_group> scale, shift;
@@ -192,15 +195,13 @@ struct gradient_sums {
 gradient_sums gradient_sums_of(const batch_norm_problem& of, channel_group group, const tensor& x,
                                const tensor& dy, const tensor& mean) {
   line_extents line{group.count, of.size};
-  gradient_sums sums;
-  sums.of_dy = sum_over_lines(of, group, [&](std::int64_t image, partial_sums& to) {
-    add_elements(read_line(of, dy, group, image, 1), line, to);
-  });
-  sums.of_products = sum_over_lines(of, group, [&](std::int64_t image, partial_sums& to) {
-    add_products(read_line(of, x, group, image, 0), values_of(mean, group),
-                 read_line(of, dy, group, image, 1), line, to);
-  });
-  return sums;
+  auto add = [&](std::int64_t image, partial_sums& of_dy, partial_sums& of_products) {
+    const auto *x_line = read_line(of, x, group, image, 0), *dy_line = read_line(of, dy, group, image, 1);
+    add_elements(dy_line, line, of_dy);
+    add_products(x_line, values_of(mean, group), dy_line, line, of_products);
+  };
+  auto [of_dy, of_products] = sums_over_lines<2>(of, group, add);
+  return {of_dy, of_products};
 }
 
 void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor& x, const tensor& weight,

@@ -32,7 +32,7 @@ void for_each_run(const shape& result, const std::vector<shape>& operands, const
   auto size = plan.run.extent, blocks = (size + block_elements - 1) / block_elements;
   auto grain = std::max<std::int64_t>(1, 32768 / std::min(size, block_elements));
   parallel_for(plan.num_runs() * blocks, grain, [&](std::int64_t index) {
-    auto at = index / blocks, first = index % blocks * block_elements;
+    auto at = blocks == 1 ? index : index / blocks, first = (index - at * blocks) * block_elements;
     auto offsets = plan.begin_of(at);
     for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += first * plan.run.strides[i];
     run(at * size + first, std::min(block_elements, size - first), offsets, plan.run.strides);

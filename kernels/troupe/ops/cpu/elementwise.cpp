@@ -108,9 +108,11 @@ void comparison(const tensor& a, const tensor& b, tensor& c) {
 
 TROUPE_CLONES void select(const bool* condition, const float* a, const float* b, float* c,
                           std::int64_t size) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(condition);
   for (std::int64_t i = 0; i < size; ++i) {
-    auto left = a[i], right = b[i];
-    c[i] = condition[i] ? left : right;
+    auto left = std::bit_cast<std::uint32_t>(a[i]), right = std::bit_cast<std::uint32_t>(b[i]);
+    auto mask = -static_cast<std::uint32_t>(bytes[i]);
+    c[i] = std::bit_cast<float>((left & mask) | (right & ~mask));
   }
 }
 
