@@ -18,13 +18,13 @@ struct channel_group {
 constexpr std::int64_t most_channels_in_group = 16;
 constexpr std::int64_t long_run = 256;  // elements of a channel in an image
 
-/// So many go together that they fit into the second cache, if one does, and that there are eight groups for
+/// So many go together that they fit into the second cache, if one does, and that there are four groups for
 /// the threads.
 inline std::int64_t channels_in_group(const batch_norm_problem& of) {
   constexpr std::int64_t room = 65536;  // elements
   auto most = std::clamp<std::int64_t>(room / std::max<std::int64_t>(1, of.batch * of.size), 1,
                                        most_channels_in_group);
-  return std::clamp<std::int64_t>(of.channels / 8, 1, most);
+  return std::clamp<std::int64_t>(of.channels / 4, 1, most);
 }
 
 constexpr std::int64_t elements_worth_a_thread = 16384;

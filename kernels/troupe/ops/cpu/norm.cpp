@@ -47,13 +47,11 @@ TROUPE_CLONES void input_gradient(const norm_rows& rows, const float* __restrict
   for (std::int64_t row = 0; row < rows.count; ++row, dy += size, x += size, dx += size) {
     auto [mean, rstd] = rows.of(row);
     auto sum_g = rows.mean ? sum_in_lanes(size, [&](std::int64_t i) { return dy[i] * gamma[i]; }) : 0;
-    auto sum_g_n = sum_in_lanes(
-        size, [&, m = mean, r = rstd](std::int64_t i) { return dy[i] * gamma[i] * ((x[i] - m) * r); });
-    auto mean_g = static_cast<float>(sum_g / count), mean_g_n = static_cast<float>(sum_g_n / count);
-    for (std::int64_t i = 0; i < size; ++i) {
-      auto n = (x[i] - mean) * rstd;
-      dx[i] = rstd * (dy[i] * gamma[i] - mean_g - n * mean_g_n);
-    }
+    auto sum_g_n =
+        rstd * sum_in_lanes(size, [&, m = mean](std::int64_t i) { return dy[i] * gamma[i] * (x[i] - m); });
+    auto mean_g = static_cast<float>(sum_g / count), slope = static_cast<float>(rstd * sum_g_n / count);
+    for (std::int64_t i = 0; i < size; ++i)
+      dx[i] = rstd * ((dy[i] * gamma[i] - mean_g) - (x[i] - mean) * slope);
   }
 }
 
