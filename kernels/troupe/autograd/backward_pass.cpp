@@ -83,11 +83,14 @@ void backward_pass::walk(const tensor& gradient, weights when) {
 void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when) {
   if (node->is_leaf()) return;
   auto output_gradient = std::exchange(node->gradient, {});
+  auto has_parameters = !node->recorded->parameters().empty();
+  auto is_weight_first =
+      has_parameters && when == weights::at_once && node->recorded->weights_may_come_first();
+  if (is_weight_first) add_weights(*node, output_gradient);
   auto gradients = node->recorded->backward_input(output_gradient);
   for (std::size_t i = 0; i < node->inputs.size(); ++i)
     if (node->inputs[i]) add_to(node->inputs[i]->gradient, gradients.at(i));
-  auto has_parameters = !node->recorded->parameters().empty();
-  if (has_parameters && when == weights::at_once) add_weights(*node, output_gradient);
+  if (has_parameters && when == weights::at_once && !is_weight_first) add_weights(*node, output_gradient);
   if (has_parameters && when == weights::later) for_weights_.push_back({node, std::move(output_gradient)});
   if (options_.retain_graph) return;
   node->inputs.clear();

@@ -16,6 +16,9 @@ class operation {
   virtual std::vector<tensor> backward_input(const tensor& output_gradient) = 0;
   /// Adds the gradients of the operation's parameters. Called after backward_input, possibly much later.
   virtual void backward_weight(const tensor& /*output_gradient*/) {}
+  /// Whether backward_weight may also be called before backward_input, of which it needs nothing: its
+  /// gradients can then be on their way to other processes while that computes.
+  virtual bool weights_may_come_first() const { return false; }
   /// The parameters that backward_weight adds to. None: it is not called.
   virtual std::vector<parameter*> parameters() const { return {}; }
   /// Gives up what only backward_input needed; backward_weight may still come.

@@ -111,6 +111,9 @@ void communicator::abort(const collective_error& why) { queue_.abort(std::make_e
 work communicator::start(collective_operation what, const call_options& options) {
   auto added = std::make_shared<call>();
   added->what = std::move(what);
+  // By this thread: the one that moves calls on may have to bring what is awaited.
+  added->what.input.settle();
+  added->what.output.settle();
   added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   auto kind = added->what.signature.kind;

@@ -216,3 +216,45 @@ TEST_CASE("a chain of a hundred thousand operations runs back and is destroyed w
   CHECK(same_bits(run(true), one));
   CHECK_FALSE(run(false).defined());
 }
+
+namespace {
+
+/// y = x, which tells in which order its two backward functions are called.
+class told_identity : public troupe::operation {
+ public:
+  told_identity(parameter& weight, bool weights_first, std::string& calls)
+      : weight_(weight), weights_first_(weights_first), calls_(calls) {}
+  std::vector<tensor> backward_input(const tensor& dy) override {
+    calls_ += 'i';
+    return {dy};
+  }
+  void backward_weight(const tensor&) override { calls_ += 'w'; }
+  bool weights_may_come_first() const override { return weights_first_; }
+  std::vector<parameter*> parameters() const override { return {&weight_}; }
+
+ private:
+  parameter& weight_;
+  bool weights_first_;
+  std::string& calls_;
+};
+
+}  // namespace
+
+TEST_CASE("weight gradients come before the input's where an operation allows it, and later where told") {
+  parameter weight("w", tensor::zeros({1}), tensor::zeros({1}));
+  auto calls_of = [&](bool allows, auto run) {
+    std::string calls;
+    auto x = leaf(tensor::full({1}, 2));
+    run(record(x.value, {x}, std::make_unique<told_identity>(weight, allows, calls)));
+    return calls;
+  };
+  auto at_once = [](const variable& y) { y.backward(); };
+  auto later = [](const variable& y) {
+    backward_pass pass(y);
+    pass.run_inputs({});
+    pass.run_weights();
+  };
+  CHECK(calls_of(false, at_once) == "iw");
+  CHECK(calls_of(true, at_once) == "wi");
+  CHECK(calls_of(true, later) == "iw");
+}

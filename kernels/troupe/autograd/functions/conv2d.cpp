@@ -22,6 +22,7 @@ class conv2d_operation : public operation {
     auto mode = begin_gradients({&weight_, bias_});
     conv2d_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), options_, mode);
   }
+  bool weights_may_come_first() const override { return true; }
   std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
 
  private:

@@ -23,6 +23,7 @@ class linear_operation : public operation {
     auto mode = begin_gradients({&weight_, bias_});
     linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), mode);
   }
+  bool weights_may_come_first() const override { return true; }
   std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
 
  private:
