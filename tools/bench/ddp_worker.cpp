@@ -1,4 +1,6 @@
 // Trains one of the models with DataParallel in several processes and prints one JSON object.
+#include <sched.h>
+
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -133,8 +135,23 @@ class ddp_measurement {
   std::vector<timed_parameter> parameters_;  // what each moves is its share of all elements
 };
 
+/// As on hosts of their own: otherwise ranks that wake at the same moment may share a core for a while beside
+/// an idle one. Nothing is done where there are fewer cores than threads.
+void keep_to_own_cores(int rank, int num_ranks, int threads_of_each) {
+  cpu_set_t allowed, own;
+  CPU_ZERO(&own);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (CPU_COUNT(&allowed) < num_ranks * threads_of_each) return;
+  for (int core = 0, number = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    if (number++ / threads_of_each == rank) CPU_SET(core, &own);
+  }
+  ::sched_setaffinity(0, sizeof own, &own);
+}
+
 void run(const ddp_worker_options& options) {
   run_forked(options.ranks, [&](forked_rank& self) {
+    keep_to_own_cores(self.rank(), options.ranks, options.threads);
     set_num_threads(options.threads);
     auto line = ddp_measurement(options, self).run();
     if (self.rank() == 0) std::printf("%s\n", line.dump().c_str());

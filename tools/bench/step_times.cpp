@@ -38,9 +38,11 @@ void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, wat
   auto loss = loss_of(model, step, [&](const variable& x) { return model.module->forward(x); }).loss;
   for (auto& [each, times] : all)
     if (!times.use->is_due()) times.used.push_back(seconds(times.use->when - begin));
-  loss.backward({}, {.on_gradient = [&](parameter& which) {
-                  all.at(&which).ready.push_back(seconds(clock::now() - begin));
-                }});
+  auto is_ready = [&](parameter& which) {
+    auto& ready = all.at(&which).ready;
+    if (ready.size() == step) ready.push_back(seconds(clock::now() - begin));
+  };
+  loss.backward({}, {.on_gradient = is_ready, .on_rows = [&](parameter& which, std::int64_t) { is_ready(which); }});
 }
 
 }  // namespace

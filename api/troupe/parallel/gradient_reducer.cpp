@@ -74,6 +74,7 @@ std::vector<named_tensor> gradient_reducer::hook_state() const {
 void gradient_reducer::begin_turn(int turn) {
   turn_ = turn;
   complete_.clear();
+  num_offered_.clear();
   num_complete_buckets_ = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const auto& bucket = buckets_[i];
@@ -87,6 +88,13 @@ void gradient_reducer::begin_turn(int turn) {
 void gradient_reducer::on_gradient(parameter& which) {
   if (!places_.contains(&which)) return;
   mark_complete(which);
+}
+
+/// They lie where they are reduced only if there is one leaf, of which the gradient is a view.
+void gradient_reducer::on_rows(parameter& which, std::int64_t count) {
+  auto found = places_.find(&which);
+  if (found == places_.end() || hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
+  offer(found->second, which.extents.num_elements() / which.extents[0] * count);
 }
 
 void gradient_reducer::mark_complete(const parameter& which) {
@@ -106,8 +114,17 @@ void gradient_reducer::complete(std::size_t index) {
 }
 
 void gradient_reducer::send(std::size_t index) {
-  for (const auto& part : buckets_[index].parts())
-    exchange_.offer(index, part.first, part.extents.num_elements());
+  const auto& parts = buckets_[index].parts();
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    offer({index, part}, parts[part].extents.num_elements());
+}
+
+/// The first elements of a gradient, less those that have been offered before.
+void gradient_reducer::offer(const place& of, std::int64_t num_elements) {
+  const auto& bucket = buckets_[of.bucket];
+  auto& offered = num_offered_[bucket.parameters()[of.part]];
+  exchange_.offer(of.bucket, bucket.parts()[of.part].first + offered, num_elements - offered);
+  offered = num_elements;
 }
 
 void gradient_reducer::send_hooked(std::size_t index) {

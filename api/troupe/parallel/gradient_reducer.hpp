@@ -30,6 +30,8 @@ class gradient_reducer {
   int turn() const { return turn_; }
   /// The gradient of a parameter is complete in this turn.
   void on_gradient(parameter& which);
+  /// Its first `count` rows are.
+  void on_rows(parameter& which, std::int64_t count);
   /// All passes of this turn have run: true if it was the last of the step, and the sums are on their way
   /// (with a hook or find_unused_parameters: there). Throws std::logic_error, after it has aborted the group,
   /// for parameters that need a gradient and have none.
@@ -63,6 +65,7 @@ class gradient_reducer {
   void mark_complete(const parameter& which);
   void complete(std::size_t bucket);
   void send(std::size_t bucket);
+  void offer(const place& of, std::int64_t num_elements);
   void send_hooked(std::size_t bucket);
   void account_for_missing();
   [[noreturn]] void give_up(const std::vector<std::string>& unused);
@@ -86,6 +89,7 @@ class gradient_reducer {
   std::unordered_set<const parameter*> used_;
   // The current turn.
   std::unordered_set<const parameter*> complete_;
+  std::unordered_map<const parameter*, std::int64_t> num_offered_;  ///< elements, of those that were
   std::size_t num_complete_buckets_ = 0;
   std::vector<progress> progress_;  // by bucket
 

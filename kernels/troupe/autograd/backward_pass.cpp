@@ -102,7 +102,11 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when)
 
 void backward_pass::add_weights(graph_node& node, const tensor& output_gradient) {
   auto parameters = node.recorded->parameters();
-  node.recorded->backward_weight(output_gradient);
+  auto is_last_use = [this](parameter* each) { return remaining_.at(each) == 1; };
+  if (options_.on_gradient && options_.on_rows && std::ranges::all_of(parameters, is_last_use))
+    node.recorded->backward_weight_by_rows(output_gradient, options_.on_rows);
+  else
+    node.recorded->backward_weight(output_gradient);
   if (!options_.on_gradient) return;
   for (auto* each : parameters)
     if (--remaining_.at(each) == 0) options_.on_gradient(*each);

@@ -14,6 +14,9 @@ struct backward_options {
   bool retain_graph = false;  ///< keeps what was recorded, so that backward may run again
   /// Called once for each parameter, as soon as the last operation that adds to its gradient has done so.
   std::function<void(parameter&)> on_gradient = nullptr;
+  /// Called before that, as soon as the first rows of a large gradient are complete
+  /// (operation::backward_weight_by_rows); goes with on_gradient.
+  rows_listener on_rows = nullptr;
 };
 
 /// A value, and what was recorded to make it. A constant (no node) when nothing that leads to it wants a

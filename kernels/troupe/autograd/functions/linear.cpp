@@ -1,14 +1,26 @@
 #include "troupe/ops/linear.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/rearrange.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 20;
+constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
+
+/// As few blocks as have no more elements than that, of equal size.
+std::int64_t rows_of_a_block(const shape& weight) {
+  auto num_blocks = (weight.num_elements() + most_elements_of_a_block - 1) / most_elements_of_a_block;
+  auto rows = (weight[0] + num_blocks - 1) / std::max(num_blocks, std::int64_t{1});
+  return (rows + block_granularity - 1) / block_granularity * block_granularity;
+}
 
 class linear_operation : public operation {
  public:
@@ -22,6 +34,18 @@ class linear_operation : public operation {
   void backward_weight(const tensor& dy) override {
     auto mode = begin_gradients({&weight_, bias_});
     linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), mode);
+  }
+  void backward_weight_by_rows(const tensor& dy, const rows_listener& on_rows) override {
+    auto num_rows = weight_.extents[0], block = rows_of_a_block(weight_.extents);
+    if (block >= num_rows) return backward_weight(dy);
+    auto mode = begin_gradients({&weight_, bias_});
+    for (std::int64_t first = 0; first < num_rows; first += block) {
+      auto count = std::min(block, num_rows - first);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight_.gradient.rows(first, count),
+                             bias_ ? bias_->gradient.rows(first, count) : tensor(), mode);
+      on_rows(weight_, first + count);
+      if (bias_) on_rows(*bias_, first + count);
+    }
   }
   bool weights_may_come_first() const override { return true; }
   std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
