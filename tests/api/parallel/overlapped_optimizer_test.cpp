@@ -260,3 +260,28 @@ TEST_CASE("an order that was drawn from a slow link's times changes no bit") {
   for (auto& each : threads) each.join();
   check_same(result, expected);
 }
+
+TEST_CASE("large weights, whose rows are sent as they come, have the same bits whoever hosts the replicas") {
+  auto train_wide = [](int num_members, int replicas) {
+    tensor result;
+    on_members(num_members, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(20, 1100), nn::Linear(1100, 1100), nn::Linear(1100, 3));
+      model.materialize(5);
+      DataParallel replicated(model, group, {.bucket_size_mb = 0.5, .replicas_per_rank = replicas});
+      auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.1}));
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        for (int i = 0; i < replicas; ++i) {
+          auto x = random_tensor({2, 20}, std::to_string(step) + "." + std::to_string(replicated.current_replica()));
+          replicated.backward(
+              nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        }
+        optimizer->apply(step);
+      }
+      if (group.rank() == 0) result = model.parameters()[2]->value.clone();
+    });
+    return result;
+  };
+  auto alone = train_wide(1, 4);
+  CHECK(same_bits(train_wide(2, 2), alone));
+  CHECK(same_bits(train_wide(4, 1), alone));
+}
