@@ -40,7 +40,7 @@ void train(const job_options& options) {
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);
   DataParallel replicated(model, world.default_group(), {.replicas_per_rank = replicas_per_rank});
-  auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
+  auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
 
   auto points = make_points();
   std::vector<ShardedLoader> shards;

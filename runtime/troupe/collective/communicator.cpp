@@ -128,6 +128,9 @@ work communicator::start(collective_operation what, const call_options& options)
   require_place(what.output, what);
   auto added = std::make_shared<call>();
   added->what = std::move(what);
+  // By this thread: the one that moves calls on may have to bring what is awaited.
+  added->what.input.settle();
+  added->what.output.settle();
   added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   queue_.submit(added);

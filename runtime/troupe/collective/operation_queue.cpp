@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "troupe/posix/short_slices.hpp"
+
 namespace troupe {
 namespace {
 
@@ -294,6 +296,7 @@ void operation_queue::wake_worker() {
 }
 
 void operation_queue::work() {
+  ask_for_short_slices();  // it shares a core with the program's computing
   std::unique_lock lock(submitting_);
   while (true) {
     worker_wakes_.wait(lock, [&] { return ending_ || worker_wanted_; });
