@@ -4,6 +4,7 @@
 #include <emmintrin.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -75,12 +76,22 @@ class block_tree {
  public:
   using value = combined_as<T>;
 
-  block_tree(std::span<const std::byte* const> inputs, reduce_op op)
-      : inputs_(inputs), op_(op), scratch_(std::bit_width(inputs.size()) + 1) {}
+  block_tree(std::span<const node_elements> inputs, reduce_op op) : op_(op) {
+    for (const auto& each : inputs) {
+      inputs_.push_back(each);
+      inputs_.resize(inputs_.size() + static_cast<std::size_t>(each.num_members - 1));
+    }
+    scratch_.resize(std::bit_width(inputs_.size()) + 1);
+  }
+
+  /// The root's elements [first, first + count), neither divided nor rounded.
+  const value* sum(std::int64_t first, std::int64_t count) {
+    return node(0, inputs_.size(), 0, first, count);
+  }
 
   /// The result of elements [first, first + count), as T.
   const std::byte* reduce(std::int64_t first, std::int64_t count) {
-    const value* root = node(0, inputs_.size(), 0, first, count);
+    const value* root = sum(first, count);
     if (op_ == reduce_op::mean) root = divide(root, count);
     if constexpr (std::is_same_v<T, value>) {
       return reinterpret_cast<const std::byte*>(root);
@@ -95,36 +106,57 @@ class block_tree {
 
   const value* node(std::size_t begin, std::size_t end, std::size_t level, std::int64_t first,
                     std::int64_t count) {
-    if (end - begin == 1) return leaf(begin, level, first, count);
+    if (is_given(begin, end)) return given(begin, level, first, count);
     if constexpr (std::is_same_v<T, float>)
       if (const float* sum = short_sum(begin, end, level, first, count)) return sum;
-    auto middle = begin + std::bit_floor(end - begin - 1);
+    auto middle = middle_of(begin, end);
     const value* left = node(begin, middle, level, first, count);
     const value* right = node(middle, end, level + 1, first, count);
     combine(op_, left, right, scratch_[level].data(), count);
     return scratch_[level].data();
   }
 
-  /// Of two or four inputs where they lie; null if they are not such.
-  const float* short_sum(std::size_t begin, std::size_t end, std::size_t level, std::int64_t first,
-                         std::int64_t count) {
-    bool is_sum = op_ == reduce_op::sum || op_ == reduce_op::mean;
-    if (!is_sum || (end - begin != 2 && end - begin != 4)) return nullptr;
-    std::array<const float*, 4> at{};
-    for (auto i = begin; i < end; ++i) {
-      at[i - begin] = reinterpret_cast<const float*>(inputs_[i]) + first;
-      if (reinterpret_cast<std::uintptr_t>(at[i - begin]) % alignof(float) != 0) return nullptr;
-    }
-    float* result = scratch_[level].data();
-    if (end - begin == 2)
-      sum_of_two(at[0], at[1], result, count);
-    else
-      sum_of_four(at[0], at[1], at[2], at[3], result, count);
-    return result;
+  /// Whether a node's elements are there already.
+  bool is_given(std::size_t begin, std::size_t end) const {
+    return inputs_[begin].elements && static_cast<std::size_t>(inputs_[begin].num_members) == end - begin;
+  }
+  static std::size_t middle_of(std::size_t begin, std::size_t end) {
+    return begin + std::bit_floor(end - begin - 1);
   }
 
-  const value* leaf(std::size_t member, std::size_t level, std::int64_t first, std::int64_t count) {
-    const auto* elements = reinterpret_cast<const T*>(inputs_[member]) + first;
+  /// A given node's floats where they lie; null if they are not aligned.
+  const float* aligned(std::size_t begin, std::size_t end, std::int64_t first) const {
+    if (!is_given(begin, end)) return nullptr;
+    const auto* at = reinterpret_cast<const float*>(inputs_[begin].elements) + first;
+    return reinterpret_cast<std::uintptr_t>(at) % alignof(float) == 0 ? at : nullptr;
+  }
+
+  /// Of two given nodes where they lie, or of two pairs of such; null if there is something else.
+  const float* short_sum(std::size_t begin, std::size_t end, std::size_t level, std::int64_t first,
+                         std::int64_t count) {
+    if (op_ != reduce_op::sum && op_ != reduce_op::mean) return nullptr;
+    auto middle = middle_of(begin, end);
+    float* result = scratch_[level].data();
+    const float *left = aligned(begin, middle, first), *right = aligned(middle, end, first);
+    if (left && right) return sum_of_two(left, right, result, count), result;
+    if (left || right || middle - begin < 2 || end - middle < 2) return nullptr;
+    auto in_left = middle_of(begin, middle), in_right = middle_of(middle, end);
+    const float *a = aligned(begin, in_left, first), *b = aligned(in_left, middle, first);
+    const float *c = aligned(middle, in_right, first), *d = aligned(in_right, end, first);
+    if (!a || !b || !c || !d) return nullptr;
+    return sum_of_four(a, b, c, d, result, count), result;
+  }
+
+  const value* given(std::size_t member, std::size_t level, std::int64_t first, std::int64_t count) {
+    const auto& input = inputs_[member];
+    if constexpr (!std::is_same_v<T, value>) {
+      if (input.num_members > 1) {
+        std::memcpy(scratch_[level].data(), input.elements + static_cast<std::size_t>(first) * sizeof(value),
+                    static_cast<std::size_t>(count) * sizeof(value));
+        return scratch_[level].data();
+      }
+    }
+    const auto* elements = reinterpret_cast<const T*>(input.elements) + first;
     if constexpr (std::is_same_v<T, value>) {
       if (reinterpret_cast<std::uintptr_t>(elements) % alignof(T) == 0) return elements;
       std::memcpy(scratch_[level].data(), elements, static_cast<std::size_t>(count) * sizeof(T));
@@ -142,7 +174,7 @@ class block_tree {
     return mean;
   }
 
-  std::span<const std::byte* const> inputs_;
+  std::vector<node_elements> inputs_;  // by their first member
   reduce_op op_;
   std::vector<block> scratch_;  // by level
   std::array<T, block_elements> rounded_;
@@ -172,8 +204,8 @@ void finish_stores([[maybe_unused]] store_kind store) {
 }
 
 template <class T>
-void reduce_as(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-               std::int64_t count, reduce_op op, store_kind store) {
+void reduce_as(std::span<const node_elements> inputs, std::span<std::byte* const> outputs, std::int64_t count,
+               reduce_op op, store_kind store) {
   block_tree<T> tree(inputs, op);
   for (std::int64_t first = 0; first < count; first += block_elements) {
     auto size = std::min(block_elements, count - first);
@@ -183,6 +215,55 @@ void reduce_as(std::span<const std::byte* const> inputs, std::span<std::byte* co
                  static_cast<std::size_t>(size) * sizeof(T), store);
   }
   finish_stores(store);
+}
+
+template <class T>
+void reduce_node_as(std::span<const node_elements> inputs, std::byte* output, std::int64_t count,
+                    reduce_op op) {
+  block_tree<T> tree(inputs, op);
+  using value = typename block_tree<T>::value;
+  for (std::int64_t first = 0; first < count; first += block_elements) {
+    auto size = std::min(block_elements, count - first);
+    std::memcpy(output + static_cast<std::size_t>(first) * sizeof(value), tree.sum(first, size),
+                static_cast<std::size_t>(size) * sizeof(value));
+  }
+}
+
+std::vector<node_elements> leaves(std::span<const std::byte* const> inputs) {
+  std::vector<node_elements> all;
+  for (const auto* each : inputs) all.push_back({each, 1});
+  return all;
+}
+
+/// Calls `body` with an element of the dtype.
+template <class Body>
+void with_element(dtype type, Body body) {
+  switch (type) {
+    case dtype::f32:
+      return body(float{});
+    case dtype::bf16:
+      return body(bfloat16{});
+    case dtype::f16:
+      return body(float16{});
+    case dtype::i32:
+      return body(std::int32_t{});
+    case dtype::i64:
+      return body(std::int64_t{});
+    case dtype::u8:
+      return body(std::uint8_t{});
+    case dtype::boolean:
+      throw_invalid("tree_reduce", "numbers", "bool");
+  }
+}
+
+void add_nodes_within(std::span<const int> members, int first, int end, std::vector<tree_node>& found) {
+  auto from = std::ranges::lower_bound(members, first);
+  auto num_inside = std::ranges::lower_bound(members, end) - from;
+  if (num_inside == 0) return;
+  if (num_inside == end - first) return found.push_back({first, end - first});
+  auto middle = first + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - first - 1)));
+  add_nodes_within(members, first, middle, found);
+  add_nodes_within(members, middle, end, found);
 }
 
 }  // namespace
@@ -197,24 +278,34 @@ void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, st
   finish_stores(store);
 }
 
+std::vector<tree_node> nodes_within(std::span<const int> members, int num_members) {
+  std::vector<tree_node> found;
+  add_nodes_within(members, 0, num_members, found);
+  return found;
+}
+
+dtype node_type(const tree_node& of, dtype type) {
+  return of.count > 1 && is_floating(type) ? dtype::f32 : type;
+}
+
+void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, std::int64_t count, dtype type,
+                 reduce_op op) {
+  auto given = leaves(inputs);
+  if (given.size() == 1) {
+    auto size = static_cast<std::size_t>(count) * size_bytes(type);
+    return copy_block(inputs[0], output, size, store_kind::cached);
+  }
+  with_element(type, [&](auto one) { reduce_node_as<decltype(one)>(given, output, count, op); });
+}
+
+void tree_reduce(std::span<const node_elements> inputs, std::span<std::byte* const> outputs,
+                 std::int64_t count, dtype type, reduce_op op, store_kind store) {
+  with_element(type, [&](auto one) { reduce_as<decltype(one)>(inputs, outputs, count, op, store); });
+}
+
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store) {
-  switch (type) {
-    case dtype::f32:
-      return reduce_as<float>(inputs, outputs, count, op, store);
-    case dtype::bf16:
-      return reduce_as<bfloat16>(inputs, outputs, count, op, store);
-    case dtype::f16:
-      return reduce_as<float16>(inputs, outputs, count, op, store);
-    case dtype::i32:
-      return reduce_as<std::int32_t>(inputs, outputs, count, op, store);
-    case dtype::i64:
-      return reduce_as<std::int64_t>(inputs, outputs, count, op, store);
-    case dtype::u8:
-      return reduce_as<std::uint8_t>(inputs, outputs, count, op, store);
-    case dtype::boolean:
-      throw_invalid("tree_reduce", "numbers", "bool");
-  }
+  tree_reduce(leaves(inputs), outputs, count, type, op, store);
 }
 
 }  // namespace troupe

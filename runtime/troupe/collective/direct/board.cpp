@@ -139,18 +139,22 @@ void board::ring(int member) {
 
 void board::announce_sleep() {
   auto& own = cell_of(member_);
-  bell_ = own.bell.load();
+  bell_ = num_rings();
   own.is_sleeping.store(1);
   order_stores_before_loads(own.is_sleeping);
 }
 
 void board::cancel_sleep() { cell_of(member_).is_sleeping.store(0); }
 
-void board::sleep(std::chrono::microseconds at_most) {
+void board::sleep(std::chrono::microseconds at_most) { await_ring(bell_, at_most); }
+
+std::uint32_t board::num_rings() const { return cell_of(member_).bell.load(); }
+
+void board::await_ring(std::uint32_t known, std::chrono::microseconds at_most) const {
   timespec time{};
   time.tv_sec = at_most.count() / 1'000'000;
   time.tv_nsec = at_most.count() % 1'000'000 * 1000;
-  futex(cell_of(member_).bell, FUTEX_WAIT, bell_, &time);
+  futex(cell_of(member_).bell, FUTEX_WAIT, known, &time);
 }
 
 void board::abort(const collective_error& why) {

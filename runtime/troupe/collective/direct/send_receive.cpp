@@ -3,6 +3,7 @@
 
 #include "troupe/collective/direct/algorithms.hpp"
 #include "troupe/collective/direct/share.hpp"
+#include "troupe/collective/post_mortem.hpp"
 
 namespace troupe::direct {
 
@@ -37,14 +38,8 @@ algorithm receive(board& at, member_memory& memory, const group_description& gro
                   const collective_operation& what, std::uint64_t sequence) {
   auto& note = at.send_note(at.member(), what.peer);
   co_await until([&] { return note.sequence.load(std::memory_order_acquire) == sequence; });
-  if (note.signature.type != what.signature.type || note.signature.count != what.signature.count) {
-    auto rank = std::to_string(group.ranks[static_cast<std::size_t>(what.peer)]);
-    throw collective_error(collective_failure::mismatch, group.name, sequence,
-                           {group.ranks[static_cast<std::size_t>(what.peer)]},
-                           "message " + std::to_string(sequence) + " from rank " + rank + " in group " +
-                               group.name + ": expected " + to_string(what.signature) + ", got " +
-                               to_string(note.signature));
-  }
+  if (note.signature.type != what.signature.type || note.signature.count != what.signature.count)
+    throw post_mortem(group).wrong_message({what.signature, sequence}, what.peer, note.signature);
   auto output = what.output;
   const auto* from =
       note.input.is_reachable() ? memory.find(what.peer, note.input) : at.sent_bytes(at.member(), what.peer);
