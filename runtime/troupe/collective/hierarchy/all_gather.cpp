@@ -42,7 +42,7 @@ algorithm all_gather_small(site& at) {
     place_parts(at, host, said.of_host[static_cast<std::size_t>(host)]);
 }
 
-/// The own part, to the neighbours' outputs and to the other hosts; in between other messages move on.
+/// The own part, to the other hosts, and each stretch that has gone there to the neighbours' outputs.
 algorithm show_own(flow& in) {
   auto& at = in.at;
   auto own = at.what().input.bytes();
@@ -51,12 +51,14 @@ algorithm show_own(flow& in) {
   auto bytes_at = [&](const share& elements) {
     return own.subspan(at.bytes_of(elements.first - first), at.bytes_of(elements.count));
   };
-  for (std::uint32_t i = 0; i < taken.size(); ++i) send_taken(in, taken[i], i, bytes_at(taken[i].elements));
-  for (const auto& each : taken) {
-    auto bytes = bytes_at(each.elements);
-    for (auto* place : in.places_of(each.elements))
+  std::vector<std::vector<std::shared_ptr<const network::transfer>>> sent;
+  for (std::uint32_t i = 0; i < taken.size(); ++i)
+    sent.push_back(send_taken(in, taken[i], i, bytes_at(taken[i].elements)));
+  for (std::uint32_t i = 0; i < taken.size(); ++i) {
+    for (const auto& each : sent[i]) co_await until([&] { return each->is_done(); });
+    auto bytes = bytes_at(taken[i].elements);
+    for (auto* place : in.places_of(taken[i].elements))
       if (place != bytes.data()) copy_bytes(bytes.data(), place, bytes.size(), store_kind::cached);
-    co_await another_round();
   }
 }
 

@@ -27,17 +27,6 @@ algorithm broadcast_small(site& at) {
   co_await until([&] { return at.far.all_done(); });
 }
 
-/// The root's elements, to a neighbour's output; in between other messages move on.
-algorithm copy_root(site& at, int root_place) {
-  auto size = at.bytes_of(at.what().signature.count);
-  for (std::size_t first = 0; first < size; first += at.far.sizes().block) {
-    const auto* from = at.near.input_of(root_place) + first;
-    copy_bytes(from, at.near.output_of(at.place()) + first, std::min(at.far.sizes().block, size - first),
-               store_kind::cached);
-    co_await another_round();
-  }
-}
-
 // The root's neighbours send its elements in its place: each its share to the takers on the other hosts, who
 // pass them on to each other.
 algorithm broadcast_large(site& at) {
@@ -55,7 +44,6 @@ algorithm broadcast_large(site& at) {
   std::vector<algorithm> parts;
   if (at.host() == root_host) {
     parts.push_back(send_input_of(in, root_place));
-    if (at.member() != signature.root) parts.push_back(copy_root(at, root_place));
   } else {
     parts.push_back(take_results(in));
     parts.push_back(pass_on(in, root_host));

@@ -100,13 +100,25 @@ algorithm send_nodes(flow& in) {
   for (auto& each : buffers) co_await until([&] { return !each.sent || each.sent->is_done(); });
 }
 
+// A piece is copied whenever a message has gone: so copying does not keep messages waiting.
 algorithm send_input_of(flow& in, int place) {
+  auto& at = in.at;
+  std::vector<std::shared_ptr<const transfer>> sent;
   for (const auto& each : tasks_of(in)) {
     const auto& elements = each.what->elements;
-    const auto* input = in.at.near.input_of(place) + in.at.bytes_of(elements.first);
-    in.at.far.send(each.taker, carried::inputs, each.number, {input, in.at.bytes_of(elements.count)});
+    const auto* input = at.near.input_of(place) + at.bytes_of(elements.first);
+    sent.push_back(
+        at.far.send(each.taker, carried::inputs, each.number, {input, at.bytes_of(elements.count)}));
   }
-  co_return;
+  if (place == at.place()) co_return;
+  auto num_pieces = std::max<int>(1, static_cast<int>(sent.size()));
+  for (int i = 0; i < num_pieces; ++i) {
+    if (!sent.empty()) co_await until([&] { return sent[static_cast<std::size_t>(i)]->is_done(); });
+    auto piece = share_of(at.what().signature.count, at.far.element_bytes(), num_pieces, i);
+    auto first = at.bytes_of(piece.first);
+    copy_bytes(at.near.input_of(place) + first, at.near.output_of(at.place()) + first,
+               at.bytes_of(piece.count), store_kind::cached);
+  }
 }
 
 // Nobody else looks at these elements of the neighbours' inputs: so they may be the outputs.
@@ -130,9 +142,13 @@ algorithm reduce_taken(flow& in, std::byte* result) {
   }
 }
 
-void send_taken(flow& in, const stretch& what, std::uint32_t number, std::span<const std::byte> taken) {
+std::vector<std::shared_ptr<const transfer>> send_taken(flow& in, const stretch& what, std::uint32_t number,
+                                                        std::span<const std::byte> taken) {
+  std::vector<std::shared_ptr<const transfer>> sent;
   for (int host : in.results_to)
-    if (host != in.at.host()) in.at.far.send(partner(what, host), carried::results, number, taken);
+    if (host != in.at.host())
+      sent.push_back(in.at.far.send(partner(what, host), carried::results, number, taken));
+  return sent;
 }
 
 // A taker's result comes only after it had this host's nodes, for which the inputs were read: so they may be

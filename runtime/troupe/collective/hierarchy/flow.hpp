@@ -27,18 +27,17 @@ algorithm send_nodes(flow& in);
 /// Reduces what this member takes, to `result` if there is one, else to the outputs, and sends it on.
 algorithm reduce_taken(flow& in, std::byte* result);
 /// Sends the elements of a stretch that this member takes and has to the hosts that get results.
-void send_taken(flow& in, const stretch& what, std::uint32_t number, std::span<const std::byte> taken);
+std::vector<std::shared_ptr<const network::transfer>> send_taken(flow& in, const stretch& what,
+                                                                 std::uint32_t number,
+                                                                 std::span<const std::byte> taken);
 /// Receives the results of the takers on other hosts, and brings them to all outputs.
 algorithm take_results(flow& in);
-/// Sends the takers on other hosts their stretches of these elements, which are neighbour `place`'s input.
+/// Sends the takers on other hosts their stretches of these elements, which are neighbour `place`'s input,
+/// and meanwhile brings all of them to this member's output.
 algorithm send_input_of(flow& in, int place);
 /// Receives what send_input_of on `host` sends, brings it to all outputs and sends it on.
 algorithm pass_on(flow& in, int host);
 
-/// Lets the parts that run beside this one go on first.
-inline auto another_round() {
-  return until([calls = 2]() mutable { return calls-- == 0; });
-}
 /// Waits for algorithms that run side by side, and until all messages have gone and come.
 algorithm all_finished(site& at, std::vector<algorithm> parts);
 
