@@ -20,6 +20,7 @@ namespace {
 
 // A block of every tree node that is alive at once stays in the innermost cache.
 constexpr std::int64_t block_elements = 256;
+constexpr std::size_t most_levels = 16;
 
 // Sums and products of integers wrap around, which only unsigned ones may.
 template <class T>
@@ -71,17 +72,49 @@ TROUPE_CLONES void sum_of_four(const float* a, const float* b, const float* c, c
 template <class T>
 using combined_as = std::conditional_t<std::is_integral_v<T>, T, float>;
 
+/// Inputs by their first member; of few members without an allocation.
+class member_inputs {
+ public:
+  explicit member_inputs(std::span<const std::byte* const> leaves) : count_(leaves.size()) {
+    auto all = place();
+    for (std::size_t i = 0; i < leaves.size(); ++i) all[i].elements = leaves[i];
+  }
+  explicit member_inputs(std::span<const node_elements> nodes) {
+    for (const auto& each : nodes) count_ += static_cast<std::size_t>(each.num_members);
+    auto all = place();
+    std::size_t first = 0;
+    for (const auto& each : nodes) {
+      all[first] = each;
+      first += static_cast<std::size_t>(each.num_members);
+    }
+  }
+  member_inputs(const member_inputs&) = delete;
+  member_inputs& operator=(const member_inputs&) = delete;
+
+  std::span<const node_elements> by_first_member() const {
+    return {many_.empty() ? few_.data() : many_.data(), count_};
+  }
+
+ private:
+  std::span<node_elements> place() {
+    if (count_ <= few_.size()) return few_;
+    many_.resize(count_);
+    return many_;
+  }
+
+  std::size_t count_ = 0;
+  std::array<node_elements, 8> few_{};
+  std::vector<node_elements> many_;
+};
+
 template <class T>
 class block_tree {
  public:
   using value = combined_as<T>;
 
-  block_tree(std::span<const node_elements> inputs, reduce_op op) : op_(op) {
-    for (const auto& each : inputs) {
-      inputs_.push_back(each);
-      inputs_.resize(inputs_.size() + static_cast<std::size_t>(each.num_members - 1));
-    }
-    scratch_.resize(std::bit_width(inputs_.size()) + 1);
+  block_tree(const member_inputs& inputs, reduce_op op) : inputs_(inputs.by_first_member()), op_(op) {
+    if (inputs_.size() >= std::size_t{1} << (most_levels - 1))
+      throw_invalid("tree_reduce", "fewer than 32768 inputs", std::to_string(inputs_.size()));
   }
 
   /// The root's elements [first, first + count), neither divided nor rounded.
@@ -174,9 +207,9 @@ class block_tree {
     return mean;
   }
 
-  std::vector<node_elements> inputs_;  // by their first member
+  std::span<const node_elements> inputs_;  // by their first member
   reduce_op op_;
-  std::vector<block> scratch_;  // by level
+  std::array<block, most_levels> scratch_;  // only as many as there are levels are touched
   std::array<T, block_elements> rounded_;
 };
 
@@ -204,7 +237,7 @@ void finish_stores([[maybe_unused]] store_kind store) {
 }
 
 template <class T>
-void reduce_as(std::span<const node_elements> inputs, std::span<std::byte* const> outputs, std::int64_t count,
+void reduce_as(const member_inputs& inputs, std::span<std::byte* const> outputs, std::int64_t count,
                reduce_op op, store_kind store) {
   block_tree<T> tree(inputs, op);
   for (std::int64_t first = 0; first < count; first += block_elements) {
@@ -218,7 +251,7 @@ void reduce_as(std::span<const node_elements> inputs, std::span<std::byte* const
 }
 
 template <class T>
-void reduce_node_as(std::span<const node_elements> inputs, std::byte* output, std::int64_t count,
+void reduce_node_as(const member_inputs& inputs, std::byte* output, std::int64_t count,
                     reduce_op op) {
   block_tree<T> tree(inputs, op);
   using value = typename block_tree<T>::value;
@@ -227,12 +260,6 @@ void reduce_node_as(std::span<const node_elements> inputs, std::byte* output, st
     std::memcpy(output + static_cast<std::size_t>(first) * sizeof(value), tree.sum(first, size),
                 static_cast<std::size_t>(size) * sizeof(value));
   }
-}
-
-std::vector<node_elements> leaves(std::span<const std::byte* const> inputs) {
-  std::vector<node_elements> all;
-  for (const auto* each : inputs) all.push_back({each, 1});
-  return all;
 }
 
 /// Calls `body` with an element of the dtype.
@@ -290,22 +317,24 @@ dtype node_type(const tree_node& of, dtype type) {
 
 void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, std::int64_t count, dtype type,
                  reduce_op op) {
-  auto given = leaves(inputs);
-  if (given.size() == 1) {
+  if (inputs.size() == 1) {
     auto size = static_cast<std::size_t>(count) * size_bytes(type);
     return copy_block(inputs[0], output, size, store_kind::cached);
   }
+  member_inputs given(inputs);
   with_element(type, [&](auto one) { reduce_node_as<decltype(one)>(given, output, count, op); });
 }
 
 void tree_reduce(std::span<const node_elements> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store) {
-  with_element(type, [&](auto one) { reduce_as<decltype(one)>(inputs, outputs, count, op, store); });
+  member_inputs given(inputs);
+  with_element(type, [&](auto one) { reduce_as<decltype(one)>(given, outputs, count, op, store); });
 }
 
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store) {
-  tree_reduce(leaves(inputs), outputs, count, type, op, store);
+  member_inputs given(inputs);
+  with_element(type, [&](auto one) { reduce_as<decltype(one)>(given, outputs, count, op, store); });
 }
 
 }  // namespace troupe

@@ -72,30 +72,9 @@ void mixed_backend::cancel_sleep() {
 void mixed_backend::abort(const collective_error& why) noexcept {
   network_backend::abort(why);
   memory_->withdraw_all(board_);
-  meeting_in_ = 0;
-  messages_between_.clear();
 }
 
 algorithm mixed_backend::chosen(const collective_operation& what, std::uint64_t sequence) {
-  if (goes_by_hierarchy(what.signature.kind)) return in_hierarchy(what, sequence);
-  if (what.peer >= 0 && is_neighbour(what.peer)) return between_neighbours(what, sequence);
-  return network_backend::chosen(what, sequence);
-}
-
-algorithm mixed_backend::in_hierarchy(const collective_operation& what, std::uint64_t sequence) {
-  meeting_in_ = sequence;
-  auto part = meeting(what, sequence);
-  co_await finished(part);
-  meeting_in_ = 0;
-}
-
-hierarchy::site mixed_backend::meet(const collective_operation& what, std::uint64_t sequence) {
-  return {.near = direct::meeting(board_, *memory_, met_.members, what, sequence),
-          .far = converse(what, sequence),
-          .where = where_};
-}
-
-algorithm mixed_backend::meeting(const collective_operation& what, std::uint64_t sequence) {
   switch (what.signature.kind) {
     case collective_kind::all_reduce:
       return hierarchy::all_reduce(meet(what, sequence));
@@ -107,31 +86,41 @@ algorithm mixed_backend::meeting(const collective_operation& what, std::uint64_t
       return hierarchy::broadcast(meet(what, sequence));
     case collective_kind::reduce:
       return hierarchy::reduce(meet(what, sequence));
-    default:
+    case collective_kind::barrier:
       return hierarchy::barrier(meet(what, sequence));
+    default:
+      bool is_near = what.peer >= 0 && is_neighbour(what.peer);
+      return is_near ? between_neighbours(what, sequence) : network_backend::chosen(what, sequence);
   }
+}
+
+hierarchy::site mixed_backend::meet(const collective_operation& what, std::uint64_t sequence) {
+  direct::presence here(running_here_, board_, what, sequence);
+  return {.near = direct::meeting(board_, *memory_, met_.members, std::move(here), what, sequence),
+          .far = converse(what, sequence),
+          .where = where_};
 }
 
 /// For those of one host the peer has another number.
 algorithm mixed_backend::between_neighbours(const collective_operation& what, std::uint64_t sequence) {
-  messages_between_.push_back(what.peer);
-  auto here = what;
-  here.peer = where_.place_of(what.peer);
-  auto part = here.signature.kind == collective_kind::send
-                  ? direct::send(board_, *memory_, here, sequence)
-                  : direct::receive(board_, *memory_, met_.members, here, sequence);
+  auto there = what;
+  there.peer = where_.place_of(what.peer);
+  direct::presence here(running_here_, board_, there, sequence);
+  auto part = there.signature.kind == collective_kind::send
+                  ? direct::send(board_, *memory_, std::move(here), there, sequence)
+                  : direct::receive(board_, *memory_, std::move(here), met_.members, there, sequence);
   co_await finished(part);
-  messages_between_.erase(std::ranges::find(messages_between_, what.peer));
 }
 
 bool mixed_backend::awaits(int member) const {
   if (network_backend::awaits(member)) return true;
   if (!is_neighbour(member)) return false;
-  if (std::ranges::count(messages_between_, member) > 0) return true;
   auto place = where_.place_of(member);
-  const auto& note = board_.note(board_.member(), place, meeting_in_);
-  return meeting_in_ != 0 &&
-         (note.sequence.load(std::memory_order_acquire) < meeting_in_ || !board_.has_passed(place));
+  return std::ranges::any_of(running_here_, [&](const direct::running_call& each) {
+    if (each.what->peer >= 0) return each.what->peer == place;
+    const auto& note = board_.note(board_.member(), place, each.sequence);
+    return note.sequence.load(std::memory_order_acquire) < each.sequence || !board_.has_passed(place);
+  });
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 
 #include "troupe/collective/direct/board.hpp"
 #include "troupe/collective/direct/member_memory.hpp"
+#include "troupe/collective/direct/presence.hpp"
 #include "troupe/collective/hierarchy/placement.hpp"
 #include "troupe/collective/hierarchy/site.hpp"
 #include "troupe/collective/ucx/bell_watch.hpp"
@@ -22,6 +23,7 @@ class mixed_backend final : public network_backend {
   std::string_view algorithm_of(const collective_operation& what) const override;
   void announce_sleep() override;
   void cancel_sleep() override;
+  void sleep(std::chrono::microseconds at_most) override { network_backend::sleep(board_.bounded(at_most)); }
   void abort(const collective_error& why) noexcept override;
   tensor allocate(shape extents, dtype type) override { return memory_->allocate(std::move(extents), type); }
 
@@ -32,16 +34,13 @@ class mixed_backend final : public network_backend {
  private:
   bool is_neighbour(int member) const { return where_.host_of(member) == where_.host_of(group().member); }
   hierarchy::site meet(const collective_operation& what, std::uint64_t sequence);
-  algorithm meeting(const collective_operation& what, std::uint64_t sequence);
-  algorithm in_hierarchy(const collective_operation& what, std::uint64_t sequence);
   algorithm between_neighbours(const collective_operation& what, std::uint64_t sequence);
 
   hierarchy::placement where_;
   neighbourhood met_;
   direct::board board_;
   std::unique_ptr<direct::member_memory> memory_;
-  std::uint64_t meeting_in_ = 0;       ///< the call in which neighbours meet; 0: none
-  std::vector<int> messages_between_;  ///< members with which a message in memory is under way
+  std::vector<direct::running_call> running_here_;  ///< in memory, peers by place
   bell_watch bells_;
 };
 
