@@ -159,11 +159,8 @@ std::exception_ptr communicator::timeout_error(const call& late) {
 }
 
 std::exception_ptr communicator::cancel_error(const call& unwanted) const {
-  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
   return std::make_exception_ptr(
-      collective_error(collective_failure::cancelled, group_.name, unwanted.sequence, {},
-                       to_string(unwanted.what.signature) + ", call " + std::to_string(unwanted.sequence) +
-                           " of group " + group_.name + ", was cancelled on rank " + std::to_string(self)));
+      post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {

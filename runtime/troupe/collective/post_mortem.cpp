@@ -39,6 +39,14 @@ collective_error post_mortem::timed_out(const call& late, const std::vector<memb
               ". Its last calls:\n" + recent_calls};
 }
 
+collective_error post_mortem::cancelled(const failed_call& unwanted) const {
+  return {collective_failure::cancelled,
+          group_.name,
+          unwanted.sequence,
+          {},
+          text_of(unwanted) + ", was cancelled on " + rank_text(group_.member)};
+}
+
 collective_error post_mortem::given_up(int from, const last_words& words) const {
   auto ranks = words.ranks;
   if (ranks.empty()) ranks.push_back(rank_of(from));

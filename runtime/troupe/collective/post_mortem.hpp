@@ -33,6 +33,8 @@ class post_mortem {
   /// A call did not end in time.
   collective_error timed_out(const call& late, const std::vector<member_state>& states,
                              const std::string& recent_calls) const;
+  /// This member does not want a call any more.
+  collective_error cancelled(const failed_call& unwanted) const;
   /// Member `from` gave up.
   collective_error given_up(int from, const last_words& words) const;
   /// Member `member` has ended: `how`, "the process of rank 3 has ended"; `doing`: what it did before.

@@ -112,14 +112,22 @@ algorithm mixed_backend::between_neighbours(const collective_operation& what, st
   co_await finished(part);
 }
 
+bool mixed_backend::has_come(int place, std::uint64_t sequence) const {
+  return board_.note(board_.member(), place, sequence).sequence.load(std::memory_order_acquire) >= sequence;
+}
+
+/// Messages between hosts begin when the neighbours are there. Until then those on other hosts are waited for
+/// as well, unless they were heard of: nobody leaves a call to which not all have come.
 bool mixed_backend::awaits(int member) const {
   if (network_backend::awaits(member)) return true;
-  if (!is_neighbour(member)) return false;
   auto place = where_.place_of(member);
   return std::ranges::any_of(running_here_, [&](const direct::running_call& each) {
-    if (each.what->peer >= 0) return each.what->peer == place;
-    const auto& note = board_.note(board_.member(), place, each.sequence);
-    return note.sequence.load(std::memory_order_acquire) < each.sequence || !board_.has_passed(place);
+    if (each.what->peer >= 0) return is_neighbour(member) && each.what->peer == place;
+    if (is_neighbour(member)) return !has_come(place, each.sequence) || !board_.has_passed(place);
+    bool is_meeting = false;
+    for (int i = 0; i < board_.num_members(); ++i)
+      is_meeting = is_meeting || (i != board_.member() && !has_come(i, each.sequence));
+    return is_meeting && heard(member).sequence < each.sequence;
   });
 }
 

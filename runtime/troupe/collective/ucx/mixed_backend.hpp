@@ -32,6 +32,8 @@ class mixed_backend final : public network_backend {
   bool awaits(int member) const override;
 
  private:
+  /// The neighbour's note of a collective call is there.
+  bool has_come(int place, std::uint64_t sequence) const;
   bool is_neighbour(int member) const { return where_.host_of(member) == where_.host_of(group().member); }
   hierarchy::site meet(const collective_operation& what, std::uint64_t sequence);
   algorithm between_neighbours(const collective_operation& what, std::uint64_t sequence);

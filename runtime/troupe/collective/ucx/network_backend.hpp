@@ -37,6 +37,7 @@ class network_backend : public collective_backend {
   /// Whether a call that runs cannot go on without `member`.
   virtual bool awaits(int member) const;
   network::conversation converse(const collective_operation& what, std::uint64_t sequence);
+  const heard_of& heard(int member) const { return exchange_->heard(member); }
   const group_description& group() const { return group_; }
 
  private:
