@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/collective/checked_operation.hpp"
+#include "troupe/collective/post_mortem.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -157,29 +158,12 @@ profile_key communicator::key_of(const call& what) const {
 
 std::exception_ptr communicator::timeout_error(const call& late) {
   auto states = backend_->examine(late.sequence);
-  std::vector<int> missing;
-  std::string told;
-  for (const auto& state : states) {
-    auto rank = group_.ranks[static_cast<std::size_t>(state.member)];
-    bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer
-                                         : state.is_behind || state.sequence < late.sequence;
-    if (is_missed) missing.push_back(rank);
-    told += "; rank " + std::to_string(rank) + ' ' + state.doing;
-  }
-  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
-  auto message = to_string(late.what.signature) + ", call " + std::to_string(late.sequence) + " of group " +
-                 group_.name + ", did not end within " + std::to_string(late.options.timeout.count()) +
-                 " ms on rank " + std::to_string(self) + told + ". Its last calls:\n" + recorder_.text();
-  return std::make_exception_ptr(collective_error(collective_failure::timed_out, group_.name, late.sequence,
-                                                  std::move(missing), message));
+  return std::make_exception_ptr(post_mortem(group_).timed_out(late, states, recorder_.text()));
 }
 
 std::exception_ptr communicator::cancel_error(const call& unwanted) const {
-  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
   return std::make_exception_ptr(
-      collective_error(collective_failure::cancelled, group_.name, unwanted.sequence, {},
-                       to_string(unwanted.what.signature) + ", call " + std::to_string(unwanted.sequence) +
-                           " of group " + group_.name + ", was cancelled on rank " + std::to_string(self)));
+      post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {
