@@ -42,7 +42,7 @@ transfer_list data_plane::stop() {
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
-    if (transfer.head.empty()) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
+    if (transfer.fetched) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
   for (; calls > 0; --calls)
     if (!worker_->progress() && worker_->arm()) return;
 }
@@ -59,7 +59,8 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   }
 }
 
-bool data_plane::send(int to_rank, tensor_header header, tensor value) {
+bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
+                      tensor value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
@@ -69,8 +70,9 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
                      generation_,
                      ++to.sequence,
                      value.size_bytes()};
-  auto& transfer = start(to_rank, std::move(header), std::move(value));
-  transfer.head = seal_frame(settings_.key, frame, encode_tensor_header(transfer.header), {});
+  encode_tensor_header(tag, value.type(), value.extents(), body_code, extension_);
+  auto& transfer = start(to_rank, std::move(value));
+  seal_frame(settings_.key, frame, extension_, {}, transfer.head);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
@@ -81,7 +83,7 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
                                   bytes.data(), bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
   if (UCS_PTR_IS_ERR(request)) fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
-  in_flight_.erase(transfer.self);
+  end(transfer);
   return !UCS_PTR_IS_ERR(request);
 }
 
@@ -91,7 +93,7 @@ void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
   if (plane.phase_ == phase::destroying) return;
   ucp_request_free(request);
   if (status != UCS_OK) plane.fail(transfer.peer, "a tensor could not be sent", status);
-  plane.in_flight_.erase(transfer.self);
+  plane.end(transfer);
 }
 
 ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
@@ -141,7 +143,8 @@ std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const st
 }
 
 void data_plane::fetch(int from_rank, tensor_header header, tensor value, void* descriptor) {
-  auto& transfer = start(from_rank, std::move(header), std::move(value));
+  auto& transfer = start(from_rank, std::move(value));
+  transfer.fetched = std::move(header);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_fetched;
@@ -161,17 +164,29 @@ void data_plane::on_fetched(void* request, ucs_status_t status, std::size_t, voi
 
 void data_plane::finish_fetch(tensor_transfer& transfer, ucs_status_t status) {
   if (status == UCS_OK)
-    arrivals_.push_back({transfer.peer, std::move(transfer.header), std::move(transfer.value)});
+    arrivals_.push_back({transfer.peer, std::move(*transfer.fetched), std::move(transfer.value)});
   else
     fail(transfer.peer, "a tensor could not be fetched", status);
-  in_flight_.erase(transfer.self);
+  end(transfer);
 }
 
-tensor_transfer& data_plane::start(int peer, tensor_header header, tensor value) {
-  auto& transfer =
-      in_flight_.emplace_back(tensor_transfer{this, peer, std::move(header), std::move(value), {}, {}});
+tensor_transfer& data_plane::start(int peer, tensor value) {
+  if (ended_.empty())
+    in_flight_.emplace_back();
+  else
+    in_flight_.splice(in_flight_.end(), ended_, ended_.begin());
+  auto& transfer = in_flight_.back();
+  transfer.plane = this;
+  transfer.peer = peer;
+  transfer.value = std::move(value);
   transfer.self = std::prev(in_flight_.end());
   return transfer;
+}
+
+void data_plane::end(tensor_transfer& transfer) {
+  transfer.value = {};
+  transfer.fetched.reset();
+  ended_.splice(ended_.begin(), in_flight_, transfer.self);
 }
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {

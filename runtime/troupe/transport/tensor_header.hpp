@@ -22,6 +22,9 @@ struct tensor_header {
 
 /// Throws std::invalid_argument for more than 255 extents.
 std::vector<std::byte> encode_tensor_header(const tensor_header& header);
+/// The same of parts, into a vector that may have room already.
+void encode_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
+                          const std::optional<authentication_code>& body_code, std::vector<std::byte>& bytes);
 
 /// The reverse, for any bytes: nothing if they are no such header, or describe a tensor that does not have
 /// `body_bytes` bytes.

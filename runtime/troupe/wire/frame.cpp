@@ -46,6 +46,15 @@ std::optional<frame_fault> fault_of(const raw_head& raw) {
   return std::nullopt;
 }
 
+std::span<const std::byte> without_code(std::span<const std::byte> head) {
+  return head.first(head.size() - authentication_code_bytes);
+}
+
+authentication_code code_of(const frame_authenticator& key, frame_kind kind,
+                            std::span<const std::byte> sealed, std::span<const std::byte> covered_body) {
+  return kind == frame_kind::control ? key.code(sealed, covered_body) : key.code(sealed);
+}
+
 }  // namespace
 
 std::string_view to_string(frame_fault fault) {
@@ -57,10 +66,17 @@ std::string_view to_string(frame_fault fault) {
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body) {
+  std::vector<std::byte> head;
+  seal_frame(key, header, extension, covered_body, head);
+  return head;
+}
+
+void seal_frame(const frame_authenticator& key, const frame_header& header,
+                std::span<const std::byte> extension, std::span<const std::byte> covered_body,
+                std::vector<std::byte>& head) {
   if (extension.size() > std::numeric_limits<extension_length>::max())
     throw_invalid("seal_frame", "an extension of at most 65535 bytes", std::to_string(extension.size()));
-  std::vector<std::byte> head;
-  head.reserve(smallest_frame_head_bytes + extension.size());
+  head.resize(smallest_frame_head_bytes + extension.size());
   byte_writer writer(head);
   writer.put(magic);
   writer.put(frame_version);
@@ -72,8 +88,7 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
   writer.put(header.sequence);
   writer.put(header.body_bytes);
   writer.put(extension);
-  writer.put(key.code(head, covered_body));
-  return head;
+  writer.put(code_of(key, header.kind, without_code(head), covered_body));
 }
 
 std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte, frame_header_bytes> start) {
@@ -94,9 +109,8 @@ std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
   if (head.size() != smallest_frame_head_bytes + raw.extension_bytes) return frame_fault::length;
   if (raw.header.body_bytes != body_bytes) return frame_fault::length;
   auto extension = reader.take(raw.extension_bytes);
-  auto sealed = head.first(head.size() - authentication_code_bytes);
-  auto body = raw.header.kind == frame_kind::control ? covered_body : std::span<const std::byte>();
-  if (!same_code(head.last<authentication_code_bytes>(), key.code(sealed, body)))
+  if (!same_code(head.last<authentication_code_bytes>(),
+                 code_of(key, raw.header.kind, without_code(head), covered_body)))
     return frame_fault::authentication;
   return frame_head{raw.header, extension};
 }

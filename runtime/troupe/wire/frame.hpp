@@ -16,7 +16,7 @@ namespace troupe {
 /// What a frame carries: a Cereal control message, or a tensor (its tag in the header extension).
 enum class frame_kind : std::uint8_t { control = 1, tensor = 2 };
 
-constexpr std::uint8_t frame_version = 1;
+constexpr std::uint8_t frame_version = 2;
 
 /// Fixed fields at the head of every frame, little-endian on the wire. The head is: magic "TRPE", version,
 /// kind, the length of the extension (2 bytes), the fields below in their order, the extension, the
@@ -50,6 +50,10 @@ struct frame_head {
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body);
+/// The same into a vector that may have room already.
+void seal_frame(const frame_authenticator& key, const frame_header& header,
+                std::span<const std::byte> extension, std::span<const std::byte> covered_body,
+                std::vector<std::byte>& head);
 
 /// What a frame is and how long, by its first frame_header_bytes, of which nothing is authenticated yet.
 struct frame_measure {
