@@ -52,7 +52,10 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto params = endpoint_params(address.data);
-    auto status = ucp_ep_create(worker_->get(), &params, &peers_[rank].endpoint);
+    auto& peer = peers_[rank];
+    peer.code = connection_code(settings_.key, generation, static_cast<std::uint32_t>(settings_.rank),
+                                static_cast<std::uint32_t>(rank));
+    auto status = ucp_ep_create(worker_->get(), &params, &peer.endpoint);
     if (status == UCS_OK) continue;
     peers_.erase(rank);
     fail(rank, "the data connection cannot be made", status);
@@ -72,7 +75,10 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
                      value.size_bytes()};
   encode_tensor_header(tag, value.type(), value.extents(), body_code, extension_);
   auto& transfer = start(to_rank, std::move(value));
-  seal_frame(settings_.key, frame, extension_, {}, transfer.head);
+  write_frame(frame, extension_, to.code, transfer.head);
+  if (!settings_.heads_are_private)
+    std::ranges::copy(settings_.key.code(covered_head(transfer.head)),
+                      transfer.head.end() - authentication_code_bytes);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
@@ -119,17 +125,19 @@ void data_plane::receive(std::span<const std::byte> head, void* body, std::size_
     fetch(from_rank, std::move(header), std::move(value), body);
   } else {
     std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
+    settings_.counters.tensor_bytes_copied += body_bytes;
     arrivals_.push_back({from_rank, std::move(header), std::move(value)});
   }
 }
 
 std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const std::byte> head,
                                                               std::size_t body_bytes) {
-  auto opened = open_frame(settings_.key, head, body_bytes, {});
+  authentication_code code;
+  auto opened = read_frame(head, body_bytes, code);
   auto* frame = std::get_if<frame_head>(&opened);
   std::optional<tensor_header> header;
   if (frame && frame->header.kind == frame_kind::tensor &&
-      std::cmp_equal(frame->header.to_rank, settings_.rank))
+      std::cmp_equal(frame->header.to_rank, settings_.rank) && is_authentic(frame->header, head, code))
     header = decode_tensor_header(frame->extension, body_bytes);
   if (!header || header->tag.generation != frame->header.generation) {
     ++settings_.counters.bad_frames;
@@ -140,6 +148,18 @@ std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const st
     return std::nullopt;
   }
   return std::pair(static_cast<int>(frame->header.from_rank), std::move(*header));
+}
+
+bool data_plane::is_authentic(const frame_header& header, std::span<const std::byte> head,
+                              const authentication_code& code) {
+  if (!settings_.heads_are_private) return same_code(code, settings_.key.code(covered_head(head)));
+  auto found = expected_.find(header.from_rank);
+  if (found != expected_.end() && found->second.generation == header.generation)
+    return same_code(code, found->second.code);
+  auto wanted = connection_code(settings_.key, header.generation, header.from_rank, header.to_rank);
+  if (!same_code(code, wanted)) return false;
+  expected_[header.from_rank] = {header.generation, wanted};
+  return true;
 }
 
 void data_plane::fetch(int from_rank, tensor_header header, tensor value, void* descriptor) {

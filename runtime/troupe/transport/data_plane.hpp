@@ -63,6 +63,12 @@ class data_plane {
   struct peer {
     ucp_ep_h endpoint = nullptr;
     std::uint64_t sequence = 0;
+    authentication_code code{};  ///< of the connection
+  };
+  /// That of a peer's connection to this node in the generation in which it sent last.
+  struct expected_code {
+    std::uint64_t generation = 0;
+    authentication_code code{};
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -71,6 +77,8 @@ class data_plane {
 
   void receive(std::span<const std::byte> head, void* body, std::size_t body_bytes, bool rendezvous);
   std::optional<std::pair<int, tensor_header>> open(std::span<const std::byte> head, std::size_t body_bytes);
+  bool is_authentic(const frame_header& header, std::span<const std::byte> head,
+                    const authentication_code& code);
   void fetch(int from_rank, tensor_header header, tensor value, void* descriptor);
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
@@ -84,6 +92,7 @@ class data_plane {
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
+  std::map<std::uint32_t, expected_code> expected_;
   transfer_list in_flight_;
   transfer_list ended_;  ///< to be used again, for the memory of their heads
   std::vector<std::byte> extension_;

@@ -10,6 +10,7 @@ namespace troupe {
 class polled_mutex {
  public:
   void lock() {
+    if (mutex_.try_lock()) return;
     ++waiting_;
     mutex_.lock();
     --waiting_;

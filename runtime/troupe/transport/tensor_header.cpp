@@ -1,6 +1,7 @@
 #include "troupe/transport/tensor_header.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 
@@ -90,6 +91,16 @@ std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> byt
   } catch (const std::invalid_argument&) {
     return std::nullopt;
   }
+}
+
+authentication_code connection_code(const frame_authenticator& key, std::uint64_t generation,
+                                    std::uint32_t from_rank, std::uint32_t to_rank) {
+  std::array<std::byte, sizeof generation + sizeof from_rank + sizeof to_rank> bytes;
+  byte_writer writer(bytes);
+  writer.put(generation);
+  writer.put(from_rank);
+  writer.put(to_rank);
+  return key.code(bytes);
 }
 
 }  // namespace troupe

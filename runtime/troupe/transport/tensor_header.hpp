@@ -30,4 +30,8 @@ void encode_tensor_header(const tensor_tag& tag, dtype type, const shape& extent
 /// `body_bytes` bytes.
 std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> bytes, std::uint64_t body_bytes);
 
+/// The code that heads of tensors show which need none of their own: who knows it knows the secret.
+authentication_code connection_code(const frame_authenticator& key, std::uint64_t generation,
+                                    std::uint32_t from_rank, std::uint32_t to_rank);
+
 }  // namespace troupe

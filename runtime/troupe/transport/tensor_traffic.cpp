@@ -15,7 +15,7 @@ using clock = std::chrono::steady_clock;
 /// So often a waiter polls before it looks at the clock and at anything else: a few microseconds.
 constexpr int polls_between_looks = 64;
 /// So long it keeps its core to itself; then it lets others have it between two looks.
-constexpr auto selfish_poll = std::chrono::microseconds(20);
+constexpr auto selfish_poll = std::chrono::microseconds(4);
 
 }  // namespace
 

@@ -41,7 +41,11 @@ class ucx_transport final : public transport {
   ucx_transport(const ucx_transport_options& options, transport_events& events)
       : events_(events),
         spin_(options.spin),
-        settings_{options.rank, frame_authenticator(options.secret), options.verify_frames, {}},
+        settings_{options.rank,
+                  frame_authenticator(options.secret),
+                  options.verify_frames,
+                  !options.verify_frames && data_transports(options).find("tcp") == std::string::npos,
+                  {}},
         control_(options.interface, settings_),
         tensors_(data_transports(options), options.interface,
                  {settings_, gate_, events_, wakeup_,
