@@ -66,11 +66,11 @@ struct probed {
 probed measure_probe(const actor_options& options, std::int64_t size_bytes, int spin_us) {
   auto stream = std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 64, 20000);
   auto trips = std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 256, 5000);
-  worker_job job({this_program(), "bench", "worker", "probe", "--bytes", std::to_string(size_bytes),
-                  "--round-trips", std::to_string(trips), "--stream", std::to_string(stream), "--window",
-                  std::to_string(8), "--spin-us", std::to_string(spin_us), "--transports",
-                  options.transports},
-                 2);
+  worker_job job(
+      {this_program(), "bench", "worker", "probe", "--bytes", std::to_string(size_bytes), "--round-trips",
+       std::to_string(trips), "--stream", std::to_string(stream), "--window", std::to_string(8), "--spin-us",
+       std::to_string(spin_us), "--transports", options.transports},
+      2);
   auto seen = object_with(job, "half_trips_us");
   auto halves = seen.at("half_trips_us").get<std::vector<double>>();
   halves.erase(halves.begin(), halves.begin() + std::min(halves.size() / 2, warm_up_trips));
@@ -82,7 +82,8 @@ probed measure_probe(const actor_options& options, std::int64_t size_bytes, int 
 std::optional<ucx_figures> measure_perftest(const actor_options& options, std::int64_t size_bytes,
                                             const char* test, bool sleeps) {
   if (!has_ucx_perftest()) return {};
-  auto iterations = std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 256, sleeps ? 5000 : 50000);
+  auto iterations =
+      std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 256, sleeps ? 5000 : 50000);
   return run_ucx_perftest({test, sleeps, size_bytes, iterations, options.transports});
 }
 
@@ -108,7 +109,9 @@ void measure_hops(const actor_options& options, std::int64_t size_bytes, int mic
 }
 
 void measure_round(const actor_options& options, std::int64_t size_bytes, actor_results& results) {
-  auto median_of = [](const auto& figures) { return figures ? std::optional(figures->median_us) : std::nullopt; };
+  auto median_of = [](const auto& figures) {
+    return figures ? std::optional(figures->median_us) : std::nullopt;
+  };
   auto mean_of = [](const auto& figures) { return figures ? std::optional(figures->mean_us) : std::nullopt; };
   auto rate_of = [](const auto& figures) { return figures ? std::optional(figures->GBps) : std::nullopt; };
   auto polling = measure_probe(options, size_bytes, polling_spin_us);
@@ -151,8 +154,8 @@ void print_json(const actor_options& options, const machine& where, std::int64_t
 }
 
 void print_table(const actor_options& options, std::int64_t size_bytes, const actor_results& of) {
-  std::printf("\n%-44s %-24s %-24s %s\n", ("tensors of " + std::to_string(size_bytes) + " bytes").c_str(), "Troupe",
-              "ucx_perftest", "ratio");
+  std::printf("\n%-44s %-24s %-24s %s\n", ("tensors of " + std::to_string(size_bytes) + " bytes").c_str(),
+              "Troupe", "ucx_perftest", "ratio");
   auto row = [](const char* what, const compared& one) {
     auto text = [](const std::vector<double>& values) {
       return values.empty() ? std::string("not measured") : to_text(spread_of(values), 1, 2);
@@ -178,10 +181,10 @@ int run(const actor_options& options) {
   for (int round = 0; round < options.rounds; ++round)
     for (auto size : sizes) measure_round(options, size, results[size]);
   if (!options.json)
-    std::printf("machine    %s\npipeline   %s, %d empty stages, one a process%s\n", to_text(where).c_str(),
-                options.schedule.c_str(), options.ranks,
-                where.cores >= options.ranks ? ""
-                                             : ": MORE DEVICES THAN CORES, they wait for each other's turn");
+    std::printf(
+        "machine    %s\npipeline   %s, %d empty stages, one a process%s\n", to_text(where).c_str(),
+        options.schedule.c_str(), options.ranks,
+        where.cores >= options.ranks ? "" : ": MORE DEVICES THAN CORES, they wait for each other's turn");
   for (const auto& [size, measured] : results)
     options.json ? print_json(options, where, size, measured) : print_table(options, size, measured);
   return 0;

@@ -113,9 +113,9 @@ void probing_process::measure(std::int64_t size_bytes) {
   // GB/s: bytes a nanosecond.
   auto rate = static_cast<double>(plan.messages) * static_cast<double>(size_bytes) /
               static_cast<double>(times.back() - times.front());
-  std::printf("%s\n", nlohmann::json{{"bytes", size_bytes}, {"half_trips_us", halves}, {"stream_GBps", rate}}
-                          .dump()
-                          .c_str());
+  std::printf(
+      "%s\n",
+      nlohmann::json{{"bytes", size_bytes}, {"half_trips_us", halves}, {"stream_GBps", rate}}.dump().c_str());
 }
 
 void probing_process::run() {

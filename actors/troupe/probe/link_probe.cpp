@@ -27,13 +27,13 @@ class spawned_probe final : public link_probe {
 
   probe_times ask(const probe_plan& plan) override {
     auto result = std::make_shared<std::promise<probe_times>>();
-    caf::anon_send(actor_, start_probe{plan, [result](probe_times times, const std::string& failure) {
-                                         if (failure.empty())
-                                           result->set_value(std::move(times));
-                                         else
-                                           result->set_exception(
-                                               std::make_exception_ptr(std::runtime_error(failure)));
-                                       }});
+    caf::anon_send(
+        actor_, start_probe{plan, [result](probe_times times, const std::string& failure) {
+                              if (failure.empty())
+                                result->set_value(std::move(times));
+                              else
+                                result->set_exception(std::make_exception_ptr(std::runtime_error(failure)));
+                            }});
     return result->get_future().get();
   }
   void answer(std::chrono::nanoseconds spin) override { caf::anon_send(actor_, answer_probes{spin}); }

@@ -13,9 +13,9 @@ namespace troupe {
 /// How the probe of one process talks to that of another.
 struct probe_plan {
   std::int64_t size_bytes = 8;
-  std::uint64_t messages = 1;    ///< how many the asking one sends, 1 or more
-  std::uint64_t window = 1;      ///< how many of them may be unanswered
-  bool answer_in_full = true;    ///< with the tensor that came, else with one byte
+  std::uint64_t messages = 1;       ///< how many the asking one sends, 1 or more
+  std::uint64_t window = 1;         ///< how many of them may be unanswered
+  bool answer_in_full = true;       ///< with the tensor that came, else with one byte
   std::chrono::nanoseconds spin{};  ///< how long the asking one polls for an answer before it sleeps
   bool operator==(const probe_plan&) const = default;
 };
@@ -23,8 +23,8 @@ struct probe_plan {
 /// When the first message was sent and each answer came; steady clock, in ns.
 using probe_times = std::vector<std::int64_t>;
 
-/// Program -> asking probe: measure. `done` is called on the probe's thread, with the times, or with why there
-/// are none.
+/// Program -> asking probe: measure. `done` is called on the probe's thread, with the times, or with why
+/// there are none.
 struct start_probe {
   probe_plan plan;
   std::function<void(probe_times times, const std::string& failure)> done = nullptr;

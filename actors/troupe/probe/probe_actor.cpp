@@ -56,7 +56,8 @@ bool probe_state::take(int, const tensor_tag& tag, tensor& value) {
 
 void probe_state::handle(const tensor_tag& tag, tensor value) {
   bool answer_in_full = tag.role == tensor_role::activation;
-  if (phase_ == phase::answering) return send(tag.step, false, answer_in_full ? std::move(value) : acknowledgement_);
+  if (phase_ == phase::answering)
+    return send(tag.step, false, answer_in_full ? std::move(value) : acknowledgement_);
   if (tag.step == ready)
     peer_is_ready_ = true;
   else if (phase_ == phase::asking)

@@ -21,8 +21,8 @@ struct transport_counters {
     tensor_bytes_received += value.size_bytes();
   }
   transport_statistics read() const {
-    return {control_frames_sent, control_frames_received, tensors_sent,        tensors_received, tensor_bytes_sent,
-            tensor_bytes_received, tensor_bytes_copied, stale_frames, bad_frames};
+    return {control_frames_sent,   control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
+            tensor_bytes_received, tensor_bytes_copied,     stale_frames, bad_frames};
   }
 };
 

@@ -73,8 +73,8 @@ struct transport_statistics {
   std::uint64_t control_frames_sent = 0, control_frames_received = 0;
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
-  /// Copied by this process, for tensors too small for UCX to put them where they belong. What is larger is read
-  /// out of the sender's tensor into the receiver's, or sent from there.
+  /// Copied by this process, for tensors too small for UCX to put them where they belong. What is larger is
+  /// read out of the sender's tensor into the receiver's, or sent from there.
   std::uint64_t tensor_bytes_copied = 0;
   std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped

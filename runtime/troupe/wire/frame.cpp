@@ -46,9 +46,10 @@ std::optional<frame_fault> fault_of(const raw_head& raw) {
   return std::nullopt;
 }
 
-authentication_code code_of(const frame_authenticator& key, frame_kind kind,
-                            std::span<const std::byte> head, std::span<const std::byte> covered_body) {
-  return kind == frame_kind::control ? key.code(covered_head(head), covered_body) : key.code(covered_head(head));
+authentication_code code_of(const frame_authenticator& key, frame_kind kind, std::span<const std::byte> head,
+                            std::span<const std::byte> covered_body) {
+  return kind == frame_kind::control ? key.code(covered_head(head), covered_body)
+                                     : key.code(covered_head(head));
 }
 
 }  // namespace

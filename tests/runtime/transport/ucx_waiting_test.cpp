@@ -37,12 +37,13 @@ struct stage_one final : troupe::tensor_waiter {
     return taken_.back();
   }
   void also_from(ucx_node& node) {
-    node.events.intercept([this, &node](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
-      if (tag.stage != 1) return false;
-      add({from, tag, value});
-      node.link().wake_receiver();
-      return true;
-    });
+    node.events.intercept(
+        [this, &node](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+          if (tag.stage != 1) return false;
+          add({from, tag, value});
+          node.link().wake_receiver();
+          return true;
+        });
   }
 
  private:
@@ -146,7 +147,8 @@ TEST_CASE("tensors come although whose turn it is does something else") {
       waiter.stopped = true;
       expect(node.link().receive_for(waiter, 0ns), "its turn");  // and gone already
       self.post(1);
-      auto others = node.events.take_tensors(2);  // by the transport's thread, while the waiter does not come back
+      auto others =
+          node.events.take_tensors(2);  // by the transport's thread, while the waiter does not come back
       expect(same_bytes(others[1].value, pattern(3000000, 3)), "the large tensor");
       node.link().stop_receiving(waiter);
       self.post(2);
@@ -175,7 +177,8 @@ TEST_CASE("a waiter outlives the generation in which it waits") {
   });
 }
 
-TEST_CASE("a large tensor is read out of the sender's memory into its place; a small one is copied once, there") {
+TEST_CASE(
+    "a large tensor is read out of the sender's memory into its place; a small one is copied once, there") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     node.join_all();
