@@ -49,7 +49,7 @@ int main() {
                         distributed_sampler_options{.num_samples = points->num_samples(),
                                                     .num_replicas = num_replicas,
                                                     .replica = world.rank() * replicas_per_rank + i},
-                        batch);
+                        sharded_loader_options{batch});
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     std::vector<tensor> losses;
     for (auto& shard : shards) shard.set_epoch(epoch);

@@ -99,7 +99,7 @@ nlohmann::ordered_json measure_accuracy(const compression_worker_options& option
   ShardedLoader loader(
       fashion_mnist(options.data, data_split::train),
       {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank(), .seed = options.seed},
-      batch);
+      {batch});
   auto last = static_cast<std::uint64_t>(loader.num_batches() * options.epochs * 4 / 5);
   // topk's hook has the momentum in it.
   auto optimizer = optim::SGD({.lr = options.lr,

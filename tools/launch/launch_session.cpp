@@ -1,8 +1,5 @@
 #include "launch_session.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-
 #include <algorithm>
 #include <csignal>
 #include <stdexcept>
@@ -25,10 +22,7 @@ constexpr int hopeless_exit_code = 2;
 }  // namespace
 
 launcher::session::session(launch_options options, launch_callbacks callbacks)
-    : options_(std::move(options)),
-      callbacks_(std::move(callbacks)),
-      out_(options_.output_fd),
-      err_(options_.error_fd) {
+    : options_(std::move(options)), callbacks_(std::move(callbacks)), output_(options_) {
   program_ = find_program(options_.command.front());
 }
 
@@ -62,26 +56,8 @@ void launcher::session::start(worker& of) {
   of.process.emplace(child_spec{program_, options_.command, job_environment(job_, of.rank, of.incarnation)});
   of.drilled_at.reset();
   of.kill_cause.clear();
-  add_output(of, of.process->take_output(), false);
-  add_output(of, of.process->take_errors(), true);
+  output_.add(of.rank, of.incarnation, of.process->take_output(), of.process->take_errors());
   if (callbacks_.on_started) callbacks_.on_started(of.rank, of.incarnation, of.process->pid());
-}
-
-void launcher::session::add_output(const worker& of, unique_fd source, bool is_errors) {
-  bool is_result = options_.json && of.rank == 0 && !is_errors;
-  auto prefix = is_result ? "" : std::string("[") + std::to_string(of.rank) + "] ";
-  bool to_output = is_result || (!options_.json && !is_errors);
-  splitters_.emplace_back(std::move(source), prefix, to_output ? out_ : err_, open_log(of, is_errors));
-}
-
-unique_fd launcher::session::open_log(const worker& of, bool is_errors) const {
-  if (options_.log_dir.empty()) return {};
-  auto name = std::string("rank-") + std::to_string(of.rank) + "." + std::to_string(of.incarnation) +
-              (is_errors ? ".err" : ".out");
-  auto path = options_.log_dir / name;
-  unique_fd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!made) throw bad_input("cannot write the log file " + path.string() + ". Choose another --log-dir");
-  return made;
 }
 
 int launcher::session::num_alive() const {
@@ -98,7 +74,7 @@ void launcher::session::on_child_end(worker& of) {
   auto detected = clock::now();
   auto status = of.process->reap();
   // What the agent said before counts before: it may have ended the job, and the process because of that.
-  run_told();
+  told_.run_all();
   if (phase_ != phase::running) {
     on_failure_while_ending(of, status);
     of.process.reset();
@@ -118,16 +94,16 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();
-    return say(describe_loss({of.rank, cause}) + " after it had left the job");
+    return output_.say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
   if (outcome == loss_outcome::not_needed) {
     // Killed, it is not missed; what it says by an exit code of its own is the user's to hear.
     if (!status.signal && !exit_code_) exit_code_ = status.shell_code();
-    return say(describe_loss({of.rank, cause}) + " when the job was done" +
-               (status.signal ? ", and is not missed" : ""));
+    return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
+                       (status.signal ? ", and is not missed" : ""));
   }
   if (outcome == loss_outcome::job_failed) {
-    run_told();
+    told_.run_all();
     return on_failure_while_ending(of, status);
   }
   if (status.code == hopeless_exit_code)
@@ -150,7 +126,7 @@ void launcher::session::fail(const worker& of, const std::string& what, int exit
   agent_->fail_job(line);
   if (!exit_code_) exit_code_ = exit_code;
   failed_ = true;
-  say(line + ". Ending the job");
+  output_.say(line + ". Ending the job");
   end_job(phase::terminated, options_.grace);
 }
 
@@ -179,7 +155,7 @@ void launcher::session::on_deadline() {
   deadline_.reset();
   if (phase_ == phase::told) return end_job(phase::terminated, options_.grace);
   if (phase_ == phase::terminated) {
-    say("some processes did not end on SIGTERM; killing them");
+    output_.say("some processes did not end on SIGTERM; killing them");
     end_job(phase::killed, 0ms);
   }
 }
@@ -193,35 +169,27 @@ int launcher::session::poll_timeout_ms() const {
 }
 
 void launcher::session::loop_once(signal_guard& signals) {
-  std::vector<pollfd> polled;
-  std::vector<std::function<void()>> actions;
-  auto watch = [&](int fd, short events, std::function<void()> action) {
-    polled.push_back({fd, events, 0});
-    actions.push_back(std::move(action));
-  };
+  poll_round round;
   for (auto& worker : workers_)
-    if (worker.process) watch(worker.process->pidfd(), POLLIN, [this, &worker] { on_child_end(worker); });
-  watch(wake_.fd(), POLLIN, [this] { run_told(); });
-  watch(signals.fd(), POLLIN, [this, &signals] {
+    if (worker.process)
+      round.watch(worker.process->pidfd(), POLLIN, [this, &worker] { on_child_end(worker); });
+  round.watch(told_.fd(), POLLIN, [this] { told_.run_all(); });
+  round.watch(signals.fd(), POLLIN, [this, &signals] {
     if (auto number = signals.next()) on_signal(*number);
   });
-  for (auto& splitter : splitters_)
-    if (!splitter.sink().full()) watch(splitter.fd(), POLLIN, [&splitter] { splitter.read(); });
-  for (auto* sink : {&out_, &err_})
-    if (sink->wants_write()) watch(sink->fd(), POLLOUT, [sink] { sink->write_some(); });
-  if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0) return;
-  for (std::size_t i = 0; i < polled.size(); ++i)
-    if (polled[i].revents) actions[i]();
-  splitters_.remove_if([](const line_splitter& splitter) { return splitter.at_end(); });
+  output_.watch(round);
+  round.run(poll_timeout_ms());
+  output_.drop_ended();
   if (deadline_ && clock::now() >= *deadline_) on_deadline();
 }
 
 void launcher::session::on_signal(int number) {
   if (phase_ == phase::interrupted || phase_ == phase::terminated) {
-    say(signal_name(number) + " again: killing all processes");
+    output_.say(signal_name(number) + " again: killing all processes");
     return end_job(phase::killed, 0ms);
   }
-  say(signal_name(number) + " goes to all processes; waiting for them to end (once more to kill them)");
+  output_.say(signal_name(number) +
+              " goes to all processes; waiting for them to end (once more to kill them)");
   signal_all(number);
   if (phase_ < phase::interrupted) phase_ = phase::interrupted;
   deadline_.reset();
@@ -229,61 +197,42 @@ void launcher::session::on_signal(int number) {
 
 int launcher::session::finish() {
   agent_.reset();
-  run_told();
-  for (auto& splitter : splitters_) splitter.read();
+  told_.run_all();
+  output_.read_rest();
   for (const auto& drill : options_.drills)
-    say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
-        " was not run: the job ended before");
-  out_.flush(5000);
-  err_.flush(5000);
+    output_.say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
+                " was not run: the job ended before");
+  output_.flush();
   if (failed_ && !exit_code_) return 1;
   return exit_code_.value_or(0);
 }
-
-void launcher::session::say(const std::string& line) { err_.add("troupe: " + line + "\n"); }
 
 // --- what the agent tells, from its thread
 
 agent_callbacks launcher::session::make_agent_callbacks() {
   agent_callbacks made;
   made.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
-    tell([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
+    told_.post([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
   };
-  made.on_view = [this](const membership_view&) { tell([this] { had_view_ = true; }); };
+  made.on_view = [this](const membership_view&) { told_.post([this] { had_view_ = true; }); };
   made.on_progress = [this](const job_progress& progress) {
-    tell([this, progress] { on_progress(progress); });
+    told_.post([this, progress] { on_progress(progress); });
   };
   made.on_recovered = [this](const recovery_report& report) {
-    tell([this, report] { on_recovered(report); });
+    told_.post([this, report] { on_recovered(report); });
   };
-  made.on_job_failed = [this](const std::string& cause) { tell([this, cause] { on_job_failed(cause); }); };
+  made.on_job_failed = [this](const std::string& cause) {
+    told_.post([this, cause] { on_job_failed(cause); });
+  };
   return made;
-}
-
-void launcher::session::tell(std::function<void()> event) {
-  {
-    std::lock_guard lock(mutex_);
-    told_.push_back(std::move(event));
-  }
-  wake_.set();
-}
-
-void launcher::session::run_told() {
-  wake_.clear();
-  std::vector<std::function<void()>> events;
-  {
-    std::lock_guard lock(mutex_);
-    events.swap(told_);
-  }
-  for (auto& event : events) event();
 }
 
 void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::string& cause) {
   auto& worker = workers_.at(rank);
   if (!worker.process || worker.incarnation != incarnation || worker.process->has_ended()) return;
   if (worker.drilled_at) return;  // it is dying already: what its peers noticed is the drill
-  say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
-      ") is killed: " + cause);
+  output_.say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
+              ") is killed: " + cause);
   worker.kill_cause = cause;
   worker.process->signal(SIGKILL);
 }
@@ -301,15 +250,15 @@ void launcher::session::on_progress(const job_progress& progress) {
 void launcher::session::kill(int rank) {
   if (rank < 0 || rank >= options_.num_processes)
     throw std::out_of_range("[launcher::kill] expected a rank of the job, got " + std::to_string(rank));
-  tell([this, rank] {
+  told_.post([this, rank] {
     if (workers_.at(rank).process && phase_ == phase::running) run_drill({rank, step_});
   });
 }
 
 void launcher::session::run_drill(const drill& wanted) {
   auto& worker = workers_[wanted.rank];
-  say(std::string("drill: killing rank ") + std::to_string(wanted.rank) + " (pid " +
-      std::to_string(worker.process->pid()) + ") with SIGKILL at step " + std::to_string(step_));
+  output_.say(std::string("drill: killing rank ") + std::to_string(wanted.rank) + " (pid " +
+              std::to_string(worker.process->pid()) + ") with SIGKILL at step " + std::to_string(step_));
   worker.drilled_at = clock::now();
   worker.process->signal(SIGKILL);
 }
@@ -317,8 +266,8 @@ void launcher::session::run_drill(const drill& wanted) {
 void launcher::session::on_recovered(const recovery_report& report) {
   auto step = report.loss.rank < 0 ? step_ : step_at_loss_;
   int kept = options_.num_processes - static_cast<int>(lost_ranks_.size());
-  say(recovery_line(report, step, kept));
-  if (options_.json) out_.add(recovery_json(report, step, kept) + "\n");
+  output_.say(recovery_line(report, step, kept));
+  if (options_.json) output_.add_result(recovery_json(report, step, kept));
   lost_ranks_.clear();
   if (callbacks_.on_recovered) callbacks_.on_recovered(report);
 }
@@ -326,7 +275,7 @@ void launcher::session::on_recovered(const recovery_report& report) {
 void launcher::session::on_job_failed(const std::string& cause) {
   if (phase_ != phase::running) return;
   failed_ = true;
-  say("the job failed: " + cause);
+  output_.say("the job failed: " + cause);
   end_job(phase::told, time_to_end_alone);
 }
 

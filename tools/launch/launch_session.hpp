@@ -1,16 +1,14 @@
 #pragma once
-#include <list>
-#include <mutex>
 #include <optional>
 #include <set>
 
 #include "child_process.hpp"
 #include "job_environment.hpp"
+#include "job_output.hpp"
 #include "launcher.hpp"
-#include "output_lines.hpp"
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
-#include "troupe/posix/wake_event.hpp"
+#include "troupe/posix/posted_calls.hpp"
 
 namespace troupe {
 
@@ -36,8 +34,6 @@ class launcher::session {
   enum class phase { running, told, interrupted, terminated, killed };
 
   void start(worker& of);
-  void add_output(const worker& of, unique_fd source, bool is_errors);
-  unique_fd open_log(const worker& of, bool is_errors) const;
 
   void loop_once(signal_guard& signals);
   int poll_timeout_ms() const;
@@ -51,8 +47,6 @@ class launcher::session {
   void fail(const worker& of, const std::string& what, int exit_code);
 
   agent_callbacks make_agent_callbacks();
-  void tell(std::function<void()> event);
-  void run_told();
   void on_kill(int rank, std::uint32_t incarnation, const std::string& cause);
   void on_progress(const job_progress& progress);
   void on_recovered(const recovery_report& report);
@@ -60,20 +54,16 @@ class launcher::session {
   void run_drill(const drill& wanted);
 
   int num_alive() const;
-  void say(const std::string& line);
   int finish();
 
   launch_options options_;
   launch_callbacks callbacks_;
   std::string program_;
-  wake_event wake_;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> told_;
+  posted_calls told_;  ///< by the agent's thread, and by kill()
 
   job_identity job_;
   std::vector<worker> workers_;
-  line_sink out_, err_;
-  std::list<line_splitter> splitters_;
+  job_output output_;
   std::unique_ptr<agent> agent_;
 
   phase phase_ = phase::running;

@@ -2,26 +2,23 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <caf/send.hpp>
 #include <exception>
 #include <limits>
-#include <mutex>
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
-#include "troupe/collective/roster.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/node/event_router.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
 #include "troupe/transport/ucx_transport.hpp"
-#include "troupe/wire/codec.hpp"
 
 namespace troupe {
 namespace {
@@ -38,65 +35,6 @@ caf::actor_system_config& configure(caf::actor_system_config& config) {
   config.set("scheduler.policy", caf::atom("sharing"));
   return config;
 }
-
-/// What the threads of transport and membership tell, as messages to the supervisor, and to the roster.
-class event_router : public transport_events, public membership_events {
- public:
-  event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
-
-  roster members;
-  inbound_gate gate;
-  stage_directory directory;
-  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
-
-  /// Who hears of events from now on; nobody if invalid.
-  void attach(caf::actor supervisor) {
-    std::lock_guard lock(mutex_);
-    supervisor_ = std::move(supervisor);
-  }
-
-  void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override {
-    try {
-      gate.deliver(generation, body);
-    } catch (const decode_error& problem) {
-      tell(peer_broken{from_rank, std::string("it sent a message that cannot be read: ") + problem.what()});
-    }
-  }
-  void on_tensor(int, const tensor_tag& tag, tensor value) override {
-    directory.deliver(tag, std::move(value));
-  }
-  void on_peer_error(int rank, const std::string& cause) override { tell(peer_broken{rank, cause}); }
-
-  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
-    fenced->store(generation, std::memory_order_release);
-    tell(fence_raised{generation, losses});
-    for (const auto& loss : losses)
-      if (loss.rank >= 0 && loss.rank != rank_) members.on_loss(loss.rank, loss.cause);
-  }
-  void on_view(const membership_view& view) override {
-    tell(view_formed{view});
-    std::vector<std::uint32_t> incarnations;
-    for (const auto& member : view.members) incarnations.push_back(member.incarnation);
-    members.on_view(incarnations);
-  }
-  void on_recovered(const recovery_report& report) override { tell(recovery_done{report}); }
-  void on_over() override { tell(job_over{}); }
-  void on_job_end(const std::string& cause) override {
-    fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
-    tell(job_ended{cause});
-    members.on_end(cause);
-  }
-
- private:
-  template <class Message>
-  void tell(Message message) {
-    std::lock_guard lock(mutex_);
-    if (supervisor_) caf::anon_send(supervisor_, std::move(message));
-  }
-  int rank_;
-  std::mutex mutex_;
-  caf::actor supervisor_;
-};
 
 class real_node : public node {
  public:

@@ -1,5 +1,6 @@
 #include "troupe/data/distributed_sampler.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -19,8 +20,9 @@ std::int64_t shard_size(const distributed_sampler_options& options) {
     throw_invalid("DistributedSampler", "a replica in [0, " + std::to_string(options.num_replicas) + ")",
                   std::to_string(options.replica));
   auto whole = options.num_samples / options.num_replicas;
-  bool has_tail = options.num_samples % options.num_replicas != 0;
-  return has_tail && options.tail == shard_tail::pad ? whole + 1 : whole;
+  auto left = options.num_samples % options.num_replicas;
+  bool has_one_more = options.tail == shard_tail::pad ? left > 0 : options.replica < left;
+  return options.tail != shard_tail::drop && has_one_more ? whole + 1 : whole;
 }
 
 }  // namespace
@@ -44,17 +46,19 @@ std::vector<std::int64_t> DistributedSampler::indices() const {
   return shard;
 }
 
-ShardedLoader::ShardedLoader(dataset_ptr samples, const distributed_sampler_options& options,
-                             std::int64_t batch)
-    : samples_(std::move(samples)), sampler_(options), batch_(batch), order_(sampler_.indices()) {
-  if (samples_->num_samples() != options.num_samples)
+ShardedLoader::ShardedLoader(dataset_ptr samples, const distributed_sampler_options& shard,
+                             sharded_loader_options options)
+    : samples_(std::move(samples)), sampler_(shard), batch_(options.batch), order_(sampler_.indices()) {
+  if (samples_->num_samples() != shard.num_samples)
     throw_invalid("ShardedLoader",
                   "num_samples to be that of the data set, " + std::to_string(samples_->num_samples()),
-                  std::to_string(options.num_samples));
-  if (batch < 1 || batch > sampler_.size())
+                  std::to_string(shard.num_samples));
+  if (batch_ < 1) throw_invalid("ShardedLoader", "a batch of at least one sample", std::to_string(batch_));
+  num_batches_ = (sampler_.size() + (options.drop_last ? 0 : batch_ - 1)) / batch_;
+  if (options.drop_last && num_batches_ == 0)
     throw_invalid("ShardedLoader",
-                  "a batch of at least one sample and at most a shard, " + std::to_string(sampler_.size()),
-                  std::to_string(batch));
+                  "a batch of at most a shard, " + std::to_string(sampler_.size()) + ", or drop_last = false",
+                  std::to_string(batch_));
 }
 
 void ShardedLoader::set_epoch(std::uint64_t epoch) {
@@ -66,8 +70,9 @@ labelled_samples ShardedLoader::batch(std::int64_t index) const {
   if (index < 0 || index >= num_batches())
     throw std::out_of_range("[ShardedLoader] expected a batch in [0, " + std::to_string(num_batches()) +
                             "), got " + std::to_string(index));
+  auto size = std::min(batch_, sampler_.size() - index * batch_);
   auto first = order_.begin() + static_cast<std::ptrdiff_t>(index * batch_);
-  auto rows = tensor::from(std::vector<std::int64_t>(first, first + batch_), {batch_});
+  auto rows = tensor::from(std::vector<std::int64_t>(first, first + size), {size});
   return {gather_rows(samples_->samples(), rows), gather_rows(samples_->labels(), rows)};
 }
 

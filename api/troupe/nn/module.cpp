@@ -1,6 +1,5 @@
 #include "troupe/nn/module.hpp"
 
-#include "troupe/nn/copy_by_name.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe::nn {
@@ -72,9 +71,25 @@ std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
   return result;
 }
 
-void Module::load_state_dict(const std::vector<named_tensor>& saved) {
-  copy_by_name(state_dict(), saved);
+unmatched_names Module::load_state_dict(const std::vector<named_tensor>& saved,
+                                        copy_by_name_options options) {
+  auto unmatched = copy_by_name(state_dict(), saved, options);
   for (auto* each : parameters()) each->changed();
+  return unmatched;
+}
+
+void Module::own_tensors() {
+  auto own = [](tensor& each, memory_category category) {
+    memory_scope counted(category);
+    if (each.defined()) each = each.clone();
+  };
+  each_parameter([&](parameter& each) {
+    own(each.value, memory_category::parameters);
+    own(each.gradient, memory_category::gradients);
+    each.changed();
+  });
+  each_buffer([&](buffer& each) { own(each.value, memory_category::parameters); });
+  each_child([](const std::string&, Module& child) { child.own_tensors(); });
 }
 
 void Module::train(bool training) {

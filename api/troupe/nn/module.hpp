@@ -7,6 +7,7 @@
 
 #include "troupe/autograd/parameter.hpp"
 #include "troupe/autograd/variable.hpp"
+#include "troupe/ops/copy_by_name.hpp"
 
 namespace troupe::nn {
 
@@ -28,14 +29,15 @@ struct named_buffer {
 /// everywhere; `materialize` gives it weights in the process that runs it.
 ///
 /// A module of one's own has parameters, buffers and other modules as members, names them in each_parameter,
-/// each_buffer and each_child, and computes in `forward`; `module_of` below writes `clone`. Copies are
-/// modules of their own with the same structure; until they are materialized they may share tensors.
+/// each_buffer and each_child, and computes in `forward`; `module_of` below writes `clone`. A copy by value
+/// of a materialized module is handles to the same tensors; `clone` has tensors of its own.
 class Module {
  public:
   virtual ~Module() = default;
 
   /// The output for `input`, recorded if a gradient is wanted.
   virtual variable forward(const variable& input) = 0;
+  /// A module of its own with the same structure, elements and gradients.
   virtual std::shared_ptr<Module> clone() const = 0;
 
   /// Allocates parameters and buffers, and fills them with initial values that depend on nothing but the seed
@@ -60,9 +62,9 @@ class Module {
 
   /// Live handles to parameters and buffers, by name.
   std::vector<named_tensor> state_dict(const std::string& prefix = {});
-  /// Copies elements into a materialized module. Throws std::runtime_error, and changes nothing, if a tensor
-  /// is missing, unknown or of another shape or dtype.
-  void load_state_dict(const std::vector<named_tensor>& saved);
+  /// Copies elements into a materialized module, as copy_by_name does: throws std::runtime_error, and changes
+  /// nothing, if a tensor does not fit, or, unless {.strict = false}, is missing or unknown.
+  unmatched_names load_state_dict(const std::vector<named_tensor>& saved, copy_by_name_options options = {});
 
   /// Training (from the start) or evaluation: what dropout and batch norm do. For the children too.
   void train(bool training = true);
@@ -87,6 +89,9 @@ class Module {
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
+  /// For whoever writes `clone`: the tensors of this module and its children are replaced by copies.
+  void own_tensors();
+
   /// Called by materialize before the children's turn, for what depends on the module's name.
   virtual void on_materialize(std::uint64_t /*seed*/, const std::string& /*prefix*/) {}
 
@@ -99,7 +104,9 @@ template <class Derived>
 class module_of : public Module {
  public:
   std::shared_ptr<Module> clone() const override {
-    return std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    static_cast<module_of&>(*copy).own_tensors();
+    return copy;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/copy_by_name.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/gradients_of.hpp"
 
@@ -21,8 +22,11 @@ loss_scaler::loss_scaler(loss_scaler_options options)
       scale_(tensor::full({}, static_cast<float>(options.initial_scale))),
       good_steps_(tensor::zeros({}, dtype::i64)),
       skipped_steps_(tensor::zeros({}, dtype::i64)) {
-  require_option(options.initial_scale > 0, "initial_scale > 0", options.initial_scale);
-  require_option(options.growth_factor > 1, "growth_factor > 1", options.growth_factor);
+  auto initial = static_cast<float>(options.initial_scale);
+  require_option(initial > 0 && std::isfinite(initial), "initial_scale > 0 that f32 can hold",
+                 options.initial_scale);
+  require_option(options.growth_factor > 1 && std::isfinite(options.growth_factor),
+                 "growth_factor > 1 and finite", options.growth_factor);
   require_option(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor in (0, 1)",
                  options.backoff_factor);
   require_option(options.growth_interval >= 1, "growth_interval >= 1",
@@ -60,6 +64,8 @@ std::vector<named_tensor> loss_scaler::state() const {
           {"loss_scaler/good_steps", good_steps_},
           {"loss_scaler/skipped_steps", skipped_steps_}};
 }
+
+void loss_scaler::load_state(const std::vector<named_tensor>& saved) { copy_by_name(state(), saved); }
 
 void drop_gradients(std::span<parameter* const> parameters) {
   for (auto* each : parameters) each->has_gradient = false;

@@ -7,8 +7,8 @@
 namespace troupe::optim {
 
 struct loss_scaler_options {
-  double initial_scale = 65536;         ///< > 0; powers of two lose no bits
-  double growth_factor = 2;             ///< > 1
+  double initial_scale = 65536;         ///< > 0, finite in f32; powers of two lose no bits
+  double growth_factor = 2;             ///< > 1, finite
   double backoff_factor = 0.5;          ///< in (0, 1)
   std::int64_t growth_interval = 2000;  ///< good steps in a row after which the scale grows, >= 1
 };
@@ -45,6 +45,8 @@ class loss_scaler {
   /// Live handles, "loss_scaler/scale" of f32, "loss_scaler/good_steps" and "loss_scaler/skipped_steps" of
   /// i64: what is written to them decides the next step.
   std::vector<named_tensor> state() const;
+  /// Copies what `state` gave in another run. Throws std::runtime_error, and changes nothing, unless it fits.
+  void load_state(const std::vector<named_tensor>& saved);
 
  private:
   loss_scaler_options options_;

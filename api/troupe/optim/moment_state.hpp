@@ -1,4 +1,6 @@
 #pragma once
+#include <cmath>
+
 #include "troupe/ops/adam_step.hpp"
 #include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
@@ -31,11 +33,12 @@ void require_option(const char* where, bool is_good, const char* expected, doubl
 /// The options that Adam and LAMB share.
 template <class Options>
 void require_moment_options(const char* where, const Options& options) {
-  require_option(where, options.lr >= 0, "lr >= 0", options.lr);
+  require_option(where, options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
   require_option(where, options.beta1 >= 0 && options.beta1 < 1, "beta1 in [0, 1)", options.beta1);
   require_option(where, options.beta2 >= 0 && options.beta2 < 1, "beta2 in [0, 1)", options.beta2);
-  require_option(where, options.eps >= 0, "eps >= 0", options.eps);
-  require_option(where, options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
+  require_option(where, options.eps >= 0 && std::isfinite(options.eps), "a finite eps >= 0", options.eps);
+  require_option(where, options.weight_decay >= 0 && std::isfinite(options.weight_decay),
+                 "a finite weight_decay >= 0", options.weight_decay);
 }
 
 }  // namespace troupe::optim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/autograd/parameter.hpp"
+#include "troupe/ops/copy_by_name.hpp"
 
 namespace troupe::optim {
 
@@ -18,6 +19,9 @@ class optimizer_state {
   /// Live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The step number is no part of
   /// it: `apply` is told.
   virtual std::vector<named_tensor> state() const = 0;
+  /// Copies what `state` gave in another run. Throws std::runtime_error, and changes nothing, unless names,
+  /// shapes and dtypes are the same.
+  void load_state(const std::vector<named_tensor>& saved) { copy_by_name(state(), saved); }
 };
 
 /// An optimizer as a description: cheap to copy, and each stage makes from it the state for its own,

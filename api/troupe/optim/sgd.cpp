@@ -1,5 +1,6 @@
 #include "troupe/optim/sgd.hpp"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -60,7 +61,7 @@ void require_option(bool is_good, const char* expected, double got) {
 }  // namespace
 
 SGD::SGD(sgd_options options) : options_(options) {
-  require_option(options.lr >= 0, "lr >= 0", options.lr);
+  require_option(options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
   require_option(options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]", options.momentum);
   require_option(options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
   require_option(!options.nesterov || options.momentum > 0, "momentum > 0 with nesterov", options.momentum);

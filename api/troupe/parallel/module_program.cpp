@@ -8,8 +8,8 @@
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/copy_by_name.hpp"
 #include "troupe/nn/forward_through.hpp"
+#include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/begin_weights.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
@@ -211,7 +211,7 @@ std::vector<named_tensor> module_program::state() {
 }
 
 void module_program::load_state(const std::vector<named_tensor>& saved) {
-  nn::copy_by_name(state(), saved);
+  copy_by_name(state(), saved);
   for (const auto& each : parameters_) each.target->changed();
   gradients_->changed();
 }

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cpu/block_conversion.hpp"
@@ -19,6 +18,7 @@ namespace {
 
 // A block of every tree node that is alive at once stays in the innermost cache.
 constexpr std::int64_t block_elements = 256;
+constexpr std::size_t most_levels = 16;
 
 // Sums and products of integers wrap around, which only unsigned ones may.
 template <class T>
@@ -75,8 +75,10 @@ class block_tree {
  public:
   using value = combined_as<T>;
 
-  block_tree(std::span<const std::byte* const> inputs, reduce_op op)
-      : inputs_(inputs), op_(op), scratch_(std::bit_width(inputs.size()) + 1) {}
+  block_tree(std::span<const std::byte* const> inputs, reduce_op op) : inputs_(inputs), op_(op) {
+    if (inputs.size() >= std::size_t{1} << (most_levels - 1))
+      throw_invalid("tree_reduce", "fewer than 32768 inputs", std::to_string(inputs.size()));
+  }
 
   /// The result of elements [first, first + count), as T.
   const std::byte* reduce(std::int64_t first, std::int64_t count) {
@@ -144,7 +146,7 @@ class block_tree {
 
   std::span<const std::byte* const> inputs_;
   reduce_op op_;
-  std::vector<block> scratch_;  // by level
+  std::array<block, most_levels> scratch_;  // only as many as there are levels are touched
   std::array<T, block_elements> rounded_;
 };
 

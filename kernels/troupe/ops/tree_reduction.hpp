@@ -22,8 +22,8 @@ enum class store_kind : std::uint8_t { cached, streaming };
 /// part, and a member that holds an aligned block of leaves may reduce them by itself beforehand. bf16 and
 /// f16 are summed in f32 and rounded once, at the root; integers wrap around.
 ///
-/// inputs: n >= 1 arrays of `count` elements in CPU memory; outputs: arrays that each get the result. An
-/// output may be one of the inputs, but must not overlap one otherwise. Throws std::invalid_argument for
+/// inputs: 1 <= n < 32768 arrays of `count` elements in CPU memory; outputs: arrays that each get the result.
+/// An output may be one of the inputs, but must not overlap one otherwise. Throws std::invalid_argument for
 /// bool.
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store = store_kind::cached);

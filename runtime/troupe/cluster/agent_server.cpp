@@ -1,25 +1,14 @@
 #include "troupe/cluster/agent_server.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <future>
-
-#include "troupe/cluster/tcp_socket.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto handshake_deadline = 5s;
-
 constexpr auto linger_for_writes = 500ms;
-constexpr std::size_t max_strangers = 64;
 
 membership_rules rules_of(const agent_options& options) {
   return {options.world_size, options.join_timeout, options.suspect_after, options.survives_losses};
@@ -30,33 +19,23 @@ membership_rules rules_of(const agent_options& options) {
 agent_server::agent_server(const agent_options& options, agent_callbacks callbacks)
     : options_(options),
       callbacks_(std::move(callbacks)),
-      listener_(listen_on(options.address, options.port)),
-      port_(local_port(listener_)),
-      state_(rules_of(options), clock::now()) {
+      state_(rules_of(options), clock::now()),
+      connections_(options_) {
   handshake check_secret(options_.secret, {}, {});
   thread_ = std::thread([this] { run(); });
 }
 
 agent_server::~agent_server() {
-  stopping_ = true;
-  wake_.set();
+  commands_.post([this] { stop_asked_ = clock::now(); });
   thread_.join();
 }
 
 // --- the owner's side: commands run on the agent's thread
 
-void agent_server::post(std::function<void()> command) {
-  {
-    std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
-  }
-  wake_.set();
-}
-
 loss_outcome agent_server::process_lost(int rank, const std::string& cause, clock::time_point detected,
                                         std::optional<clock::time_point> died) {
   std::promise<loss_outcome> outcome;
-  post([&] {
+  commands_.post([&] {
     drain(rank);
     bool had_left = state_.has_left(rank);
     perform(state_.process_lost(rank, cause, detected, died, clock::now()));
@@ -70,31 +49,22 @@ loss_outcome agent_server::process_lost(int rank, const std::string& cause, cloc
 }
 
 void agent_server::process_exited(int rank) {
-  post([this, rank] {
+  commands_.post([this, rank] {
     drain(rank);
     perform(state_.process_exited(rank, clock::now()));
   });
 }
 
 void agent_server::fail_job(const std::string& cause) {
-  post([this, cause] { perform(state_.failed(cause)); });
-}
-
-void agent_server::run_commands() {
-  std::vector<std::function<void()>> commands;
-  {
-    std::lock_guard lock(mutex_);
-    commands.swap(commands_);
-  }
-  for (auto& command : commands) command();
+  commands_.post([this, cause] { perform(state_.failed(cause)); });
 }
 
 // --- the loop
 
 void agent_server::run() {
   while (!may_stop()) {
-    poll_once();
-    run_commands();
+    connections_.poll(commands_.fd(), [this](agent_connection& from) { serve(from); });
+    commands_.run_all();
     perform(state_.tick(clock::now()));
     sweep();
   }
@@ -102,82 +72,23 @@ void agent_server::run() {
 
 /// Once the owner wants to stop: when nobody needs the agent any more, or has needed it for too long.
 bool agent_server::may_stop() {
-  if (!stopping_) return false;
+  if (!stop_asked_) return false;
   auto now = clock::now();
-  if (stop_asked_ == clock::time_point()) stop_asked_ = now;
   bool unsent = std::ranges::any_of(connections_, &agent_connection::wants_write);
   bool needed = !state_.job_ended() && std::ranges::any_of(connections_, [this](const auto& connection) {
     return is_member(connection);
   });
-  return !(unsent && now < stop_asked_ + linger_for_writes) &&
-         !(needed && now < stop_asked_ + options_.linger);
-}
-
-void agent_server::poll_once() {
-  std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}};
-  for (const auto& connection : connections_) {
-    int events = (connection.wants_read() ? POLLIN : 0) | (connection.wants_write() ? POLLOUT : 0);
-    polled.push_back({connection.fd(), static_cast<short>(events), 0});
-  }
-  if (!accept_paused_) polled.push_back({listener_.get(), POLLIN, 0});
-  accept_paused_ = false;
-  auto tick = std::clamp<std::chrono::milliseconds>(options_.suspect_after / 8, 1ms, 50ms);
-  if (::poll(polled.data(), polled.size(), static_cast<int>(tick.count())) <= 0) return;
-  if (polled[0].revents) wake_.clear();
-  std::size_t i = 1;
-  for (auto& connection : connections_) {
-    auto happened = polled[i++].revents;
-    if (happened & POLLOUT) connection.write();
-    if (!(happened & ~POLLOUT)) continue;
-    if (connection.wants_read())
-      serve(connection);
-    else
-      connection.close();
-  }
-  if (i < polled.size() && polled[i].revents) accept_all();
-}
-
-void agent_server::accept_all() {
-  while (true) {
-    unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!made) {
-      // Out of descriptors the listener would stay readable: look again after a tick.
-      accept_paused_ = errno != EAGAIN;
-      return;
-    }
-    int on = 1;
-    ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    make_room_for_stranger();
-    connections_.emplace_back(std::move(made), options_.secret, clock::now());
-  }
-}
-
-/// The oldest of too many unauthenticated connections goes. As many as the whole job may shake hands at once.
-void agent_server::make_room_for_stranger() {
-  auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
-  auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));
-  if (count < max_strangers + static_cast<std::size_t>(options_.world_size)) return;
-  std::ranges::find_if(connections_, is_stranger)->close();
+  return !(unsent && now < *stop_asked_ + linger_for_writes) &&
+         !(needed && now < *stop_asked_ + options_.linger);
 }
 
 void agent_server::serve(agent_connection& from) {
   for (const auto& message : from.read()) on_message(from, message);
 }
 
-/// Removes closed connections and strangers that take too long.
 void agent_server::sweep() {
-  auto now = clock::now();
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    if (!it->speaker && now - it->opened() > handshake_deadline) it->close();
-    if (!it->closed()) {
-      ++it;
-      continue;
-    }
-    auto speaker = it->speaker.value_or(agent_wire::hello{});
-    bool lost = is_member(*it);
-    it = connections_.erase(it);
-    if (lost) perform(state_.connection_lost(speaker.rank, now));
-  }
+  for (const auto& ended : connections_.take_ended())
+    if (is_member(ended)) perform(state_.connection_lost(ended.speaker->rank, clock::now()));
 }
 
 /// Reads what `rank` sent before it ended: its last message may be that it left.
@@ -187,7 +98,7 @@ void agent_server::drain(int rank) {
 }
 
 void agent_server::drop_connections_of(int rank) {
-  connections_.remove_if([&](const agent_connection& c) { return c.speaker && c.speaker->rank == rank; });
+  connections_.drop(rank);
   keys_.forget_all(rank);
 }
 

@@ -1,27 +1,21 @@
 #pragma once
-#include <atomic>
-#include <functional>
-#include <list>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "troupe/cluster/agent.hpp"
-#include "troupe/cluster/agent_connection.hpp"
+#include "troupe/cluster/agent_connections.hpp"
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/posix/unique_fd.hpp"
-#include "troupe/posix/wake_event.hpp"
+#include "troupe/posix/posted_calls.hpp"
 
 namespace troupe {
 
-/// The agent: one thread that polls the sockets, feeds the state machine and does what it says. Everything
-/// below `commands_` belongs to that thread.
+/// The agent: one thread that polls the connections, feeds the state machine and does what it says.
+/// Everything below `commands_` belongs to that thread.
 class agent_server final : public agent {
  public:
   agent_server(const agent_options& options, agent_callbacks callbacks);
   ~agent_server() override;
-  std::uint16_t port() const override { return port_; }
+  std::uint16_t port() const override { return connections_.port(); }
   loss_outcome process_lost(int rank, const std::string& cause,
                             std::chrono::steady_clock::time_point detected,
                             std::optional<std::chrono::steady_clock::time_point> died) override;
@@ -31,13 +25,8 @@ class agent_server final : public agent {
  private:
   using clock = std::chrono::steady_clock;
 
-  void post(std::function<void()> command);
   void run();
-  void poll_once();
   bool may_stop();
-  void run_commands();
-  void accept_all();
-  void make_room_for_stranger();
   void serve(agent_connection& from);
   void sweep();
 
@@ -65,19 +54,13 @@ class agent_server final : public agent {
 
   agent_options options_;
   agent_callbacks callbacks_;
-  unique_fd listener_;
-  std::uint16_t port_ = 0;
-  wake_event wake_;
-  std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> commands_;
+  posted_calls commands_;
 
   membership_state state_;
   key_values keys_;
-  std::list<agent_connection> connections_;
+  agent_connections connections_;
   std::string job_end_cause_;
-  clock::time_point stop_asked_;
-  bool accept_paused_ = false;
+  std::optional<clock::time_point> stop_asked_;
   std::thread thread_;
 };
 

@@ -25,6 +25,8 @@ class collective_backend {
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
+  /// Where the tensors of its calls lie.
+  virtual device where() const { return {}; }
   /// What this call's algorithm is called, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their

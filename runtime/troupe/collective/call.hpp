@@ -12,7 +12,8 @@ namespace troupe {
 /// Who moves a call on.
 enum class progress_by : std::uint8_t {
   background,  ///< the group's own thread, from now on: communication beside computation
-  waiter       ///< whoever waits for it, from then on: no other thread is woken, so the least latency
+  waiter       ///< whoever waits for it, from then on: no other thread is woken, so the least latency; small
+               ///< calls begin at once
 };
 
 struct call_options {
@@ -29,7 +30,12 @@ struct call {
   std::uint64_t sequence = 0;
   call_options options;
   std::optional<algorithm> running;
-  clock::time_point submitted, begun, ended;
+  /// Unknown (0) of a call that ended when it was first looked at, unless its queue times every call.
+  clock::time_point begun;
+  /// Unknown of a call that ended soon after it began, unless its queue times every call.
+  clock::time_point ended;
+  bool has_waited = false;   ///< it did not end when it was first looked at
+  bool is_delayed = false;   ///< it did not end soon
   std::exception_ptr error;  ///< to be read once finished
   std::atomic<bool> finished = false;
 };

@@ -19,20 +19,27 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
     : group_(std::move(group)),
       options_(std::move(options)),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
-      queue_(*backend_, {.on_timeout = [this](const call& late) { return timeout_error(late); },
-                         .on_begin = [this](const call& what) { recorder_.on_begin(what); },
-                         .on_end = [this](const call& what) { on_end(what); },
-                         .on_waited = [this](const call& what,
-                                             call::clock::time_point since) { on_waited(what, since); }}) {}
+      queue_(*backend_, hooks()) {}
+
+operation_queue::callbacks communicator::hooks() {
+  operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
+                                 .on_cancel = [this](const call& what) { return cancel_error(what); },
+                                 .on_wait = [this](const call& what) { recorder_.on_wait(what); },
+                                 .on_end = [this](const call& what) { on_end(what); }};
+  if (options_.profile)
+    all.on_waited = [this](const call& what, call::clock::time_point since) { on_waited(what, since); };
+  return all;
+}
 
 communicator::~communicator() = default;  // the queue cancels what has not ended
 
 work communicator::all_reduce(tensor x, reduce_op op, const call_options& options) {
-  return all_reduce(x, x, op, options);
+  auto result = x;
+  return all_reduce(std::move(x), std::move(result), op, options);
 }
 
-work communicator::all_reduce(const tensor& x, tensor result, reduce_op op, const call_options& options) {
-  return start(all_reduce_of(x, std::move(result), op), options);
+work communicator::all_reduce(tensor x, tensor result, reduce_op op, const call_options& options) {
+  return start(all_reduce_of(std::move(x), std::move(result), op), options);
 }
 
 work communicator::reduce_scatter(const tensor& x, tensor result, reduce_op op, const call_options& options) {
@@ -108,17 +115,21 @@ void communicator::abort(const std::string& cause) {
 
 void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
 
+void communicator::require_place(const tensor& x, const collective_operation& what) const {
+  if (x.defined() && x.where() != where())
+    throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
+                  "a tensor on " + to_string(where()) + ", where the group's backend " +
+                      std::string(backend()) + " works",
+                  describe(x));
+}
+
 work communicator::start(collective_operation what, const call_options& options) {
+  require_place(what.input, what);
+  require_place(what.output, what);
   auto added = std::make_shared<call>();
   added->what = std::move(what);
   added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
-  auto kind = added->what.signature.kind;
-  bool is_between_two = kind == collective_kind::send || kind == collective_kind::receive;
-  // Numbers are given in the order in which calls are queued.
-  std::lock_guard lock(numbering_);
-  auto lane = is_between_two ? std::pair(kind, added->what.peer) : std::pair(collective_kind::barrier, -1);
-  added->sequence = ++sequences_[lane];
   queue_.submit(added);
   return work(std::move(added), queue_);
 }
@@ -131,7 +142,7 @@ void communicator::on_end(const call& what) {
 }
 
 void communicator::on_waited(const call& what, call::clock::time_point since) {
-  if (!options_.profile || what.error) return;
+  if (what.error) return;
   auto begun = std::max(since, what.begun);
   auto waited = std::max(what.ended - since, call::clock::duration(0));
   options_.profile->add_wait(key_of(what), waited, std::max(what.ended - begun, call::clock::duration(0)));
@@ -158,6 +169,14 @@ std::exception_ptr communicator::timeout_error(const call& late) {
                  " ms on rank " + std::to_string(self) + told + ". Its last calls:\n" + recorder_.text();
   return std::make_exception_ptr(collective_error(collective_failure::timed_out, group_.name, late.sequence,
                                                   std::move(missing), message));
+}
+
+std::exception_ptr communicator::cancel_error(const call& unwanted) const {
+  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
+  return std::make_exception_ptr(
+      collective_error(collective_failure::cancelled, group_.name, unwanted.sequence, {},
+                       to_string(unwanted.what.signature) + ", call " + std::to_string(unwanted.sequence) +
+                           " of group " + group_.name + ", was cancelled on rank " + std::to_string(self)));
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {

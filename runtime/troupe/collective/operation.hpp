@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct collective_operation {
   tensor input, output;
   std::vector<std::int64_t> parts;  ///< elements, by member
   int peer = -1;                    ///< member index, of send and receive
+
+  /// The elements of the output, which is a handle: they are not a part of this description.
+  std::span<std::byte> output_bytes() const { return const_cast<tensor&>(output).bytes(); }
 };
 
 /// Where part `member` begins, in elements.

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr int most_spinning_rounds = 400;
 constexpr int least_spinning_rounds = 2;
 constexpr auto yielding_time = 200us;
-constexpr int rounds_between_looks = 64;
+constexpr int rounds_between_looks = 32;
 constexpr auto longest_sleep = 50ms;
 
 void pause_briefly() {
@@ -23,10 +23,10 @@ void pause_briefly() {
 #endif
 }
 
-std::pair<collective_kind, int> lane_of(const collective_operation& what) {
-  auto kind = what.signature.kind;
-  if (kind == collective_kind::send || kind == collective_kind::receive) return {kind, what.peer};
-  return {collective_kind::barrier, -1};
+/// Small enough to be begun by whoever makes it.
+bool is_brief(const call_signature& signature) {
+  constexpr std::int64_t most_bytes = 4096;
+  return signature.count * static_cast<std::int64_t>(size_bytes(signature.type)) <= most_bytes;
 }
 
 }  // namespace
@@ -48,15 +48,46 @@ operation_queue::~operation_queue() {
 }
 
 void operation_queue::submit(const std::shared_ptr<call>& added) {
-  added->submitted = call::clock::now();
+  bool is_here = added->options.progress == progress_by::waiter && is_brief(added->what.signature);
+  if (is_here && !hooks_.on_waited && begin_at_once(added)) return;
   {
     std::lock_guard lock(submitting_);
     if (broken_) return end(*added, broken_);
     submitted_.push_back(added);
+    has_submitted_.store(true, std::memory_order_relaxed);
     ++num_unfinished_;
-    if (added->options.progress == progress_by::background) wake_worker();
   }
+  if (added->options.progress == progress_by::background) wake_worker();
   if (sleeping_) backend_.wake();
+}
+
+/// Unless others are moving calls on, or have yet to come to earlier ones: so this one often ends before
+/// anybody waits for it.
+bool operation_queue::begin_at_once(const std::shared_ptr<call>& added) {
+  std::unique_lock driver(driving_, std::try_to_lock);
+  if (!driver) return false;
+  take_submitted();
+  auto& its_lane = lane_of(added->what);
+  if (broken_ || !its_lane.calls.empty()) return false;
+  its_lane.add(added);
+  ++num_unfinished_;
+  try {
+    advance(its_lane);
+  } catch (...) {
+    fail(std::current_exception());
+  }
+  stop_driving(std::move(driver), num_relying_);
+  return true;
+}
+
+/// Collectives first, then sends to and receives from each member.
+operation_queue::lane& operation_queue::lane_of(const collective_operation& what) {
+  std::size_t index = 0;
+  if (what.peer >= 0)
+    index = 1 + 2 * static_cast<std::size_t>(what.peer) +
+            (what.signature.kind == collective_kind::receive ? 1 : 0);
+  if (index >= lanes_.size()) lanes_.resize(index + 1);
+  return lanes_[index];
 }
 
 std::exception_ptr operation_queue::failure() {
@@ -66,6 +97,7 @@ std::exception_ptr operation_queue::failure() {
 
 void operation_queue::wait(call& wanted) {
   if (wanted.finished) return;
+  if (!hooks_.on_waited) return wait_for_end(wanted);
   auto since = call::clock::now();
   wait_for_end(wanted);
   hooks_.on_waited(wanted, since);
@@ -74,46 +106,61 @@ void operation_queue::wait(call& wanted) {
 void operation_queue::wait_for_end(call& wanted) {
   while (!wanted.finished) {
     std::unique_lock driver(driving_, std::try_to_lock);
-    if (!driver) {
-      wanted.finished.wait(false);
-      continue;
-    }
+    if (!driver && !rely_on_others(wanted, driver)) continue;
     drive_until([&] { return wanted.finished.load(); });
-    driver.unlock();
-    if (num_unfinished_ > 0) {
-      std::lock_guard lock(submitting_);
-      wake_worker();
-    }
+    stop_driving(std::move(driver), num_unfinished_);
   }
 }
 
-void operation_queue::abort(std::exception_ptr error) {
-  {
-    std::lock_guard lock(submitting_);
-    if (broken_) return;
-    broken_ = error;
-  }
+/// Returns when the call has ended; or true, with the lock, if nobody moves calls on any more.
+bool operation_queue::rely_on_others(call& wanted, std::unique_lock<std::mutex>& driver) {
+  num_relying_.fetch_add(1, std::memory_order_acq_rel);
+  bool is_driver = driver.try_lock();
+  if (!is_driver) wanted.finished.wait(false);
+  num_relying_.fetch_sub(1, std::memory_order_acq_rel);
+  return is_driver;
+}
+
+/// Leaves it to the worker to move calls on if there are `others` that need it. They count themselves before
+/// they try to get the lock. If the count is read here before theirs, they see that the lock is free, since
+/// reading it also changes it: whoever changes it next sees what was done here before.
+void operation_queue::stop_driving(std::unique_lock<std::mutex> driver, std::atomic<int>& others) {
+  driver.unlock();
+  if (others.fetch_add(0, std::memory_order_acq_rel) > 0) wake_worker();
+}
+
+template <class MakeError>
+void operation_queue::give_up(MakeError make_error) {
   abort_asked_ = true;
   backend_.wake();
   std::lock_guard driver(driving_);
   take_submitted();
-  fail(error);
+  if (!broken_) fail(make_error());
+}
+
+void operation_queue::abort(const std::exception_ptr& error) {
+  give_up([&] { return error; });
+}
+
+void operation_queue::cancel(const call& unwanted) {
+  give_up([&] { return hooks_.on_cancel(unwanted); });
 }
 
 /// Moves calls on until `reached`.
-void operation_queue::drive_until(const std::function<bool()>& reached) {
+template <class Reached>
+void operation_queue::drive_until(Reached reached) {
   int idle_rounds = 0;
-  auto idle_since = call::clock::now();
   while (!reached() && !abort_asked_) {
     try {
+      // Whatever else moves: the time of a call that does not may have passed.
+      if (++rounds_ % rounds_between_looks == 0) look_around();
       if (advance_all()) {
         if (idle_rounds > 0) learn(idle_rounds);
         idle_rounds = 0;
         continue;
       }
       if (reached()) break;
-      if (++idle_rounds == 1) idle_since = call::clock::now();
-      rest(idle_rounds, idle_since);
+      rest(++idle_rounds);
     } catch (...) {
       fail(std::current_exception());
     }
@@ -125,38 +172,50 @@ bool operation_queue::advance_all() {
   take_submitted();
   bool moved = false;
   backend_.progress();
-  for (auto& [key, calls] : lanes_) moved = advance(calls) || moved;
+  for (auto& each : lanes_) moved = advance(each) || moved;
   return moved;
 }
 
-bool operation_queue::advance(std::deque<std::shared_ptr<call>>& of) {
-  if (of.empty()) return false;
-  auto first = of.front();
-  if (!first->running) begin(*first);
-  if (!first->running->advance()) return false;
-  of.pop_front();
+bool operation_queue::advance(lane& of) {
+  if (of.calls.empty()) return false;
+  auto& first = *of.calls.front();
+  if (!first.running) {
+    if (hooks_.on_waited) first.begun = call::clock::now();
+    first.running.emplace(backend_.run(first.what, first.sequence));
+  }
+  if (!first.running->advance()) {
+    if (!std::exchange(first.has_waited, true)) wait_begins(first);
+    return false;
+  }
+  auto done = std::move(of.calls.front());
+  of.calls.pop_front();
   --num_unfinished_;
-  end(*first, nullptr);
+  end(*done, nullptr);
   return true;
 }
 
+/// What is done here takes no time of the call's, which waits for others.
+void operation_queue::wait_begins(call& first) {
+  if (!hooks_.on_waited) first.begun = call::clock::now();
+  hooks_.on_wait(first);
+}
+
 void operation_queue::take_submitted() {
+  // Before it sleeps a driver must see what was submitted by those who did not see it announce that, and be
+  // seen by all others: the lock orders them. Otherwise the next round sees what this one does not.
+  if (!has_submitted_.load(std::memory_order_relaxed) && !sleep_announced_) return;
   std::lock_guard lock(submitting_);
-  for (auto& added : submitted_) lanes_[lane_of(added->what)].push_back(std::move(added));
+  has_submitted_.store(false, std::memory_order_relaxed);
+  for (auto& added : submitted_) lane_of(added->what).add(std::move(added));
   submitted_.clear();
 }
 
-void operation_queue::begin(call& first) {
-  first.begun = call::clock::now();
-  hooks_.on_begin(first);
-  first.running.emplace(backend_.run(first.what, first.sequence));
-}
-
 void operation_queue::end(call& last, std::exception_ptr error) {
-  last.ended = call::clock::now();
+  if (hooks_.on_waited || last.is_delayed) last.ended = call::clock::now();
+  bool had_begun = last.running.has_value();
   last.running.reset();
   last.error = std::move(error);
-  hooks_.on_end(last);
+  if (had_begun) hooks_.on_end(last);
   last.finished = true;
   last.finished.notify_all();
 }
@@ -169,8 +228,8 @@ void operation_queue::fail(std::exception_ptr error) {
   }
   abort_backend(error);
   take_submitted();
-  for (auto& [key, calls] : std::exchange(lanes_, {}))
-    for (auto& each : calls) end(*each, error);
+  for (auto& each : lanes_)
+    for (auto& unfinished : std::exchange(each.calls, {})) end(*unfinished, error);
   num_unfinished_ = 0;
 }
 
@@ -192,15 +251,15 @@ void operation_queue::learn(int idle_rounds) {
     spinning_rounds_ = std::max(spinning_rounds_ / 2, least_spinning_rounds);
 }
 
-void operation_queue::rest(int idle_rounds, call::clock::time_point idle_since) {
+void operation_queue::rest(int idle_rounds) {
   if (idle_rounds < spinning_rounds_) return pause_briefly();
-  bool is_tired = call::clock::now() - idle_since > yielding_time;
-  if (!is_tired) {
+  auto now = call::clock::now();
+  if (idle_rounds == spinning_rounds_) idle_since_ = now;
+  if (now - idle_since_ <= yielding_time) {
     ::sched_yield();
-    if (idle_rounds % rounds_between_looks != 0) return;
+    return;
   }
   look_around();
-  if (!is_tired) return;
   if (!std::exchange(sleep_announced_, true)) {
     sleeping_ = true;
     return backend_.announce_sleep();
@@ -219,26 +278,19 @@ void operation_queue::stay_awake() {
 void operation_queue::look_around() {
   backend_.check_members();
   auto now = call::clock::now();
-  for (const auto& [key, calls] : lanes_) {
-    if (calls.empty() || !calls.front()->running) continue;
-    if (now - calls.front()->begun > calls.front()->options.timeout)
-      std::rethrow_exception(hooks_.on_timeout(*calls.front()));
+  for (const auto& each : lanes_) {
+    if (each.calls.empty() || !each.calls.front()->has_waited) continue;
+    auto& first = *each.calls.front();
+    first.is_delayed = true;
+    if (now - first.begun > first.options.timeout) std::rethrow_exception(hooks_.on_timeout(first));
   }
 }
 
 void operation_queue::wake_worker() {
+  std::lock_guard lock(submitting_);
   if (!worker_.joinable() && !ending_) worker_ = std::thread([this] { work(); });
   worker_wanted_ = true;
   worker_wakes_.notify_one();
-}
-
-/// Nothing left to do for the thread of its own.
-bool operation_queue::is_idle() {
-  std::lock_guard submitting(submitting_);
-  if (ending_) return true;
-  for (const auto& [key, calls] : lanes_)
-    if (!calls.empty()) return false;
-  return submitted_.empty();
 }
 
 void operation_queue::work() {
@@ -250,7 +302,7 @@ void operation_queue::work() {
     lock.unlock();
     {
       std::lock_guard driver(driving_);
-      drive_until([this] { return is_idle(); });
+      drive_until([this] { return num_unfinished_ == 0 || ending_; });
     }
     lock.lock();
     // Whoever came to wait after the last look found this thread at work, and relies on it.

@@ -3,11 +3,9 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "troupe/collective/backend.hpp"
@@ -15,10 +13,10 @@
 
 namespace troupe {
 
-/// Carries out the calls of one group: collectives in order, sends and receives of each peer in order beside
-/// them. Whoever waits for a call moves all of them on; if nobody waits, a thread of its own does, which
-/// exists from the first call that asks for it. Waiting spins for some microseconds, then yields, then
-/// sleeps.
+/// Numbers and carries out the calls of one group: collectives in order, sends and receives of each peer in
+/// order beside them. Whoever waits for a call moves all of them on; if nobody waits, a thread of its own
+/// does, which exists from the first call that asks for it. Waiting spins for some microseconds, then yields,
+/// then sleeps.
 ///
 /// The first failure fails every call, present and future. Thread-safe.
 class operation_queue {
@@ -26,10 +24,15 @@ class operation_queue {
   struct callbacks {
     /// Makes the error of a call that did not end in time.
     std::function<std::exception_ptr(const call&)> on_timeout;
-    std::function<void(const call&)> on_begin;
+    /// Makes the error of all calls when somebody gave this one up.
+    std::function<std::exception_ptr(const call&)> on_cancel;
+    /// It began, and did not end at once.
+    std::function<void(const call&)> on_wait;
+    /// It began, and ended well or not.
     std::function<void(const call&)> on_end;
-    /// Somebody waited for a call since then, which has ended now; on the thread that waited.
-    std::function<void(const call&, call::clock::time_point since)> on_waited;
+    /// Somebody waited for a call since then, which has ended now; on the thread that waited. If null, not
+    /// every call is timed.
+    std::function<void(const call&, call::clock::time_point since)> on_waited = nullptr;
   };
 
   operation_queue(collective_backend& backend, callbacks hooks);
@@ -38,51 +41,71 @@ class operation_queue {
   operation_queue(const operation_queue&) = delete;
   operation_queue& operator=(const operation_queue&) = delete;
 
+  /// Gives the call its number: collectives are counted from 1, and so are sends and receives of each peer.
   void submit(const std::shared_ptr<call>& added);
   /// Returns when it has finished, well or not.
   void wait(call& wanted);
   /// Every call fails with `error`.
-  void abort(std::exception_ptr error);
+  void abort(const std::exception_ptr& error);
+  /// Every call fails because this one is not to go on.
+  void cancel(const call& unwanted);
   int num_unfinished() const { return num_unfinished_; }
   /// What every call fails with; null while all is well.
   std::exception_ptr failure();
 
  private:
-  using lane = std::pair<collective_kind, int>;  // the kind of collectives is barrier, of no peer
+  struct lane {
+    std::deque<std::shared_ptr<call>> calls;
+    std::uint64_t last_sequence = 0;
+    void add(std::shared_ptr<call> next) {
+      next->sequence = ++last_sequence;
+      calls.push_back(std::move(next));
+    }
+  };
 
+  bool begin_at_once(const std::shared_ptr<call>& added);
+  lane& lane_of(const collective_operation& what);
   bool advance_all();
-  bool advance(std::deque<std::shared_ptr<call>>& of);
+  bool advance(lane& of);
   void take_submitted();
-  void begin(call& first);
   void end(call& last, std::exception_ptr error);
   void fail(std::exception_ptr error);
   void learn(int idle_rounds);
-  void rest(int idle_rounds, call::clock::time_point idle_since);
+  void rest(int idle_rounds);
   void look_around();
   void stay_awake();
   void abort_backend(const std::exception_ptr& error);
+  template <class MakeError>
+  void give_up(MakeError make_error);
   void wait_for_end(call& wanted);
-  void drive_until(const std::function<bool()>& reached);
-  bool is_idle();
+  bool rely_on_others(call& wanted, std::unique_lock<std::mutex>& driver);
+  void stop_driving(std::unique_lock<std::mutex> driver, std::atomic<int>& others);
+  void wait_begins(call& first);
+  template <class Reached>
+  void drive_until(Reached reached);
   void wake_worker();
   void work();
 
   collective_backend& backend_;
   callbacks hooks_;
 
-  std::mutex submitting_;  // guards the next four
+  std::mutex submitting_;  // guards the next four; broken_ changes while driving_ is held too
   std::vector<std::shared_ptr<call>> submitted_;
   bool worker_wanted_ = false;
-  bool ending_ = false;
   std::condition_variable worker_wakes_;
   std::exception_ptr broken_;
 
-  std::mutex driving_;  // guards the next three, and the backend
-  std::map<lane, std::deque<std::shared_ptr<call>>> lanes_;
+  std::mutex driving_;  // guards the next five, and the backend
+  std::vector<lane> lanes_;
   bool sleep_announced_ = false;
   int spinning_rounds_ = 400;  ///< of a wait, before it yields
+  unsigned rounds_ = 0;
+  call::clock::time_point idle_since_;  ///< the end of a wait's spinning
 
+  std::atomic<bool> has_submitted_ = false;
+  std::atomic<bool> ending_ = false;
   std::atomic<int> num_unfinished_ = 0;
+  std::atomic<int> num_relying_ = 0;  ///< who wait for calls that others move on
   std::atomic<bool> abort_asked_ = false;
   std::atomic<bool> sleeping_ = false;
 

@@ -14,22 +14,34 @@ std::string milliseconds_text(call::clock::duration time) {
 
 }  // namespace
 
-void call_recorder::on_begin(const call& what) {
+void call_recorder::add(const call& what) {
+  ++num_begun_;
+  newest(0) = {what.sequence, what.what.signature, what.what.peer, what.begun, {}};
+}
+
+void call_recorder::on_wait(const call& what) {
   std::lock_guard lock(mutex_);
-  if (entries_.size() == capacity_) entries_.pop_front();
-  entries_.push_back({what.sequence, what.what.signature, what.what.peer, what.begun, {}});
+  add(what);
 }
 
 void call_recorder::on_end(const call& what) {
   std::lock_guard lock(mutex_);
-  for (auto each = entries_.rbegin(); each != entries_.rend(); ++each) {
-    if (each->sequence != what.sequence || each->signature.kind != what.what.signature.kind ||
-        each->peer != what.what.peer)
-      continue;
-    each->ended = what.ended;
-    each->is = what.error ? entry::phase::failed : entry::phase::done;
-    return;
+  if (!what.has_waited) add(what);
+  auto* known = find(what);
+  if (!known) return;
+  known->ended = what.ended;
+  known->is = what.error ? entry::phase::failed : entry::phase::done;
+}
+
+/// Null if it has been forgotten.
+call_recorder::entry* call_recorder::find(const call& what) {
+  for (std::size_t age = 0; age < num_kept(); ++age) {
+    auto& each = newest(age);
+    if (each.sequence == what.sequence && each.signature.kind == what.what.signature.kind &&
+        each.peer == what.what.peer)
+      return &each;
   }
+  return nullptr;
 }
 
 std::string call_recorder::describe(const entry& of) {
@@ -40,26 +52,26 @@ std::string call_recorder::describe(const entry& of) {
   return text;
 }
 
+std::string call_recorder::outcome(const entry& of) {
+  if (of.is == entry::phase::running)
+    return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
+  std::string is = of.is == entry::phase::done ? "done" : "failed";
+  if (of.ended == call::clock::time_point()) return is + " at once";
+  return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
+}
+
 std::string call_recorder::text() const {
   std::lock_guard lock(mutex_);
   std::string lines;
-  for (const auto& each : entries_) {
-    lines += describe(each);
-    if (each.is == entry::phase::running)
-      lines += " waiting for " + milliseconds_text(call::clock::now() - each.begun);
-    else
-      lines += (each.is == entry::phase::done ? " done in " : " failed after ") +
-               milliseconds_text(each.ended - each.begun);
-    lines += '\n';
-  }
+  for (auto age = num_kept(); age-- > 0;) lines += describe(newest(age)) + ' ' + outcome(newest(age)) + '\n';
   return lines;
 }
 
 std::string call_recorder::last() const {
   std::lock_guard lock(mutex_);
-  if (entries_.empty()) return "has called nothing yet";
-  const auto& newest = entries_.back();
-  return (newest.is == entry::phase::running ? "waits in " : "has finished ") + describe(newest);
+  if (num_begun_ == 0) return "has called nothing yet";
+  const auto& last = newest(0);
+  return (last.is == entry::phase::running ? "waits in " : "has finished ") + describe(last);
 }
 
 }  // namespace troupe

@@ -1,7 +1,8 @@
 #pragma once
-#include <deque>
+#include <algorithm>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "troupe/collective/call.hpp"
 
@@ -10,11 +11,12 @@ namespace troupe {
 /// The last calls of one member in one group, for the report when one of them fails. Thread-safe.
 class call_recorder {
  public:
-  explicit call_recorder(std::size_t capacity = 64) : capacity_(capacity) {}
+  explicit call_recorder(std::size_t capacity = 64) : entries_(capacity) {}
 
-  void on_begin(const call& what);
+  /// It did not end at once.
+  void on_wait(const call& what);
   void on_end(const call& what);
-  /// One line a call, oldest first: "#7 all_reduce(sum, f32[4]) done in 0.12 ms".
+  /// One line a call, oldest first: "#7 all_reduce(sum, f32[4]) done in 0.12 ms", "#8 barrier done at once".
   std::string text() const;
   /// "waits in #8 barrier", "has finished #7 all_reduce(sum, f32[4])", "has called nothing yet"
   std::string last() const;
@@ -28,10 +30,17 @@ class call_recorder {
     enum class phase : std::uint8_t { running, done, failed } is = phase::running;
   };
   static std::string describe(const entry& of);
+  static std::string outcome(const entry& of);
+  void add(const call& what);
+  entry* find(const call& what);
+  /// 0: the newest one, below num_kept().
+  entry& newest(std::size_t age) { return entries_[(num_begun_ - 1 - age) % entries_.size()]; }
+  const entry& newest(std::size_t age) const { return entries_[(num_begun_ - 1 - age) % entries_.size()]; }
+  std::size_t num_kept() const { return std::min(num_begun_, entries_.size()); }
 
-  std::size_t capacity_;
   mutable std::mutex mutex_;
-  std::deque<entry> entries_;
+  std::vector<entry> entries_;  ///< a ring
+  std::size_t num_begun_ = 0;
 };
 
 }  // namespace troupe

@@ -13,10 +13,7 @@ void work::wait() {
 
 void work::cancel() {
   if (is_done()) return;
-  queue_->abort(std::make_exception_ptr(
-      collective_error(collective_failure::cancelled, {}, call_->sequence, {},
-                       to_string(call_->what.signature) + ", call " + std::to_string(call_->sequence) +
-                           ", was cancelled by this member")));
+  queue_->cancel(*call_);
 }
 
 }  // namespace troupe

@@ -31,7 +31,7 @@ std::map<std::int64_t, int> count_samples(distributed_sampler_options options, s
 TEST_CASE("shards have neither gaps nor repeats, whatever the numbers of samples and replicas") {
   for (std::int64_t num_samples : {1, 2, 7, 64, 97, 101, 256})
     for (int num_replicas : {1, 2, 3, 4, 5, 7, 13})
-      for (auto tail : {shard_tail::pad, shard_tail::drop})
+      for (auto tail : {shard_tail::pad, shard_tail::drop, shard_tail::uneven})
         for (bool shuffle : {true, false}) {
           CAPTURE(num_samples, num_replicas, tail, shuffle);
           auto counts = count_samples({num_samples, num_replicas, 0, 3, tail, shuffle}, 2);
@@ -48,7 +48,7 @@ TEST_CASE("shards have neither gaps nor repeats, whatever the numbers of samples
             CHECK(distinct == num_samples / num_replicas * num_replicas);
           } else {
             CHECK(distinct == num_samples);
-            CHECK(num_drawn - num_samples < num_replicas);
+            CHECK(num_drawn - num_samples < (tail == shard_tail::pad ? num_replicas : 1));
           }
         }
 }
@@ -96,7 +96,7 @@ TEST_CASE("loaders of all replicas bring every sample with its label once an epo
   for (std::uint64_t epoch : {0, 3}) {
     std::set<int> seen;
     for (int replica = 0; replica < 3; ++replica) {
-      ShardedLoader loader(samples, {.num_samples = 24, .num_replicas = 3, .replica = replica}, 4);
+      ShardedLoader loader(samples, {.num_samples = 24, .num_replicas = 3, .replica = replica}, {4});
       loader.set_epoch(epoch);
       REQUIRE(loader.num_batches() == 2);
       for (std::int64_t index = 0; index < 2; ++index) {
@@ -112,14 +112,36 @@ TEST_CASE("loaders of all replicas bring every sample with its label once an epo
   }
 }
 
+TEST_CASE("uneven shards and their last batches bring every sample exactly once") {
+  auto samples = testing::small_dataset(23);
+  std::multiset<int> seen;
+  for (int replica = 0; replica < 3; ++replica) {
+    ShardedLoader loader(samples,
+                         {.num_samples = 23,
+                          .num_replicas = 3,
+                          .replica = replica,
+                          .tail = shard_tail::uneven,
+                          .shuffle = false},
+                         {.batch = 3, .drop_last = false});
+    REQUIRE(loader.num_batches() == 3);
+    CHECK(loader.batch(2).samples.extents()[0] == (replica < 2 ? 2 : 1));
+    for (std::int64_t index = 0; index < 3; ++index)
+      for (auto label : loader.batch(index).labels.values<std::uint8_t>()) seen.insert(label);
+  }
+  CHECK(seen.size() == 23);
+  CHECK(std::set<int>(seen.begin(), seen.end()).size() == 23);
+  ShardedLoader small(samples, {.num_samples = 23, .num_replicas = 5}, {.batch = 100, .drop_last = false});
+  CHECK(small.num_batches() == 1);
+}
+
 TEST_CASE(
     "a loader refuses another data set's sampler, batches that no shard fills, and batches beyond the "
     "epoch") {
   auto samples = testing::small_dataset(10);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 11}, 2), std::invalid_argument);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10, .num_replicas = 2}, 6), std::invalid_argument);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10}, 0), std::invalid_argument);
-  ShardedLoader loader(samples, {.num_samples = 10}, 3);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 11}, {2}), std::invalid_argument);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10, .num_replicas = 2}, {6}), std::invalid_argument);
+  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10}, {0}), std::invalid_argument);
+  ShardedLoader loader(samples, {.num_samples = 10}, {3});
   CHECK(loader.num_batches() == 3);
   CHECK_THROWS_AS(loader.batch(3), std::out_of_range);
 }

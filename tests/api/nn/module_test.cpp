@@ -94,6 +94,18 @@ TEST_CASE("a clone has weights of its own") {
   CHECK(names_of(*copy) == names_of(model));
 }
 
+TEST_CASE("a clone has the elements of what it was cloned from, in memory of its own") {
+  auto model = small_model();
+  auto same = small_model();
+  for (auto* each : {&model, &same}) each->materialize(1, "");
+  auto copy = model.clone();
+  CHECK(same_bits(weights_of(*copy), weights_of(same)));
+  for (auto& each : copy->state_dict()) each.value.fill_zero();
+  CHECK(same_bits(weights_of(model), weights_of(same)));
+  copy->forward({random_tensor({3, 2, 3}, "x")}).backward(random_tensor({3, 2}, "dy"));
+  for (auto* each : model.parameters()) CHECK_FALSE(each->has_gradient);
+}
+
 TEST_CASE("sequentials nest, and names say where") {
   nn::Sequential model(nn::Linear(4, 4), nn::Sequential(nn::ReLU(), nn::Linear(4, 2)));
   CHECK(model.size() == 2);

@@ -79,6 +79,7 @@ TEST_CASE("a loss scaler goes on from its saved state") {
 TEST_CASE("options of the loss scaler out of their range are named") {
   CHECK_THROWS_WITH(loss_scaler({.initial_scale = 0}),
                     ContainsSubstring("[loss_scaler] expected initial_scale > 0"));
+  CHECK_THROWS_WITH(loss_scaler({.initial_scale = 1e39}), ContainsSubstring("that f32 can hold"));
   CHECK_THROWS_WITH(loss_scaler({.growth_factor = 1}), ContainsSubstring("growth_factor > 1"));
   CHECK_THROWS_WITH(loss_scaler({.backoff_factor = 1}), ContainsSubstring("backoff_factor in (0, 1)"));
   CHECK_THROWS_WITH(loss_scaler({.growth_interval = 0}), ContainsSubstring("growth_interval >= 1"));

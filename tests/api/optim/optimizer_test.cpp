@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 #include <stdexcept>
 
 #include "support/bits.hpp"
@@ -96,8 +97,7 @@ TEST_CASE("the state is live: what is written to it decides the next step") {
   two_parameters continued, restored;
   auto first = optim::Adam()(continued.named()), second = optim::Adam()(restored.named());
   first->apply(0);
-  auto saved = first->state(), target = second->state();
-  for (std::size_t i = 0; i < saved.size(); ++i) target[i].value.copy_from(saved[i].value);
+  second->load_state(first->state());
   restored.weight.value.copy_from(continued.weight.value);
   for (auto* each : {&continued, &restored}) {
     each->weight.gradient.copy_from(random_tensor({3, 2}, "next"));
@@ -106,10 +106,13 @@ TEST_CASE("the state is live: what is written to it decides the next step") {
   first->apply(1);
   second->apply(1);
   CHECK(same_bits(continued.weight.value, restored.weight.value));
+  CHECK_THROWS_WITH(second->load_state({{"x", tensor::zeros({1})}}), ContainsSubstring("unknown tensor x"));
 }
 
 TEST_CASE("options out of their range are named") {
   CHECK_THROWS_WITH(optim::SGD({.lr = -1}), ContainsSubstring("[SGD]") && ContainsSubstring("lr"));
+  CHECK_THROWS_WITH(optim::Adam({.lr = std::numeric_limits<double>::infinity()}),
+                    ContainsSubstring("a finite lr"));
   CHECK_THROWS_WITH(optim::SGD({.momentum = 2}), ContainsSubstring("momentum"));
   CHECK_THROWS_WITH(optim::SGD({.weight_decay = -1}), ContainsSubstring("weight_decay"));
   CHECK_THROWS_WITH(optim::SGD({.nesterov = true}), ContainsSubstring("nesterov"));

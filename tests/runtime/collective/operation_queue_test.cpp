@@ -64,22 +64,25 @@ operation_queue::callbacks hooks() {
     return std::make_exception_ptr(
         collective_error(collective_failure::timed_out, "g", late.sequence, {}, "too late"));
   };
-  all.on_begin = [](const call&) {};
+  all.on_cancel = [](const call& unwanted) {
+    return std::make_exception_ptr(
+        collective_error(collective_failure::cancelled, "g", unwanted.sequence, {}, "given up"));
+  };
+  all.on_wait = [](const call&) {};
   all.on_end = [](const call&) {};
-  all.on_waited = [](const call&, call::clock::time_point) {};
   return all;
 }
 
 struct scripted_queue {
   scripted_backend backend;
-  operation_queue queue{backend, hooks()};
-  std::uint64_t sequence = 0;
+  operation_queue queue;
+
+  explicit scripted_queue(operation_queue::callbacks told = hooks()) : queue(backend, std::move(told)) {}
 
   std::shared_ptr<call> submit(progress_by by = progress_by::waiter, std::chrono::milliseconds timeout = 1h,
                                collective_operation what = {}) {
     auto added = std::make_shared<call>();
     added->what = std::move(what);
-    added->sequence = ++sequence;
     added->options = {timeout, by};
     queue.submit(added);
     return added;
@@ -163,6 +166,57 @@ TEST_CASE("a call that does not end in time fails with all that come after it") 
   CHECK(given.backend.aborted_with == "too late");
 }
 
+TEST_CASE("the time of a call passes while others end without pause") {
+  scripted_queue* all = nullptr;
+  std::atomic<bool> others_ended = false;
+  auto told = hooks();
+  auto last = call::clock::now() + 20s;
+  told.on_end = [&](const call& ended) {  // each message that ends is followed by the next one
+    others_ended = call::clock::now() > last;
+    if (ended.what.peer < 0 || ended.error || others_ended) return;
+    ++all->backend.messages_may_end;
+    all->submit(progress_by::waiter, 1h, send_of(tensor::zeros({2000}), 1));
+  };
+  scripted_queue given(told);
+  all = &given;
+  auto late = given.submit(progress_by::waiter, 20ms);
+  given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({2000}), 1));
+  given.backend.messages_may_end = 1;
+  CHECK_THROWS_MATCHES(given.handle(late).wait(), collective_error,
+                       MessageMatches(ContainsSubstring("too late")));
+  CHECK_FALSE(others_ended);
+}
+
+TEST_CASE("small calls that others need not wait for end before anybody waits for them") {
+  scripted_queue given;
+  given.let_end(1);
+  CHECK(given.submit()->finished);
+  auto second = given.submit();
+  CHECK_FALSE(second->finished);
+  CHECK(given.backend.begun() == std::vector<std::string>{"barrier #1", "barrier #2"});
+  given.let_end(1);
+  given.handle(second).wait();
+}
+
+TEST_CASE("who waits for a call is not forgotten when others begin calls at the same time") {
+  scripted_queue given;
+  std::atomic<bool> done = false;
+  std::thread beginning([&] {
+    while (!done) {
+      ++given.backend.messages_may_end;
+      given.handle(given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({1}), 1))).wait();
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    auto waited = given.submit(progress_by::waiter);
+    given.let_end(1);
+    given.handle(waited).wait();
+  }
+  done = true;
+  beginning.join();
+  CHECK(given.queue.num_unfinished() == 0);
+}
+
 TEST_CASE("the time of a call begins when those before it have ended") {
   scripted_queue given;
   auto first = given.submit(), second = given.submit(progress_by::waiter, 50ms);
@@ -200,7 +254,7 @@ TEST_CASE("cancelling a call ends those who wait for it and all others") {
   while (given.backend.num_begun == 0) std::this_thread::yield();
   given.handle(first).cancel();
   waiting.join();
-  CHECK(told == "barrier, call 1, was cancelled by this member");
+  CHECK(told == "given up");
   CHECK(given.backend.aborted_with == told);
   CHECK_NOTHROW(given.handle(first).cancel());
 }
@@ -210,7 +264,6 @@ TEST_CASE("a queue that ends with calls in flight fails them and aborts the grou
   auto added = std::make_shared<call>();
   {
     operation_queue queue(backend, hooks());
-    added->sequence = 1;
     added->options.timeout = 1h;
     queue.submit(added);
     while (backend.num_begun == 0) std::this_thread::yield();

@@ -18,6 +18,7 @@ struct recorded {
     what.what = std::move(of);
     what.sequence = sequence;
     what.begun = what.ended = call::clock::now();
+    what.has_waited = true;
   }
 };
 
@@ -29,12 +30,12 @@ TEST_CASE("a recorder tells the last calls and what became of them") {
   CHECK(recorder.last() == "has called nothing yet");
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
       message(send_of(tensor::zeros({2}), 3), 1);
-  recorder.on_begin(first.what);
+  recorder.on_wait(first.what);
   CHECK(recorder.last() == "waits in #1 all_reduce(sum, f32[4])");
   recorder.on_end(first.what);
   CHECK(recorder.last() == "has finished #1 all_reduce(sum, f32[4])");
-  recorder.on_begin(second.what);
-  recorder.on_begin(message.what);
+  recorder.on_wait(second.what);
+  recorder.on_wait(message.what);
   second.what.error = std::make_exception_ptr(std::runtime_error("lost"));
   recorder.on_end(second.what);
   auto text = recorder.text();
@@ -43,9 +44,19 @@ TEST_CASE("a recorder tells the last calls and what became of them") {
   CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to member 3 waiting for "));
 }
 
+TEST_CASE("a recorder knows calls that ended at once") {
+  call_recorder recorder;
+  recorded quick({}, 1);
+  quick.what.has_waited = false;
+  quick.what.begun = quick.what.ended = {};
+  recorder.on_end(quick.what);
+  CHECK(recorder.text() == "#1 barrier done at once\n");
+  CHECK(recorder.last() == "has finished #1 barrier");
+}
+
 TEST_CASE("a recorder forgets the oldest calls") {
   call_recorder recorder(3);
-  for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_begin(recorded({}, i).what);
+  for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_wait(recorded({}, i).what);
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#3 barrier"));
   CHECK(std::count(text.begin(), text.end(), '\n') == 3);

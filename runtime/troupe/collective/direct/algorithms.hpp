@@ -17,8 +17,9 @@ algorithm scatter(meeting at);
 algorithm all_to_all(meeting at);
 algorithm barrier(meeting at);
 /// Between two: `sequence` counts the sends of this pair in this direction.
-algorithm send(board& at, member_memory& memory, const collective_operation& what, std::uint64_t sequence);
-algorithm receive(board& at, member_memory& memory, const group_description& group,
+algorithm send(board& at, member_memory& memory, presence here, const collective_operation& what,
+               std::uint64_t sequence);
+algorithm receive(board& at, member_memory& memory, presence here, const group_description& group,
                   const collective_operation& what, std::uint64_t sequence);
 
 }  // namespace troupe::direct

@@ -11,20 +11,20 @@ std::size_t part_bytes(const meeting& at, int member) {
   return static_cast<std::size_t>(part_of(at.what(), member).count) * at.element_bytes();
 }
 
-algorithm all_gather_small(meeting& at) {
+algorithm all_gather_small(meeting at) {
   auto own = at.what().input.bytes();
   at.come_with([&](int) { return own; });
-  auto output = at.what().output;
-  copy_bytes(own.data(), output.bytes().data() + offset_of(at, at.member()), own.size(), store_kind::cached);
+  auto output = at.what().output_bytes();
+  copy_bytes(own.data(), output.data() + offset_of(at, at.member()), own.size(), store_kind::cached);
   co_await until([&] { return at.everyone_is_here(); });
   for (int i = 0; i < at.num_members(); ++i)
     if (i != at.member())
-      copy_bytes(at.left_by(i, part_bytes(at, i)), output.bytes().data() + offset_of(at, i),
-                 part_bytes(at, i), store_kind::cached);
+      copy_bytes(at.left_by(i, part_bytes(at, i)), output.data() + offset_of(at, i), part_bytes(at, i),
+                 store_kind::cached);
 }
 
 // Everybody writes its part to all outputs: it is read from memory once. The input is nobody else's business.
-algorithm all_gather_large(meeting& at) {
+algorithm all_gather_large(meeting at) {
   at.come_with_tensors(exposed::output);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
@@ -49,8 +49,7 @@ algorithm all_gather_large(meeting& at) {
 algorithm all_gather(meeting at) {
   const auto& parts = at.what().parts;
   auto largest = *std::max_element(parts.begin(), parts.end());
-  auto part = is_small(at, largest) ? all_gather_small(at) : all_gather_large(at);
-  co_await finished(part);
+  return is_small(at, largest) ? all_gather_small(std::move(at)) : all_gather_large(std::move(at));
 }
 
 }  // namespace troupe::direct

@@ -6,22 +6,22 @@ namespace troupe::direct {
 namespace {
 
 // Everybody leaves all its elements with everybody, who reduce them alike.
-algorithm all_reduce_small(meeting& at) {
+algorithm all_reduce_small(meeting at) {
   auto bytes = at.what().input.bytes();
   at.come_with([&](int) { return bytes; });
   co_await until([&] { return at.everyone_is_here(); });
   std::vector<const std::byte*> inputs;
   for (int i = 0; i < at.num_members(); ++i)
     inputs.push_back(i == at.member() ? bytes.data() : at.left_by(i, bytes.size()));
-  auto output = at.what().output;
-  std::byte* result = output.bytes().data();
+  auto output = at.what().output_bytes();
+  std::byte* result = output.data();
   const auto& signature = at.what().signature;
   tree_reduce(inputs, {&result, 1}, signature.count, signature.type, signature.op);
 }
 
 // Member i reduces the i-th share of all inputs and writes it to all outputs. It reads n shares and writes n:
 // the traffic of one copy of the tensor.
-algorithm all_reduce_large(meeting& at) {
+algorithm all_reduce_large(meeting at) {
   at.come_with_tensors(exposed::both);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
@@ -39,8 +39,8 @@ algorithm all_reduce_large(meeting& at) {
 }  // namespace
 
 algorithm all_reduce(meeting at) {
-  auto part = is_small(at, at.what().signature.count) ? all_reduce_small(at) : all_reduce_large(at);
-  co_await finished(part);
+  return is_small(at, at.what().signature.count) ? all_reduce_small(std::move(at))
+                                                 : all_reduce_large(std::move(at));
 }
 
 }  // namespace troupe::direct

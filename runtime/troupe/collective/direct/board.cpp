@@ -1,6 +1,7 @@
 #include "troupe/collective/direct/board.hpp"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,10 +14,20 @@ namespace {
 constexpr std::size_t most_cause_bytes = 4000;
 constexpr std::size_t most_ranks = 32;
 constexpr std::size_t line_bytes = 64;
+constexpr std::chrono::microseconds longest_deaf_sleep(1000);
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) {
   return ::syscall(SYS_futex, &word, operation, value, time, nullptr, 0);
 }
+
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+// Who rings stores a note and then loads whether somebody sleeps; who goes to sleep stores that and then
+// loads the notes. One of both must see what the other stored, so each needs its store before its load in the
+// order that all agree on. A fence on the ringing side would wait until the notes have left this core, which
+// is most of what a small call costs. So where the system can, the sleeper makes all cores that run a member
+// have such a fence at that moment: a ringer's store was before it and is seen, or its load comes after it
+// and sees the sleeper.
 
 /// What was stored before is seen by others, or what they stored before is seen here from now on.
 void order_stores_before_loads([[maybe_unused]] std::atomic<std::uint32_t>& own) {
@@ -52,15 +63,20 @@ struct board::cell {
 
 std::size_t board::size_bytes(int num_members) {
   auto n = static_cast<std::size_t>(num_members);
-  return sizeof(header) + n * sizeof(cell) + n * n * (3 * sizeof(call_note) + line_bytes + 3 * small_bytes);
+  constexpr auto slots = 2 + sends_in_flight;
+  return sizeof(header) + n * sizeof(cell) + n * n * (slots * (sizeof(call_note) + small_bytes) + line_bytes);
 }
 
 board::board(std::byte* memory, int num_members, int member)
-    : memory_(memory), num_members_(num_members), member_(member) {
+    : memory_(memory),
+      num_members_(num_members),
+      member_(member),
+      is_fenced_by_sleepers_(membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)),
+      known_taken_(static_cast<std::size_t>(num_members)) {
   auto n = static_cast<std::size_t>(num_members);
   notes_ = reinterpret_cast<call_note*>(memory + sizeof(header) + n * sizeof(cell));
   send_notes_ = notes_ + n * n * 2;
-  taken_ = reinterpret_cast<std::byte*>(send_notes_ + n * n);
+  taken_ = reinterpret_cast<std::byte*>(send_notes_ + n * n * sends_in_flight);
   small_ = taken_ + n * n * line_bytes;
 }
 
@@ -77,14 +93,27 @@ call_note& board::note(int to, int from, std::uint64_t sequence) const {
   return notes_[pair(to, from) * 2 + sequence % 2];
 }
 std::byte* board::small(int to, int from, std::uint64_t sequence) const {
-  return small_ + (pair(to, from) * 3 + sequence % 2) * small_bytes;
+  return small_ + (pair(to, from) * (2 + sends_in_flight) + sequence % 2) * small_bytes;
 }
-call_note& board::send_note(int to, int from) const { return send_notes_[pair(to, from)]; }
-std::byte* board::sent_bytes(int to, int from) const {
-  return small_ + (pair(to, from) * 3 + 2) * small_bytes;
+call_note& board::send_note(int to, int from, std::uint64_t sequence) const {
+  return send_notes_[pair(to, from) * sends_in_flight + sequence % sends_in_flight];
+}
+std::byte* board::sent_bytes(int to, int from, std::uint64_t sequence) const {
+  return small_ + (pair(to, from) * (2 + sends_in_flight) + 2 + sequence % sends_in_flight) * small_bytes;
 }
 std::atomic<std::uint64_t>& board::sends_taken(int to, int from) const {
   return *reinterpret_cast<std::atomic<std::uint64_t>*>(taken_ + pair(to, from) * line_bytes);
+}
+
+void board::take_send(int from, std::uint64_t sequence) {
+  sends_taken(member_, from).store(sequence, std::memory_order_release);
+  ring();
+}
+
+bool board::is_taken(int to, std::uint64_t sequence) {
+  auto& known = known_taken_[static_cast<std::size_t>(to)];
+  if (known < sequence) known = sends_taken(to, member_).load(std::memory_order_acquire);
+  return known >= sequence;
 }
 
 void board::pass_phase() {
@@ -126,7 +155,10 @@ board::last_call board::last_of(int member) const {
 }
 
 void board::ring() {
-  order_stores_before_loads(cell_of(member_).is_sleeping);
+  if (is_fenced_by_sleepers_)
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  else
+    order_stores_before_loads(cell_of(member_).is_sleeping);
   for (int i = 0; i < num_members_; ++i)
     if (i != member_ && cell_of(i).is_sleeping.load(std::memory_order_relaxed) != 0) ring(i);
 }
@@ -142,11 +174,13 @@ void board::announce_sleep() {
   bell_ = own.bell.load();
   own.is_sleeping.store(1);
   order_stores_before_loads(own.is_sleeping);
+  may_miss_rings_ = !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 void board::cancel_sleep() { cell_of(member_).is_sleeping.store(0); }
 
 void board::sleep(std::chrono::microseconds at_most) {
+  if (may_miss_rings_) at_most = std::min(at_most, longest_deaf_sleep);
   timespec time{};
   time.tv_sec = at_most.count() / 1'000'000;
   time.tv_nsec = at_most.count() % 1'000'000 * 1000;

@@ -31,12 +31,14 @@ struct alignas(64) call_note {
 /// Memory that all members of a group on one host share, and in it what they need to meet: notes, counters
 /// and bells. Plain bytes without pointers, since it lies at another address in every process.
 ///
-/// Layout, for n members: header | cells [n] | notes [to][from][2] | sends [to][from] | small bytes of each
-/// note and send. Pages that nobody touches cost nothing.
+/// Layout, for n members: header | cells [n] | notes [to][from][2] | sends [to][from][4] | counters of sends
+/// [to][from] | small bytes of each note and send.
 class board {
  public:
   /// Elements up to this size are left with the note.
   static constexpr std::size_t small_bytes = 1024;
+  /// How many sends to one member may wait to be taken.
+  static constexpr std::uint64_t sends_in_flight = 4;
 
   static std::size_t size_bytes(int num_members);
 
@@ -52,12 +54,15 @@ class board {
   call_note& note(int to, int from, std::uint64_t sequence) const;
   std::byte* small(int to, int from, std::uint64_t sequence) const;
 
-  // ---- sends: one slot a pair, free again when the receiver has taken what was sent
+  // ---- sends: some slots a pair, free again when the receiver has taken what was sent
 
-  call_note& send_note(int to, int from) const;
-  std::byte* sent_bytes(int to, int from) const;
-  /// How many sends of `from` the receiver `to` has taken.
-  std::atomic<std::uint64_t>& sends_taken(int to, int from) const;
+  call_note& send_note(int to, int from, std::uint64_t sequence) const;
+  std::byte* sent_bytes(int to, int from, std::uint64_t sequence) const;
+  /// The receiver has copied what member `from` sent.
+  void take_send(int from, std::uint64_t sequence);
+  /// Whether the receiver `to` has taken this one and all before. The counter is in its core's cache, so it
+  /// is looked at only if that was not known before.
+  bool is_taken(int to, std::uint64_t sequence);
 
   // ---- progress of the members through the phases of calls
 
@@ -113,11 +118,15 @@ class board {
   header& head() const;
   cell& cell_of(int member) const;
   std::size_t pair(int to, int from) const;
+  std::atomic<std::uint64_t>& sends_taken(int to, int from) const;
 
   std::byte* memory_;
   int num_members_, member_;
   std::uint64_t phase_ = 0;
   std::uint32_t bell_ = 0;
+  bool is_fenced_by_sleepers_;
+  bool may_miss_rings_ = false;
+  std::vector<std::uint64_t> known_taken_;  ///< by receiver
   // Where the areas begin.
   call_note* notes_;
   call_note* send_notes_;

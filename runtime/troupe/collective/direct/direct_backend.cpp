@@ -18,30 +18,16 @@ direct_backend::direct_backend(group_description group, board at, std::unique_pt
     : group_(std::move(group)), board_(at), memory_(std::move(memory)) {}
 
 algorithm direct_backend::run(const collective_operation& what, std::uint64_t sequence) {
-  return what.peer >= 0 ? run_between_two(what, sequence) : run_collective(what, sequence);
+  presence here(running_, board_, what, sequence);
+  if (what.signature.kind == collective_kind::send)
+    return send(board_, *memory_, std::move(here), what, sequence);
+  if (what.signature.kind == collective_kind::receive)
+    return receive(board_, *memory_, std::move(here), group_, what, sequence);
+  return run_collective({board_, *memory_, group_, std::move(here), what, sequence});
 }
 
-algorithm direct_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
-  running_.push_back({&what, sequence});
-  board_.enter(sequence, what.signature);
-  auto chosen_one = chosen(what, sequence);
-  co_await finished(chosen_one);
-  board_.leave(sequence);
-  std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
-}
-
-algorithm direct_backend::run_between_two(const collective_operation& what, std::uint64_t sequence) {
-  running_.push_back({&what, sequence});
-  auto part = what.signature.kind == collective_kind::send
-                  ? send(board_, *memory_, what, sequence)
-                  : receive(board_, *memory_, group_, what, sequence);
-  co_await finished(part);
-  std::erase_if(running_, [&](const running_call& each) { return each.what == &what; });
-}
-
-algorithm direct_backend::chosen(const collective_operation& what, std::uint64_t sequence) {
-  meeting at(board_, *memory_, group_, what, sequence);
-  switch (what.signature.kind) {
+algorithm direct_backend::run_collective(meeting at) {
+  switch (at.what().signature.kind) {
     case collective_kind::all_reduce:
       return all_reduce(std::move(at));
     case collective_kind::reduce_scatter:
@@ -101,7 +87,6 @@ void direct_backend::abort(const collective_error& why) noexcept {
   board_.end_reach();
   board_.abort(why);
   memory_->withdraw_all(board_);
-  running_.clear();
 }
 
 }  // namespace troupe::direct

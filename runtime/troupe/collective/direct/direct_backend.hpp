@@ -3,7 +3,7 @@
 
 #include "troupe/collective/backend.hpp"
 #include "troupe/collective/direct/board.hpp"
-#include "troupe/collective/direct/member_memory.hpp"
+#include "troupe/collective/direct/meeting.hpp"
 #include "troupe/collective/group.hpp"
 
 namespace troupe::direct {
@@ -30,19 +30,12 @@ class direct_backend : public collective_backend {
   void throw_if_needed(int member) const;
 
  private:
-  algorithm run_collective(const collective_operation& what, std::uint64_t sequence);
-  algorithm chosen(const collective_operation& what, std::uint64_t sequence);
-  algorithm run_between_two(const collective_operation& what, std::uint64_t sequence);
+  static algorithm run_collective(meeting at);
   bool is_behind(int member, std::uint64_t sequence) const;
 
   group_description group_;
   board board_;
   std::unique_ptr<member_memory> memory_;
-
-  struct running_call {
-    const collective_operation* what;
-    std::uint64_t sequence;
-  };
   std::vector<running_call> running_;
 };
 

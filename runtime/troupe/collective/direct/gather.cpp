@@ -8,20 +8,20 @@ std::size_t offset_of(const meeting& at, int member) {
   return static_cast<std::size_t>(part_begin(at.what(), member)) * at.element_bytes();
 }
 
-algorithm gather_small(meeting& at) {
+algorithm gather_small(meeting at) {
   auto root = at.what().signature.root;
   auto own = at.what().input.bytes();
   at.come_with([&](int to) { return to == root ? own : own.first(0); });
   co_await until([&] { return at.everyone_is_here(); });
   if (at.member() != root) co_return;
-  auto output = at.what().output;
+  auto output = at.what().output_bytes();
   for (int i = 0; i < at.num_members(); ++i)
-    copy_bytes(i == root ? own.data() : at.left_by(i, own.size()), output.bytes().data() + offset_of(at, i),
+    copy_bytes(i == root ? own.data() : at.left_by(i, own.size()), output.data() + offset_of(at, i),
                own.size(), store_kind::cached);
 }
 
 // Everybody writes its part to the root's output.
-algorithm gather_large(meeting& at) {
+algorithm gather_large(meeting at) {
   at.come_with_tensors(exposed::output);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
@@ -36,8 +36,7 @@ algorithm gather_large(meeting& at) {
 }  // namespace
 
 algorithm gather(meeting at) {
-  auto part = is_small(at, at.what().parts[0]) ? gather_small(at) : gather_large(at);
-  co_await finished(part);
+  return is_small(at, at.what().parts[0]) ? gather_small(std::move(at)) : gather_large(std::move(at));
 }
 
 }  // namespace troupe::direct

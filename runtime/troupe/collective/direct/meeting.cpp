@@ -15,9 +15,9 @@ void copy_elements(const tensor& from, tensor& to) {
 
 }  // namespace
 
-meeting::meeting(board& at, member_memory& memory, const group_description& group,
+meeting::meeting(board& at, member_memory& memory, const group_description& group, presence here,
                  const collective_operation& what, std::uint64_t sequence)
-    : at_(at), memory_(memory), group_(group), what_(what), sequence_(sequence) {}
+    : at_(at), memory_(memory), group_(group), here_(std::move(here)), what_(what), sequence_(sequence) {}
 
 /// A note's slot, free since everybody has begun the call before: nobody reads the one before that any more.
 call_note& meeting::begin_note(int to) {

@@ -5,6 +5,7 @@
 #include "troupe/collective/algorithm.hpp"
 #include "troupe/collective/direct/board.hpp"
 #include "troupe/collective/direct/member_memory.hpp"
+#include "troupe/collective/direct/presence.hpp"
 #include "troupe/collective/group.hpp"
 
 namespace troupe::direct {
@@ -17,8 +18,8 @@ enum class exposed : std::uint8_t { input, output, both };
 /// can.
 class meeting {
  public:
-  meeting(board& at, member_memory& memory, const group_description& group, const collective_operation& what,
-          std::uint64_t sequence);
+  meeting(board& at, member_memory& memory, const group_description& group, presence here,
+          const collective_operation& what, std::uint64_t sequence);
 
   const collective_operation& what() const { return what_; }
   int member() const { return at_.member(); }
@@ -65,6 +66,7 @@ class meeting {
   board& at_;
   member_memory& memory_;
   const group_description& group_;
+  presence here_;
   const collective_operation& what_;
   std::uint64_t sequence_;
   tensor input_, output_;  // what others reach: the caller's, or copies

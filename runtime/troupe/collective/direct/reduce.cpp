@@ -5,7 +5,7 @@
 namespace troupe::direct {
 namespace {
 
-algorithm reduce_small(meeting& at) {
+algorithm reduce_small(meeting at) {
   const auto& signature = at.what().signature;
   auto bytes = at.what().input.bytes();
   at.come_with([&](int to) { return to == signature.root ? bytes : bytes.first(0); });
@@ -14,13 +14,13 @@ algorithm reduce_small(meeting& at) {
   std::vector<const std::byte*> inputs;
   for (int i = 0; i < at.num_members(); ++i)
     inputs.push_back(i == at.member() ? bytes.data() : at.left_by(i, bytes.size()));
-  auto output = at.what().output;
-  std::byte* result = output.bytes().data();
+  auto output = at.what().output_bytes();
+  std::byte* result = output.data();
   tree_reduce(inputs, {&result, 1}, signature.count, signature.type, signature.op);
 }
 
 // Member i reduces the i-th share of all inputs into the root's output.
-algorithm reduce_large(meeting& at) {
+algorithm reduce_large(meeting at) {
   at.come_with_tensors(exposed::both);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
@@ -37,8 +37,7 @@ algorithm reduce_large(meeting& at) {
 }  // namespace
 
 algorithm reduce(meeting at) {
-  auto part = is_small(at, at.what().signature.count) ? reduce_small(at) : reduce_large(at);
-  co_await finished(part);
+  return is_small(at, at.what().signature.count) ? reduce_small(std::move(at)) : reduce_large(std::move(at));
 }
 
 }  // namespace troupe::direct

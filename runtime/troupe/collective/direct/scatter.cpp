@@ -8,7 +8,7 @@ std::size_t part_bytes(const meeting& at) {
   return static_cast<std::size_t>(at.what().parts[0]) * at.element_bytes();
 }
 
-algorithm scatter_small(meeting& at) {
+algorithm scatter_small(meeting at) {
   auto root = at.what().signature.root;
   auto size = part_bytes(at);
   auto input = at.what().input;
@@ -17,20 +17,20 @@ algorithm scatter_small(meeting& at) {
   };
   at.come_with([&](int to) { return at.member() == root ? part(to) : std::span<const std::byte>(); });
   co_await until([&] { return at.everyone_is_here(); });
-  auto output = at.what().output;
-  copy_bytes(at.member() == root ? part(root).data() : at.left_by(root, size), output.bytes().data(), size,
+  auto output = at.what().output_bytes();
+  copy_bytes(at.member() == root ? part(root).data() : at.left_by(root, size), output.data(), size,
              store_kind::cached);
 }
 
 // Everybody reads its part of the root's input.
-algorithm scatter_large(meeting& at) {
+algorithm scatter_large(meeting at) {
   at.come_with_tensors(exposed::input);
   co_await until([&] { return at.everyone_is_here(); });
   at.reach();
   auto size = part_bytes(at);
-  auto output = at.what().output;
+  auto output = at.what().output_bytes();
   copy_bytes(at.input_of(at.what().signature.root) + static_cast<std::size_t>(at.member()) * size,
-             output.bytes().data(), size, store_for_fetched(size));
+             output.data(), size, store_for_fetched(size));
   at.pass();
   co_await until([&] { return at.everyone_passed(); });
 }
@@ -38,8 +38,7 @@ algorithm scatter_large(meeting& at) {
 }  // namespace
 
 algorithm scatter(meeting at) {
-  auto part = is_small(at, at.what().parts[0]) ? scatter_small(at) : scatter_large(at);
-  co_await finished(part);
+  return is_small(at, at.what().parts[0]) ? scatter_small(std::move(at)) : scatter_large(std::move(at));
 }
 
 }  // namespace troupe::direct

@@ -8,18 +8,23 @@ namespace troupe::direct {
 
 // The sender's note waits at the receiver, who reads the sender's tensor; what is small goes with the note,
 // and then the sender need not wait.
-algorithm send(board& at, member_memory& memory, const collective_operation& what, std::uint64_t sequence) {
-  auto& taken = at.sends_taken(what.peer, at.member());
-  co_await until([&] { return taken.load(std::memory_order_acquire) + 1 >= sequence; });
-  auto& note = at.send_note(what.peer, at.member());
+algorithm send(board& at, member_memory& memory, [[maybe_unused]] presence here,
+               const collective_operation& what, std::uint64_t sequence) {
+  if (sequence > board::sends_in_flight)
+    co_await until([&] { return at.is_taken(what.peer, sequence - board::sends_in_flight); });
+  auto& note = at.send_note(what.peer, at.member(), sequence);
   note.signature = what.signature;
   auto bytes = what.input.bytes();
-  tensor reachable = what.input;
+  bool is_small = bytes.size() <= board::small_bytes;
+  tensor reachable;
   in_reach guard;
   note.input = {};
-  if (bytes.size() <= board::small_bytes) {
-    if (!bytes.empty()) std::memcpy(at.sent_bytes(what.peer, at.member()), bytes.data(), bytes.size());
+  if (is_small) {
+    auto* place = bytes.size() <= sizeof note.first_bytes ? note.first_bytes
+                                                          : at.sent_bytes(what.peer, at.member(), sequence);
+    if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
   } else {
+    reachable = what.input;
     if (!memory.place_of(bytes).is_reachable()) {
       reachable = memory.empty(what.input.extents(), what.input.type());
       copy_bytes(bytes.data(), reachable.bytes().data(), bytes.size(), store_for_fetched(bytes.size()));
@@ -29,13 +34,23 @@ algorithm send(board& at, member_memory& memory, const collective_operation& wha
   }
   note.sequence.store(sequence, std::memory_order_release);
   at.ring();
-  if (bytes.size() > board::small_bytes)
-    co_await until([&] { return taken.load(std::memory_order_acquire) >= sequence; });
+  if (!is_small) co_await until([&] { return at.is_taken(what.peer, sequence); });
 }
 
-algorithm receive(board& at, member_memory& memory, const group_description& group,
-                  const collective_operation& what, std::uint64_t sequence) {
-  auto& note = at.send_note(at.member(), what.peer);
+namespace {
+
+const std::byte* bytes_sent(board& at, member_memory& memory, int from, const call_note& note,
+                            std::size_t size_bytes) {
+  if (note.input.is_reachable()) return memory.find(from, note.input);
+  if (size_bytes <= sizeof note.first_bytes) return note.first_bytes;
+  return at.sent_bytes(at.member(), from, note.sequence.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+algorithm receive(board& at, member_memory& memory, [[maybe_unused]] presence here,
+                  const group_description& group, const collective_operation& what, std::uint64_t sequence) {
+  auto& note = at.send_note(at.member(), what.peer, sequence);
   co_await until([&] { return note.sequence.load(std::memory_order_acquire) == sequence; });
   if (note.signature.type != what.signature.type || note.signature.count != what.signature.count) {
     auto rank = std::to_string(group.ranks[static_cast<std::size_t>(what.peer)]);
@@ -45,12 +60,10 @@ algorithm receive(board& at, member_memory& memory, const group_description& gro
                                group.name + ": expected " + to_string(what.signature) + ", got " +
                                to_string(note.signature));
   }
-  auto output = what.output;
-  const auto* from =
-      note.input.is_reachable() ? memory.find(what.peer, note.input) : at.sent_bytes(at.member(), what.peer);
-  copy_bytes(from, output.bytes().data(), output.size_bytes(), store_for_fetched(output.size_bytes()));
-  at.sends_taken(at.member(), what.peer).store(sequence, std::memory_order_release);
-  at.ring();
+  auto output = what.output_bytes();
+  copy_bytes(bytes_sent(at, memory, what.peer, note, output.size()), output.data(), output.size(),
+             store_for_fetched(output.size()));
+  at.take_send(what.peer, sequence);
 }
 
 }  // namespace troupe::direct

@@ -1,0 +1,54 @@
+#include "troupe/node/event_router.hpp"
+
+#include <limits>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/supervisor/messages.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+
+void event_router::attach(caf::actor supervisor) {
+  std::lock_guard lock(mutex_);
+  supervisor_ = std::move(supervisor);
+}
+
+void event_router::on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) {
+  try {
+    gate.deliver(generation, body);
+  } catch (const decode_error& problem) {
+    tell(peer_broken{from_rank, std::string("it sent a message that cannot be read: ") + problem.what()});
+  }
+}
+
+void event_router::on_tensor(int, const tensor_tag& tag, tensor value) {
+  directory.deliver(tag, std::move(value));
+}
+
+void event_router::on_peer_error(int rank, const std::string& cause) { tell(peer_broken{rank, cause}); }
+
+void event_router::on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) {
+  fenced->store(generation, std::memory_order_release);
+  tell(fence_raised{generation, losses});
+  for (const auto& loss : losses)
+    if (loss.rank >= 0 && loss.rank != rank_) members.on_loss(loss.rank, loss.cause);
+}
+
+void event_router::on_view(const membership_view& view) {
+  tell(view_formed{view});
+  std::vector<std::uint32_t> incarnations;
+  for (const auto& member : view.members) incarnations.push_back(member.incarnation);
+  members.on_view(incarnations);
+}
+
+void event_router::on_recovered(const recovery_report& report) { tell(recovery_done{report}); }
+
+void event_router::on_over() { tell(job_over{}); }
+
+void event_router::on_job_end(const std::string& cause) {
+  fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
+  tell(job_ended{cause});
+  members.on_end(cause);
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+#pragma once
+#include <atomic>
+#include <caf/actor.hpp>
+#include <caf/send.hpp>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "troupe/cluster/membership.hpp"
+#include "troupe/collective/roster.hpp"
+#include "troupe/link/inbound_gate.hpp"
+#include "troupe/supervisor/stage_directory.hpp"
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+/// Brings what the threads of transport and membership tell to where it belongs: frames to the gate, tensors
+/// to their stages, events to the supervisor as messages, losses to the roster. Thread-safe.
+class event_router final : public transport_events, public membership_events {
+ public:
+  event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
+
+  roster members;
+  inbound_gate gate;
+  stage_directory directory;
+  /// Generations up to this one are over: what belongs to them is dropped.
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
+
+  /// Who hears of events from now on; nobody if invalid.
+  void attach(caf::actor supervisor);
+
+  void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override;
+  void on_tensor(int from_rank, const tensor_tag& tag, tensor value) override;
+  void on_peer_error(int rank, const std::string& cause) override;
+
+  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override;
+  void on_view(const membership_view& view) override;
+  void on_recovered(const recovery_report& report) override;
+  void on_over() override;
+  void on_job_end(const std::string& cause) override;
+
+ private:
+  template <class Message>
+  void tell(Message message) {
+    std::lock_guard lock(mutex_);
+    if (supervisor_) caf::anon_send(supervisor_, std::move(message));
+  }
+
+  int rank_;
+  std::mutex mutex_;
+  caf::actor supervisor_;
+};
+
+}  // namespace troupe

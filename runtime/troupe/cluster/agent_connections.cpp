@@ -1,0 +1,87 @@
+#include "troupe/cluster/agent_connections.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "troupe/cluster/tcp_socket.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto handshake_deadline = 5s;
+constexpr std::size_t max_strangers = 64;
+
+}  // namespace
+
+agent_connections::agent_connections(const agent_options& options)
+    : options_(options), listener_(listen_on(options.address, options.port)), port_(local_port(listener_)) {}
+
+void agent_connections::poll(int wake_fd, const std::function<void(agent_connection&)>& serve) {
+  std::vector<pollfd> polled = {{wake_fd, POLLIN, 0}};
+  for (const auto& connection : connections_) {
+    int events = (connection.wants_read() ? POLLIN : 0) | (connection.wants_write() ? POLLOUT : 0);
+    polled.push_back({connection.fd(), static_cast<short>(events), 0});
+  }
+  if (!accept_paused_) polled.push_back({listener_.get(), POLLIN, 0});
+  accept_paused_ = false;
+  auto tick = std::clamp<std::chrono::milliseconds>(options_.suspect_after / 8, 1ms, 50ms);
+  if (::poll(polled.data(), polled.size(), static_cast<int>(tick.count())) <= 0) return;
+  std::size_t i = 1;
+  for (auto& connection : connections_) {
+    auto happened = polled[i++].revents;
+    if (happened & POLLOUT) connection.write();
+    if (!(happened & ~POLLOUT)) continue;
+    if (connection.wants_read())
+      serve(connection);
+    else
+      connection.close();
+  }
+  if (i < polled.size() && polled[i].revents) accept_all();
+}
+
+void agent_connections::accept_all() {
+  while (true) {
+    unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!made) {
+      // Out of descriptors the listener would stay readable: look again after a tick.
+      accept_paused_ = errno != EAGAIN;
+      return;
+    }
+    int on = 1;
+    ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    make_room_for_stranger();
+    connections_.emplace_back(std::move(made), options_.secret, std::chrono::steady_clock::now());
+  }
+}
+
+/// The oldest of too many unauthenticated connections goes. As many as the whole job may shake hands at once.
+void agent_connections::make_room_for_stranger() {
+  auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
+  auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));
+  if (count < max_strangers + static_cast<std::size_t>(options_.world_size)) return;
+  std::ranges::find_if(connections_, is_stranger)->close();
+}
+
+std::list<agent_connection> agent_connections::take_ended() {
+  auto now = std::chrono::steady_clock::now();
+  std::list<agent_connection> ended;
+  for (auto next = connections_.begin(); next != connections_.end();) {
+    auto it = next++;
+    bool too_late = !it->speaker && now - it->opened() > handshake_deadline;
+    if (too_late || it->closed()) ended.splice(ended.end(), connections_, it);
+  }
+  return ended;
+}
+
+void agent_connections::drop(int rank) {
+  connections_.remove_if([&](const agent_connection& c) { return c.speaker && c.speaker->rank == rank; });
+}
+
+}  // namespace troupe

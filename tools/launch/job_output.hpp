@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <list>
+
+#include "launcher.hpp"
+#include "output_lines.hpp"
+#include "poll_round.hpp"
+
+namespace troupe {
+
+/// What a job's processes and the launcher write, line by line: to the launcher's output and errors, and to
+/// log files.
+class job_output {
+ public:
+  explicit job_output(const launch_options& options);
+
+  /// Takes over what one process writes. Throws bad_input if its log file cannot be made.
+  void add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors);
+  /// The launcher's own words.
+  void say(const std::string& line);
+  /// A line of the result (JSON).
+  void add_result(const std::string& line);
+
+  void watch(poll_round& in);
+  void drop_ended();
+  /// Reads what the processes wrote before they ended.
+  void read_rest();
+  /// Writes everything, unless its readers take too long.
+  void flush();
+
+ private:
+  void add(int rank, unique_fd source, bool is_errors, const std::string& log_name);
+  unique_fd open_log(const std::string& name) const;
+
+  bool json_;
+  std::filesystem::path log_dir_;
+  line_sink out_, err_;
+  std::list<line_splitter> splitters_;
+};
+
+}  // namespace troupe
