@@ -134,28 +134,29 @@ TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --schedule forward_only", "forward_only");
 }
 
-TEST_CASE("bench hop times a step over its critical path, and the bare transport beside it") {
-  auto lines =
-      objects_of(bench("hop --nproc 3 --microbatches 4 --steps 4 --rounds 2 --bytes 4,20000 --json"));
+TEST_CASE("bench actor times tensors between two actors, in streams, and from stage to stage") {
+  auto lines = objects_of(bench("actor --ranks 3 --microbatches 4 --steps 4 --rounds 2 --bytes 8,1M --json"));
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0].at("bytes") == 4);
-  CHECK(lines[1].at("bytes") == 20000);
+  CHECK(lines[0].at("bytes") == 8);
+  CHECK(lines[1].at("bytes") == 1048576);
   for (const auto& line : lines) {
-    CHECK(line.at("devices") == 3);
+    CHECK(line.at("ranks") == 3);
+    for (const char* what : {"polling_us", "sleeping_us", "stream_GBps"}) {
+      check_is_spread(line.at(what), 2);
+      CHECK(line.at(what).at("min") > 0);
+    }
     CHECK(line.at("single_critical_hops") == 4.0);
     CHECK(line.at("critical_hops") >= 4.0);
     check_is_spread(line.at("hop_us"), 4);
     check_is_spread(line.at("single_hop_us"), 4);
-    check_is_spread(line.at("hop_over_ping"), 2);
     CHECK(line.at("hop_us").at("min") > 0);
-    CHECK(line.at("ping_us").at("min") > 0);
   }
 }
 
-TEST_CASE("bench hop refuses options that cannot be used") {
-  check_refused("hop --nproc 1", "--nproc");
-  check_refused("hop --bytes 0", "--bytes");
-  check_refused("hop --schedule forward_only", "forward_only");
+TEST_CASE("bench actor refuses options that cannot be used") {
+  check_refused("actor --ranks 1", "--ranks");
+  check_refused("actor --bytes 0", "--bytes");
+  check_refused("actor --schedule forward_only", "forward_only");
 }
 
 TEST_CASE("bench compression times every hook over a slow link") {
