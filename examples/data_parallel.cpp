@@ -39,7 +39,7 @@ void train(const job_options& options) {
   auto replicas_per_rank = num_replicas / world.world_size();
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);
-  DataParallel replicated(model, world.default_group(), {.replicas_per_rank = replicas_per_rank});
+  DataParallel replicated(model, world, {.replicas_per_rank = replicas_per_rank});
   auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
 
   auto points = make_points();

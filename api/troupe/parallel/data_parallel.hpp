@@ -34,7 +34,7 @@ struct data_parallel_options {
 /// stay equal: gradients are averaged over all virtual replicas, in buckets, while the backward pass brings
 /// them.
 ///
-///     DataParallel replicated(model, group);
+///     DataParallel replicated(model, world);
 ///     auto optimizer = replicated.make_optimizer(optim::Adam());
 ///     for (...) {
 ///       replicated.backward(loss(replicated.forward(samples), labels));  // of this member's part
@@ -47,11 +47,11 @@ struct data_parallel_options {
 /// The mean is folded into the loss: backward passes begin with 1 / num_replicas(), nothing is divided later.
 ///
 /// Gradients are waited for when they are used, not before `backward` returns. An optimizer of make_optimizer
-/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next forward
-/// pass comes to its weights. The parameters' values and gradients, the optimizer's state and whatever handles
-/// are copied from these since the model was wrapped wait and step by themselves wherever they are used (a
-/// state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a difference but in time.
-/// Handles of values that were taken before do not.
+/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next
+/// forward pass comes to its weights. The parameters' values and gradients, the optimizer's state and
+/// whatever handles are copied from these since the model was wrapped wait and step by themselves wherever
+/// they are used (a state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a
+/// difference but in time. Handles of values that were taken before do not.
 ///
 /// All members make the same calls in the same order, construction included; their collective calls are in
 /// one order whatever the order of gradients. Model and group outlive it, and the group carries nothing else
@@ -67,9 +67,14 @@ class DataParallel {
   /// weights to all. Throws std::invalid_argument on every member, naming rank, parameter and shapes, if
   /// their models or options differ.
   DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options = {});
-  /// The same with a ProcessGroup of the World, which it keeps: DataParallel(model, world.default_group()).
+  /// The same with a ProcessGroup of a World, which it keeps: DataParallel(model, world.new_group({0, 2})).
   DataParallel(nn::Module& model, std::shared_ptr<communicator> group,
                const data_parallel_options& options = {});
+  /// Over all processes of a World: DataParallel(model, world).
+  template <class Processes>
+  requires requires(Processes& world) { std::shared_ptr<communicator>(world.default_group()); }
+  DataParallel(nn::Module& model, Processes& world, const data_parallel_options& options = {})
+      : DataParallel(model, std::shared_ptr<communicator>(world.default_group()), options) {}
   /// What is on its way comes first, unless the group has failed.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
@@ -83,8 +88,8 @@ class DataParallel {
 
   /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket as
   /// their gradients come, beside what is still on its way, and with the bits that `how` would give
-  /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be clipped
-  /// before `apply`, which waits for them. Learning rates are asked for when weights step.
+  /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be
+  /// clipped before `apply`, which waits for them. Learning rates are asked for when weights step.
   std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& how);
 
   /// The model's forward pass, with the buffers of the current replica, and random numbers (dropout) that

@@ -35,7 +35,8 @@ std::vector<reduced_bucket> gradient_reducer::make_buckets() {
 
 std::vector<named_parameter> gradient_reducer::parameters_of(std::size_t bucket) const {
   std::vector<named_parameter> result;
-  for (auto index : planned_[bucket].parameters) result.push_back(parameters_[static_cast<std::size_t>(index)]);
+  for (auto index : planned_[bucket].parameters)
+    result.push_back(parameters_[static_cast<std::size_t>(index)]);
   std::ranges::reverse(result);
   return result;
 }
@@ -205,9 +206,11 @@ void gradient_reducer::agree_on_used() {
   auto flags = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::u8);
   auto values = flags.values<std::uint8_t>();
   for (std::size_t i = 0; i < parameters_.size(); ++i) values[i] = used_.contains(parameters_[i].target);
-  group_.all_reduce(flags, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  auto of_all = flags.to(group_.where());
+  group_.all_reduce(of_all, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  of_all = of_all.to(device{});
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (values[i]) used_.insert(parameters_[i].target);
+    if (of_all.values<std::uint8_t>()[i]) used_.insert(parameters_[i].target);
 }
 
 }  // namespace troupe

@@ -20,11 +20,13 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
     : group_(std::move(group)),
       options_(std::move(options)),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
+      recorder_(group_.ranks),
       queue_(*backend_, hooks()) {}
 
 operation_queue::callbacks communicator::hooks() {
   operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
                                  .on_cancel = [this](const call& what) { return cancel_error(what); },
+                                 .on_failure = [this](const auto& error) { return with_last_calls(error); },
                                  .on_wait = [this](const call& what) { recorder_.on_wait(what); },
                                  .on_end = [this](const call& what) { on_end(what); }};
   if (options_.profile)
@@ -162,8 +164,25 @@ std::exception_ptr communicator::timeout_error(const call& late) {
 }
 
 std::exception_ptr communicator::cancel_error(const call& unwanted) const {
-  return std::make_exception_ptr(
-      post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
+  return std::make_exception_ptr(post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
+}
+
+/// What members disagree about, or who was lost, is easier to understand from what was called before.
+std::exception_ptr communicator::with_last_calls(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const collective_error& failure) {
+    bool has_use =
+        failure.kind() == collective_failure::mismatch || failure.kind() == collective_failure::lost_member;
+    if (!has_use) return error;
+    return std::make_exception_ptr(
+        collective_error(failure.kind(), failure.group(), failure.sequence(), failure.ranks(),
+                         std::string(failure.what()) + ". The last calls of rank " +
+                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ":\n" +
+                             recorder_.text()));
+  } catch (...) {
+    return error;
+  }
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {

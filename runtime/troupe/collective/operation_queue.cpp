@@ -223,12 +223,13 @@ void operation_queue::end(call& last, std::exception_ptr error) {
 }
 
 /// The backend first: whoever hears of the failure may use the tensors again.
-void operation_queue::fail(std::exception_ptr error) {
+void operation_queue::fail(const std::exception_ptr& cause) {
+  auto error = hooks_.on_failure ? hooks_.on_failure(cause) : cause;
   {
     std::lock_guard lock(submitting_);
     if (!broken_) broken_ = error;
   }
-  abort_backend(error);
+  abort_backend(cause);
   take_submitted();
   for (auto& each : lanes_)
     for (auto& unfinished : std::exchange(each.calls, {})) end(*unfinished, error);

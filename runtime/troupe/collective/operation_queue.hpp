@@ -26,6 +26,9 @@ class operation_queue {
     std::function<std::exception_ptr(const call&)> on_timeout;
     /// Makes the error of all calls when somebody gave this one up.
     std::function<std::exception_ptr(const call&)> on_cancel;
+    /// Makes what calls fail with from what made the first of them fail; the backend hears the latter. If
+    /// null, they are the same.
+    std::function<std::exception_ptr(const std::exception_ptr&)> on_failure = nullptr;
     /// It began, and did not end at once.
     std::function<void(const call&)> on_wait;
     /// It began, and ended well or not.
@@ -69,7 +72,7 @@ class operation_queue {
   bool advance(lane& of);
   void take_submitted();
   void end(call& last, std::exception_ptr error);
-  void fail(std::exception_ptr error);
+  void fail(const std::exception_ptr& cause);
   void learn(int idle_rounds);
   void rest(int idle_rounds);
   void look_around();

@@ -44,11 +44,11 @@ call_recorder::entry* call_recorder::find(const call& what) {
   return nullptr;
 }
 
-std::string call_recorder::describe(const entry& of) {
+std::string call_recorder::describe(const entry& of) const {
   auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
   if (of.peer >= 0)
-    text += (of.signature.kind == collective_kind::send ? " to member " : " from member ") +
-            std::to_string(of.peer);
+    text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
+            std::to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
   return text;
 }
 

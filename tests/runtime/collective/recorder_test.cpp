@@ -25,7 +25,7 @@ struct recorded {
 }  // namespace
 
 TEST_CASE("a recorder tells the last calls and what became of them") {
-  call_recorder recorder;
+  call_recorder recorder({0, 1, 2, 7});
   CHECK(recorder.text().empty());
   CHECK(recorder.last() == "has called nothing yet");
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
@@ -41,11 +41,11 @@ TEST_CASE("a recorder tells the last calls and what became of them") {
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#1 all_reduce(sum, f32[4]) done in "));
   CHECK_THAT(text, ContainsSubstring("#2 barrier failed after "));
-  CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to member 3 waiting for "));
+  CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to rank 7 waiting for "));
 }
 
 TEST_CASE("a recorder knows calls that ended at once") {
-  call_recorder recorder;
+  call_recorder recorder({0});
   recorded quick({}, 1);
   quick.what.has_waited = false;
   quick.what.begun = quick.what.ended = {};
@@ -55,7 +55,7 @@ TEST_CASE("a recorder knows calls that ended at once") {
 }
 
 TEST_CASE("a recorder forgets the oldest calls") {
-  call_recorder recorder(3);
+  call_recorder recorder({0}, 3);
   for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_wait(recorded({}, i).what);
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#3 barrier"));
