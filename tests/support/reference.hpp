@@ -43,13 +43,15 @@ inline double tolerance_of(dtype type) {
   return type == dtype::f32 ? 1e-6 : type == dtype::f16 ? 2e-3 : 1e-2;
 }
 
-/// Requires |got - expected| <= tolerance * sum of the absolute terms, element by element.
+/// Requires |got - expected| <= tolerance * sum of the absolute terms, element by element. An f16 is a
+/// multiple of 2^-24, and so may be half of that off.
 inline void require_close(const tensor& got, const std::vector<exact_sum>& expected, double tolerance) {
   auto values = values_of(got);
+  auto rounding = got.type() == dtype::f16 ? 0x1p-25 : 0;
   REQUIRE(values.size() == expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     CAPTURE(i, values[i], expected[i].value, expected[i].absolute);
-    REQUIRE(std::abs(values[i] - expected[i].value) <= tolerance * expected[i].absolute);
+    REQUIRE(std::abs(values[i] - expected[i].value) <= tolerance * expected[i].absolute + rounding);
   }
 }
 inline void require_close(const tensor& got, const std::vector<exact_sum>& expected) {

@@ -26,6 +26,7 @@ struct compute_options {
   std::filesystem::path torch;
   std::filesystem::path torch_script = "tools/bench/torch_compute.py";
   bool torch_compile = false;
+  bool queue_each_kernel = false;
   bool json = false;
 };
 
@@ -51,6 +52,7 @@ nlohmann::json run_own(const task& what, const compute_options& options) {
   std::vector<std::string> command{this_program(), "bench", "worker", "compute"};
   auto arguments = arguments_of(what, options);
   command.insert(command.end(), arguments.begin(), arguments.end());
+  if (options.queue_each_kernel) command.push_back("--queue-each-kernel");
   return last_object(command, {});
 }
 
@@ -224,6 +226,10 @@ void add_compute_bench(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--losses", options->losses,
                       "Compare the losses of so many steps from the same weights instead of speeds");
+  command->add_flag(
+      "--queue-each-kernel", options->queue_each_kernel,
+      "On a GPU: queue each kernel of a step, where otherwise its forward and backward pass are "
+      "one CUDA graph");
   command->add_option("--torch", options->torch,
                       "Measure PyTorch beside it, in the system with this root; / is this one");
   command->add_flag("--torch-compile", options->torch_compile,

@@ -126,17 +126,25 @@ compute_model make_compute_model(const compute_model_options& options) {
   return made;
 }
 
-loss_result loss_of(compute_model& model, std::uint64_t number,
-                    const std::function<variable(const variable&)>& forward) {
+compute_batch batch_of(const compute_model& model, std::uint64_t number) {
   auto at = static_cast<std::int64_t>(number % num_batches);
   auto one = [at](const tensor& all) {
     auto extents = all.extents().extents();
     return all.rows(at, 1).reshape(shape(std::vector(extents.begin() + 1, extents.end())));
   };
-  auto logits = forward({one(model.inputs)});
+  return {one(model.inputs), one(model.labels)};
+}
+
+loss_result loss_of(const compute_model& model, const compute_batch& batch,
+                    const std::function<variable(const variable&)>& forward) {
+  auto logits = forward({batch.inputs});
   auto rows = logits.value.num_elements() / model.classes;
-  return cross_entropy(reshape(logits, {rows, model.classes}), one(model.labels),
-                       1 / static_cast<double>(rows));
+  return cross_entropy(reshape(logits, {rows, model.classes}), batch.labels, 1 / static_cast<double>(rows));
+}
+
+loss_result loss_of(compute_model& model, std::uint64_t number,
+                    const std::function<variable(const variable&)>& forward) {
+  return loss_of(model, batch_of(model, number), forward);
 }
 
 double train_step(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t number) {

@@ -35,6 +35,15 @@ struct compute_model_options {
 /// out of range, and a device that is not there.
 compute_model make_compute_model(const compute_model_options& options);
 
+/// What one step trains on.
+struct compute_batch {
+  tensor inputs, labels;
+};
+compute_batch batch_of(const compute_model& model, std::uint64_t number);
+
+/// The loss of a batch through `forward`.
+loss_result loss_of(const compute_model& model, const compute_batch& batch,
+                    const std::function<variable(const variable&)>& forward);
 /// The mean loss of training step `number`, from 0, through `forward`.
 loss_result loss_of(compute_model& model, std::uint64_t number,
                     const std::function<variable(const variable&)>& forward);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "compute_models.hpp"
+#include "compute_training.hpp"
 #include "device_rates.hpp"
 #include "spread.hpp"
 #include "troupe/autograd/autocast.hpp"
@@ -27,6 +27,7 @@ struct worker_options {
   std::string type = "f32";
   int losses = 0;
   std::string weights;
+  queueing how = queueing::recorded;
 };
 
 double resident_mib(const std::string& key) {
@@ -40,11 +41,10 @@ double resident_mib(const std::string& key) {
   return 0;
 }
 
-std::vector<double> losses(compute_model& model, int steps) {
-  auto optimizer = model.optimizer(model.module->named_parameters());
+std::vector<double> losses(compute_model& model, const worker_options& options) {
+  compute_training training(model, options.how);
   std::vector<double> result;
-  for (int step = 0; step < steps; ++step)
-    result.push_back(train_step(model, *optimizer, static_cast<std::uint64_t>(step)));
+  for (int step = 0; step < options.losses; ++step) result.push_back(training.step());
   return result;
 }
 
@@ -62,16 +62,15 @@ nlohmann::ordered_json memory_mib(device where) {
 
 nlohmann::ordered_json timed(compute_model& model, const worker_options& options, dtype type) {
   auto where = options.model.where;
-  auto optimizer = model.optimizer(model.module->named_parameters());
+  compute_training training(model, options.how);
   product_rate rate(type, where);
   rate.measure();
-  std::uint64_t number = 0;
-  for (; number < 3; ++number) train_step(model, *optimizer, number);
+  for (int step = 0; step < 3; ++step) training.step();
   std::vector<double> times;
   double total = 0;
   auto before = memory_of(where).num_from_system;
   while (total < options.seconds || times.size() < 5) {
-    times.push_back(seconds_of(where, [&] { train_step(model, *optimizer, number++); }));
+    times.push_back(seconds_of(where, [&] { training.step(); }));
     total += times.back();
     if (times.size() % 16 == 0) rate.measure();
   }
@@ -109,7 +108,7 @@ void run(worker_options options) {
   }
   nlohmann::ordered_json line;
   if (options.losses > 0)
-    line["losses"] = losses(model, options.losses);
+    line["losses"] = losses(model, options);
   else
     line = timed(model, options, type);
   auto is_on_cpu = options.model.where.type == device::kind::cpu;
@@ -132,6 +131,7 @@ void add_compute_worker(CLI::App& app) {
   command->add_option("--dtype", options->type);
   command->add_option("--losses", options->losses, "Print the losses of so many steps instead");
   command->add_option("--weights", options->weights, "Write the initial weights and the data there");
+  command->add_flag_callback("--queue-each-kernel", [options] { options->how = queueing::each_kernel; });
   command->callback([options] { run(*options); });
 }
 

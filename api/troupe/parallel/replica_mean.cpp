@@ -16,19 +16,22 @@ void require_whole_block(int count, const communicator& group, const char* where
 
 tensor mean_over_replicas(const std::vector<tensor>& of_replicas, communicator& group) {
   require_whole_block(static_cast<int>(of_replicas.size()), group, "mean_over_replicas");
+  std::vector<tensor> here;
   std::vector<const std::byte*> inputs;
   for (const auto& each : of_replicas) {
     if (each.type() != dtype::f32 || !each.defined() || each.extents() != of_replicas.front().extents())
       throw_invalid("mean_over_replicas", "f32 tensors of one shape, " + describe(of_replicas.front()),
                     describe(each));
-    inputs.push_back(each.bytes().data());
+    here.push_back(each.to(device{}));
+    inputs.push_back(here.back().bytes().data());
   }
   auto sum = tensor::empty(of_replicas.front().extents());
   std::byte* output = sum.bytes().data();
   tree_reduce(inputs, {&output, 1}, sum.num_elements(), dtype::f32, reduce_op::sum);
+  sum = sum.to(group.where());
   group.all_reduce(sum, reduce_op::sum, {.progress = progress_by::waiter}).wait();
   auto num_replicas = static_cast<float>(of_replicas.size()) * static_cast<float>(group.size());
-  return divide(sum, tensor::full({}, num_replicas));
+  return divide(sum.to(device{}), tensor::full({}, num_replicas));
 }
 
 }  // namespace troupe

@@ -20,18 +20,19 @@ std::string described(const std::vector<named_parameter>& parameters, const std:
 /// Every member's text, by member.
 std::vector<std::string> texts_of_all(const std::string& own, communicator& group) {
   auto num_members = static_cast<std::size_t>(group.size());
-  auto sizes = tensor::zeros({group.size()}, dtype::i64);
-  group
-      .all_gather(tensor::from<std::int64_t>(std::vector{static_cast<std::int64_t>(own.size())}, {1}), sizes,
-                  by_waiter)
-      .wait();
+  auto gather = [&](const tensor& part, const std::vector<std::int64_t>& parts, std::int64_t total) {
+    auto all = tensor::zeros({total}, part.type(), group.where());
+    group.all_gather(part.to(group.where()), all, parts, by_waiter).wait();
+    return all.to(device{});
+  };
+  auto size = tensor::from<std::int64_t>(std::vector{static_cast<std::int64_t>(own.size())}, {1});
+  auto sizes = gather(size, std::vector<std::int64_t>(num_members, 1), group.size());
   std::vector<std::int64_t> parts(sizes.values<std::int64_t>().begin(), sizes.values<std::int64_t>().end());
   std::int64_t total = 0;
   for (auto part : parts) total += part;
   auto part = tensor::empty({parts[static_cast<std::size_t>(group.rank())]}, dtype::u8);
   std::memcpy(part.bytes().data(), own.data(), own.size());
-  auto all = tensor::empty({total}, dtype::u8);
-  group.all_gather(part, all, parts, by_waiter).wait();
+  auto all = gather(part, parts, total);
   std::vector<std::string> texts(num_members);
   const auto* at = reinterpret_cast<const char*>(all.bytes().data());
   for (std::size_t i = 0; i < num_members; at += parts[i++])

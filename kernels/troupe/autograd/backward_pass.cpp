@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <typeinfo>
@@ -115,9 +116,12 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when)
         "[backward] expected to run through each operation once, got one that a backward pass within this "
         "one has used up");
   auto output_gradient = std::exchange(node->gradient, {});
-  if (output_gradient.defined()) bring_to_inputs(*node, output_gradient);
   auto has_parameters = !node->recorded->parameters().empty();
-  if (has_parameters && when == weights::at_once) add_weights(*node, output_gradient);
+  auto is_weight_first =
+      has_parameters && when == weights::at_once && node->recorded->weights_may_come_first();
+  if (is_weight_first) add_weights(*node, output_gradient);
+  if (output_gradient.defined()) bring_to_inputs(*node, output_gradient);
+  if (has_parameters && when == weights::at_once && !is_weight_first) add_weights(*node, output_gradient);
   if (has_parameters && when == weights::later) for_weights_.push_back({node, std::move(output_gradient)});
   if (options_.retain_graph) return;
   node->inputs.clear();
@@ -129,7 +133,12 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when)
 
 void backward_pass::add_weights(graph_node& node, const tensor& output_gradient) {
   auto parameters = node.recorded->parameters();
-  if (output_gradient.defined()) node.recorded->backward_weight(output_gradient);
+  auto is_last_use = [this](parameter* each) { return remaining_.at(each) == 1; };
+  if (options_.on_gradient && options_.on_rows && std::ranges::all_of(parameters, is_last_use)) {
+    if (output_gradient.defined()) node.recorded->backward_weight_by_rows(output_gradient, options_.on_rows);
+  } else if (output_gradient.defined()) {
+    node.recorded->backward_weight(output_gradient);
+  }
   if (!options_.on_gradient) return;
   for (auto* each : parameters)
     if (--remaining_.at(each) == 0 && each->has_gradient) options_.on_gradient(*each);

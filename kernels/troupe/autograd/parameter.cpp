@@ -36,11 +36,14 @@ void parameter::move_to(device where) {
 
 const tensor& parameter::as(dtype type) const {
   if (!value.defined() || type == value.type()) return value;
+  value.settle();  // a step that is still to come changes what is kept as well
   if (!converted_.defined() || converted_.type() != type) converted_ = cast(value, type);
   return converted_;
 }
 
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
+  for (const auto* each : parameters)
+    if (each) each->gradient.settle();  // what comes with it may change has_gradient
   auto has_gradient = [](const parameter* each) {
     return each && each->requires_gradient && each->has_gradient;
   };

@@ -4,6 +4,12 @@
 
 namespace troupe {
 
+std::uint64_t used_parameter::settled_version(const parameter* which) {
+  if (!which) return 0;
+  which->value.settle();
+  return which->version();
+}
+
 tensor used_parameter::value() const {
   require_unchanged();
   return target_ ? target_->value : tensor();

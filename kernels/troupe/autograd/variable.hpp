@@ -15,6 +15,9 @@ struct backward_options {
   /// Called once for each parameter, as soon as the last operation that adds to its gradient has done so. Not
   /// for leaves, whose gradients the caller finds once backward has returned.
   std::function<void(parameter&)> on_gradient = nullptr;
+  /// Called before that, as soon as the first rows of a large gradient are complete
+  /// (operation::backward_weight_by_rows); goes with on_gradient.
+  rows_listener on_rows = nullptr;
 };
 
 /// A value, and what was recorded to make it. A constant (no node) when nothing that leads to it wants a

@@ -10,8 +10,7 @@ namespace {
 
 adam_factors factors_of(std::uint64_t step, const adam_step_options& options) {
   auto decay = options.weight_decay, rate = options.learning_rate;
-  return {.gradient_scale = static_cast<float>(options.gradient_scale),
-          .gradient_decay = static_cast<float>(options.decoupled ? 0 : decay),
+  return {.gradient_decay = static_cast<float>(options.decoupled ? 0 : decay),
           .shrink = static_cast<float>(options.decoupled ? 1 - rate * decay : 1),
           .one_minus_beta1 = static_cast<float>(1 - options.beta1),
           .beta2 = static_cast<float>(options.beta2),

@@ -12,8 +12,7 @@ struct adam_step_options {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;     ///< AdamW: the weight shrinks by itself, instead of through the gradient
-  double gradient_scale = 1;  ///< the gradient is multiplied with it: clipping or unscaling in the same pass
+  bool decoupled = false;  ///< AdamW: the weight shrinks by itself, instead of through the gradient
 };
 
 /// One weight and what its step reads and writes: f32 of the weight's shape, all on one device.
@@ -24,8 +23,8 @@ struct adam_slot {
 };
 
 /// Step `step`, from 0, of Adam (Kingma, Ba 2015) or AdamW (Loshchilov, Hutter 2019), PyTorch's formulas,
-/// in place. With t = step + 1, lambda the weight decay, s the gradient scale:
-///   Adam: g = s gradient + lambda w;  AdamW: w -= learning_rate lambda w, g = s gradient
+/// in place. With t = step + 1, lambda the weight decay:
+///   Adam: g = gradient + lambda w;  AdamW: w -= learning_rate lambda w, g = gradient
 ///   m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
 ///   w -= learning_rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 /// The gradient stays as it is. Throws std::invalid_argument for tensors of other dtypes, shapes or devices,

@@ -20,8 +20,8 @@ struct attention_result {
 /// by side as one projection makes them. qkv: [B, T, 3 C] or [B, T, 3, H, D] of f32, bf16 or f16.
 ///   out[t] = sum over s of softmax_s(scale q[t] . k[s]) v[s]
 /// Scores are kept in f32 for some tens of positions at a time, so that no T x T matrix is ever stored (Dao
-/// et al., FlashAttention, 2022); on a GPU, those of as many heads at a time as fit into 512 MiB. The number
-/// of threads changes no bit. Mismatches throw std::invalid_argument.
+/// et al., FlashAttention, 2022). GPUs multiply bf16 and f16 heads of up to 128 elements on tensor cores,
+/// with sums in f32. The number of threads changes no bit. Mismatches throw std::invalid_argument.
 attention_result attention_forward(const tensor& qkv, const attention_options& options);
 
 /// The gradient of qkv, of its shape and dtype, from that of `out`; `out` and `log_sum_exp` are what

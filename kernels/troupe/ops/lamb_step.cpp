@@ -9,8 +9,7 @@ namespace troupe {
 namespace {
 
 lamb_factors factors_of(std::uint64_t step, const lamb_step_options& options) {
-  return {.gradient_scale = static_cast<float>(options.gradient_scale),
-          .one_minus_beta1 = static_cast<float>(1 - options.beta1),
+  return {.one_minus_beta1 = static_cast<float>(1 - options.beta1),
           .beta2 = static_cast<float>(options.beta2),
           .one_minus_beta2 = static_cast<float>(1 - options.beta2),
           .mean_scale = static_cast<float>(1 / (1 - power(options.beta1, step + 1))),

@@ -12,11 +12,10 @@ struct lamb_step_options {
   double beta2 = 0.999;
   double epsilon = 1e-6;
   double weight_decay = 0;
-  double gradient_scale = 1;  ///< the gradient is multiplied with it: clipping or unscaling in the same pass
 };
 
 /// Step `step`, from 0, of LAMB (You et al., "Large batch optimization for deep learning", 2020, algorithm 2,
-/// with phi(z) = z), in place. With t = step + 1, g = gradient_scale gradient:
+/// with phi(z) = z), in place. With t = step + 1, g the gradient:
 ///   m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
 ///   u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w
 ///   w -= learning_rate |w| / |u| u

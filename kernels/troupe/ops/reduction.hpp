@@ -44,7 +44,7 @@ bool scale_all(std::span<const tensor> of, double factor);
 double clip_by_global_norm(std::span<const tensor> gradients, double max_norm);
 
 /// max_norm / (norm + 1e-6) if that is below 1 (PyTorch's formula), and else 1; 1 too for a norm that is not
-/// finite, since no factor mends that. For those who fold it into the optimizer's step (gradient_scale).
+/// finite, since no factor mends that.
 double clipping_factor(double norm, double max_norm);
 
 }  // namespace troupe

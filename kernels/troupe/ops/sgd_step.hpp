@@ -10,7 +10,6 @@ struct sgd_step_options {
   double momentum = 0;      ///< 0: no momentum, and no buffer is used
   double weight_decay = 0;  ///< added to the gradient, times the weight
   bool nesterov = false;
-  double gradient_scale = 1;  ///< the gradient is multiplied with it: clipping or unscaling in the same pass
 };
 
 /// One weight and what its step reads and writes: f32 of the weight's shape, all on one device.
@@ -21,7 +20,7 @@ struct sgd_slot {
 };
 
 /// One step of stochastic gradient descent, PyTorch's formulas without dampening, in place:
-///   g = gradient_scale gradient + weight_decay w
+///   g = gradient + weight_decay w
 ///   m = momentum m + g;  w -= learning_rate (nesterov ? g + momentum m : m)
 /// with m = g where momentum is 0. The gradient stays as it is. Throws std::invalid_argument for tensors of
 /// other dtypes, shapes or devices, before anything is written. All slots together are one pass over memory.

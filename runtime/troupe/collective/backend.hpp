@@ -14,9 +14,8 @@ namespace troupe {
 /// What another member was last seen doing.
 struct member_state {
   int member = 0;
-  std::uint64_t sequence = 0;  ///< of its newest call, 0: none yet
-  std::string doing;           ///< "has finished all_reduce(...)", "waits in ...", "says nothing", for people
-  bool is_behind = false;      ///< the others wait for it, in the call that is asked about
+  std::string doing;       ///< "has finished call 7, barrier, ...", "is in ...", "says nothing", for people
+  bool is_behind = false;  ///< the others wait for it, in the call that is asked about
 };
 
 /// How the calls of one group are carried out. One thread at a time uses it, but for `wake`.
@@ -25,6 +24,8 @@ class collective_backend {
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
+  /// Where the tensors of its calls lie.
+  virtual device where() const { return {}; }
   /// What this call's algorithm is called, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
@@ -48,7 +49,7 @@ class collective_backend {
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.
   virtual void abort(const collective_error& why) noexcept = 0;
   /// A tensor that the other members can reach without a copy, where there is such memory.
-  virtual tensor allocate(shape extents, dtype type) { return tensor::empty(std::move(extents), type); }
+  virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }
 };
 
 }  // namespace troupe

@@ -25,6 +25,12 @@ void require_like(const tensor& x, dtype type, std::int64_t num_elements, const 
                   describe(x));
 }
 
+bool overlap(const tensor& a, const tensor& b) {
+  auto x = a.bytes(), y = b.bytes();
+  std::less<const std::byte*> before;
+  return before(x.data(), y.data() + y.size()) && before(y.data(), x.data() + x.size());
+}
+
 /// 0 for equal parts; otherwise FNV-1a over the sizes, never 0.
 std::uint64_t layout_of(const std::vector<std::int64_t>& parts) {
   bool equal = std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) == parts.end();
@@ -128,8 +134,8 @@ collective_operation all_to_all_of(const tensor& x, tensor result, int num_membe
   if (x.num_elements() % num_members != 0)
     throw_invalid("all_to_all", "a multiple of " + std::to_string(num_members) + " elements as x",
                   describe(x));
-  if (x.num_elements() > 0 && x.bytes().data() == result.bytes().data())
-    throw_invalid("all_to_all", "another tensor than x as result", "the same");
+  if (overlap(x, result))
+    throw_invalid("all_to_all", "a result that shares no memory with x", "one that does");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), x.num_elements() / num_members);
   return {signed_as(collective_kind::all_to_all, x.type(), x.num_elements()), x, std::move(result),
           std::move(parts)};

@@ -50,6 +50,8 @@ class communicator {
   int rank() const { return group_.member; }
   int size() const { return group_.size(); }
   std::string_view backend() const { return backend_->name(); }
+  /// Where the tensors of its calls must lie: on the CPU, but for NCCL's.
+  device where() const { return backend_->where(); }
 
   /// x: the same shape on all members; afterwards the reduction of all members' x.
   work all_reduce(tensor x, reduce_op op = reduce_op::sum, const call_options& options = {});
@@ -104,10 +106,12 @@ class communicator {
   operation_queue::callbacks hooks();
   work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
+  std::exception_ptr cancel_error(const call& unwanted) const;
   void on_end(const call& what);
   void on_waited(const call& what, call::clock::time_point since);
   profile_key key_of(const call& what) const;
   void require_member(int member, const char* where) const;
+  void require_place(const tensor& x, const collective_operation& what) const;
   void require_on_root(const tensor& given, int root, const char* where, const char* what) const;
 
   group_description group_;

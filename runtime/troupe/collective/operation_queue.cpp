@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "troupe/posix/short_slices.hpp"
+
 namespace troupe {
 namespace {
 
@@ -143,12 +145,7 @@ void operation_queue::abort(const std::exception_ptr& error) {
 }
 
 void operation_queue::cancel(const call& unwanted) {
-  give_up([&] {
-    return std::make_exception_ptr(collective_error(collective_failure::cancelled, {}, unwanted.sequence, {},
-                                                    to_string(unwanted.what.signature) + ", call " +
-                                                        std::to_string(unwanted.sequence) +
-                                                        ", was cancelled by this member"));
-  });
+  give_up([&] { return hooks_.on_cancel(unwanted); });
 }
 
 /// Moves calls on until `reached`.
@@ -299,6 +296,7 @@ void operation_queue::wake_worker() {
 }
 
 void operation_queue::work() {
+  ask_for_short_slices();  // it shares a core with the program's computing
   std::unique_lock lock(submitting_);
   while (true) {
     worker_wakes_.wait(lock, [&] { return ending_ || worker_wanted_; });

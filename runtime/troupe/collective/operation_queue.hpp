@@ -24,6 +24,8 @@ class operation_queue {
   struct callbacks {
     /// Makes the error of a call that did not end in time.
     std::function<std::exception_ptr(const call&)> on_timeout;
+    /// Makes the error of all calls when somebody gave this one up.
+    std::function<std::exception_ptr(const call&)> on_cancel;
     /// It began, and did not end at once.
     std::function<void(const call&)> on_wait;
     /// It began, and ended well or not.

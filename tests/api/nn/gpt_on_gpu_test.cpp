@@ -4,6 +4,7 @@
 
 #include "support/devices.hpp"
 #include "troupe/autograd/autocast.hpp"
+#include "troupe/autograd/captured_pass.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/nn/gpt.hpp"
 #include "troupe/optim/adam.hpp"
@@ -18,30 +19,44 @@ namespace {
 
 constexpr std::int64_t batch = 3, length = 33, vocabulary = 67;
 
-tensor tokens(std::int64_t shift) {
+tensor tokens(std::uint64_t shift) {
   std::vector<std::int64_t> values;
-  for (std::int64_t i = 0; i < batch * length; ++i) values.push_back((i * i + 5 * (i + shift)) % vocabulary);
+  for (std::int64_t i = 0; i < batch * length; ++i)
+    values.push_back((i * i + 5 * (i + static_cast<std::int64_t>(shift))) % vocabulary);
   return tensor::from(values, {batch, length});
 }
 
-/// The losses of some steps, all computed on one device.
-std::vector<double> losses_on(device where, dtype type) {
+enum class queueing { each_kernel, recorded };
+
+/// The losses of some steps, all computed on one device, whose batches change.
+std::vector<double> losses_on(device where, dtype type, queueing how = queueing::each_kernel) {
   troupe::autocast mixed(type);
   nn::GPT model({.vocabulary = vocabulary, .context = 40, .features = 48, .num_layers = 2, .num_heads = 3});
   model.materialize(3);
   model.to(where);
+  auto parameters = model.parameters();
   auto optimizer = troupe::optim::AdamW({.lr = 1e-2})(model.named_parameters());
   auto inputs = tokens(0).to(where), labels = tokens(1).to(where);
+  tensor loss_sum;
+  auto forward_and_backward = [&] {
+    auto result = cross_entropy(model.forward({inputs}), labels, 1.0 / (batch * length));
+    result.loss.backward();
+    loss_sum = result.device_loss_sum;
+  };
+  troupe::captured_pass recorded(where, forward_and_backward, parameters);
   std::vector<double> losses;
   for (std::uint64_t step = 0; step < 6; ++step) {
-    auto logits = model.forward({inputs});
-    auto result = cross_entropy(logits, labels, 1.0 / (batch * length));
-    result.loss.backward();
-    auto parameters = model.parameters();
+    inputs.copy_from(tokens(step % 2));
+    labels.copy_from(tokens(step % 2 + 1));
+    if (how == queueing::recorded)
+      recorded.run();
+    else
+      forward_and_backward();
     troupe::optim::clip_grad_norm(parameters, 1);
     optimizer->apply(step);
-    losses.push_back(result.loss_sum / (batch * length));
+    losses.push_back(loss_sum.to({}).values<float>()[0] / (batch * length));
   }
+  CHECK(recorded.is_recorded() == (how == queueing::recorded));
   return losses;
 }
 
@@ -65,4 +80,10 @@ TEST_CASE("a GPT's losses on a GPU are the CPU's, in f32 and in mixed precision"
 TEST_CASE("a GPT's training on a GPU gives the same bits every time") {
   auto gpu = troupe::testing::first_gpu();
   CHECK(losses_on(gpu, dtype::bf16) == losses_on(gpu, dtype::bf16));
+}
+
+TEST_CASE("a GPT's recorded steps give the bits of those whose kernels are queued one by one") {
+  auto gpu = troupe::testing::first_gpu();
+  for (auto type : {dtype::f32, dtype::bf16})
+    CHECK(losses_on(gpu, type, queueing::recorded) == losses_on(gpu, type));
 }

@@ -113,17 +113,23 @@ struct problem {
   }
 };
 
+/// On the edges of blocks and across them, in positions and in width.
 template <class Check>
 void for_each_problem(const Check& check) {
   for (auto [sequences, positions, heads, width] : {std::tuple{1, 1, 1, 1},
                                                     {2, 5, 3, 7},
+                                                    {2, 1, 2, 64},
+                                                    {2, 63, 1, 128},
                                                     {1, 64, 2, 16},
-                                                    {1, 131, 2, 33},
+                                                    {1, 65, 2, 64},
+                                                    {1, 130, 1, 33},
+                                                    {1, 131, 1, 128},
                                                     {2, 200, 1, 64},
+                                                    {1, 70, 1, 200},
                                                     {1, 257, 1, 8}})
     for (auto causal : {true, false}) {
       for (auto type : floating_types) check(problem{sequences, positions, heads, width, causal, 0, type});
-      check(problem{sequences, positions, heads, width, causal, 0.7F});
+      check(problem{sequences, positions, heads, width, causal, 1.5F / std::sqrt(static_cast<float>(width))});
     }
 }
 
@@ -213,6 +219,19 @@ TEST_CASE("queries, keys and values may come with axes of their own") {
   CHECK(same_bits(
       troupe::attention_backward(p.dout, qkv, out, log_sum_exp, p.options()),
       troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()).reshape(qkv.extents())));
+}
+
+TEST_CASE("heads may begin anywhere in memory") {
+  for (auto type : floating_types) {
+    problem p{1, 70, 2, 8, true, 0, type};
+    auto count = p.qkv.num_elements();
+    auto moved = tensor::empty({count + 1}, type, p.qkv.where()).rows(1, count).reshape(p.qkv.extents());
+    moved.copy_from(p.qkv);
+    auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
+    CHECK(same_bits(out, troupe::attention_forward(moved, p.options()).out));
+    CHECK(same_bits(troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()),
+                    troupe::attention_backward(p.dout, moved, out, log_sum_exp, p.options())));
+  }
 }
 
 TEST_CASE("attention names the argument, what it expected and what it got", "[host]") {

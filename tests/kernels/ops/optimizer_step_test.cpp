@@ -60,7 +60,7 @@ void compare_sgd(const troupe::sgd_step_options& o) {
       },
       [&o] {
         return [o, m = 0.0](double w, double g, int step) mutable {
-          g = o.gradient_scale * g + o.weight_decay * w;
+          g += o.weight_decay * w;
           if (o.momentum == 0) return w - o.learning_rate * g;
           m = step == 0 ? g : o.momentum * m + g;
           return w - o.learning_rate * (o.nesterov ? g + o.momentum * m : m);
@@ -78,7 +78,6 @@ void compare_adam(const troupe::adam_step_options& o) {
       },
       [&o] {
         return [o, m = 0.0, v = 0.0](double w, double g, int step) mutable {
-          g *= o.gradient_scale;
           if (o.decoupled) w *= 1 - o.learning_rate * o.weight_decay;
           if (!o.decoupled) g += o.weight_decay * w;
           m = o.beta1 * m + (1 - o.beta1) * g;
@@ -98,7 +97,7 @@ struct exact_lamb {
     std::vector<double> u(w.size());
     double weight_norm = 0, update_norm = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {
-      auto g = o.gradient_scale * gradient[i];
+      auto g = gradient[i];
       m[i] = o.beta1 * m[i] + (1 - o.beta1) * g;
       v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
       auto m_hat = m[i] / (1 - std::pow(o.beta1, t + 1)), v_hat = v[i] / (1 - std::pow(o.beta2, t + 1));
@@ -157,15 +156,15 @@ const std::vector<std::function<void(const std::vector<adam_slot>&)>> all_steps{
 
 TEST_CASE("SGD follows its formula") {
   compare_sgd({.learning_rate = 0.1});
-  compare_sgd({.learning_rate = 0.1, .weight_decay = 0.01, .gradient_scale = 0.3});
-  compare_sgd({.learning_rate = 0.05, .momentum = 0.9, .gradient_scale = 0.3});
+  compare_sgd({.learning_rate = 0.1, .weight_decay = 0.01});
+  compare_sgd({.learning_rate = 0.05, .momentum = 0.9});
   compare_sgd({.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
 }
 
 TEST_CASE("Adam follows its formula") {
   compare_adam({});
   compare_adam({.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1});
-  compare_adam({.learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.3});
+  compare_adam({.learning_rate = 0.01, .weight_decay = 0.1});
 }
 
 TEST_CASE("AdamW shrinks the weights by themselves") {
@@ -184,7 +183,6 @@ TEST_CASE("LAMB follows its algorithm") {
   auto weights = placed(random_tensor({size}, "w"));
   compare_lamb({.learning_rate = 0.01}, weights);
   compare_lamb({.learning_rate = 0.02, .beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}, weights);
-  compare_lamb({.learning_rate = 0.01, .gradient_scale = 0.3}, weights);
 }
 
 TEST_CASE("LAMB trusts a step from zero weights as it is") {

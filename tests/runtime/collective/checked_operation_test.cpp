@@ -29,11 +29,34 @@ TEST_CASE("tensors that do not fit are refused by the name of the call and of th
   CHECK_REFUSED(gather_of(three, four, 0, 2), "all of 6 elements");
   CHECK_REFUSED(scatter_of(four, three, 0, 2), "all of 6 elements");
   CHECK_REFUSED(all_to_all_of(three, tensor::zeros({3}), 2), "a multiple of 2 elements");
-  CHECK_REFUSED(all_to_all_of(four, four, 2), "another tensor than x");
+  CHECK_REFUSED(all_to_all_of(four, four, 2), "shares no memory with x");
+  auto six = tensor::zeros({6});
+  CHECK_REFUSED(all_to_all_of(six.rows(0, 4), six.rows(2, 4), 2), "shares no memory with x");
+  CHECK_NOTHROW(all_to_all_of(six.rows(0, 2), six.rows(2, 2), 2));
   CHECK_REFUSED(send_of({}, 1), "[send]");
   CHECK_REFUSED(receive_of({}, 1), "[receive]");
   CHECK_REFUSED(require_parts({1, 2}, 3, "all_gather"), "3 part sizes >= 0, one a member, got 2 sizes");
   CHECK_REFUSED(require_parts({1, -2}, 2, "all_gather"), "the least -2");
+}
+
+TEST_CASE("a communicator refuses tensors that its backend cannot reach") {
+  auto elements = std::make_shared<std::vector<float>>(4);
+  auto* bytes = reinterpret_cast<std::byte*>(elements->data());
+  auto there = tensor::wrap(elements, bytes, {4}, dtype::f32, {device::kind::cuda, 1}),
+       here = tensor::zeros({4});
+  auto group = make_local_group(1);
+  CHECK_REFUSED(group[0]->all_reduce(there),
+                "[all_reduce] expected a tensor on cpu:0, where the group's backend local");
+  CHECK_REFUSED(group[0]->all_gather(here, there), "f32[4] on cuda:1");
+  CHECK(group[0]->where() == device{});
+}
+
+TEST_CASE("a cancelled call names its group, the rank and the call") {
+  auto group = make_local_group(2);
+  auto waits = group[1]->barrier();
+  waits.cancel();
+  CHECK_THROWS_WITH(waits.wait(), ContainsSubstring("barrier, call 1 of group ") &&
+                                      ContainsSubstring("was cancelled on rank 1"));
 }
 
 TEST_CASE("a communicator refuses members that it does not have, and roots without a tensor") {

@@ -25,6 +25,7 @@ class conv2d_operation : public operation {
     auto mode = begin_gradients({weight, bias_});
     conv2d_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), options_, mode);
   }
+  bool weights_may_come_first() const override { return true; }
   std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:

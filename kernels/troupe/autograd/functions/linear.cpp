@@ -1,5 +1,6 @@
 #include "troupe/ops/linear.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "troupe/autograd/autocast.hpp"
@@ -8,9 +9,20 @@
 #include "troupe/autograd/used_parameter.hpp"
 #include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/rearrange.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 20;
+constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
+
+/// As few blocks as have no more elements than that, of equal size.
+std::int64_t rows_of_a_block(const shape& weight) {
+  auto num_blocks = (weight.num_elements() + most_elements_of_a_block - 1) / most_elements_of_a_block;
+  auto rows = (weight[0] + num_blocks - 1) / std::max(num_blocks, std::int64_t{1});
+  return (rows + block_granularity - 1) / block_granularity * block_granularity;
+}
 
 class linear_operation : public operation {
  public:
@@ -26,6 +38,21 @@ class linear_operation : public operation {
     auto mode = begin_gradients({weight, bias_});
     linear_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), mode);
   }
+  void backward_weight_by_rows(const tensor& dy, const rows_listener& on_rows) override {
+    auto& weight = *weight_.target();
+    auto num_rows = weight.extents[0], block = rows_of_a_block(weight.extents);
+    if (block >= num_rows || wanted_of({&weight}).empty()) return backward_weight(dy);
+    auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
+    auto mode = begin_gradients({&weight, bias});
+    for (std::int64_t first = 0; first < num_rows; first += block) {
+      auto count = std::min(block, num_rows - first);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient.rows(first, count),
+                             bias ? bias->gradient.rows(first, count) : tensor(), mode);
+      on_rows(weight, first + count);
+      if (bias) on_rows(*bias, first + count);
+    }
+  }
+  bool weights_may_come_first() const override { return true; }
   std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:

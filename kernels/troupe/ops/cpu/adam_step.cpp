@@ -11,7 +11,7 @@ namespace {
 TROUPE_CLONES void step_of(float* __restrict w, const float* __restrict g, float* __restrict m,
                            float* __restrict v, std::int64_t size, adam_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = by.gradient_scale * g[i] + by.gradient_decay * w[i];
+    auto gradient = g[i] + by.gradient_decay * w[i];
     auto mean = m[i] + by.one_minus_beta1 * (gradient - m[i]);
     auto square = by.beta2 * v[i] + by.one_minus_beta2 * (gradient * gradient);
     auto denominator = std::sqrt(square) / by.correction + by.epsilon;

@@ -22,9 +22,8 @@ struct squares {
 TROUPE_CLONES void move_means(const float* __restrict g, float* __restrict m, float* __restrict v,
                               std::int64_t size, lamb_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = by.gradient_scale * g[i];
-    m[i] += by.one_minus_beta1 * (gradient - m[i]);
-    v[i] = by.beta2 * v[i] + by.one_minus_beta2 * (gradient * gradient);
+    m[i] += by.one_minus_beta1 * (g[i] - m[i]);
+    v[i] = by.beta2 * v[i] + by.one_minus_beta2 * (g[i] * g[i]);
   }
 }
 

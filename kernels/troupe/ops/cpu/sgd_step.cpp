@@ -17,13 +17,13 @@ struct sgd_block {
 
 TROUPE_CLONES void plain_step(float* __restrict w, const float* __restrict g, float*, std::int64_t size,
                               sgd_factors by) {
-  for (std::int64_t i = 0; i < size; ++i) w[i] -= by.rate * (by.gradient_scale * g[i] + by.decay * w[i]);
+  for (std::int64_t i = 0; i < size; ++i) w[i] -= by.rate * (g[i] + by.decay * w[i]);
 }
 
 TROUPE_CLONES void momentum_step(float* __restrict w, const float* __restrict g, float* __restrict m,
                                  std::int64_t size, sgd_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = by.gradient_scale * g[i] + by.decay * w[i];
+    auto gradient = g[i] + by.decay * w[i];
     m[i] = by.momentum * m[i] + gradient;
     w[i] -= by.rate * m[i];
   }
@@ -32,7 +32,7 @@ TROUPE_CLONES void momentum_step(float* __restrict w, const float* __restrict g,
 TROUPE_CLONES void nesterov_step(float* __restrict w, const float* __restrict g, float* __restrict m,
                                  std::int64_t size, sgd_factors by) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = by.gradient_scale * g[i] + by.decay * w[i];
+    auto gradient = g[i] + by.decay * w[i];
     m[i] = by.momentum * m[i] + gradient;
     w[i] -= by.rate * (gradient + by.momentum * m[i]);
   }

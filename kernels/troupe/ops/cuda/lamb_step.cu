@@ -23,7 +23,7 @@ __global__ void begin_kernel(const __grid_constant__ step_batch batch, lamb_fact
   const auto& slot = batch.slots[part.slot];
   double2 total{0, 0};
   for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
-    auto gradient = by.gradient_scale * slot.g[i];
+    auto gradient = slot.g[i];
     auto m = slot.m[i], v = slot.v[i], w = slot.w[i];
     m += by.one_minus_beta1 * (gradient - m);
     v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);

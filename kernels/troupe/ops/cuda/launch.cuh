@@ -15,14 +15,32 @@ inline unsigned blocks_for(std::int64_t count, unsigned threads = block_threads)
   return static_cast<unsigned>((count + threads - 1) / threads);
 }
 
-/// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks.
+/// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks, with so much
+/// dynamic_shared_memory() for each block.
 template <class Kernel, class... Arguments>
-void launch(device where, dim3 blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
+void launch_with_memory(device where, dim3 blocks, unsigned num_threads, int memory_bytes, Kernel kernel,
+                        Arguments... arguments) {
+  constexpr int without_asking = 48 << 10;
   if (blocks.x == 0 || blocks.y == 0) return;
   auto& owner = gpu_at(where.index);
   gpu_scope scope(owner.index());
-  kernel<<<blocks, num_threads, 0, owner.stream()>>>(arguments...);
+  if (memory_bytes > without_asking)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory_bytes));
+  kernel<<<blocks, num_threads, static_cast<unsigned>(memory_bytes), owner.stream()>>>(arguments...);
   check(cudaGetLastError());
+}
+
+/// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks.
+template <class Kernel, class... Arguments>
+void launch(device where, dim3 blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
+  launch_with_memory(where, blocks, num_threads, 0, kernel, arguments...);
+}
+
+/// What launch_with_memory() gives a block.
+template <class T>
+__device__ T* dynamic_shared_memory() {
+  extern __shared__ uint4 memory[];
+  return reinterpret_cast<T*>(memory);
 }
 
 }  // namespace troupe::cuda

@@ -8,7 +8,7 @@ struct adam {
   static constexpr int num_states = 2;
   adam_factors by;
   __device__ void operator()(float& w, float g, float& m, float& v) const {
-    auto gradient = by.gradient_scale * g + by.gradient_decay * w;
+    auto gradient = g + by.gradient_decay * w;
     m += by.one_minus_beta1 * (gradient - m);
     v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);
     w = by.shrink * w - by.rate * m / (sqrtf(v) / by.correction + by.epsilon);
@@ -19,7 +19,7 @@ struct plain_sgd {
   static constexpr int num_states = 0;
   sgd_factors by;
   __device__ void operator()(float& w, float g, float&, float&) const {
-    w -= by.rate * (by.gradient_scale * g + by.decay * w);
+    w -= by.rate * (g + by.decay * w);
   }
 };
 
@@ -28,7 +28,7 @@ struct momentum_sgd {
   static constexpr int num_states = 1;
   sgd_factors by;
   __device__ void operator()(float& w, float g, float& m, float&) const {
-    auto gradient = by.gradient_scale * g + by.decay * w;
+    auto gradient = g + by.decay * w;
     m = by.momentum * m + gradient;
     w -= by.rate * (is_nesterov ? gradient + by.momentum * m : m);
   }

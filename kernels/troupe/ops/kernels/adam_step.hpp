@@ -8,7 +8,6 @@ namespace troupe {
 
 /// The formula of troupe/ops/adam_step.hpp with what is the same for all elements worked out.
 struct adam_factors {
-  float gradient_scale;
   float gradient_decay;  ///< lambda, or 0 where decoupled
   float shrink;          ///< 1 - learning_rate lambda where decoupled, or 1
   float one_minus_beta1, beta2, one_minus_beta2;

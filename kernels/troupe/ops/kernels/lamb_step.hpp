@@ -8,7 +8,7 @@ namespace troupe {
 
 /// The formula of troupe/ops/lamb_step.hpp with what is the same for all elements worked out.
 struct lamb_factors {
-  float gradient_scale, one_minus_beta1, beta2, one_minus_beta2;
+  float one_minus_beta1, beta2, one_minus_beta2;
   float mean_scale;  ///< 1 / (1 - beta1^t)
   float root_scale;  ///< 1 / sqrt(1 - beta2^t)
   float epsilon, weight_decay;

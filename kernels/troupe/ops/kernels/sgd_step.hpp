@@ -7,7 +7,7 @@
 namespace troupe {
 
 struct sgd_factors {
-  float rate, momentum, decay, gradient_scale;
+  float rate, momentum, decay;
 };
 
 struct sgd_step_kernels {

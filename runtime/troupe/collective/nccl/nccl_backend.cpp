@@ -30,8 +30,6 @@ nccl_connection& nccl_backend::connection_for(const collective_operation& what) 
 }
 
 algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequence) {
-  require_here(what.input);
-  require_here(what.output);
   if (what.peer < 0) enter(what, sequence);
   auto& on = connection_for(what);
   bool is_barrier = what.signature.kind == collective_kind::barrier;
@@ -44,10 +42,6 @@ algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequ
     co_await until([&] { return holds([&] { return on.has_ended(); }, what, sequence); });
   }
   if (what.peer < 0) leave();
-}
-
-void nccl_backend::require_here(const tensor& x) const {
-  if (x.defined() && x.where() != gpu_) throw_invalid("nccl", "a tensor on " + to_string(gpu_), describe(x));
 }
 
 void nccl_backend::issue(nccl_connection& on, const collective_operation& what) {

@@ -15,6 +15,7 @@ class nccl_backend final : public library_backend {
   nccl_backend(group_description group, store& rendezvous, device gpu);
 
   std::string_view name() const override { return "nccl"; }
+  device where() const override { return gpu_; }
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   tensor allocate(shape extents, dtype type) override {
     return tensor::zeros(std::move(extents), type, gpu_);
@@ -26,7 +27,6 @@ class nccl_backend final : public library_backend {
   nccl_connection& connection_for(const collective_operation& what);
   bool holds(const std::function<bool()>& state, const collective_operation& what, std::uint64_t sequence);
   void issue(nccl_connection& on, const collective_operation& what);
-  void require_here(const tensor& x) const;
   void break_off() noexcept override;
   std::chrono::microseconds patience() const override { return std::chrono::microseconds(100); }
 

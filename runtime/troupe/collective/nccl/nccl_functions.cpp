@@ -2,46 +2,32 @@
 
 #include <string>
 
-#include "troupe/error/errors.hpp"
-#include "troupe/ops/cuda/shared_library.hpp"
+#include "troupe/tensor/cuda/dynamic_library.hpp"
 
 namespace troupe {
 namespace {
 
-const std::string file_name = "libnccl.so." + std::to_string(NCCL_MAJOR);
-
-[[noreturn]] void refuse(const char* problem) {
-  throw bad_input(
-      "groups of GPUs need NCCL, which cannot be loaded: " + std::string(problem ? problem : file_name) +
-      "; install it, and let its folder be known to ldconfig or stand in LD_LIBRARY_PATH");
-}
-
-template <class Function>
-void find(void* library, Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (!function) refuse(dlerror());
-}
-
 nccl_functions find_all() {
   nccl_functions all;
-  auto* library = cuda::load_library(file_name, TROUPE_NCCL_LIBRARY_DIR);
-  if (!library) refuse(dlerror());
-  find(library, all.get_unique_id, "ncclGetUniqueId");
-  find(library, all.init, "ncclCommInitRankConfig");
-  find(library, all.finalize, "ncclCommFinalize");
-  find(library, all.destroy, "ncclCommDestroy");
-  find(library, all.abort, "ncclCommAbort");
-  find(library, all.get_async_error, "ncclCommGetAsyncError");
-  find(library, all.get_error_string, "ncclGetErrorString");
-  find(library, all.group_start, "ncclGroupStart");
-  find(library, all.group_end, "ncclGroupEnd");
-  find(library, all.all_reduce, "ncclAllReduce");
-  find(library, all.reduce, "ncclReduce");
-  find(library, all.reduce_scatter, "ncclReduceScatter");
-  find(library, all.all_gather, "ncclAllGather");
-  find(library, all.broadcast, "ncclBroadcast");
-  find(library, all.send, "ncclSend");
-  find(library, all.receive, "ncclRecv");
+  dynamic_library library({.file_name = "libnccl.so." + std::to_string(NCCL_MAJOR),
+                           .folder = TROUPE_NCCL_LIBRARY_DIR,
+                           .need = "groups of GPUs need NCCL"});
+  library.find(all.get_unique_id, "ncclGetUniqueId");
+  library.find(all.init, "ncclCommInitRankConfig");
+  library.find(all.finalize, "ncclCommFinalize");
+  library.find(all.destroy, "ncclCommDestroy");
+  library.find(all.abort, "ncclCommAbort");
+  library.find(all.get_async_error, "ncclCommGetAsyncError");
+  library.find(all.get_error_string, "ncclGetErrorString");
+  library.find(all.group_start, "ncclGroupStart");
+  library.find(all.group_end, "ncclGroupEnd");
+  library.find(all.all_reduce, "ncclAllReduce");
+  library.find(all.reduce, "ncclReduce");
+  library.find(all.reduce_scatter, "ncclReduceScatter");
+  library.find(all.all_gather, "ncclAllGather");
+  library.find(all.broadcast, "ncclBroadcast");
+  library.find(all.send, "ncclSend");
+  library.find(all.receive, "ncclRecv");
   return all;
 }
 

@@ -1,54 +1,42 @@
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
 
-#include "troupe/error/errors.hpp"
 #include "troupe/ops/cuda/cudnn_version.hpp"
-#include "troupe/ops/cuda/shared_library.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/cuda/dynamic_library.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-const std::string file_name = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
-
-[[noreturn]] void refuse(const char* problem) {
-  throw bad_input("convolutions on GPUs need cuDNN, which cannot be loaded: " +
-                  std::string(problem ? problem : file_name) +
-                  "; install it, and let its folder be known to ldconfig or stand in LD_LIBRARY_PATH");
-}
-
-void* load() { return load_library(file_name, TROUPE_CUDA_LIBRARY_DIR); }
-
-template <class Function>
-void find(void* library, Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (!function) refuse(dlerror());
+library_place place() {
+  return {.file_name = "libcudnn.so." + std::to_string(CUDNN_MAJOR),
+          .folder = TROUPE_CUDA_LIBRARY_DIR,
+          .need = "convolutions on GPUs need cuDNN"};
 }
 
 cudnn_functions find_all() {
   cudnn_functions all;
-  auto* library = load();
-  if (!library) refuse(dlerror());
-  find(library, all.get_version, "cudnnGetVersion");
-  find(library, all.get_error_string, "cudnnGetErrorString");
-  find(library, all.create, "cudnnCreate");
-  find(library, all.set_stream, "cudnnSetStream");
-  find(library, all.tensor_create, "cudnnCreateTensorDescriptor");
-  find(library, all.tensor_destroy, "cudnnDestroyTensorDescriptor");
-  find(library, all.tensor_set, "cudnnSetTensor4dDescriptor");
-  find(library, all.filter_create, "cudnnCreateFilterDescriptor");
-  find(library, all.filter_destroy, "cudnnDestroyFilterDescriptor");
-  find(library, all.filter_set, "cudnnSetFilter4dDescriptor");
-  find(library, all.convolution_create, "cudnnCreateConvolutionDescriptor");
-  find(library, all.convolution_destroy, "cudnnDestroyConvolutionDescriptor");
-  find(library, all.convolution_set, "cudnnSetConvolution2dDescriptor");
-  find(library, all.convolution_set_groups, "cudnnSetConvolutionGroupCount");
-  find(library, all.convolution_set_math, "cudnnSetConvolutionMathType");
-  find(library, all.forward_workspace, "cudnnGetConvolutionForwardWorkspaceSize");
-  find(library, all.input_gradient_workspace, "cudnnGetConvolutionBackwardDataWorkspaceSize");
-  find(library, all.weight_gradient_workspace, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
-  find(library, all.forward, "cudnnConvolutionForward");
-  find(library, all.input_gradient, "cudnnConvolutionBackwardData");
-  find(library, all.weight_gradient, "cudnnConvolutionBackwardFilter");
+  dynamic_library library(place());
+  library.find(all.get_version, "cudnnGetVersion");
+  library.find(all.get_error_string, "cudnnGetErrorString");
+  library.find(all.create, "cudnnCreate");
+  library.find(all.set_stream, "cudnnSetStream");
+  library.find(all.tensor_create, "cudnnCreateTensorDescriptor");
+  library.find(all.tensor_destroy, "cudnnDestroyTensorDescriptor");
+  library.find(all.tensor_set, "cudnnSetTensor4dDescriptor");
+  library.find(all.filter_create, "cudnnCreateFilterDescriptor");
+  library.find(all.filter_destroy, "cudnnDestroyFilterDescriptor");
+  library.find(all.filter_set, "cudnnSetFilter4dDescriptor");
+  library.find(all.convolution_create, "cudnnCreateConvolutionDescriptor");
+  library.find(all.convolution_destroy, "cudnnDestroyConvolutionDescriptor");
+  library.find(all.convolution_set, "cudnnSetConvolution2dDescriptor");
+  library.find(all.convolution_set_groups, "cudnnSetConvolutionGroupCount");
+  library.find(all.convolution_set_math, "cudnnSetConvolutionMathType");
+  library.find(all.forward_workspace, "cudnnGetConvolutionForwardWorkspaceSize");
+  library.find(all.input_gradient_workspace, "cudnnGetConvolutionBackwardDataWorkspaceSize");
+  library.find(all.weight_gradient_workspace, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+  library.find(all.forward, "cudnnConvolutionForward");
+  library.find(all.input_gradient, "cudnnConvolutionBackwardData");
+  library.find(all.weight_gradient, "cudnnConvolutionBackwardFilter");
   return all;
 }
 
@@ -64,7 +52,7 @@ void check(cudnnStatus_t status, const std::source_location& where) {
 }
 
 std::string cudnn_version() {
-  if (!load()) return "";
+  if (!dynamic_library::is_there(place())) return "";
   auto version = cudnn().get_version();
   return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
          std::to_string(version % 100);

@@ -1,0 +1,24 @@
+#pragma once
+#include "troupe/ops/attention.hpp"
+
+namespace troupe::cuda {
+
+// The passes of attention. options.scale is above 0.
+
+/// For each query two numbers of the backward pass, f32 [B, H, T, 2]: its log_sum_exp to the base of 2, and
+/// delta, the sum over the head's elements of dout out.
+tensor attention_row_sums(const tensor& dout, const tensor& out, const tensor& log_sum_exp);
+
+/// Of bf16 or f16, with heads of at most 128 elements.
+void attention_forward_on_tensor_cores(const tensor& qkv, const attention_options& options, tensor& out,
+                                       tensor& log_sum_exp);
+void attention_backward_on_tensor_cores(const tensor& dout, const tensor& qkv, const tensor& row_sums,
+                                        const attention_options& options, tensor& dqkv);
+
+/// Products and sums in f32, for every floating dtype and heads of any width.
+void attention_forward_in_f32(const tensor& qkv, const attention_options& options, tensor& out,
+                              tensor& log_sum_exp);
+void attention_backward_in_f32(const tensor& dout, const tensor& qkv, const tensor& row_sums,
+                               const attention_options& options, tensor& dqkv);
+
+}  // namespace troupe::cuda

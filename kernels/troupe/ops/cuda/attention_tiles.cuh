@@ -1,0 +1,125 @@
+#pragma once
+#include "troupe/ops/cuda/attention_heads.cuh"
+#include "troupe/ops/cuda/tensor_core.cuh"
+
+// What attention's kernels on tensor cores have in common. A block of four warps holds some rows of a head,
+// and goes over others, `streamed_rows` at a time. Heads narrower than Width are filled up with zeros.
+
+namespace troupe::cuda {
+
+constexpr int tile_warps = 4, tile_threads = tile_warps * warp_threads;
+constexpr float log2_of_e = 1.44269504088896341F;
+
+/// The widest head that fits into the registers.
+constexpr int widest_tiles = 128;
+
+/// Shared memory in rows of Width elements. Each row begins 16 bytes further than the one before ends, so
+/// that eight rows' packs of one column lie in different banks.
+template <class T, int Width, int Rows>
+struct shared_rows {
+  static constexpr int stride = Width + pack<T>::size;
+  static constexpr int size = Rows * stride;
+  T* first;
+
+  __device__ T* tile(int row, int column) const { return first + row * stride + column; }
+};
+
+/// How a kernel cuts up its work for heads of Width elements.
+template <int Width>
+struct tile_sizes {
+  static constexpr int column_tiles = Width / tile_size;
+  static constexpr int row_tiles = Width <= 64 ? 2 : 1;  ///< that a warp holds
+  static constexpr int warp_rows = row_tiles * tile_size;
+  static constexpr int held_rows = tile_warps * warp_rows;
+};
+
+__device__ inline int warp_of_block() { return static_cast<int>(threadIdx.x / warp_threads); }
+
+/// Begins to copy the rows from position `first` on; what lies behind the last position, or behind a row's
+/// end, becomes 0.
+template <class T, int Width, int Rows>
+__device__ void begin_rows(shared_rows<T, Width, Rows> to, head_rows<const T> from, int first,
+                           const attention_heads& heads) {
+  constexpr int packs = Width / pack<T>::size;
+#pragma unroll
+  for (int i = threadIdx.x; i < Rows * packs; i += tile_threads) {
+    auto row = i / packs, column = i % packs * pack<T>::size, position = first + row;
+    auto* place = to.tile(row, column);
+    auto there = position < heads.positions && column < heads.width;
+    if (heads.are_packs) {
+      begin_copy(place, there ? from.row(position) + column : from.first, there);
+      continue;
+    }
+    pack<T> values;
+#pragma unroll
+    for (int lane = 0; lane < values.size; ++lane)
+      values.lanes[lane] =
+          there && column + lane < heads.width ? from.row(position)[column + lane] : rounded<T>(0);
+    store_pack(place, values);
+  }
+}
+
+/// Writes a warp's tiles, times `factors(row tile, half)` of their rows, by way of its own rows of `by`,
+/// which nobody else reads any more.
+template <class T, int Width, int Rows, int RowTiles, class Factors>
+__device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], const Factors& factors,
+                           shared_rows<T, Width, Rows> by, head_rows<T> to, int first,
+                           const attention_heads& heads) {
+  constexpr int packs = Width / pack<T>::size, rows = RowTiles * tile_size;
+  auto first_row = warp_of_block() * rows;
+#pragma unroll
+  for (int row_tile = 0; row_tile < RowTiles; ++row_tile)
+#pragma unroll
+    for (int column_tile = 0; column_tile < Width / tile_size; ++column_tile)
+#pragma unroll
+      for (int i = 0; i < 8; i += 2) {
+        const auto* values = sums[row_tile][column_tile].values + i;
+        auto factor = factors(row_tile, i / 2 % 2);
+        auto* place =
+            by.tile(first_row + row_tile * tile_size + sum_row(i), column_tile * tile_size + sum_column(i));
+        *reinterpret_cast<std::uint32_t*>(place) = rounded_pair<T>(values[0] * factor, values[1] * factor);
+      }
+  __syncwarp();
+  for (int i = threadIdx.x % warp_threads; i < rows * packs; i += warp_threads) {
+    auto row = first_row + i / packs, column = i % packs * pack<T>::size, position = first + row;
+    if (position >= heads.positions || column >= heads.width) continue;
+    const auto* from = by.tile(row, column);
+    auto* place = to.row(position) + column;
+    if (heads.are_packs)
+      store_pack(place, load_pack(from));
+    else
+      for (int lane = 0; lane < pack<T>::size && column + lane < heads.width; ++lane)
+        place[lane] = from[lane];
+  }
+}
+
+/// A left operand among the rows of this warp, which has `row_tiles` of them.
+template <class T, int Width, int Rows>
+__device__ operand_tile load_held_tile(shared_rows<T, Width, Rows> from, int row_tiles, int row, int column) {
+  return load_left(from.tile((warp_of_block() * row_tiles + row) * tile_size, column * tile_size),
+                   from.stride);
+}
+
+template <class T, int Width, int Rows, int RowTiles>
+__device__ void load_held(shared_rows<T, Width, Rows> from,
+                          operand_tile (&tiles)[RowTiles][Width / tile_size]) {
+#pragma unroll
+  for (int row = 0; row < RowTiles; ++row)
+#pragma unroll
+    for (int column = 0; column < Width / tile_size; ++column)
+      tiles[row][column] = load_held_tile(from, RowTiles, row, column);
+}
+
+/// Calls `visit` with a value of T, bf16 or f16, and with Width, as a constant, for the dtype and the width.
+template <class Visit>
+void with_tiles(dtype type, int width, const Visit& visit) {
+  auto with_width = [&](auto zero) {
+    if (width <= 32) return visit(zero, std::integral_constant<int, 32>());
+    if (width <= 64) return visit(zero, std::integral_constant<int, 64>());
+    return visit(zero, std::integral_constant<int, widest_tiles>());
+  };
+  if (type == dtype::bf16) return with_width(bfloat16{});
+  with_width(float16{});
+}
+
+}  // namespace troupe::cuda
