@@ -12,7 +12,8 @@ namespace troupe::nn {
 ///
 ///     layers.push_back(Checkpoint(TransformerBlock({.features = 512})));
 ///
-/// Parameters, buffers and their names are the module's own. A copy has a module of its own.
+/// Parameters, buffers and their names are the module's own, and running statistics move once. A copy has a
+/// module of its own.
 class Checkpoint : public module_of<Checkpoint> {
  public:
   /// Throws std::invalid_argument for a null pointer.
