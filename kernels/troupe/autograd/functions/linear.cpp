@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 20;
+constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 19;
 constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
 
 /// As few blocks as have no more elements than that, of equal size.
@@ -39,12 +39,14 @@ class linear_operation : public operation {
     auto num_rows = weight_.extents[0], block = rows_of_a_block(weight_.extents);
     if (block >= num_rows) return backward_weight(dy);
     auto mode = begin_gradients({&weight_, bias_});
+    if (bias_) {
+      linear_backward_bias(dy, bias_->gradient, mode);
+      on_rows(*bias_, num_rows);
+    }
     for (std::int64_t first = 0; first < num_rows; first += block) {
       auto count = std::min(block, num_rows - first);
-      linear_backward_weight(x_, slice(dy, -1, first, count), weight_.gradient.rows(first, count),
-                             bias_ ? bias_->gradient.rows(first, count) : tensor(), mode);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight_.gradient.rows(first, count), {}, mode);
       on_rows(weight_, first + count);
-      if (bias_) on_rows(*bias_, first + count);
     }
   }
   bool weights_may_come_first() const override { return true; }
