@@ -80,4 +80,11 @@ void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
   if (bias_gradient.defined()) products.row_sum(dy, bias_gradient, mode);
 }
 
+void linear_backward_bias(const tensor& dy, tensor bias_gradient, gradient_mode mode) {
+  require_rows("linear_backward_bias", "dy", dy);
+  require_argument("linear_backward_bias", "bias_gradient", bias_gradient, dtype::f32, {dy.extents()[-1]},
+                   dy.where());
+  products_on(dy.where()).row_sum(dy, bias_gradient, mode);
+}
+
 }  // namespace troupe

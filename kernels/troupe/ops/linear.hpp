@@ -23,4 +23,8 @@ tensor linear_backward_input(const tensor& dy, const tensor& weight);
 void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
                             gradient_mode mode = gradient_mode::accumulate);
 
+/// That of the bias alone.
+void linear_backward_bias(const tensor& dy, tensor bias_gradient,
+                          gradient_mode mode = gradient_mode::accumulate);
+
 }  // namespace troupe

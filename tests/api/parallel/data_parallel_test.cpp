@@ -1,6 +1,7 @@
 #include "troupe/parallel/data_parallel.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -222,10 +223,12 @@ class branches : public nn::module_of<branches> {
 
 TEST_CASE("a parameter without a gradient is named to all members, and nobody hangs") {
   std::vector<std::string> told(2);
+  std::latch wrapped(2);
   on_members(2, [&](communicator& group) {
     branches model;
     model.materialize(1);
     DataParallel replicated(model, group);
+    wrapped.arrive_and_wait();
     model.uses_both = group.rank() == 1;
     auto loss =
         nn::CrossEntropy()(replicated.forward({tensor::full({2, 4}, 1)}), tensor::zeros({2}, dtype::i64), 0.5)

@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 20;
+constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 19;
 constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
 
 /// As few blocks as have no more elements than that, of equal size.
@@ -44,12 +44,14 @@ class linear_operation : public operation {
     if (block >= num_rows || wanted_of({&weight}).empty()) return backward_weight(dy);
     auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
     auto mode = begin_gradients({&weight, bias});
+    if (bias) {
+      linear_backward_bias(dy, bias->gradient, mode);
+      on_rows(*bias, num_rows);
+    }
     for (std::int64_t first = 0; first < num_rows; first += block) {
       auto count = std::min(block, num_rows - first);
-      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient.rows(first, count),
-                             bias ? bias->gradient.rows(first, count) : tensor(), mode);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient.rows(first, count), {}, mode);
       on_rows(weight, first + count);
-      if (bias) on_rows(*bias, first + count);
     }
   }
   bool weights_may_come_first() const override { return true; }
