@@ -182,7 +182,7 @@ bool operation_queue::advance(lane& of) {
   if (of.calls.empty()) return false;
   auto& first = *of.calls.front();
   if (!first.running) {
-    if (hooks_.on_waited) first.begun = call::clock::now();
+    if (is_timed(first)) first.begun = call::clock::now();
     first.running.emplace(backend_.run(first.what, first.sequence));
   }
   if (!first.running->advance()) {
@@ -196,9 +196,14 @@ bool operation_queue::advance(lane& of) {
   return true;
 }
 
+/// From its begin to its end, whatever happens: reading the clock is a good part of what a small call takes.
+bool operation_queue::is_timed(const call& what) const {
+  return hooks_.on_waited || !is_brief(what.what.signature);
+}
+
 /// What is done here takes no time of the call's, which waits for others.
 void operation_queue::wait_begins(call& first) {
-  if (!hooks_.on_waited) first.begun = call::clock::now();
+  if (!is_timed(first)) first.begun = call::clock::now();
   hooks_.on_wait(first);
 }
 
@@ -213,7 +218,7 @@ void operation_queue::take_submitted() {
 }
 
 void operation_queue::end(call& last, std::exception_ptr error) {
-  if (hooks_.on_waited || last.is_delayed) last.ended = call::clock::now();
+  last.ended = is_timed(last) || last.is_delayed ? call::clock::now() : last.begun;
   bool had_begun = last.running.has_value();
   last.running.reset();
   last.error = std::move(error);

@@ -33,8 +33,8 @@ class operation_queue {
     std::function<void(const call&)> on_wait;
     /// It began, and ended well or not.
     std::function<void(const call&)> on_end;
-    /// Somebody waited for a call since then, which has ended now; on the thread that waited. If null, not
-    /// every call is timed.
+    /// Somebody waited for a call since then, which has ended now; on the thread that waited. If null, small
+    /// calls that end soon are not timed.
     std::function<void(const call&, call::clock::time_point since)> on_waited = nullptr;
   };
 
@@ -83,6 +83,7 @@ class operation_queue {
   void wait_for_end(call& wanted);
   bool rely_on_others(call& wanted, std::unique_lock<std::mutex>& driver);
   void stop_driving(std::unique_lock<std::mutex> driver, std::atomic<int>& others);
+  bool is_timed(const call& what) const;
   void wait_begins(call& first);
   template <class Reached>
   void drive_until(Reached reached);

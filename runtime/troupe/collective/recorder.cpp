@@ -56,7 +56,7 @@ std::string call_recorder::outcome(const entry& of) {
   if (of.is == entry::phase::running)
     return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
   std::string is = of.is == entry::phase::done ? "done" : "failed";
-  if (of.ended == call::clock::time_point()) return is + " at once";
+  if (of.ended == of.begun) return is + " at once";
   return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
 }
 

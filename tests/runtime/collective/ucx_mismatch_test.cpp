@@ -5,17 +5,10 @@
 #include <numeric>
 
 #include "runtime/collective/cases/member_hosts.hpp"
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
-using troupe::testing::expect;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
 
 namespace {
 

@@ -8,17 +8,10 @@
 #include <random>
 #include <thread>
 
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
-using troupe::testing::expect;
-using troupe::testing::network_of_rank;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
+using namespace troupe::testing;
 
 namespace {
 
