@@ -1,5 +1,5 @@
 // group_bandwidth --rank R --ranks N --folder F --interface I [--host H] [--path nearest|network]
-//                 [--size-bytes S] [--calls N] [--call messages|<collective>]
+//                 [--size-bytes S] [--calls N] [--call messages|<collective>] [--whole-inputs B] [--block B]
 //
 // One of several processes, on two hosts or one, that share a folder to meet in: moves bytes in a `ucx` group
 // between hosts. Rank 0 prints MB/s (10^6 bytes) and microseconds a call: of `messages` from rank 0 to rank
@@ -26,6 +26,7 @@ struct options {
   std::string folder, interface = "lo", host, path = "nearest", call = "messages";
   std::int64_t size_bytes = 1 << 20;
   int calls = 500;
+  network_sizes sizes;
 };
 
 collective_kind kind_of(const options& wanted) {
@@ -80,12 +81,14 @@ int main(int count, char** arguments) {
           {"messages", "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"}));
   app.add_option("--size-bytes", wanted.size_bytes)->check(CLI::PositiveNumber);
   app.add_option("--calls", wanted.calls)->check(CLI::PositiveNumber);
+  app.add_option("--whole-inputs", wanted.sizes.whole_inputs, "network_sizes::whole_inputs, bytes");
+  app.add_option("--block", wanted.sizes.block, "network_sizes::block, bytes");
   CLI11_PARSE(app, count, arguments);
   try {
     folder_store place(wanted.folder);
     auto path = wanted.path == "network" ? group_path::network : group_path::nearest;
-    ucx_group_resources resources("bench",
-                                  {.host = wanted.host, .interface = wanted.interface, .path = path});
+    ucx_group_resources resources(
+        "bench", {.host = wanted.host, .interface = wanted.interface, .path = path, .sizes = wanted.sizes});
     group_description all{"all", std::vector<int>(static_cast<std::size_t>(wanted.ranks)), wanted.rank};
     std::iota(all.ranks.begin(), all.ranks.end(), 0);
     auto group = make_ucx_group(all, place, resources);

@@ -74,6 +74,29 @@ TEST_CASE("eight members on two hosts get the bits of the tree with the sizes th
   spawn_ranks(8, body, std::chrono::seconds(300));
 }
 
+TEST_CASE("the profile tells which calls went by the hierarchy of hosts") {
+  temp_folder folder;
+  auto body = [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token", on_hosts_of_two(self.rank()));
+    communicator_options options{.profile = std::make_shared<communication_profile>()};
+    auto all = make_ucx_group(everyone(self), place, resources, options);
+    auto x = tensor::zeros({300}), gathered = tensor::zeros({900});
+    all->all_reduce(x).wait();
+    all->gather(x, gathered, 0).wait();
+    if (self.rank() == 0) all->send(x, 1).wait();
+    if (self.rank() == 1) all->receive(x, 0).wait();
+    auto count = [&](collective_kind kind, const std::string& algorithm) {
+      return options.profile->lines().count({"all", kind, algorithm});
+    };
+    expect(count(collective_kind::all_reduce, "hierarchy") == 1, "all_reduce by the hierarchy");
+    expect(count(collective_kind::gather, "network") == 1, "gather over the network");
+    if (self.rank() == 0) expect(count(collective_kind::send, "memory") == 1, "send in memory");
+    self.barrier(1);
+  };
+  spawn_ranks(3, body);
+}
+
 TEST_CASE("a byte goes between two hosts once: every stretch has one partner on each") {
   for (const auto& hosts : placements) {
     hierarchy::placement where(hosts);
