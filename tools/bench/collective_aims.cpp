@@ -20,8 +20,7 @@ std::vector<collective_aim> aims_of(const measured_group& group, std::int64_t si
   if (group.ranks > group.cores || size_bytes < mib || size_bytes > 64 * mib) return aims;
   aims.push_back({"own/memcpy", true, 1.5, measured.own_over_memcpy.median});
   auto least = size_bytes <= 4 * mib ? 4.0 : 2.0;
-  if (measured.gloo_over_own.count > 0)
-    aims.push_back({"Gloo/own", false, least, measured.gloo_over_own.median});
+  if (measured.gloo_over_own > 0) aims.push_back({"Gloo/own", false, least, measured.gloo_over_own});
   if (other > 0) aims.push_back({"Open MPI/own", false, least, other});
   return aims;
 }

@@ -42,13 +42,13 @@ void collect(const std::vector<nlohmann::json>& lines, collective_report& report
   }
 }
 
-std::vector<nlohmann::json> run_ours(const collective_options& options,
-                                     const std::vector<std::int64_t>& sizes) {
+std::vector<std::string> rounds_command(const collective_options& options, const std::string& backend,
+                                        const std::vector<std::int64_t>& sizes) {
   std::vector<std::string> command{beside("troupe_group_rounds"),
                                    "--operation",
                                    options.operation,
                                    "--backend",
-                                   options.backend,
+                                   backend,
                                    "--bytes",
                                    joined(sizes),
                                    "--threads",
@@ -56,10 +56,24 @@ std::vector<nlohmann::json> run_ours(const collective_options& options,
                                    "--repeats",
                                    std::to_string(options.repeats)};
   if (options.fresh) command.emplace_back("--fresh");
+  return command;
+}
+
+std::vector<nlohmann::json> run_ours(const collective_options& options,
+                                     const std::vector<std::int64_t>& sizes) {
+  auto command = rounds_command(options, options.backend, sizes);
   if (options.backend != "mpi")
     return worker_job(command, options.backend == "local" ? 1 : options.ranks).run();
   if (auto why = why_no_mpirun()) throw bad_input("--backend mpi: " + *why);
   return run_by_mpirun(options.ranks, command);
+}
+
+/// The same with gloo itself.
+std::vector<nlohmann::json> run_gloo(const collective_options& options,
+                                     const std::vector<std::int64_t>& sizes) {
+  auto command = rounds_command(options, "ucx", sizes);
+  command.emplace_back("--gloo");
+  return worker_job(command, options.ranks).run();
 }
 
 /// The same with bare MPI, which is not measured where it is missing.
@@ -86,6 +100,7 @@ int run(const collective_options& options) {
   report.group.cores = report.where.cores;
   for (int round = 0; round < options.rounds; ++round) {
     collect(run_ours(options, sizes), report);
+    if (report.no_gloo.empty()) collect(run_gloo(options, sizes), report);
     if (report.no_open_mpi.empty()) collect(run_open_mpi(options, sizes), report);
   }
   options.json ? report.print_json() : report.print_table();
@@ -107,7 +122,7 @@ void add_one(CLI::App& app, int& exit_code, const char* operation, const char* a
                  ->check(CLI::IsMember({"ucx", "local", "gloo", "mpi", "nccl"})));
   default_of(
       command
-          ->add_option("--rounds", options->rounds, "Processes are started so often, in turn with Open MPI's")
+          ->add_option("--rounds", options->rounds, "Processes are started so often, in turn with the peers'")
           ->check(CLI::Range(1, 1000)));
   default_of(command->add_option("--repeats", options->repeats, "Measurements of each size in a round")
                  ->check(CLI::Range(1, 10000)));

@@ -39,10 +39,10 @@ void print_row(const measured_group& group, std::int64_t size_bytes, const char*
   if (samples.empty()) return;
   auto of = collective_summary::of(samples);
   auto bus = of.own.count == 0 ? "-" : times(bus_bandwidth(group, size_bytes, of));
-  std::printf("%-10lld %-5s %-27s %-27s %-27s %-8s %-18s %-18s %-30s %-21s %-30s %s\n",
+  std::printf("%-10lld %-5s %-27s %-27s %-27s %-8s %-18s %-18s %-30s %-9s %-30s %s\n",
               static_cast<long long>(size_bytes), speed, cell(of.own).c_str(), cell(of.foreign).c_str(),
               cell(of.memcpy).c_str(), bus.c_str(), cell(of.own_over_memcpy).c_str(),
-              cell(of.foreign_over_memcpy).c_str(), cell(of.gloo).c_str(), cell(of.gloo_over_own).c_str(),
+              cell(of.foreign_over_memcpy).c_str(), cell(of.gloo).c_str(), times(of.gloo_over_own).c_str(),
               cell(of.open_mpi).c_str(), times(of.open_mpi_over_own).c_str());
 }
 
@@ -90,7 +90,7 @@ void collective_report::print_table() const {
               group.backend.c_str(), group.ranks,
               fresh ? ", tensors rewritten by their owners before each call" : "",
               group.ranks > group.cores ? ": MORE RANKS THAN CORES, they wait for each other's turn" : "");
-  std::printf("%-10s %-5s %-27s %-27s %-27s %-8s %-18s %-18s %-30s %-21s %-30s %s\n", "bytes", "speed",
+  std::printf("%-10s %-5s %-27s %-27s %-27s %-8s %-18s %-18s %-30s %-9s %-30s %s\n", "bytes", "speed",
               "own us", "foreign us", "memcpy us", "bus GB/s", "own/memcpy", "foreign/memcpy", "Gloo us",
               "Gloo/own", "Open MPI us", "Open MPI/own");
   auto parting = parting_of_all(*this);

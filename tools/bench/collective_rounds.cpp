@@ -31,9 +31,6 @@ std::function<void()> call_of(communicator& group, const std::string& operation,
   throw_invalid("measure_round", "all_reduce, all_gather, reduce_scatter or p2p", operation);
 }
 
-/// A call takes gloo tens of microseconds at least, and milliseconds on a busy machine.
-constexpr int most_gloo_calls = 100;
-
 /// What the owner's computing would leave in its caches.
 void rewrite(tensor& x) {
   if (x.where() != device{}) {
@@ -52,6 +49,46 @@ void copy(const tensor& from, tensor& to) {
   synchronize(from.where());
 }
 
+shape extents_of(const communicator& group, const collective_round& what) {
+  auto parts_of = std::int64_t{4} * group.size();
+  return {(what.size_bytes + parts_of - 1) / parts_of * group.size()};
+}
+
+/// Times the calls of one round.
+struct round_timer {
+  const meeting_members& members;
+  const collective_round& what;
+  int most_calls = std::numeric_limits<int>::max();
+
+  double operator()(tensor& written, const std::function<void()>& once) const {
+    timed_calls calls{std::min(calls_for(what.size_bytes), most_calls)};
+    if (what.fresh) calls.rewrite = [&written] { rewrite(written); };
+    return time_calls(members, calls, once);
+  }
+  /// The same for calls that are two trips where the operation is p2p.
+  double per_trip(tensor& written, const std::function<void()>& once) const {
+    return (*this)(written, once) / (what.operation == "p2p" ? 2 : 1);
+  }
+};
+
+/// Probe, floor, and what `more` adds, in turn. The floor copies tensors like this one.
+template <class More>
+std::vector<collective_sample> measure(communicator& group, core_probe& probe, const collective_round& what,
+                                       const tensor& like, More more) {
+  auto from = like.clone(), to = like.clone();
+  auto members = meeting_of(group);
+  round_timer timed{members, what};
+  std::vector<collective_sample> samples;
+  for (int i = 0; i < what.repeats; ++i) {
+    collective_sample sample;
+    sample.probe = probe.measure(members);
+    sample.memcpy = timed(from, [&] { copy(from, to); });
+    more(sample, timed);
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
 }  // namespace
 
 meeting_members meeting_of(communicator& group) {
@@ -64,33 +101,23 @@ meeting_members meeting_of(communicator& group) {
           }};
 }
 
-std::vector<collective_sample> measure_round(communicator& group, gloo_peer* gloo, core_probe& probe,
+std::vector<collective_sample> measure_group(communicator& group, core_probe& probe,
                                              const collective_round& what) {
-  auto parts_of = std::int64_t{4} * group.size();
-  shape extents{(what.size_bytes + parts_of - 1) / parts_of * group.size()};
-  auto own = group.allocate(extents), foreign = tensor::zeros(extents, dtype::f32, own.where());
-  auto from = foreign.clone(), to = foreign.clone();
-  auto members = meeting_of(group);
-  double trips = what.operation == "p2p" ? 2 : 1;
-  auto timed = [&](tensor& x, double calls_in_one, const std::function<void()>& once,
-                   int most_calls = std::numeric_limits<int>::max()) {
-    timed_calls calls{std::min(calls_for(what.size_bytes), most_calls)};
-    if (what.fresh) calls.rewrite = [&x] { rewrite(x); };
-    return time_calls(members, calls, once) / calls_in_one;
-  };
-  std::vector<collective_sample> samples;
-  for (int i = 0; i < what.repeats; ++i) {
-    collective_sample sample;
-    sample.probe = probe.measure(members);
-    sample.memcpy = timed(from, 1, [&] { copy(from, to); });
-    sample.own = timed(own, trips, call_of(group, what.operation, own));
-    sample.foreign = timed(foreign, trips, call_of(group, what.operation, foreign));
-    if (gloo)
-      sample.gloo = timed(
-          foreign, trips, [&] { gloo->call(foreign); }, most_gloo_calls);
-    samples.push_back(sample);
-  }
-  return samples;
+  auto own = group.allocate(extents_of(group, what)),
+       foreign = tensor::zeros(own.extents(), dtype::f32, own.where());
+  return measure(group, probe, what, foreign, [&](collective_sample& sample, const round_timer& timed) {
+    sample.own = timed.per_trip(own, call_of(group, what.operation, own));
+    sample.foreign = timed.per_trip(foreign, call_of(group, what.operation, foreign));
+  });
+}
+
+std::vector<collective_sample> measure_gloo(communicator& group, gloo_peer& gloo, core_probe& probe,
+                                            const collective_round& what) {
+  auto x = tensor::zeros(extents_of(group, what));
+  return measure(group, probe, what, x, [&](collective_sample& sample, round_timer timed) {
+    timed.most_calls = 100;  // each takes gloo tens of microseconds at least
+    sample.gloo = timed.per_trip(x, [&] { gloo.call(x); });
+  });
 }
 
 }  // namespace troupe::bench

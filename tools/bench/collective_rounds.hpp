@@ -21,9 +21,12 @@ struct collective_round {
 /// How the members of a group meet between calls.
 meeting_members meeting_of(communicator& group);
 
-/// Every member of `group` calls this alike, one sample for each repeat. `gloo`: null if it is not to be
-/// measured beside. p2p goes to and fro between members 0 and 1, and is half of a round trip.
-std::vector<collective_sample> measure_round(communicator& group, gloo_peer* gloo, core_probe& probe,
+/// Every member of `group` calls this alike, one sample for each repeat. p2p goes to and fro between members
+/// 0 and 1, and is half of a round trip.
+std::vector<collective_sample> measure_group(communicator& group, core_probe& probe,
                                              const collective_round& what);
+/// The same of gloo's call; the group is for the members to meet.
+std::vector<collective_sample> measure_gloo(communicator& group, gloo_peer& gloo, core_probe& probe,
+                                            const collective_round& what);
 
 }  // namespace troupe::bench

@@ -10,7 +10,7 @@ struct collective_sample {
   double memcpy = 0;                   ///< each member copies as many bytes as the tensor has, all at once
   std::optional<double> own = {};      ///< tensors from communicator::allocate
   std::optional<double> foreign = {};  ///< other tensors
-  std::optional<double> gloo = {};     ///< the same over gloo, other tensors
+  std::optional<double> gloo = {};     ///< gloo's own call
   std::optional<double> open_mpi = {};
 
   /// Reads {"probe_us":..,"memcpy_us":..,"own_us":..}; what is not there was not measured.

@@ -22,6 +22,10 @@ maybe ratio(maybe above, maybe below) {
   return *above / std::max(*below, 1e-3);
 }
 
+double over(const spread& peer, const spread& own) {
+  return peer.count > 0 && own.count > 0 ? peer.median / std::max(own.median, 1e-3) : 0;
+}
+
 template <class Belongs>
 std::vector<collective_sample> those(const std::vector<collective_sample>& samples, Belongs belongs) {
   std::vector<collective_sample> found;
@@ -42,9 +46,8 @@ collective_summary collective_summary::of(const std::vector<collective_sample>& 
   made.open_mpi = spread_over(samples, [](const sample& s) { return s.open_mpi; });
   made.own_over_memcpy = spread_over(samples, [](const sample& s) { return ratio(s.own, s.memcpy); });
   made.foreign_over_memcpy = spread_over(samples, [](const sample& s) { return ratio(s.foreign, s.memcpy); });
-  made.gloo_over_own = spread_over(samples, [](const sample& s) { return ratio(s.gloo, s.own); });
-  if (made.open_mpi.count > 0 && made.own.count > 0)
-    made.open_mpi_over_own = made.open_mpi.median / std::max(made.own.median, 1e-3);
+  made.gloo_over_own = over(made.gloo, made.own);
+  made.open_mpi_over_own = over(made.open_mpi, made.own);
   return made;
 }
 
@@ -52,18 +55,19 @@ nlohmann::ordered_json collective_summary::json() const {
   auto or_null = [](const spread& values) {
     return values.count == 0 ? nlohmann::ordered_json(nullptr) : to_json(values);
   };
-  nlohmann::ordered_json line{{"own_us", or_null(own)},
-                              {"foreign_us", or_null(foreign)},
-                              {"memcpy_us", or_null(memcpy)},
-                              {"probe_us", or_null(probe)},
-                              {"own_over_memcpy", or_null(own_over_memcpy)},
-                              {"foreign_over_memcpy", or_null(foreign_over_memcpy)},
-                              {"gloo_us", or_null(gloo)},
-                              {"gloo_over_own", or_null(gloo_over_own)},
-                              {"open_mpi_us", or_null(open_mpi)}};
-  line["open_mpi_over_own"] =
-      open_mpi_over_own > 0 ? nlohmann::ordered_json(open_mpi_over_own) : nlohmann::ordered_json(nullptr);
-  return line;
+  auto ratio_or_null = [](double value) {
+    return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"own_us", or_null(own)},
+          {"foreign_us", or_null(foreign)},
+          {"memcpy_us", or_null(memcpy)},
+          {"probe_us", or_null(probe)},
+          {"own_over_memcpy", or_null(own_over_memcpy)},
+          {"foreign_over_memcpy", or_null(foreign_over_memcpy)},
+          {"gloo_us", or_null(gloo)},
+          {"gloo_over_own", ratio_or_null(gloo_over_own)},
+          {"open_mpi_us", or_null(open_mpi)},
+          {"open_mpi_over_own", ratio_or_null(open_mpi_over_own)}};
 }
 
 std::vector<collective_sample> faster_than(double probe_us, const std::vector<collective_sample>& samples) {

@@ -6,12 +6,12 @@
 
 namespace troupe::bench {
 
-/// What samples of one size come to, in microseconds. Ratios are of what was measured within one sample; Open
-/// MPI's, which runs in processes of its own, is of the medians.
+/// What samples of one size come to, in microseconds. Ratios are of what was measured within one sample; the
+/// peers', which run in processes of their own, are of the medians.
 struct collective_summary {
   spread probe, memcpy, own, foreign, gloo, open_mpi;
-  spread own_over_memcpy, foreign_over_memcpy, gloo_over_own;
-  double open_mpi_over_own = 0;  ///< 0: not measured
+  spread own_over_memcpy, foreign_over_memcpy;
+  double gloo_over_own = 0, open_mpi_over_own = 0;  ///< 0: not measured
 
   static collective_summary of(const std::vector<collective_sample>& samples);
   /// null for what was not measured.

@@ -22,6 +22,7 @@ struct group_rounds_options {
   std::string backend = "ucx";
   std::vector<std::int64_t> sizes_bytes = {8};
   int threads = 4;
+  bool gloo = false;
   collective_round each;
 };
 
@@ -29,6 +30,7 @@ void print(const communicator& group, const nlohmann::json& line) {
   if (group.rank() == 0) std::printf("%s\n", line.dump().c_str());
 }
 
+/// gloo: null if the group itself is measured.
 void measure_all(communicator& group, gloo_peer* gloo, const group_rounds_options& options) {
   shared_parts parts(group, core_probe::size_bytes);
   core_probe probe(parts.part(group.rank()), parts.part((group.rank() + 1) % group.size()));
@@ -36,39 +38,32 @@ void measure_all(communicator& group, gloo_peer* gloo, const group_rounds_option
     auto what = options.each;
     what.size_bytes = size;
     auto samples = nlohmann::json::array();
-    for (const auto& sample : measure_round(group, gloo, probe, what)) samples.push_back(sample.json());
+    for (const auto& sample :
+         gloo ? measure_gloo(group, *gloo, probe, what) : measure_group(group, probe, what))
+      samples.push_back(sample.json());
     print(group, {{"bytes", size}, {"samples", samples}});
   }
   group.barrier().wait();
 }
 
+void measure_gloo_beside(communicator& group, store& keys, const group_rounds_options& options) {
+  std::unique_ptr<gloo_peer> gloo;
+  try {
+    auto members = group.group();
+    members.name = "gloo";
+    gloo = std::make_unique<gloo_peer>(members, keys, options.each.operation);
+  } catch (const bad_input& absent) {
+    return print(group, {{"no_gloo", absent.what()}});
+  }
+  measure_all(group, gloo.get(), options);
+}
+
 void run_threads(const group_rounds_options& options) {
   auto members = make_local_group(options.threads);
-  print(*members[0], {{"no_gloo", "the members are threads of one process"}});
   std::vector<std::thread> threads;
   for (const auto& each : members)
     threads.emplace_back([&each, &options] { measure_all(*each, nullptr, options); });
   for (auto& each : threads) each.join();
-}
-
-/// Why gloo is not measured beside the group; empty if nothing is against it.
-std::string why_no_gloo(const communicator& group) {
-  if (group.backend() == "gloo") return "it is what is measured";
-  if (group.backend() == "nccl") return "the tensors are on GPUs";
-  return {};
-}
-
-std::unique_ptr<gloo_peer> make_gloo_peer(const communicator& group, store& keys,
-                                          const std::string& operation) {
-  try {
-    if (auto why = why_no_gloo(group); !why.empty()) throw bad_input(why);
-    auto members = group.group();
-    members.name = "gloo";
-    return std::make_unique<gloo_peer>(members, keys, operation);
-  } catch (const bad_input& absent) {
-    print(group, {{"no_gloo", absent.what()}});
-    return nullptr;
-  }
 }
 
 void run_processes(const group_rounds_options& options) {
@@ -80,8 +75,8 @@ void run_processes(const group_rounds_options& options) {
                         {self->rank(), self->world_size(), self->local_rank()});
   factory.join(self->group_token());
   auto group = factory.make(members, self->keys(), {});
-  auto gloo = make_gloo_peer(*group, self->keys(), options.each.operation);
-  measure_all(*group, gloo.get(), options);
+  if (options.gloo) return measure_gloo_beside(*group, self->keys(), options);
+  measure_all(*group, nullptr, options);
 }
 
 }  // namespace
@@ -96,6 +91,7 @@ int main(int count, char** arguments) {
   app.add_option("--bytes", options.sizes_bytes, "Sizes")->delimiter(',');
   app.add_option("--threads", options.threads, "Members, for --backend local");
   app.add_option("--repeats", options.each.repeats, "Measurements of each size");
+  app.add_flag("--gloo", options.gloo, "Measure gloo's own calls; the group is for the members to meet");
   app.add_flag("--fresh", options.each.fresh, "Owners rewrite their tensors before each call");
   CLI11_PARSE(app, count, arguments);
   try {

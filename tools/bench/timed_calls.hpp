@@ -34,7 +34,7 @@ class core_probe {
 
   /// The parts of this member and of the next one, in memory that both share, which outlives this.
   core_probe(std::byte* own, const std::byte* next) : own_(own), next_(next), copy_(size_bytes) {}
-  /// Each member writes its part, then copies the next one's: microseconds of that copy.
+  /// Each member writes its part, then copies the next one's: microseconds of its best copy, on the slowest.
   double measure(const meeting_members& members);
 
  private:

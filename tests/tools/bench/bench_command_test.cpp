@@ -190,18 +190,19 @@ TEST_CASE(
     "bench of a collective operation measures every size beside memcpy, tensors from elsewhere and peers") {
   for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "p2p"}) {
     auto lines =
-        objects_of(bench(std::string(operation) + " --ranks 2 --bytes 8,64K --rounds 2 --repeats 3 --json"));
+        objects_of(bench(std::string(operation) + " --ranks 2 --bytes 8,64K --rounds 1 --repeats 3 --json"));
     REQUIRE(lines.size() == 2);
     for (const auto& line : lines) {
       CHECK(line.at("bench") == operation);
       for (const char* measured : {"own_us", "foreign_us", "own_over_memcpy", "foreign_over_memcpy"})
-        check_is_spread(line.at(measured), 6);
-      check_is_spread(line.at("memcpy_us"), line.at("no_open_mpi").is_null() ? 12 : 6);
+        check_is_spread(line.at(measured), 3);
+      check_is_spread(line.at("memcpy_us"),
+                      3 * (1 + line.at("no_gloo").is_null() + line.at("no_open_mpi").is_null()));
       CHECK(line.at("bus_GBps") > 0);
       CHECK(line.at("fresh") == false);
       for (const auto& peer : {std::string("gloo"), std::string("open_mpi")}) {
         CHECK(line.at(peer + "_us").is_null() == line.at("no_" + peer).is_string());
-        if (!line.at(peer + "_us").is_null()) check_is_spread(line.at(peer + "_us"), 6);
+        if (!line.at(peer + "_us").is_null()) check_is_spread(line.at(peer + "_us"), 3);
       }
       CHECK(line.at("verdict").is_null() == line.at("no_verdict").is_string());
     }
@@ -215,7 +216,6 @@ TEST_CASE("bench of threads needs no processes") {
       objects_of(bench("all_reduce --backend local --ranks 3 --bytes 8 --rounds 1 --repeats 2 --json"));
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].at("backend") == "local");
-  CHECK(lines[0].at("no_gloo").get<std::string>().find("threads") != std::string::npos);
   CHECK(lines[0].at("no_verdict").is_string());
 }
 
@@ -223,7 +223,7 @@ TEST_CASE(
     "bench has tensors rewritten before each call, over any backend that is there, and says what is not") {
   for (const std::string backend : {"ucx", "gloo", "mpi"}) {
     auto seen =
-        bench("all_reduce --fresh --ranks 2 --bytes 4K --rounds 1 --repeats 2 --json --backend " + backend);
+        bench("all_reduce --fresh --ranks 2 --bytes 4K --rounds 2 --repeats 1 --json --backend " + backend);
     if (backend != "ucx" && seen.exit_code == 2) {
       CHECK_THAT(seen.errors, ContainsSubstring("libgloo-dev") || ContainsSubstring("libopenmpi-dev") ||
                                   ContainsSubstring("openmpi-bin"));
@@ -233,9 +233,8 @@ TEST_CASE(
     CHECK(line.at("fresh") == true);
     CHECK(line.at("backend") == backend);
     check_is_spread(line.at("own_us"), 2);
-    if (backend == "gloo") CHECK(line.at("no_gloo") == "it is what is measured");
   }
-  auto table = bench("all_reduce --ranks 2 --bytes 8 --rounds 1 --repeats 1 --backend local");
+  auto table = bench("reduce_scatter --ranks 2 --bytes 8 --rounds 1 --repeats 1 --backend local");
   CHECK(table.exit_code == 0);
   CHECK_THAT(table.output, ContainsSubstring("Gloo       not measured") && ContainsSubstring("no verdict"));
 }
