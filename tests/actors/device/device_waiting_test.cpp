@@ -85,6 +85,7 @@ struct threaded_device {
     device = system.spawn<receiving_actor<device_state>, caf::detached>(
         out, device_options{1, 1, &out, &no_faults, &ring, fenced});
     begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
+    model->calls.clear();  // that it was made
     self->send(device, order);
   }
   ~threaded_device() { self->send_exit(device, caf::exit_reason::user_shutdown); }
