@@ -251,8 +251,7 @@ void reduce_as(const member_inputs& inputs, std::span<std::byte* const> outputs,
 }
 
 template <class T>
-void reduce_node_as(const member_inputs& inputs, std::byte* output, std::int64_t count,
-                    reduce_op op) {
+void reduce_node_as(const member_inputs& inputs, std::byte* output, std::int64_t count, reduce_op op) {
   block_tree<T> tree(inputs, op);
   using value = typename block_tree<T>::value;
   for (std::int64_t first = 0; first < count; first += block_elements) {
