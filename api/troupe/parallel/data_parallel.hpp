@@ -47,11 +47,11 @@ struct data_parallel_options {
 /// The mean is folded into the loss: backward passes begin with 1 / num_replicas(), nothing is divided later.
 ///
 /// Gradients are waited for when they are used, not before `backward` returns. An optimizer of make_optimizer
-/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next forward
-/// pass comes to its weights. The parameters' values and gradients, the optimizer's state and whatever handles
-/// are copied from these since the model was wrapped wait and step by themselves wherever they are used (a
-/// state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a difference but in time.
-/// Handles of values that were taken before do not.
+/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next
+/// forward pass comes to its weights. The parameters' values and gradients, the optimizer's state and
+/// whatever handles are copied from these since the model was wrapped wait and step by themselves wherever
+/// they are used (a state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a
+/// difference but in time. Handles of values that were taken before do not.
 ///
 /// All members make the same calls in the same order, construction included; their collective calls are in
 /// one order whatever the order of gradients. Model and group outlive it, and the group carries nothing else
@@ -83,8 +83,8 @@ class DataParallel {
 
   /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket as
   /// their gradients come, beside what is still on its way, and with the bits that `how` would give
-  /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be clipped
-  /// before `apply`, which waits for them. Learning rates are asked for when weights step.
+  /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be
+  /// clipped before `apply`, which waits for them. Learning rates are asked for when weights step.
   std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& how);
 
   /// The model's forward pass, with the buffers of the current replica, and random numbers (dropout) that

@@ -35,7 +35,8 @@ std::vector<reduced_bucket> gradient_reducer::make_buckets() {
 
 std::vector<named_parameter> gradient_reducer::parameters_of(std::size_t bucket) const {
   std::vector<named_parameter> result;
-  for (auto index : planned_[bucket].parameters) result.push_back(parameters_[static_cast<std::size_t>(index)]);
+  for (auto index : planned_[bucket].parameters)
+    result.push_back(parameters_[static_cast<std::size_t>(index)]);
   std::ranges::reverse(result);
   return result;
 }
