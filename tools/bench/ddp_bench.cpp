@@ -89,11 +89,12 @@ void print_json(const std::string& model, int ranks, const results& found, const
                               {"step_over_compute", to_json(spread_of(found.over_compute))},
                               {"waiting_step_over_compute", to_json(spread_of(found.waiting_over_compute))}};
   for (const auto& [link, over] : found.over_larger)
-    line["links"].push_back({{"communication_over_compute", link},
-                             {"step_over_larger", to_json(spread_of(over))},
-                             {"best_over_larger", to_json(spread_of(found.best_over_larger.at(link)))},
-                             {"waiting_step_over_larger", to_json(spread_of(found.waiting_over_larger.at(link)))},
-                             {"step_over_sum", to_json(spread_of(found.over_sum.at(link)))}});
+    line["links"].push_back(
+        {{"communication_over_compute", link},
+         {"step_over_larger", to_json(spread_of(over))},
+         {"best_over_larger", to_json(spread_of(found.best_over_larger.at(link)))},
+         {"waiting_step_over_larger", to_json(spread_of(found.waiting_over_larger.at(link)))},
+         {"step_over_sum", to_json(spread_of(found.over_sum.at(link)))}});
   if (!found.torch.empty()) {
     line["torch_" + found.unit] = to_json(spread_of(found.torch));
     line["over_torch"] = to_json(spread_of(found.ratio));
@@ -115,7 +116,8 @@ void print(const std::string& model, int ranks, const results& found) {
                 to_text(spread_of(found.ratio), 1, 2).c_str());
   for (const auto& [link, over] : found.over_larger)
     std::printf(
-        "     link: communication %.2f of computing   step %s of the larger (at best %s, waiting for gradients "
+        "     link: communication %.2f of computing   step %s of the larger (at best %s, waiting for "
+        "gradients "
         "%s), %s of both\n",
         link, to_text(spread_of(over), 1, 2).c_str(),
         to_text(spread_of(found.best_over_larger.at(link)), 1, 2).c_str(),

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "compute_models.hpp"
 #include "best_step.hpp"
+#include "compute_models.hpp"
 #include "forked_ranks.hpp"
 #include "spread.hpp"
 #include "step_times.hpp"

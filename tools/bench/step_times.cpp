@@ -42,7 +42,8 @@ void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, wat
     auto& ready = all.at(&which).ready;
     if (ready.size() == step) ready.push_back(seconds(clock::now() - begin));
   };
-  loss.backward({}, {.on_gradient = is_ready, .on_rows = [&](parameter& which, std::int64_t) { is_ready(which); }});
+  loss.backward(
+      {}, {.on_gradient = is_ready, .on_rows = [&](parameter& which, std::int64_t) { is_ready(which); }});
 }
 
 }  // namespace

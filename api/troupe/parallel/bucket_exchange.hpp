@@ -11,8 +11,8 @@ namespace troupe {
 
 /// The buckets of a DataParallel on their way to their sums over all members, an all_reduce for each piece.
 /// Sums are waited for when somebody needs them: arrival(b) is what the handles of a bucket's gradients, of
-/// its weights and of what an optimizer keeps for these wait for. What is to follow a sum, such as the step of
-/// its weights, is done when it is received, while later pieces are still on their way.
+/// its weights and of what an optimizer keeps for these wait for. What is to follow a sum, such as the step
+/// of its weights, is done when it is received, while later pieces are still on their way.
 ///
 /// Members call for pieces in one order, on which they agree: at first that of the backward pass; later what
 /// member 0 makes of the times it has measured (communication_order.hpp). No order changes a bit.

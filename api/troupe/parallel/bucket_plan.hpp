@@ -26,10 +26,10 @@ struct planned_bucket {
 };
 
 /// Which gradients travel together: parameters in reverse order, since backward passes bring the last ones
-/// first; a bucket is closed by the parameter with which it reaches its limit, and cut into equal pieces where
-/// that takes it beyond. Small models have smaller buckets, an eighth of all gradients but no less than the
-/// first one's limit: what is on its way after the last gradient is hard to hide. A pure function, so members
-/// with the same model have the same buckets (Li et al. 2020, "PyTorch Distributed", section 3.2.3).
+/// first; a bucket is closed by the parameter with which it reaches its limit, and cut into equal pieces
+/// where that takes it beyond. Small models have smaller buckets, an eighth of all gradients but no less than
+/// the first one's limit: what is on its way after the last gradient is hard to hide. A pure function, so
+/// members with the same model have the same buckets (Li et al. 2020, "PyTorch Distributed", section 3.2.3).
 std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& parameters,
                                          const bucket_limits& limits);
 

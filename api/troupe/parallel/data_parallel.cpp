@@ -120,9 +120,8 @@ void DataParallel::backward(const variable& loss) {
   auto gradient = initial_gradient().reshape(loss.value.extents()).to(loss.value.where());
   if (num_no_sync_ > 0) return loss.backward(gradient);
   loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_->on_gradient(which); },
-                           .on_rows = [this](parameter& which, std::int64_t count) {
-                             reducer_->on_rows(which, count);
-                           }});
+                           .on_rows = [this](parameter& which,
+                                             std::int64_t count) { reducer_->on_rows(which, count); }});
   end_turn();
 }
 

@@ -26,8 +26,9 @@ class operation {
   /// Whether backward_weight may also be called before backward_input, of which it needs nothing: its
   /// gradients can then be on their way to other processes while that computes.
   virtual bool weights_may_come_first() const { return false; }
-  /// backward_weight for whoever can use the first rows of a large gradient before the others are there, which
-  /// may cost a little and change bits: an operation may compute it in blocks, a pure function of the shapes.
+  /// backward_weight for whoever can use the first rows of a large gradient before the others are there,
+  /// which may cost a little and change bits: an operation may compute it in blocks, a pure function of the
+  /// shapes.
   virtual void backward_weight_by_rows(const tensor& output_gradient, const rows_listener& /*on_rows*/) {
     backward_weight(output_gradient);
   }

@@ -70,8 +70,8 @@ class tensor {
   }
 
   /// The same elements, which `what` brings: this handle and those made from it wait for it before they tell
-  /// where elements lie. By the thread that calls; what is thrown by `what` comes out of `bytes`, `values` and
-  /// the operations.
+  /// where elements lie. By the thread that calls; what is thrown by `what` comes out of `bytes`, `values`
+  /// and the operations.
   tensor awaiting(std::shared_ptr<awaited_elements> what) const;
   /// Waits now.
   void settle() const {

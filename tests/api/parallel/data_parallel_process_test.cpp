@@ -67,7 +67,8 @@ TEST_CASE("one process with four replicas, two with two and four with one train 
                 stepping::overlapped) == alone);
 }
 
-TEST_CASE("a process that is killed while steps are to come is an error for whoever needs the weights, by rank") {
+TEST_CASE(
+    "a process that is killed while steps are to come is an error for whoever needs the weights, by rank") {
   for (bool reads : {false, true}) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {

@@ -71,7 +71,8 @@ data_parallel_options with_replicas(int count) {
 
 }  // namespace
 
-TEST_CASE("weights that step as gradients come have the bits of those that step together, whoever hosts them") {
+TEST_CASE(
+    "weights that step as gradients come have the bits of those that step together, whoever hosts them") {
   for (const optim::Optimizer& kind :
        {optim::Optimizer(optim::Adam({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
         optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
@@ -112,9 +113,10 @@ TEST_CASE("whatever is read between steps has made the step") {
   for (const auto& reading : readings) {
     auto read = [&](stepping how) {
       std::vector<tensor> found;
-      train(2, how, {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
-                       found.push_back(reading(model, optimizer));
-                     }});
+      train(2, how,
+            {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
+               found.push_back(reading(model, optimizer));
+             }});
       return found;
     };
     auto expected = read(stepping::together), found = read(stepping::overlapped);
@@ -271,7 +273,8 @@ TEST_CASE("large weights, whose rows are sent as they come, have the same bits w
       auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.1}));
       for (std::uint64_t step = 0; step < 4; ++step) {
         for (int i = 0; i < replicas; ++i) {
-          auto x = random_tensor({2, 20}, std::to_string(step) + "." + std::to_string(replicated.current_replica()));
+          auto x = random_tensor({2, 20},
+                                 std::to_string(step) + "." + std::to_string(replicated.current_replica()));
           replicated.backward(
               nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
         }

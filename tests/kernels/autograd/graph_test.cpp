@@ -271,7 +271,8 @@ TEST_CASE("a large weight's gradient is told of by blocks of rows, which are tho
   auto on_rows = [&](parameter& which, std::int64_t count) {
     if (&which == &bias) return told.push_back(-count);
     told.push_back(count);
-    auto a = weight.gradient.rows(checked, count - checked), b = whole.gradient.rows(checked, count - checked);
+    auto a = weight.gradient.rows(checked, count - checked),
+         b = whole.gradient.rows(checked, count - checked);
     for (std::int64_t i = 0; i < a.num_elements(); ++i) {
       auto at = static_cast<std::size_t>(i);
       are_same = are_same && std::abs(a.values<float>()[at] - b.values<float>()[at]) < 1e-5F;

@@ -17,9 +17,11 @@ TEST_CASE("a step is no shorter than computing, nor than all communication") {
 
 TEST_CASE("the first layer's gradient, last to be ready, moves before its weights are used again") {
   // Two layers, forward 1 each, backward from 2 on; the second's gradient is ready at 3, the first's at 4.
-  std::vector<timed_parameter> layers{{.used = 0, .ready = 4, .moves = 0.5}, {.used = 1, .ready = 3, .moves = 1}};
+  std::vector<timed_parameter> layers{{.used = 0, .ready = 4, .moves = 0.5},
+                                      {.used = 1, .ready = 3, .moves = 1}};
   CHECK(best_step(4, layers) == Approx(4.5));
-  // A link that is the bottleneck stands still only from when the last layer is used until its gradient is there.
+  // A link that is the bottleneck stands still only from when the last layer is used until its gradient is
+  // there.
   for (auto& each : layers) each.moves *= 100;
   CHECK(best_step(4, layers) == Approx(152));
 }
