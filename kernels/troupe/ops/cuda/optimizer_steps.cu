@@ -18,9 +18,7 @@ struct adam {
 struct plain_sgd {
   static constexpr int num_states = 0;
   sgd_factors by;
-  __device__ void operator()(float& w, float g, float&, float&) const {
-    w -= by.rate * (g + by.decay * w);
-  }
+  __device__ void operator()(float& w, float g, float&, float&) const { w -= by.rate * (g + by.decay * w); }
 };
 
 template <bool is_nesterov>
