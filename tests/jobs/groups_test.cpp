@@ -152,7 +152,7 @@ TEST_CASE("a backend that cannot carry a group of processes says so and what to 
   CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
 }
 
-TEST_CASE("--backend mpi is for processes that mpirun started") {
+TEST_CASE("the backend mpi is for processes that mpirun started") {
   require_built("mpi");
   auto result = launch(2, {"--scenario", "groups", "--backend", "mpi"});
   CHECK(result.exit_code == 2);

@@ -184,7 +184,7 @@ TEST_CASE("bench compression refuses options that cannot be used") {
   check_refused("compression --ranks 0", "--ranks");
 }
 
-TEST_CASE("a measured process refuses to run on its own") { check_refused("worker ping", "troupe launch"); }
+TEST_CASE("a measured process refuses to run on its own") { check_refused("worker probe", "troupe launch"); }
 
 TEST_CASE(
     "bench of a collective operation measures every size beside memcpy, tensors from elsewhere and peers") {

@@ -68,13 +68,15 @@ TROUPE_CLONES void binary_loop(const T* a, const T* b, Result* c, std::int64_t s
   for (std::int64_t i = 0; i < size; ++i) c[i] = Op::of(a[i], b[i]);
 }
 
-/// The same for a group of runs in place, in which one operand may be one element. (Both are if it is all.)
+/// The same for a group of runs in place, in which an operand may be one element.
 template <class Op, class T, class Result>
 TROUPE_CLONES void binary_runs(const run_group& of, const T* __restrict a, const T* __restrict b,
                                Result* __restrict c) {
   for (std::int64_t run = 0; run < of.runs; ++run, a += of.steps[0], b += of.steps[1], c += of.count) {
     auto left = a[0], right = b[0];
-    if (of.strides[0] == 0)
+    if (of.strides[0] == 0 && of.strides[1] == 0)
+      std::fill_n(c, of.count, Op::of(left, right));
+    else if (of.strides[0] == 0)
       for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(left, b[i]);
     else if (of.strides[1] == 0)
       for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(a[i], right);
