@@ -60,7 +60,6 @@ bucket_exchange::~bucket_exchange() {
 
 void bucket_exchange::begin_step() {
   receive_all();
-  adopt_order();
   if (is_planning_step()) propose_order();
   is_under_way_ = true;
   num_sent_ = num_received_ = 0;
@@ -110,7 +109,9 @@ void bucket_exchange::receive(std::size_t bucket) {
 }
 
 void bucket_exchange::receive_all() {
-  while (!is_under_way_ && num_received_ < pieces_.size()) receive_next();
+  if (is_under_way_) return;
+  while (num_received_ < pieces_.size()) receive_next();
+  adopt_order();
 }
 
 void bucket_exchange::receive_next() {
@@ -138,6 +139,7 @@ void bucket_exchange::give_up() {
   std::ranges::fill(num_missing_, 0U);
   num_received_ = pieces_.size();
   following_ = nullptr;
+  is_order_sent_ = false;
 }
 
 /// Soon after the first steps, which are slower than others, and then now and then.
@@ -159,6 +161,7 @@ void bucket_exchange::propose_order() {
   agreed_.copy_from(tensor::from(order, agreed_.extents()).to(agreed_.where()));
 }
 
+/// Nobody leaves while it is on its way: that would be a loss to the others.
 void bucket_exchange::adopt_order() {
   if (!std::exchange(is_order_sent_, false)) return;
   agreement_.wait();
