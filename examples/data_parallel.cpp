@@ -4,10 +4,12 @@
 //     data_parallel
 //     troupe launch --nproc-per-node 4 -- data_parallel
 //
-// The number of processes must divide four.
+// The number of processes must divide four. With `--backend gloo` or `mpi` the losses are the same but for
+// rounding.
 #include <troupe/troupe.hpp>
 
 #include <cstdio>
+#include <troupe/collective/every_backend/every_backend.hpp>
 #include <troupe/ops/threads.hpp>
 
 using namespace troupe;
@@ -31,16 +33,14 @@ dataset_ptr make_points() {
       labelled_samples{tensor::from(points, {count, 2}), tensor::from(labels, {count})});
 }
 
-}  // namespace
-
-int main() {
-  auto world = World::init();
+void train(const job_options& options) {
+  auto world = World::init(options, every_backend());
   set_num_threads(1);  // of this thread's operations; the number is a part of what decides the bits
   auto replicas_per_rank = num_replicas / world.world_size();
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);
-  DataParallel replicated(model, world.default_group(), {.replicas_per_rank = replicas_per_rank});
-  auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
+  DataParallel replicated(model, world, {.replicas_per_rank = replicas_per_rank});
+  auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
 
   auto points = make_points();
   std::vector<ShardedLoader> shards;
@@ -70,3 +70,7 @@ int main() {
   }
   world.barrier();
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(argc, argv, {}, train); }

@@ -29,6 +29,11 @@ nn::gpt_options size_named(const std::string& name) {
   throw bad_input("--size " + name + ": expected tiny, small, medium, gpt2 or gpt2-124m");
 }
 
+bool yes_or_no(const std::string& option, const std::string& text) {
+  if (text != "yes" && text != "no") throw bad_input(option + " " + text + ": expected yes or no");
+  return text == "yes";
+}
+
 double number_in(const std::string& option, const std::string& text) {
   char* end = nullptr;
   auto number = std::strtod(text.c_str(), &end);
@@ -120,13 +125,14 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", weights;
+  std::string size = "small", weights, checkpoint_blocks = "no";
   sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
   defaults.batch = 16;
   auto body = [&](const job_options& options) {
     auto model_options = size_named(size);
+    model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
     if (text.from.empty())
       train(options, model, model_options, weights);
@@ -137,6 +143,8 @@ int main(int argc, char** argv) {
       argc, argv, defaults, body,
       {{"--size", "tiny, small, medium, gpt2 (its width and depth, of bytes) or gpt2-124m (its tokens too)",
         &size},
+       {"--checkpoint-blocks",
+        "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
        {"--sample-from",
         "Write text with the weights in this snapshot folder or safetensors file, instead of training",

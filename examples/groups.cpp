@@ -1,13 +1,15 @@
 // Processes that compute with each other in a loop of their own: sums over all of them, and over rows and
-// columns of a grid. Run it as one process, under `troupe launch --nproc-per-node 4`, or under `mpirun -n 4`.
+// columns of a grid. Run it as one process, under `troupe launch --nproc-per-node 4`, or under `mpirun -n 4`;
+// `--backend gloo` or `mpi` carries the calls over these libraries.
 #include <iostream>
+#include <troupe/collective/every_backend/every_backend.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;
 
 int main(int argc, char** argv) {
   return run_program(argc, argv, {}, [](const job_options& options) {
-    auto world = World::init(options);
+    auto world = World::init(options, every_backend());
     auto all = world.default_group();
     auto x = all.allocate({1 << 20});  // where the others can reach it without a copy
     for (auto& element : x.values<float>()) element = static_cast<float>(world.rank());

@@ -10,6 +10,7 @@
 #include "troupe/gpt2_weights.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/batch_norm.hpp"
+#include "troupe/nn/checkpoint.hpp"
 #include "troupe/nn/conv2d.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/dropout.hpp"

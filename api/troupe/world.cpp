@@ -18,7 +18,7 @@ std::shared_ptr<spdlog::logger> make_logger(const job_options& options, int rank
 
 }  // namespace
 
-World World::init(const job_options& options) {
+World World::init(const job_options& options, const std::vector<group_backend>& linked) {
   check_options(options);
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
@@ -26,24 +26,29 @@ World World::init(const job_options& options) {
   shared->shown_profile = read_profile_environment(process_environment());
   node_options made;
   made.launch = read_launch_environment(process_environment());
-  shared->incarnation = made.launch ? made.launch->incarnation : 0;
+  auto self = made.launch.value_or(launch_environment());
+  shared->incarnation = self.incarnation;
+  shared->factory = std::make_unique<group_factory>(
+      options.backend, linked,
+      group_maker_options{self.rank, self.world_size, self.local_rank, options.network_interface});
   made.numeric_class = numeric_class();
   made.network_interface = options.network_interface;
   made.verify_frames = options.verify_frames;
   made.join_timeout = options.join_timeout;
   made.fault = options.fault;
-  made.log = shared->log = make_logger(options, made.launch ? made.launch->rank : 0);
+  made.log = shared->log = make_logger(options, self.rank);
   shared->self = node::start(made);
   return started(std::move(shared));
 }
 
-World World::local(int devices, job_options options) {
+World World::local(int devices, job_options options, const std::vector<group_backend>& linked) {
   options.devices = devices;
   check_options(options);
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
+  shared->factory = std::make_unique<group_factory>(options.backend, linked, group_maker_options{});
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "troupe/collective/group_backend.hpp"
 #include "troupe/config/job_options.hpp"
 #include "troupe/process_group.hpp"
 #include "troupe/process_mesh.hpp"
@@ -16,12 +17,14 @@ class World {
   /// Joins the job that the environment tells of (`troupe launch`, `mpirun`, `srun`, or RANK, WORLD_SIZE,
   /// MASTER_ADDR and MASTER_PORT by hand); without any of these, a job of this one process. `options.devices`
   /// devices in each process. Returns when this process is connected; the others may still be starting.
-  /// Throws bad_input (half an environment, wrong secret, port in use, ...) with what to do.
-  static World init(const job_options& options = {});
+  /// `linked`: what `options.backend` may name beside ucx and local, such as gloo_groups() of
+  /// troupe::collective_gloo, or every_backend(). Throws bad_input (half an environment, wrong secret, port
+  /// in use, a backend that is not there, ...) with what to do.
+  static World init(const job_options& options = {}, const std::vector<group_backend>& linked = {});
 
   /// A job of this one process with `devices` devices, whatever the environment says: no launcher, ports or
   /// files.
-  static World local(int devices, job_options options = {});
+  static World local(int devices, job_options options = {}, const std::vector<group_backend>& linked = {});
 
   int rank() const;
   int world_size() const;
@@ -46,8 +49,8 @@ class World {
   /// The processes as a grid; the sizes' product is world_size().
   ProcessMesh mesh(std::vector<mesh_axis> axes) const;
 
-  /// A group of this process's devices, for as many threads: group i is for the thread of device i, and ranks
-  /// are device numbers here.
+  /// A group of this process's devices, for as many threads, whatever the backend: group i is for the thread
+  /// of device i, and ranks are device numbers here.
   std::vector<ProcessGroup> local_groups(const group_options& options = {});
 
  private:

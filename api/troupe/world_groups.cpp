@@ -39,10 +39,7 @@ ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> 
 World World::started(std::shared_ptr<content> shared) {
   if (shared->shown_profile != profile_form::none)
     shared->profile = std::make_shared<communication_profile>();
-  shared->factory = std::make_unique<group_factory>(
-      group_factory_options{shared->options.backend,
-                            shared->self->group_token(),
-                            {.interface = shared->options.network_interface}});
+  shared->factory->join(shared->self->group_token());
   shared->groups = std::make_unique<group_former>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
       [factory = shared->factory.get()](const group_description& group, store& keys,

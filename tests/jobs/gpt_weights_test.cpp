@@ -55,7 +55,9 @@ TEST_CASE("a trained GPT is exported in the published form, sampled from it, and
   CHECK(run_launched(3, tiny_with({"--weights", file}), {}, example::gpt).weights_sha256() == further);
 }
 
-TEST_CASE("weights of another size and a vocabulary without a tokenizer are refused with what to do") {
+TEST_CASE(
+    "weights of another size, a vocabulary without a tokenizer and unclear options are refused with what to "
+    "do") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto file = (folder.path() / "model.safetensors").string();
@@ -73,6 +75,9 @@ TEST_CASE("weights of another size and a vocabulary without a tokenizer are refu
   auto bytes = run_gpt({"--size", "gpt2-124m"});
   CHECK(bytes.exit_code == 2);
   CHECK_THAT(bytes.errors, ContainsSubstring("trains on bytes"));
+  auto unclear = run_gpt({"--size", "tiny", "--checkpoint-blocks", "1"});
+  CHECK(unclear.exit_code == 2);
+  CHECK_THAT(unclear.errors, ContainsSubstring("--checkpoint-blocks 1: expected yes or no"));
   auto number = run_gpt({"--size", "tiny", "--sample-from", file, "--prompt-tokens", "1 256"});
   CHECK(number.exit_code == 2);
   CHECK_THAT(number.errors, ContainsSubstring("whole numbers below 256"));

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <troupe/troupe.hpp>
 
+#include "troupe/collective/every_backend/every_backend.hpp"
 #include "troupe/config/launch_environment.hpp"
 
 using namespace troupe;
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
   auto body = [&](const job_options& options) {
     auto launched = read_launch_environment(process_environment());
     bool is_first_life = !launched || launched->incarnation == 0;
-    auto world = World::init(options);
+    auto world = World::init(options, every_backend());
     if (scenario == "groups") use_groups(world);
     if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_life);
     if (scenario == "late") meet_late(world, is_first_life);

@@ -3,8 +3,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <list>
@@ -33,12 +35,6 @@ process_result launch(int num_processes, const words& options, const variables& 
                       .deadline = std::chrono::minutes(2)});
 }
 
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::string free_port() {
   int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -51,10 +47,39 @@ std::string free_port() {
   return std::to_string(ntohs(address.sin_port));
 }
 
+/// mpirun with the environment that lets root use it on few cores.
+process_result mpirun(int num_processes, const words& program) {
+  words command = {TROUPE_TEST_MPIRUN,           "--oversubscribe", "--bind-to", "none", "-n",
+                   std::to_string(num_processes)};
+  command.insert(command.end(), program.begin(), program.end());
+  return run_process({.command = command,
+                      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                      {"OMPI_MCA_mpi_yield_when_idle", "1"},
+                                      {"MASTER_PORT", free_port()}},
+                      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "TROUPE_JOB_SECRET"},
+                      .deadline = std::chrono::minutes(2)});
+}
+
+void require_built(const std::string& backend) {
+  if (backend == "gloo" && !TROUPE_TEST_GLOO) SKIP("Troupe was built without gloo");
+  if (backend == "mpi" && std::string(TROUPE_TEST_MPIRUN).empty()) SKIP("Troupe was built without MPI");
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("five processes form every group they want, overlapping ones, groups of one and slices of a mesh") {
-  auto result = launch(5, {"--scenario", "groups"});
+  auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
+  require_built(backend);
+  words options = {"--scenario", "groups", "--backend", backend}, program = {GROUP_WORKER};
+  program.insert(program.end(), options.begin(), options.end());
+  auto result = backend == "mpi" ? mpirun(5, program) : launch(5, options);
   INFO(result.output << result.errors);
   CHECK(result.exit_code == 0);
   CHECK(count_of(result.output, ": done") == 5);
@@ -63,7 +88,9 @@ TEST_CASE("five processes form every group they want, overlapping ones, groups o
 TEST_CASE(
     "a loop over groups survives a killed rank: the others hear its number, go on, and meet its successor") {
   auto victim = GENERATE(0, 2);
-  auto result = launch(4, {"--scenario", "loop", "--victim", std::to_string(victim)});
+  auto backend = GENERATE(std::string("ucx"), "gloo");
+  require_built(backend);
+  auto result = launch(4, {"--scenario", "loop", "--victim", std::to_string(victim), "--backend", backend});
   INFO(result.output << result.errors);
   CHECK(result.exit_code == 0);
   CHECK(count_of(result.output, ": done") == 4);
@@ -116,9 +143,43 @@ TEST_CASE("a backend that cannot carry a group of processes says so and what to 
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors,
              ContainsSubstring("--backend local carries calls between threads of one process"));
+  auto no_gpus = launch(2, {"--backend", "nccl"}, {{"CUDA_VISIBLE_DEVICES", ""}});
+  CHECK(no_gpus.exit_code == 2);
+  CHECK_THAT(no_gpus.errors, ContainsSubstring("use --backend ucx for tensors in CPU memory") ||
+                                 ContainsSubstring("built without NCCL"));
   auto unknown = launch(1, {"--backend", "smoke"});
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
+}
+
+TEST_CASE("the backend mpi is for processes that mpirun started") {
+  require_built("mpi");
+  auto result = launch(2, {"--scenario", "groups", "--backend", "mpi"});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("start the program with `mpirun -n 2 PROGRAM`"));
+  auto grid = mpirun(4, {GROUPS_PROGRAM, "--backend", "mpi"});
+  INFO(grid.errors);
+  CHECK(grid.output == "mean 1.5, last of the row 1, 2 first ones\n");
+}
+
+TEST_CASE("DataParallel learns over gloo and MPI what it learns over ucx, but for rounding") {
+  auto losses = [](const process_result& result) {
+    INFO(result.errors);
+    REQUIRE(result.exit_code == 0);
+    std::vector<double> found;
+    for (auto at = result.output.find("loss "); at != std::string::npos;
+         at = result.output.find("loss ", at + 1))
+      found.push_back(std::stod(result.output.substr(at + 5)));
+    REQUIRE(found.size() == 4);
+    return found;
+  };
+  auto backend = GENERATE(std::string("gloo"), "mpi");
+  require_built(backend);
+  auto expected = losses(launch(2, {}, {}, DATA_PARALLEL_PROGRAM));
+  auto found = losses(backend == "mpi" ? mpirun(2, {DATA_PARALLEL_PROGRAM, "--backend", backend})
+                                       : launch(4, {"--backend", backend}, {}, DATA_PARALLEL_PROGRAM));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK_THAT(found[i], Catch::Matchers::WithinRel(expected[i], 1e-4));
 }
 
 TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls went") {
@@ -133,7 +194,9 @@ TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls wen
 }
 
 TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
-  auto result = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "json"}});
+  auto backend = GENERATE(std::string("ucx"), "gloo");
+  require_built(backend);
+  auto result = launch(5, {"--scenario", "groups", "--backend", backend}, {{"TROUPE_PROFILE", "json"}});
   INFO(result.errors);
   CHECK(result.exit_code == 0);
   std::istringstream lines(result.errors);
@@ -149,6 +212,12 @@ TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
         CHECK(each["calls"] == 1);
         CHECK(each["bytes"] == 4000);
         CHECK(each["members"] == 5);
+        if (backend != "ucx") CHECK(each["algorithm"] == backend);
+        CHECK(each["algorithm_bytes_per_s"] > 0);
+        CHECK(each["bus_bytes_per_s"].get<double>() ==
+              Catch::Approx(each["algorithm_bytes_per_s"].get<double>() * 2 * 4 / 5));
+        CHECK(each["exposed_s"] > 0);
+        CHECK((each["overlap"] >= 0 && each["overlap"] <= 1));
       }
   }
   CHECK(count == 5);

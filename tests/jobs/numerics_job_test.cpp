@@ -30,10 +30,11 @@ std::vector<double> losses(const job_outcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("a tied, clipped GPT in f16 has the same bits on any devices and processes") {
+TEST_CASE("a tied, clipped GPT in f16 has the same bits on any devices and processes, checkpointed or not") {
   REQUIRE(losses(undisturbed()).size() == 12);
   for (const auto& layout : {std::vector<std::string>{"--devices", "1", "--stages", "4"},
                              {"--devices", "3"},
+                             {"--devices", "2", "--checkpoint-blocks", "yes"},
                              {"--devices", "2", "--stages", "3", "--schedule", "gpipe"}}) {
     auto outcome = run_local(gpt_with(layout), example::gpt);
     CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());

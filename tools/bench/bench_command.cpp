@@ -13,7 +13,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_kernel_bench(*command, exit_code);
   bench::add_ddp_bench(*command, exit_code);
   bench::add_compression_bench(*command, exit_code);
-  bench::add_hop_bench(*command, exit_code);
+  bench::add_actor_bench(*command, exit_code);
   bench::add_collective_benches(*command, exit_code);
   auto* worker = command->add_subcommand("worker", "A process that another bench measures");
   worker->group("");
@@ -23,8 +23,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_ddp_worker(*worker);
   bench::add_compression_worker(*worker);
   bench::add_hop_worker(*worker);
-  bench::add_ping_worker(*worker);
-  bench::add_collective_worker(*worker);
+  bench::add_probe_worker(*worker);
 }
 
 }  // namespace troupe

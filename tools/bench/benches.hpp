@@ -10,7 +10,7 @@ void add_compute_bench(CLI::App& app, int& exit_code);
 void add_kernel_bench(CLI::App& app, int& exit_code);
 void add_ddp_bench(CLI::App& app, int& exit_code);
 void add_compression_bench(CLI::App& app, int& exit_code);
-void add_hop_bench(CLI::App& app, int& exit_code);
+void add_actor_bench(CLI::App& app, int& exit_code);
 /// all_reduce, all_gather, reduce_scatter and p2p.
 void add_collective_benches(CLI::App& app, int& exit_code);
 

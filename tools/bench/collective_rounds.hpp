@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "collective_sample.hpp"
+#include "gloo_peer.hpp"
+#include "timed_calls.hpp"
 #include "troupe/collective/communicator.hpp"
 
 namespace troupe::bench {
@@ -13,20 +15,18 @@ struct collective_round {
   std::string operation;        ///< all_reduce, all_gather, reduce_scatter or p2p
   std::int64_t size_bytes = 8;  ///< of the whole tensor; a multiple of 4
   int repeats = 5;              ///< how often all that is compared is measured in turn
+  bool fresh = false;           ///< owners rewrite their tensors before each call
 };
 
-/// One value for each repeat, in microseconds: the mean time of a call, on the member that took longest.
-struct collective_times {
-  std::vector<double> floor;    ///< each member copies as many bytes with memcpy, all at once
-  std::vector<double> own;      ///< tensors from communicator::allocate
-  std::vector<double> foreign;  ///< other tensors
-};
+/// How the members of a group meet between calls.
+meeting_members meeting_of(communicator& group);
 
-/// Every member of `group` calls this alike. p2p goes to and fro between members 0 and 1, and is half of a
-/// round trip.
-collective_times measure_round(communicator& group, const collective_round& what);
-
-/// How many calls one measurement is made of.
-int calls_for(std::int64_t size_bytes);
+/// Every member of `group` calls this alike, one sample for each repeat. p2p goes to and fro between members
+/// 0 and 1, and is half of a round trip.
+std::vector<collective_sample> measure_group(communicator& group, core_probe& probe,
+                                             const collective_round& what);
+/// The same of gloo's call; the group is for the members to meet.
+std::vector<collective_sample> measure_gloo(communicator& group, gloo_peer& gloo, core_probe& probe,
+                                            const collective_round& what);
 
 }  // namespace troupe::bench

@@ -46,8 +46,9 @@ nlohmann::json run_own(const std::string& model, int ranks, const ddp_options& o
 /// One model on some ranks, over all rounds.
 struct results {
   std::string unit;
-  std::vector<double> own, torch, ratio, step_s, compute_s, over_compute;
-  std::map<double, std::vector<double>> over_larger, over_sum;  ///< by link
+  std::vector<double> own, torch, ratio, step_s, compute_s, over_compute, waiting_over_compute;
+  /// By link: over the larger of computing and communication, or over both.
+  std::map<double, std::vector<double>> over_larger, waiting_over_larger, best_over_larger, over_sum;
 };
 
 results measure(const std::string& model, int ranks, const ddp_options& options) {
@@ -59,9 +60,13 @@ results measure(const std::string& model, int ranks, const ddp_options& options)
     found.step_s.push_back(own.at("step_s"));
     found.compute_s.push_back(own.at("compute_s"));
     found.over_compute.push_back(found.step_s.back() / found.compute_s.back());
+    found.waiting_over_compute.push_back(own.at("waiting_step_s").get<double>() / found.compute_s.back());
     for (const auto& link : own.value("links", nlohmann::json::array())) {
-      found.over_larger[link.at("communication_over_compute")].push_back(link.at("step_over_larger"));
-      found.over_sum[link.at("communication_over_compute")].push_back(link.at("step_over_sum"));
+      double ratio = link.at("communication_over_compute");
+      found.over_larger[ratio].push_back(link.at("step_over_larger"));
+      found.waiting_over_larger[ratio].push_back(link.at("waiting_step_over_larger"));
+      found.best_over_larger[ratio].push_back(link.at("best_over_larger"));
+      found.over_sum[ratio].push_back(link.at("step_over_sum"));
     }
     if (options.torch.empty()) continue;
     auto torch =
@@ -81,11 +86,15 @@ void print_json(const std::string& model, int ranks, const results& found, const
                               {found.unit, to_json(spread_of(found.own))},
                               {"step_s", to_json(spread_of(found.step_s))},
                               {"compute_s", to_json(spread_of(found.compute_s))},
-                              {"step_over_compute", to_json(spread_of(found.over_compute))}};
+                              {"step_over_compute", to_json(spread_of(found.over_compute))},
+                              {"waiting_step_over_compute", to_json(spread_of(found.waiting_over_compute))}};
   for (const auto& [link, over] : found.over_larger)
-    line["links"].push_back({{"communication_over_compute", link},
-                             {"step_over_larger", to_json(spread_of(over))},
-                             {"step_over_sum", to_json(spread_of(found.over_sum.at(link)))}});
+    line["links"].push_back(
+        {{"communication_over_compute", link},
+         {"step_over_larger", to_json(spread_of(over))},
+         {"best_over_larger", to_json(spread_of(found.best_over_larger.at(link)))},
+         {"waiting_step_over_larger", to_json(spread_of(found.waiting_over_larger.at(link)))},
+         {"step_over_sum", to_json(spread_of(found.over_sum.at(link)))}});
   if (!found.torch.empty()) {
     line["torch_" + found.unit] = to_json(spread_of(found.torch));
     line["over_torch"] = to_json(spread_of(found.ratio));
@@ -95,19 +104,25 @@ void print_json(const std::string& model, int ranks, const results& found, const
 }
 
 void print(const std::string& model, int ranks, const results& found) {
-  std::printf("%-4s %d ranks   %s %s   step %s ms, %s of computing alone", model.c_str(), ranks,
-              to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
+  std::printf("%-4s %d ranks   %s %s   step %s ms, %s of computing alone (waiting for gradients %s)",
+              model.c_str(), ranks, to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
               to_text(spread_of(found.step_s), 1e3, 1).c_str(),
-              to_text(spread_of(found.over_compute), 1, 2).c_str());
+              to_text(spread_of(found.over_compute), 1, 2).c_str(),
+              to_text(spread_of(found.waiting_over_compute), 1, 2).c_str());
   if (found.torch.empty())
     std::printf("   no peer was measured (--torch ROOT)\n");
   else
     std::printf("   torch %s   ratio %s\n", to_text(spread_of(found.torch), 1, 0).c_str(),
                 to_text(spread_of(found.ratio), 1, 2).c_str());
   for (const auto& [link, over] : found.over_larger)
-    std::printf("     link: communication %.2f of computing   step %s of the larger, %s of both\n", link,
-                to_text(spread_of(over), 1, 2).c_str(),
-                to_text(spread_of(found.over_sum.at(link)), 1, 2).c_str());
+    std::printf(
+        "     link: communication %.2f of computing   step %s of the larger (at best %s, waiting for "
+        "gradients "
+        "%s), %s of both\n",
+        link, to_text(spread_of(over), 1, 2).c_str(),
+        to_text(spread_of(found.best_over_larger.at(link)), 1, 2).c_str(),
+        to_text(spread_of(found.waiting_over_larger.at(link)), 1, 2).c_str(),
+        to_text(spread_of(found.over_sum.at(link)), 1, 2).c_str());
 }
 
 int run(const ddp_options& options) {

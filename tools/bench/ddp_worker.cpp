@@ -1,11 +1,15 @@
 // Trains one of the models with DataParallel in several processes and prints one JSON object.
+#include <sched.h>
+
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "best_step.hpp"
 #include "compute_models.hpp"
 #include "forked_ranks.hpp"
 #include "spread.hpp"
+#include "step_times.hpp"
 #include "troupe/collective/throttled_backend.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/parallel/data_parallel.hpp"
@@ -61,11 +65,13 @@ class ddp_measurement {
     auto compute_s = agree(time_steps(options_.seconds, *group_,
                                       [&](std::uint64_t step) { train_step(model_, *optimizer_, step); }),
                            *group_);
-    auto step_s = time_replicated(*group_);
+    parameters_ = time_parameters(model_, *optimizer_);
+    auto step_s = time_replicated(*group_, optimizer_steps::overlapped);
     auto items = static_cast<double>(model_.items * self_.size());
     auto gradient_bytes = 4.0 * static_cast<double>(model_.module->num_parameters());
     nlohmann::ordered_json line{{model_.unit + "_per_s", items / step_s},
                                 {"step_s", step_s},
+                                {"waiting_step_s", time_replicated(*group_, optimizer_steps::after_all_sums)},
                                 {"compute_s", compute_s},
                                 {"gradient_mib", gradient_bytes / (1 << 20)}};
     for (auto ratio : options_.links) line["links"].push_back(time_link(ratio, compute_s));
@@ -73,16 +79,21 @@ class ddp_measurement {
   }
 
  private:
-  double time_replicated(communicator& group) {
+  /// An optimizer of DataParallel::make_optimizer, or one that waits for all gradients.
+  enum class optimizer_steps { overlapped, after_all_sums };
+
+  double time_replicated(communicator& group, optimizer_steps how) {
     DataParallel replicated(
         *model_.module, group,
         {.bucket_size_mb = options_.bucket_size_mb, .first_bucket_mb = options_.first_bucket_mb});
+    auto made = replicated.make_optimizer(model_.optimizer);
+    auto& optimizer = how == optimizer_steps::overlapped ? *made : *optimizer_;
     return agree(time_steps(options_.seconds, group,
                             [&](std::uint64_t step) {
                               replicated.backward(loss_of(model_, step, [&](const variable& x) {
                                                     return replicated.forward(x);
                                                   }).loss);
-                              optimizer_->apply(step);
+                              optimizer.apply(step);
                             }),
                  *group_);
   }
@@ -97,13 +108,23 @@ class ddp_measurement {
       return std::make_unique<throttled_backend>(std::move(below), self_.size(), bytes_per_second);
     };
     auto group = self_.make_group("link " + std::to_string(ratio), slow);
-    auto step_s = time_replicated(*group);
+    auto larger = std::max(compute_s, communication_s);
+    auto step_s = time_replicated(*group, optimizer_steps::overlapped);
+    auto waiting_s = time_replicated(*group, optimizer_steps::after_all_sums);
     return {{"communication_over_compute", ratio},
             {"megabytes_per_s", bytes_per_second / 1e6},
             {"communication_s", communication_s},
             {"step_s", step_s},
-            {"step_over_larger", step_s / std::max(compute_s, communication_s)},
-            {"step_over_sum", step_s / (compute_s + communication_s)}};
+            {"step_over_larger", step_s / larger},
+            {"step_over_sum", step_s / (compute_s + communication_s)},
+            {"waiting_step_over_larger", waiting_s / larger},
+            {"best_over_larger", best_step(compute_s, over_link(communication_s)) / larger}};
+  }
+
+  std::vector<timed_parameter> over_link(double communication_s) const {
+    auto result = parameters_;
+    for (auto& each : result) each.moves *= communication_s;
+    return result;
   }
 
   const ddp_worker_options& options_;
@@ -111,10 +132,26 @@ class ddp_measurement {
   std::unique_ptr<communicator> group_;
   compute_model model_;
   std::unique_ptr<optim::optimizer_state> optimizer_;
+  std::vector<timed_parameter> parameters_;  // what each moves is its share of all elements
 };
+
+/// As on hosts of their own: otherwise ranks that wake at the same moment may share a core for a while beside
+/// an idle one. Nothing is done where there are fewer cores than threads.
+void keep_to_own_cores(int rank, int num_ranks, int threads_of_each) {
+  cpu_set_t allowed, own;
+  CPU_ZERO(&own);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (CPU_COUNT(&allowed) < num_ranks * threads_of_each) return;
+  for (int core = 0, number = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    if (number++ / threads_of_each == rank) CPU_SET(core, &own);
+  }
+  ::sched_setaffinity(0, sizeof own, &own);
+}
 
 void run(const ddp_worker_options& options) {
   run_forked(options.ranks, [&](forked_rank& self) {
+    keep_to_own_cores(self.rank(), options.ranks, options.threads);
     set_num_threads(options.threads);
     auto line = ddp_measurement(options, self).run();
     if (self.rank() == 0) std::printf("%s\n", line.dump().c_str());

@@ -1,15 +1,17 @@
-// group_bandwidth --rank R --folder F --interface I [--size-bytes S] [--calls N] [--call messages|all_reduce]
+// group_bandwidth --rank R --ranks N --folder F --interface I [--host H] [--path nearest|network]
+//                 [--size-bytes S] [--calls N] [--call messages|<collective>] [--whole-inputs B] [--block B]
 //
-// One of two processes, on two hosts or one, that share a folder to meet in: moves bytes over a `ucx` group's
-// network path. Rank 0 prints MB/s (10^6 bytes): of `messages` from rank 0 to rank 1, one after the other; of
-// `all_reduce` the bus bandwidth of nccl-tests, which for two members is S over the time of a call.
-// tools/bench/between_hosts runs it beside ucx_perftest.
+// One of several processes, on two hosts or one, that share a folder to meet in: moves bytes in a `ucx` group
+// between hosts. Rank 0 prints MB/s (10^6 bytes) and microseconds a call: of `messages` from rank 0 to rank
+// 1, one after the other; of a collective the bus bandwidth of nccl-tests. --path network has members of one
+// host use the network too. tools/bench/between_hosts runs it beside ucx_perftest.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <thread>
 
 #include "troupe/collective/folder_store.hpp"
@@ -20,51 +22,80 @@ namespace {
 using namespace troupe;
 
 struct options {
-  int rank = 0;
-  std::string folder, interface = "lo", call = "messages";
+  int rank = 0, ranks = 2;
+  std::string folder, interface = "lo", host, path = "nearest", call = "messages";
   std::int64_t size_bytes = 1 << 20;
   int calls = 500;
+  network_sizes sizes;
 };
 
-void make_call(communicator& group, const options& wanted, tensor& x) {
-  constexpr call_options here{.progress = progress_by::waiter};
-  if (wanted.call == "all_reduce")
-    group.all_reduce(x, reduce_op::sum, here).wait();
-  else if (group.rank() == 0)
-    group.send(x, 1, here).wait();
-  else
-    group.receive(x, 0, here).wait();
+collective_kind kind_of(const options& wanted) {
+  for (auto kind : {collective_kind::all_reduce, collective_kind::reduce_scatter, collective_kind::all_gather,
+                    collective_kind::broadcast, collective_kind::reduce, collective_kind::barrier})
+    if (to_string(kind) == wanted.call) return kind;
+  return collective_kind::send;
 }
 
-double megabytes_per_second(communicator& group, const options& wanted) {
-  auto x = tensor::zeros({wanted.size_bytes / 4});
-  for (int i = 0; i < wanted.calls / 10 + 1; ++i) make_call(group, wanted, x);
+void make_call(communicator& group, collective_kind what, tensor& x) {
+  constexpr call_options here{.progress = progress_by::waiter};
+  auto part = [&] {
+    auto size = x.num_elements() / group.size();
+    return x.rows(group.rank() * size, size);
+  };
+  if (what == collective_kind::all_reduce) return group.all_reduce(x, reduce_op::sum, here).wait();
+  if (what == collective_kind::reduce_scatter)
+    return group.reduce_scatter(x, part(), reduce_op::sum, here).wait();
+  if (what == collective_kind::all_gather) return group.all_gather(part(), x, here).wait();
+  if (what == collective_kind::broadcast) return group.broadcast(x, 0, here).wait();
+  if (what == collective_kind::reduce) return group.reduce(x, x, 0, reduce_op::sum, here).wait();
+  if (what == collective_kind::barrier) return group.barrier(here).wait();
+  if (group.rank() == 0) return group.send(x, 1, here).wait();
+  if (group.rank() == 1) group.receive(x, 0, here).wait();
+}
+
+double seconds_of_call(communicator& group, const options& wanted) {
+  auto x = group.allocate({wanted.size_bytes / 4 / group.size() * group.size()});
+  auto what = kind_of(wanted);
+  for (int i = 0; i < wanted.calls / 10 + 1; ++i) make_call(group, what, x);
   group.barrier().wait();
   auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < wanted.calls; ++i) make_call(group, wanted, x);
+  for (int i = 0; i < wanted.calls; ++i) make_call(group, what, x);
   group.barrier().wait();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(wanted.size_bytes) * wanted.calls / seconds.count() / 1e6;
+  return seconds.count() / wanted.calls;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   options wanted;
-  CLI::App app("Bandwidth of a ucx group of two processes over the network");
-  app.add_option("--rank", wanted.rank)->required()->check(CLI::Range(0, 1));
+  CLI::App app("Bandwidth of a ucx group of processes over the network");
+  app.add_option("--rank", wanted.rank)->required()->check(CLI::NonNegativeNumber);
+  app.add_option("--ranks", wanted.ranks)->check(CLI::Range(2, 64));
   app.add_option("--folder", wanted.folder, "shared by both, empty at first")->required();
   app.add_option("--interface", wanted.interface);
-  app.add_option("--call", wanted.call)->check(CLI::IsMember({"messages", "all_reduce"}));
+  app.add_option("--host", wanted.host, "what this process calls its host");
+  app.add_option("--path", wanted.path)->check(CLI::IsMember({"nearest", "network"}));
+  app.add_option("--call", wanted.call)
+      ->check(CLI::IsMember(
+          {"messages", "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"}));
   app.add_option("--size-bytes", wanted.size_bytes)->check(CLI::PositiveNumber);
   app.add_option("--calls", wanted.calls)->check(CLI::PositiveNumber);
+  app.add_option("--whole-inputs", wanted.sizes.whole_inputs, "network_sizes::whole_inputs, bytes");
+  app.add_option("--block", wanted.sizes.block, "network_sizes::block, bytes");
   CLI11_PARSE(app, count, arguments);
   try {
     folder_store place(wanted.folder);
-    ucx_group_resources resources("bench", {.interface = wanted.interface, .path = group_path::network});
-    auto group = make_ucx_group({"all", {0, 1}, wanted.rank}, place, resources);
-    auto rate = megabytes_per_second(*group, wanted);
-    if (wanted.rank == 0) std::printf("%.0f\n", rate);
+    auto path = wanted.path == "network" ? group_path::network : group_path::nearest;
+    ucx_group_resources resources(
+        "bench", {.host = wanted.host, .interface = wanted.interface, .path = path, .sizes = wanted.sizes});
+    group_description all{"all", std::vector<int>(static_cast<std::size_t>(wanted.ranks)), wanted.rank};
+    std::iota(all.ranks.begin(), all.ranks.end(), 0);
+    auto group = make_ucx_group(all, place, resources);
+    auto seconds = seconds_of_call(*group, wanted);
+    auto rate =
+        static_cast<double>(wanted.size_bytes) / seconds / 1e6 * bus_factor(kind_of(wanted), wanted.ranks);
+    if (wanted.rank == 0) std::printf("%.0f %.1f\n", rate, seconds * 1e6);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "group_bandwidth: %s\n", error.what());
     return 1;

@@ -12,12 +12,12 @@ namespace troupe::bench {
 struct kernel_sizes {
   std::int64_t batch = 0, length = 0;  ///< tokens in a step: batch x length
   std::int64_t width = 0, heads = 0, vocabulary = 0;
-  std::int64_t parameters = 0;            ///< that an optimizer steps
-  std::int64_t images = 0, channels = 0;  ///< of 56 x 56 pixels
+  std::int64_t parameters = 0;        ///< that an optimizer steps
+  std::vector<shape> scores, images;  ///< [rows, classes] and [N, C, H, W], one list of cases each
   std::int64_t tokens() const { return batch * length; }
 };
 
-/// GPT-2 124M with 16 sequences of 1024 tokens, and 64 images of 64 channels.
+/// GPT-2 124M with 16 sequences of 1024 tokens, and 64 images of 64 channels of 56 x 56.
 kernel_sizes gpu_sizes();
 /// What the CPU does in a few milliseconds.
 kernel_sizes cpu_sizes();
@@ -27,6 +27,7 @@ kernel_sizes cpu_sizes();
 struct kernel_case {
   std::string name;
   dtype type = dtype::f32;
+  shape extents;  ///< of x, or what comes nearest
   double bytes = 0, flops = 0;
   std::function<void()> run = nullptr;
 };

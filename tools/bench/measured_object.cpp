@@ -9,10 +9,7 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe::bench {
-namespace {
 
-/// How to start torch_compute.py: in a system of its own, with an OpenBLAS whose threads are OpenMP's, or
-/// with this system's python3.
 std::vector<std::string> torch_command(const std::filesystem::path& root, const std::filesystem::path& script,
                                        int threads) {
   std::ifstream file(script);
@@ -31,8 +28,6 @@ std::vector<std::string> torch_command(const std::filesystem::path& root, const 
           "-c",
           source};
 }
-
-}  // namespace
 
 nlohmann::json last_object(const std::vector<std::string>& command,
                            const std::vector<std::string>& environment) {

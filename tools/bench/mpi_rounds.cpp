@@ -1,24 +1,50 @@
-// troupe_mpi_rounds OPERATION REPEATS BYTES...: the operation with bare MPI calls, measured as
+// troupe_mpi_rounds OPERATION REPEATS repeat|fresh BYTES...: the operation with bare MPI calls, measured as
 // collective_rounds measures ours. A program of mpirun's; rank 0 prints an object for each size.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "timed_calls.hpp"
+
 namespace {
 
-double time_calls(long calls, const std::function<void()>& once) {
-  once();
-  MPI_Barrier(MPI_COMM_WORLD);
-  double begin = MPI_Wtime();
-  for (long i = 0; i < calls; ++i) once();
-  double us = 1e6 * (MPI_Wtime() - begin) / static_cast<double>(calls), slowest = 0;
-  MPI_Allreduce(&us, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest;
+using namespace troupe::bench;
+
+struct this_member {
+  int rank = 0, size = 1;
+};
+
+this_member begin(int* argc, char*** argv) {
+  this_member self;
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &self.size);
+  return self;
+}
+
+meeting_members meeting() {
+  return {[] { MPI_Barrier(MPI_COMM_WORLD); },
+          [](double us) {
+            double slowest = 0;
+            MPI_Allreduce(&us, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+            return slowest;
+          }};
+}
+
+/// In memory that the processes of this host share until MPI_Finalize.
+core_probe make_probe(this_member self) {
+  MPI_Win window;
+  void *own = nullptr, *next = nullptr;
+  MPI_Aint bytes = core_probe::size_bytes;
+  int unit = 1;
+  MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window);
+  MPI_Win_shared_query(window, (self.rank + 1) % self.size, &bytes, &unit, &next);
+  return {static_cast<std::byte*>(own), static_cast<const std::byte*>(next)};
 }
 
 void ping(int rank, std::vector<float>& x) {
@@ -29,9 +55,10 @@ void ping(int rank, std::vector<float>& x) {
   }
 }
 
-void call(const std::string& operation, int rank, int part, std::vector<float>& x) {
+void call(const std::string& operation, this_member self, std::vector<float>& x) {
+  auto part = static_cast<int>(x.size()) / self.size;
   if (operation == "p2p")
-    ping(rank, x);
+    ping(self.rank, x);
   else if (operation == "all_gather")
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_FLOAT, x.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
   else if (operation == "reduce_scatter")
@@ -40,25 +67,45 @@ void call(const std::string& operation, int rank, int part, std::vector<float>& 
     MPI_Allreduce(MPI_IN_PLACE, x.data(), static_cast<int>(x.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+struct wanted_rounds {
+  std::string operation;
+  int repeats = 5;
+  bool fresh = false;
+};
+
+/// The samples of one size, as JSON.
+std::string measure(this_member self, core_probe& probe, const wanted_rounds& wanted, long size_bytes) {
+  auto whole = 4L * self.size;
+  std::vector<float> x(static_cast<std::size_t>((size_bytes + whole - 1) / whole * self.size)), from(x),
+      to(x);
+  auto members = meeting();
+  auto timed = [&](std::vector<float>& written, const std::function<void()>& once) {
+    timed_calls calls{calls_for(size_bytes)};
+    if (wanted.fresh) calls.rewrite = [&written] { std::fill(written.begin(), written.end(), 1.0F); };
+    return time_calls(members, calls, once);
+  };
+  std::string samples;
+  for (int k = 0; k < wanted.repeats; ++k) {
+    auto probed = probe.measure(members);
+    auto copied = timed(from, [&] { std::memcpy(to.data(), from.data(), from.size() * sizeof(float)); });
+    auto us = timed(x, [&] { call(wanted.operation, self, x); }) / (wanted.operation == "p2p" ? 2 : 1);
+    char text[160];
+    std::snprintf(text, sizeof text, R"(%s{"probe_us":%.9g,"memcpy_us":%.9g,"open_mpi_us":%.9g})",
+                  samples.empty() ? "" : ",", probed, copied, us);
+    samples += text;
+  }
+  return samples;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  std::string operation = argv[1];
-  for (int i = 3; i < argc; ++i) {
-    long bytes = std::atol(argv[i]), whole = 4L * size;
-    long part = (bytes + whole - 1) / whole;
-    std::vector<float> x(static_cast<std::size_t>(part * size));
-    long calls = std::clamp((48L << 20) / bytes, 2L, 1000L);
-    std::string times;
-    for (int k = 0; k < std::atoi(argv[2]); ++k) {
-      double us = time_calls(calls, [&] { call(operation, rank, static_cast<int>(part), x); });
-      times += (k == 0 ? "" : ",") + std::to_string(operation == "p2p" ? us / 2 : us);
-    }
-    if (rank == 0) std::printf("{\"bytes\":%ld,\"us\":[%s]}\n", bytes, times.c_str());
+  auto self = begin(&argc, &argv);
+  auto probe = make_probe(self);
+  wanted_rounds wanted{argv[1], std::atoi(argv[2]), std::string(argv[3]) == "fresh"};
+  for (int i = 4; i < argc; ++i) {
+    auto samples = measure(self, probe, wanted, std::atol(argv[i]));
+    if (self.rank == 0) std::printf("{\"bytes\":%s,\"samples\":[%s]}\n", argv[i], samples.c_str());
   }
   MPI_Finalize();
 }

@@ -30,12 +30,11 @@ captured run_captured(const std::vector<std::string>& command,
   child_process child({find_program(command.front()), command, environment_with(more_environment)});
   auto output = child.take_output(), errors = child.take_errors();
   captured seen;
-  std::string ignored;
   pollfd polled[2] = {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}};
   while (polled[0].fd >= 0 || polled[1].fd >= 0) {
     if (::poll(polled, 2, -1) < 0) continue;
     if (polled[0].revents && !read_some(output.get(), seen.output)) polled[0].fd = -1;
-    if (polled[1].revents && !read_some(errors.get(), ignored)) polled[1].fd = -1;
+    if (polled[1].revents && !read_some(errors.get(), seen.errors)) polled[1].fd = -1;
   }
   seen.exit_code = child.reap().shell_code();
   return seen;

@@ -6,10 +6,10 @@ namespace troupe::bench {
 
 struct captured {
   int exit_code = 0;  ///< 128 + signal if one ended it
-  std::string output;
+  std::string output, errors;
 };
 
-/// Runs a program to its end and keeps its standard output. Throws bad_input if it cannot be executed.
+/// Runs a program to its end and keeps what it prints. Throws bad_input if it cannot be executed.
 captured run_captured(const std::vector<std::string>& command,
                       const std::vector<std::string>& more_environment = {});
 

@@ -41,7 +41,7 @@ struct exec_plan {
   char* const* arguments;
   char* const* environment;
   pid_t parent;
-  int output, errors, failure;
+  int input, output, errors, failure;
 };
 
 /// Runs in the child: only async-signal-safe calls.
@@ -53,9 +53,9 @@ struct exec_plan {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  int nothing = ::open("/dev/null", O_RDONLY);
-  bool ready = ::dup2(nothing, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
-  if (nothing > 2) ::close(nothing);
+  int input = plan.input < 0 ? ::open("/dev/null", O_RDONLY) : plan.input;
+  bool ready = ::dup2(input, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
+  if (input > 2) ::close(input);
   if (ready) ::execve(plan.program, plan.arguments, plan.environment);
   int problem = errno;
   [[maybe_unused]] auto told = ::write(plan.failure, &problem, sizeof problem);
@@ -108,7 +108,7 @@ child_process::child_process(const child_spec& spec) {
   auto arguments = pointers_to(spec.arguments);
   auto environment = pointers_to(spec.environment);
   exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(), ::getpid(),
-                 output.write.get(),   errors.write.get(), failure.write.get()};
+                 spec.input,           output.write.get(), errors.write.get(), failure.write.get()};
   pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
   if (pid_ == 0) become(plan);
   failure.write.reset();

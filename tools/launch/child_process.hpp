@@ -29,6 +29,7 @@ struct child_spec {
   std::string program;                   ///< a path
   std::vector<std::string> arguments;    ///< the first is the program's name
   std::vector<std::string> environment;  ///< "NAME=value", all of it
+  int input = -1;                        ///< what it reads, open until it has started; -1: nothing
 };
 
 /// A started program with pipes at its output, in a process group of its own. It dies with the thread that

@@ -28,7 +28,7 @@ struct device_options {
   /// The abort word: the newest generation that has been fenced. Looked at between two actions.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
   /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each
-  /// time), and a core that others share with it.
+  /// time), and a core that others share with it. 0: it never waits itself, its mailbox does.
   std::chrono::nanoseconds patience = std::chrono::microseconds(50);
 };
 
@@ -36,7 +36,9 @@ struct device_options {
 /// there.
 ///
 /// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running it waits
-/// in its mailbox for inputs or for a grant; a message makes it go on as far as it can.
+/// for inputs or for a grant; a message makes it go on as far as it can. For a tensor that is missing it
+/// waits in the transport, if it is its turn there, and takes it on its own thread; then the tensor is no
+/// message.
 ///
 ///   message           -> reply                                 errors
 ///   begin_generation  ->
@@ -47,10 +49,11 @@ struct device_options {
 ///
 /// An exception from a stage_program ends the actor; the supervisor sees it and asks for a new generation.
 /// Monitors nobody. Detached: it computes in its handlers, and nobody else computes.
-class device_state {
+class device_state : private tensor_waiter {
  public:
   static constexpr const char* actor_name = "device";
   device_state(caf::event_based_actor* self, device_options options);
+  ~device_state() override;
   caf::behavior make_behavior();
 
  private:
@@ -63,23 +66,33 @@ class device_state {
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
   const std::vector<action>& actions() const;
   void run_ready();
-  void wait_briefly();
   void begin_call(const grant& given);
   void begin_step();
+  attached_stage& stage(int number);
+  // inputs: receive_inputs.cpp
+  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool waits() const override;
+  bool receive_input();
+  void stop_receiving() { options_.out->stop_receiving(*this); }
+  void wait_briefly();
+  // actions: run_actions.cpp
   bool run(const action& what);
   bool run_forward(const action& what, const microbatch& which);
   bool run_backward(const action& what, const microbatch& which);
   void run_weight_gradient(const action& what, const microbatch& which);
   std::optional<tensor> samples_for(const action& what, bool targets);
+  std::int64_t begin_computing();
+  void end_computing(const action& what, std::int64_t begin_ns);
+  void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
+  void pass_on(const tensor_tag& tag, tensor value);
+  // reductions: reduce_gradients.cpp
   bool run_reduction(const action& what);
   void give_share(const action& done);
   tensor_tag share_tag(int to_stage, int reduction, int from_stage) const;
-  void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
-  void pass_on(const tensor_tag& tag, tensor value);
+  // the end of a step: finish_step.cpp
   void finish_step();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
-  attached_stage& stage(int number);
 
   // constant
   caf::event_based_actor* self_;
@@ -104,6 +117,10 @@ class device_state {
   std::vector<due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   step_clock clock_;
+  bool input_came_ = false;  ///< since it waits
+  /// An action of the step before, or of this one, took so long that the transport's thread should receive
+  /// meanwhile.
+  bool is_busy_ = true, was_busy_ = false;
 };
 
 }  // namespace troupe

@@ -33,11 +33,11 @@ bool device_state::run_reduction(const action& what) {
   auto is_here = [&](int from) { return inbox_.has(share_tag(what.stage, what.microbatch, from)); };
   if (!std::ranges::all_of(stages, is_here)) return false;
   options_.faults->at(fault_point::reduce, step_);
-  auto begin = now_ns();
+  auto begin = begin_computing();
   std::vector<tensor> shares;
   for (int from : stages) shares.push_back(*inbox_.take(share_tag(what.stage, what.microbatch, from)));
   stage(what.stage).program->reduce(what.microbatch, shares);
-  clock_.add(what, begin, now_ns(), generation_, step_);
+  end_computing(what, begin);
   return true;
 }
 

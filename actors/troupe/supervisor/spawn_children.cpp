@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/actor/receiving_actor.hpp"
 #include "troupe/device/device_actor.hpp"
 #include "troupe/link/link_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
@@ -53,9 +54,12 @@ void supervisor_state::spawn_device(int device) {
   made.faults = options_.faults;
   made.ring = ring;
   made.fenced = options_.fenced;
-  // On a shared thread nobody else brings inputs while it waits.
-  if (options_.threads == child_threads::shared) made.patience = std::chrono::nanoseconds(0);
-  devices_[device] = spawn_on<device_state>(options_.threads, self_, made);
+  if (options_.threads == child_threads::shared) {
+    made.patience = std::chrono::nanoseconds(0);  // nobody else brings inputs while it waits
+    devices_[device] = self_->spawn<actor_of<device_state>>(made);
+  } else {
+    devices_[device] = self_->spawn<receiving_actor<device_state>, caf::detached>(*options_.out, made);
+  }
   adopt(devices_[device], {child::kind::device, device});
 }
 

@@ -1,6 +1,7 @@
 #include "troupe/nn/batch_norm.hpp"
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/pass_place.hpp"
 #include "troupe/nn/init.hpp"
 
 namespace troupe::nn {
@@ -13,13 +14,13 @@ BatchNorm2d::BatchNorm2d(std::int64_t features, batch_norm_options options)
       running_variance_{"running_var", {features}, 1, {}} {}
 
 variable BatchNorm2d::forward(const variable& input) {
-  if (is_training() && sum_)
-    return synced_batch_norm(input, weight_, bias_, running_mean_.value, running_variance_.value, options_,
-                             sum_);
-  if (is_training())
-    return batch_norm(input, weight_, bias_, running_mean_.value, running_variance_.value, options_);
-  return {batch_norm_inference(input.value, weight_.value, bias_.value, running_mean_.value,
-                               running_variance_.value, options_)};
+  if (!is_training())
+    return batch_norm_inference(input, weight_, bias_, running_mean_.value, running_variance_.value,
+                                options_);
+  auto moves = !current_pass().is_repeated;
+  auto mean = moves ? running_mean_.value : tensor(), variance = moves ? running_variance_.value : tensor();
+  if (sum_) return synced_batch_norm(input, weight_, bias_, mean, variance, options_, sum_);
+  return batch_norm(input, weight_, bias_, mean, variance, options_);
 }
 
 void BatchNorm2d::each_parameter(const parameter_visitor& visit) {

@@ -4,6 +4,7 @@
 
 #include "troupe/autograd/functions.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/checkpoint.hpp"
 #include "troupe/nn/init.hpp"
 #include "troupe/nn/tied_linear.hpp"
 
@@ -18,12 +19,14 @@ const gpt_options& checked(const gpt_options& options) {
   return options;
 }
 
-TransformerBlock block_of(const gpt_options& options) {
-  return TransformerBlock({.features = options.features,
-                           .num_heads = options.num_heads,
-                           .dropout = options.dropout,
-                           .gelu = options.gelu,
-                           .num_layers = options.num_layers});
+std::shared_ptr<Module> block_of(const gpt_options& options) {
+  auto block = std::make_shared<TransformerBlock>(transformer_options{.features = options.features,
+                                                                      .num_heads = options.num_heads,
+                                                                      .dropout = options.dropout,
+                                                                      .gelu = options.gelu,
+                                                                      .num_layers = options.num_layers});
+  if (options.checkpoint_blocks) return std::make_shared<Checkpoint>(std::move(block));
+  return block;
 }
 
 }  // namespace

@@ -3,6 +3,15 @@
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe::nn {
+namespace {
+
+/// What the names of a child's parameters begin with.
+std::string prefix_of(const std::string& child, const std::string& prefix) {
+  return child.empty() ? prefix : prefix + child + ".";
+}
+
+}  // namespace
+
 void Module::materialize(std::uint64_t seed, const std::string& prefix) {
   on_materialize(seed, prefix);
   each_parameter([&](parameter& each) { each.materialize(seed, prefix + each.name); });
@@ -10,7 +19,8 @@ void Module::materialize(std::uint64_t seed, const std::string& prefix) {
     memory_scope counted(memory_category::parameters);
     each.value = tensor::full(each.extents, each.begins_with);
   });
-  each_child([&](const std::string& name, Module& child) { child.materialize(seed, prefix + name + "."); });
+  each_child(
+      [&](const std::string& name, Module& child) { child.materialize(seed, prefix_of(name, prefix)); });
 }
 
 void Module::to(device where) {
@@ -44,7 +54,7 @@ std::vector<named_parameter> Module::named_parameters(const std::string& prefix)
   std::vector<named_parameter> result;
   each_parameter([&](parameter& each) { result.push_back({prefix + each.name, &each}); });
   each_child([&](const std::string& name, Module& child) {
-    for (auto& each : child.named_parameters(prefix + name + ".")) result.push_back(std::move(each));
+    for (auto& each : child.named_parameters(prefix_of(name, prefix))) result.push_back(std::move(each));
   });
   return result;
 }
@@ -53,7 +63,7 @@ std::vector<named_buffer> Module::named_buffers(const std::string& prefix) {
   std::vector<named_buffer> result;
   each_buffer([&](buffer& each) { result.push_back({prefix + each.name, &each}); });
   each_child([&](const std::string& name, Module& child) {
-    for (auto& each : child.named_buffers(prefix + name + ".")) result.push_back(std::move(each));
+    for (auto& each : child.named_buffers(prefix_of(name, prefix))) result.push_back(std::move(each));
   });
   return result;
 }

@@ -79,7 +79,8 @@ class Module {
 
   using buffer_visitor = std::function<void(buffer&)>;
   using child_visitor = std::function<void(const std::string& name, Module& child)>;
-  /// Names the module's own parameters, buffers and children, in the order of the forward pass.
+  /// Names the module's own parameters, buffers and children, in the order of the forward pass. A child
+  /// without a name ("") has the names that its parameters would have in this module.
   virtual void each_parameter(const parameter_visitor& /*visit*/) {}
   virtual void each_buffer(const buffer_visitor& /*visit*/) {}
   virtual void each_child(const child_visitor& /*visit*/) {}

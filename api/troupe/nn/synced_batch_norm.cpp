@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "troupe/autograd/used_parameter.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -71,18 +72,11 @@ void move_towards(tensor& running, const tensor& batch, double factor, double mo
     to[i] = static_cast<float>((1 - momentum) * to[i] + momentum * factor * from[i]);
 }
 
-void bring(const tensor& part, tensor& gradient, gradient_mode mode) {
-  if (mode == gradient_mode::assign)
-    gradient.copy_from(part);
-  else
-    axpy(1, part, gradient);
-}
-
 class synced_batch_norm_operation : public operation {
  public:
   synced_batch_norm_operation(tensor x, statistics of, parameter& weight, parameter& bias,
                               sum_over_members sum)
-      : x_(std::move(x)), of_(std::move(of)), weight_(weight), bias_(bias), sum_(std::move(sum)) {}
+      : x_(std::move(x)), of_(std::move(of)), weight_(&weight), bias_(bias), sum_(std::move(sum)) {}
 
   /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
   std::vector<tensor> backward_input(const tensor& dy) override {
@@ -94,24 +88,23 @@ class synced_batch_norm_operation : public operation {
     bias_part_ = sums.rows(channels, channels).clone();
     sum_(sums);
     scale(sums, static_cast<float>(1 / of_.count));
-    auto factor = multiply(of_.rstd, weight_.value);
+    auto factor = multiply(of_.rstd, weight_.value());
     auto slope = negate(multiply(multiply(of_.rstd, sums.rows(0, channels)), factor));
     auto dx = scaled_distance(dy, sums.rows(channels, channels), factor);
     axpy(1, scaled_distance(x_, of_.mean, slope), dx);
     return {dx};
   }
   void backward_weight(const tensor&) override {
-    auto mode = begin_gradients({&weight_, &bias_});
-    bring(weight_part_, weight_.gradient, mode);
-    bring(bias_part_, bias_.gradient, mode);
+    add_gradient(*weight_.target(), weight_part_);
+    add_gradient(bias_, bias_part_);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, &bias_}); }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), &bias_}); }
   void release_inputs() override { x_ = {}; }
 
  private:
   tensor x_;
   statistics of_;
-  parameter& weight_;
+  used_parameter weight_;
   parameter& bias_;
   sum_over_members sum_;
   tensor weight_part_, bias_part_;

@@ -5,7 +5,7 @@ namespace troupe::optim {
 std::vector<tensor> gradients_of(std::span<parameter* const> parameters) {
   std::vector<tensor> gradients;
   for (const auto* each : parameters)
-    if (each->has_gradient) gradients.push_back(each->gradient);
+    if (each->is_to_step()) gradients.push_back(each->gradient);
   return gradients;
 }
 

@@ -22,13 +22,13 @@ void moment_state::apply(std::uint64_t step) {
   slots_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& each = *parameters_[i].target;
-    if (each.has_gradient)
+    if (each.is_to_step())
       slots_.push_back({each.value, each.gradient, exp_avg_[i], exp_avg_sq_[i], each.converted()});
   }
   how_(slots_, step, schedule_ ? schedule_(step) : 1);
   slots_.clear();
   for (const auto& each : parameters_)
-    if (each.target->has_gradient) each.target->stepped_with_converted();
+    if (each.target->is_to_step()) each.target->stepped_with_converted();
 }
 
 std::vector<named_tensor> moment_state::state() const {

@@ -31,12 +31,12 @@ class sgd_state : public optimizer_state {
     slots_.clear();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const auto& each = *parameters_[i].target;
-      if (each.has_gradient) slots_.push_back({each.value, each.gradient, buffers_[i], each.converted()});
+      if (each.is_to_step()) slots_.push_back({each.value, each.gradient, buffers_[i], each.converted()});
     }
     sgd_step(slots_, options);
     slots_.clear();
     for (const auto& each : parameters_)
-      if (each.target->has_gradient) each.target->stepped_with_converted();
+      if (each.target->is_to_step()) each.target->stepped_with_converted();
   }
 
   std::vector<named_tensor> state() const override {

@@ -5,6 +5,7 @@
 
 #include "troupe/autograd/pass_place.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/parallel/overlapped_optimizer.hpp"
 #include "troupe/parallel/replica_mean.hpp"
 #include "troupe/parallel/same_models.hpp"
 #include "troupe/parallel/sync_batch_norm.hpp"
@@ -66,9 +67,20 @@ DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> grou
       kept_group_(std::move(group)),
       group_(*kept_group_),
       options_(checked(options, model, group_)),
-      reducer_(not_frozen(model), group_, reducer_options(options)),
+      reducer_(std::make_shared<gradient_reducer>(not_frozen(model), group_, reducer_options(options))),
       buffers_(model, options.replicas_per_rank) {
   sync_parameters();
+}
+
+DataParallel::~DataParallel() {
+  try {
+    reducer_->finish();
+  } catch (...) {  // a failure stays the group's, and is told to whoever uses that again
+  }
+}
+
+std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim::Optimizer& how) {
+  return std::make_unique<overlapped_optimizer>(reducer_, model_.named_parameters(), how);
 }
 
 void DataParallel::sync_parameters() {
@@ -82,7 +94,7 @@ void DataParallel::sync_parameters() {
 }
 
 variable DataParallel::forward(const variable& input) {
-  buffers_.use(reducer_.turn());
+  buffers_.use(reducer_->turn());
   if (model_.is_training() && options_.broadcast_buffers && !std::exchange(buffers_are_shared_, true))
     buffers_.broadcast(group_);
   if (current_pass().is_set) return model_.forward(input);
@@ -97,13 +109,19 @@ tensor DataParallel::initial_gradient() const {
 }
 
 void DataParallel::backward(const variable& loss) {
+  if (loss.value.num_elements() != 1)
+    throw_invalid("DataParallel::backward", "a scalar, the mean loss of this replica", describe(loss.value));
   // What the step before left is gone, even if no optimizer has used it.
-  if (reducer_.turn() == 0 && num_passes_ == 0)
+  if (reducer_->turn() == 0 && num_passes_ == 0) {
+    reducer_->finish();
     for (auto* each : model_.parameters()) each->has_gradient = false;
+  }
   ++num_passes_;
   auto gradient = initial_gradient().reshape(loss.value.extents()).to(loss.value.where());
   if (num_no_sync_ > 0) return loss.backward(gradient);
-  loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_.on_gradient(which); }});
+  loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_->on_gradient(which); },
+                           .on_rows = [this](parameter& which,
+                                             std::int64_t count) { reducer_->on_rows(which, count); }});
   end_turn();
 }
 
@@ -116,18 +134,18 @@ void DataParallel::sync_gradients() {
 
 void DataParallel::end_turn() {
   num_passes_ = 0;
-  auto is_last = reducer_.end_turn();
-  buffers_.use(reducer_.turn());
+  auto is_last = reducer_->end_turn();
+  buffers_.use(reducer_->turn());
   if (!is_last) return;
   buffers_are_shared_ = false;
   ++step_;
 }
 
-void DataParallel::register_comm_hook(std::shared_ptr<comm_hook> hook) { reducer_.use(std::move(hook)); }
+void DataParallel::register_comm_hook(std::shared_ptr<comm_hook> hook) { reducer_->use(std::move(hook)); }
 
 std::vector<named_tensor> DataParallel::state() const {
   auto result = buffers_.state(group_.rank() * options_.replicas_per_rank);
-  for (auto& each : reducer_.hook_state()) result.push_back(std::move(each));
+  for (auto& each : reducer_->hook_state()) result.push_back(std::move(each));
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/nn/module.hpp"
+#include "troupe/optim/optimizer.hpp"
 #include "troupe/parallel/gradient_reducer.hpp"
 #include "troupe/parallel/replica_buffers.hpp"
 
@@ -33,8 +34,8 @@ struct data_parallel_options {
 /// stay equal: gradients are averaged over all virtual replicas, in buckets, while the backward pass brings
 /// them.
 ///
-///     DataParallel replicated(model, group);
-///     auto optimizer = optim::Adam()(model.named_parameters());
+///     DataParallel replicated(model, world);
+///     auto optimizer = replicated.make_optimizer(optim::Adam());
 ///     for (...) {
 ///       replicated.backward(loss(replicated.forward(samples), labels));  // of this member's part
 ///       optimizer->apply(step);
@@ -45,19 +46,37 @@ struct data_parallel_options {
 /// whoever hosts the replicas: their gradients are summed in the fixed tree of troupe/ops/tree_reduction.hpp.
 /// The mean is folded into the loss: backward passes begin with 1 / num_replicas(), nothing is divided later.
 ///
+/// Gradients are waited for when they are used, not before `backward` returns. An optimizer of make_optimizer
+/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next
+/// forward pass comes to its weights. The parameters' values and gradients, the optimizer's state and
+/// whatever handles are copied from these since the model was wrapped wait and step by themselves wherever
+/// they are used (a state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a
+/// difference but in time. Handles of values that were taken before do not.
+///
 /// All members make the same calls in the same order, construction included; their collective calls are in
 /// one order whatever the order of gradients. Model and group outlive it, and the group carries nothing else
-/// while a backward pass runs. One thread uses it. What is thrown in the middle of a step, collective_error
-/// among it, leaves it of no use, as it does the group.
+/// while a backward pass runs. One thread uses it, its model and its optimizer.
+///
+/// What is thrown in the middle of a step, collective_error among it, leaves it of no use, as it does the
+/// group; a lost member may be told by whatever waits, the next forward pass for example. With
+/// make_optimizer some of the weights may have made the step by then and others not: training goes on from a
+/// snapshot.
 class DataParallel {
  public:
   /// Wraps a materialized model; parameters that are frozen by then have no part in it. Brings member 0's
   /// weights to all. Throws std::invalid_argument on every member, naming rank, parameter and shapes, if
   /// their models or options differ.
   DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options = {});
-  /// The same with a ProcessGroup of the World, which it keeps: DataParallel(model, world.default_group()).
+  /// The same with a ProcessGroup of a World, which it keeps: DataParallel(model, world.new_group({0, 2})).
   DataParallel(nn::Module& model, std::shared_ptr<communicator> group,
                const data_parallel_options& options = {});
+  /// Over all processes of a World: DataParallel(model, world).
+  template <class Processes>
+  requires requires(Processes& world) { std::shared_ptr<communicator>(world.default_group()); }
+  DataParallel(nn::Module& model, Processes& world, const data_parallel_options& options = {})
+      : DataParallel(model, std::shared_ptr<communicator>(world.default_group()), options) {}
+  /// What is on its way comes first, unless the group has failed.
+  ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
@@ -65,16 +84,23 @@ class DataParallel {
   communicator& group() { return group_; }
   int num_replicas() const { return group_.size() * options_.replicas_per_rank; }
   /// Among all replicas, the one whose forward or backward comes next.
-  int current_replica() const { return group_.rank() * options_.replicas_per_rank + reducer_.turn(); }
+  int current_replica() const { return group_.rank() * options_.replicas_per_rank + reducer_->turn(); }
+
+  /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket as
+  /// their gradients come, beside what is still on its way, and with the bits that `how` would give
+  /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be
+  /// clipped before `apply`, which waits for them. Learning rates are asked for when weights step.
+  std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& how);
 
   /// The model's forward pass, with the buffers of the current replica, and random numbers (dropout) that
   /// depend on step and replica only.
   variable forward(const variable& input);
 
   /// The backward pass from the current replica's mean loss, a scalar, and the end of its turn: after that of
-  /// the last one the parameters' gradients are the averages, and optimizers may step. Throws
-  /// std::logic_error naming the parameters that got no gradient, unless they may: the group is aborted then,
-  /// so that nobody waits for them.
+  /// the last one the parameters' gradients are the averages for whoever uses them, which waits for them, and
+  /// optimizers may step. Throws std::invalid_argument for a loss that is no scalar, and std::logic_error
+  /// naming the parameters that got no gradient, unless they may: the group is aborted then, so that nobody
+  /// waits for them.
   void backward(const variable& loss);
   /// The end of the current replica's turn for those who ran the backward passes themselves: beginning with
   /// `initial_gradient()` and with nothing hidden behind them.
@@ -115,7 +141,7 @@ class DataParallel {
   std::shared_ptr<communicator> kept_group_;
   communicator& group_;
   data_parallel_options options_;
-  gradient_reducer reducer_;
+  std::shared_ptr<gradient_reducer> reducer_;  // and its optimizer's
   replica_buffers buffers_;
   std::uint64_t step_ = 0;
   // The current step.

@@ -1,25 +1,50 @@
 #include "troupe/parallel/gradient_reducer.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace troupe {
 
 gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
                                    const gradient_reducer_options& options)
-    : parameters_(std::move(parameters)), group_(group), options_(options) {
-  for (const auto& planned : plan_buckets(parameters_, options_.buckets)) {
-    auto& added = buckets_.emplace_back(planned, parameters_, group_);
-    added.hold(reduced_bucket::leaves::summed, options_.num_leaves);
-    for (std::size_t i = 0; i < planned.parameters.size(); ++i)
-      places_[added.parameters()[i]] = {buckets_.size() - 1, i};
-  }
-  progress_.resize(buckets_.size());
+    : parameters_(std::move(parameters)),
+      group_(group),
+      options_(options),
+      planned_(plan_buckets(parameters_, options_.buckets)),
+      buckets_(make_buckets()),
+      progress_(buckets_.size()),
+      exchange_(planned_, buckets_, group_, [this](std::size_t bucket) { copy_sum(bucket); }) {
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    for (std::size_t part = 0; part < buckets_[bucket].parameters().size(); ++part) {
+      auto* each = buckets_[bucket].parameters()[part];
+      places_[each] = {bucket, part};
+      each->value = each->value.awaiting(arrival(bucket));
+      each->gradient = each->gradient.awaiting(arrival(bucket));
+    }
   begin_turn(0);
+}
+
+std::vector<reduced_bucket> gradient_reducer::make_buckets() {
+  std::vector<reduced_bucket> made;
+  for (const auto& each : planned_) {
+    made.emplace_back(each, parameters_, group_);
+    made.back().hold(reduced_bucket::leaves::summed, options_.num_leaves);
+  }
+  return made;
+}
+
+std::vector<named_parameter> gradient_reducer::parameters_of(std::size_t bucket) const {
+  std::vector<named_parameter> result;
+  for (auto index : planned_[bucket].parameters)
+    result.push_back(parameters_[static_cast<std::size_t>(index)]);
+  std::ranges::reverse(result);
+  return result;
 }
 
 void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
   if (turn_ != 0)
     throw std::logic_error("[register_comm_hook] expected a call between steps, got one within");
+  finish();
   hook_ = std::move(hook);
   auto how = hook_ ? reduced_bucket::leaves::kept : reduced_bucket::leaves::summed;
   for (auto& each : buckets_) each.hold(how, options_.num_leaves);
@@ -50,19 +75,27 @@ std::vector<named_tensor> gradient_reducer::hook_state() const {
 void gradient_reducer::begin_turn(int turn) {
   turn_ = turn;
   complete_.clear();
+  num_offered_.clear();
   num_complete_buckets_ = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const auto& bucket = buckets_[i];
     progress_[i].num_missing = bucket.parameters().size();
     auto leaf = bucket.leaf(turn);
     for (std::size_t part = 0; options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
-      bucket.parameters()[part]->gradient = bucket.part_of(leaf, part);
+      bucket.parameters()[part]->gradient = bucket.part_of(leaf, part).awaiting(arrival(i));
   }
 }
 
 void gradient_reducer::on_gradient(parameter& which) {
   if (!places_.contains(&which)) return;
   mark_complete(which);
+}
+
+/// They lie where they are reduced only if there is one leaf, of which the gradient is a view.
+void gradient_reducer::on_rows(parameter& which, std::int64_t count) {
+  auto found = places_.find(&which);
+  if (found == places_.end() || hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
+  offer(found->second, which.extents.num_elements() / which.extents[0] * count);
 }
 
 void gradient_reducer::mark_complete(const parameter& which) {
@@ -78,14 +111,24 @@ void gradient_reducer::complete(std::size_t index) {
   for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
     bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient);
   bucket.add_leaf(turn_);
-  if (turn_ + 1 == options_.num_leaves) send(index);
+  if (turn_ + 1 == options_.num_leaves) hook_ ? send_hooked(index) : send(index);
 }
 
 void gradient_reducer::send(std::size_t index) {
-  if (!hook_) {
-    progress_[index].summed = group_.all_reduce(buckets_[index].sum());
-    return;
-  }
+  const auto& parts = buckets_[index].parts();
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    offer({index, part}, parts[part].extents.num_elements());
+}
+
+/// The first elements of a gradient, less those that have been offered before.
+void gradient_reducer::offer(const place& of, std::int64_t num_elements) {
+  const auto& bucket = buckets_[of.bucket];
+  auto& offered = num_offered_[bucket.parameters()[of.part]];
+  exchange_.offer(of.bucket, bucket.parts()[of.part].first + offered, num_elements - offered);
+  offered = num_elements;
+}
+
+void gradient_reducer::send_hooked(std::size_t index) {
   progress_[index].hooked = hook_->begin(hooked_buckets_[index], group_);
   for (std::size_t before = 0; before < index; ++before)
     if (auto& earlier = progress_[before].hooked; earlier && !earlier->proceed()) earlier.reset();
@@ -101,7 +144,7 @@ bool gradient_reducer::end_turn() {
     begin_turn(turn_ + 1);
     return false;
   }
-  receive_sums();
+  end_step();
   return true;
 }
 
@@ -128,21 +171,34 @@ void gradient_reducer::give_up(const std::vector<std::string>& unused) {
       "; freeze what is never used, or set find_unused_parameters");
 }
 
-void gradient_reducer::receive_sums() {
+void gradient_reducer::end_step() {
+  if (hook_)
+    receive_hooked();
+  else
+    exchange_.end_step();
+  begin_turn(0);
+  if (options_.find_unused_parameters) {
+    finish();
+    agree_on_used();
+  }
+  for (const auto& each : parameters_) each.target->has_gradient = used_.contains(each.target);
+  used_.clear();
+}
+
+void gradient_reducer::receive_hooked() {
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     auto& sent = progress_[i];
-    sent.summed.wait();
     while (sent.hooked && sent.hooked->proceed()) {
     }
     sent.hooked.reset();
-    const auto& bucket = buckets_[i];
-    for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
-      bucket.parameters()[part]->gradient.copy_from(bucket.part_of(bucket.sum(), part));
+    copy_sum(i);
   }
-  begin_turn(0);
-  if (options_.find_unused_parameters) agree_on_used();
-  for (const auto& each : parameters_) each.target->has_gradient = used_.contains(each.target);
-  used_.clear();
+}
+
+void gradient_reducer::copy_sum(std::size_t index) {
+  const auto& bucket = buckets_[index];
+  for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
+    bucket.parameters()[part]->gradient.copy_from(bucket.part_of(bucket.sum(), part));
 }
 
 /// What some replica of some member used.
@@ -150,9 +206,11 @@ void gradient_reducer::agree_on_used() {
   auto flags = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::u8);
   auto values = flags.values<std::uint8_t>();
   for (std::size_t i = 0; i < parameters_.size(); ++i) values[i] = used_.contains(parameters_[i].target);
-  group_.all_reduce(flags, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  auto of_all = flags.to(group_.where());
+  group_.all_reduce(of_all, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  of_all = of_all.to(device{});
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (values[i]) used_.insert(parameters_[i].target);
+    if (of_all.values<std::uint8_t>()[i]) used_.insert(parameters_[i].target);
 }
 
 }  // namespace troupe

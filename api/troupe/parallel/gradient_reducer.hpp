@@ -5,8 +5,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "troupe/parallel/bucket_exchange.hpp"
 #include "troupe/parallel/comm_hook.hpp"
-#include "troupe/parallel/reduced_bucket.hpp"
 
 namespace troupe {
 
@@ -18,8 +18,8 @@ struct gradient_reducer_options {
 };
 
 /// The gradients of a DataParallel on their way to their sum over all replicas. A step is a turn for each
-/// replica of this member; in the last turn each bucket is sent off as soon as its gradients are there and
-/// all buckets before it have gone, so that members send in one order.
+/// replica of this member; in the last turn buckets are sent off as their gradients come, in the order of
+/// bucket_exchange. Handles of values and gradients wait for what is on its way.
 class gradient_reducer {
  public:
   /// The parameters and the group outlive it.
@@ -30,20 +30,33 @@ class gradient_reducer {
   int turn() const { return turn_; }
   /// The gradient of a parameter is complete in this turn.
   void on_gradient(parameter& which);
-  /// All passes of this turn have run: true if it was the last of the step, and the sums have come. Throws
-  /// std::logic_error, after it has aborted the group, for parameters that need a gradient and have none.
+  /// Its first `count` rows are.
+  void on_rows(parameter& which, std::int64_t count);
+  /// All passes of this turn have run: true if it was the last of the step, and the sums are on their way
+  /// (with a hook or find_unused_parameters: there). Throws std::logic_error, after it has aborted the group,
+  /// for parameters that need a gradient and have none.
   bool end_turn();
+  /// What is on its way has come, and what was to follow has been done.
+  void finish() { exchange_.receive_all(); }
+  /// What is done once for each bucket, now or when its sum has come.
+  void follow(bucket_exchange::bucket_action what) { exchange_.follow(std::move(what)); }
+  std::size_t num_buckets() const { return buckets_.size(); }
+  /// Those of one bucket, in the order of the model.
+  std::vector<named_parameter> parameters_of(std::size_t bucket) const;
+  /// What everything that belongs to a bucket waits for.
+  std::shared_ptr<awaited_elements> arrival(std::size_t bucket) const { return exchange_.arrival(bucket); }
   /// From the next step on; null: all_reduce.
   void use(std::shared_ptr<comm_hook> hook);
   std::vector<named_tensor> hook_state() const;
 
  private:
+  std::vector<reduced_bucket> make_buckets();
+
   struct place {
     std::size_t bucket, part;
   };
   struct progress {
-    std::size_t num_missing = 0;  ///< gradients, in this turn
-    work summed;
+    std::size_t num_missing = 0;               ///< gradients, in this turn
     std::unique_ptr<bucket_reduction> hooked;  ///< null once it is done
   };
 
@@ -52,15 +65,20 @@ class gradient_reducer {
   void mark_complete(const parameter& which);
   void complete(std::size_t bucket);
   void send(std::size_t bucket);
+  void offer(const place& of, std::int64_t num_elements);
+  void send_hooked(std::size_t bucket);
   void account_for_missing();
   [[noreturn]] void give_up(const std::vector<std::string>& unused);
-  void receive_sums();
+  void end_step();
+  void receive_hooked();
+  void copy_sum(std::size_t bucket);
   void agree_on_used();
 
   // Constant after construction.
   std::vector<named_parameter> parameters_;
   communicator& group_;
   gradient_reducer_options options_;
+  std::vector<planned_bucket> planned_;
   std::vector<reduced_bucket> buckets_;
   std::unordered_map<const parameter*, place> places_;
   // From step to step.
@@ -71,8 +89,11 @@ class gradient_reducer {
   std::unordered_set<const parameter*> used_;
   // The current turn.
   std::unordered_set<const parameter*> complete_;
+  std::unordered_map<const parameter*, std::int64_t> num_offered_;  ///< elements, of those that were
   std::size_t num_complete_buckets_ = 0;
   std::vector<progress> progress_;  // by bucket
+
+  bucket_exchange exchange_;  // the first to go
 };
 
 }  // namespace troupe

@@ -156,7 +156,6 @@ module_program::pass& module_program::pass_of(const microbatch& which, const cha
 tensor module_program::backward_input(const microbatch& which, tensor output_gradient) {
   auto& recorded = pass_of(which, "backward_input");
   if (!recorded.back) return {};  // nothing here is learned, and nothing before
-  autocast computes(precision_);
   recorded.back->run_inputs(output_gradient);
   return recorded.input.gradient();
 }
@@ -166,7 +165,6 @@ void module_program::backward_weight(const microbatch& which) {
   if (which.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
                            std::to_string(last_accumulated_) + ", got " + text_of(which));
-  autocast computes(precision_);
   if (saved.back) saved.back->run_weights();
   passes_.erase(which.index);
   last_accumulated_ = which.index;

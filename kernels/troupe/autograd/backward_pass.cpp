@@ -1,44 +1,70 @@
 #include "troupe/autograd/backward_pass.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
-#include <unordered_set>
+#include <typeinfo>
 #include <utility>
 
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/graph_node.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/convert.hpp"
 
 namespace troupe {
 namespace {
 
-/// All that `root` depends on, newest first.
-std::vector<std::shared_ptr<graph_node>> nodes_behind(const std::shared_ptr<graph_node>& root) {
-  std::vector<std::shared_ptr<graph_node>> found{root};
-  std::unordered_set<graph_node*> seen{root.get()};
-  for (std::size_t at = 0; at < found.size(); ++at) {
-    auto node = found[at];  // a copy: the vector grows
-    if (!node->is_leaf() && !node->recorded)
-      throw std::logic_error(
-          "[backward] expected a graph that was not used up, got one that backward ran through before; pass "
-          "retain_graph = true the first time");
-    for (const auto& input : node->inputs)
-      if (input && seen.insert(input.get()).second) found.push_back(input);
-  }
-  std::ranges::sort(found, std::greater(), [](const auto& node) { return node->order(); });
-  return found;
+/// 1, like the value.
+tensor unit_gradient(const value_form& like) {
+  if (like.extents.num_elements() != 1)
+    throw_invalid("backward", "a gradient to start from, unless the value is a scalar", describe(like));
+  return cast(tensor::full(like.extents, 1), like.type).to(like.where);
 }
 
-tensor unit_gradient(const shape& extents) {
-  if (extents.num_elements() != 1)
-    throw_invalid("backward", "a gradient to start from, unless the value is a scalar", to_string(extents));
-  return tensor::full(extents, 1);
+/// For messages: the name of its class.
+std::string name_of(const operation& which) {
+  auto free_text = [](char* text) { std::free(text); };
+  int status = 0;
+  std::unique_ptr<char, decltype(free_text)> name(
+      abi::__cxa_demangle(typeid(which).name(), nullptr, nullptr, &status), free_text);
+  return name ? name.get() : typeid(which).name();
+}
+
+void require_count(const graph_node& node, std::size_t got) {
+  if (got == node.inputs.size()) return;
+  throw_invalid("backward",
+                "from " + name_of(*node.recorded) + "::backward_input a gradient for each of " +
+                    std::to_string(node.inputs.size()) + " inputs",
+                std::to_string(got) + " gradients");
+}
+
+void require_fitting(const graph_node& node, std::size_t input, const tensor& gradient) {
+  const auto& form = node.inputs[input]->form();
+  if (form.fits(gradient)) return;
+  throw_invalid("backward",
+                "from " + name_of(*node.recorded) + "::backward_input a gradient " + describe(form) +
+                    " for input " + std::to_string(input),
+                describe(gradient));
+}
+
+/// Gradients for the nodes before this one.
+void bring_to_inputs(const graph_node& node, const tensor& output_gradient) {
+  auto gradients = node.recorded->backward_input(output_gradient);
+  if (node.inputs.empty()) return;
+  require_count(node, gradients.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!node.inputs[i] || !gradients[i].defined()) continue;
+    require_fitting(node, i, gradients[i]);
+    node.inputs[i]->add_gradient(std::move(gradients[i]));
+  }
 }
 
 }  // namespace
 
 backward_pass::backward_pass(const variable& from, backward_options options)
-    : options_(std::move(options)), root_(from.node), root_extents_(from.value.extents()) {
+    : options_(std::move(options)), root_(from.node) {
   if (!root_)
     throw std::logic_error(
         "[backward] expected a value that was recorded, got a constant: no input or "
@@ -72,7 +98,10 @@ void backward_pass::walk(const tensor& gradient, weights when) {
   auto nodes = nodes_behind(root_);
   if (options_.on_gradient) count_parameters(nodes);
   no_grad nothing_recorded;
-  add_to(root_->gradient, gradient.defined() ? gradient : unit_gradient(root_extents_));
+  const auto& form = root_->form();
+  if (gradient.defined() && !form.fits(gradient))
+    throw_invalid("backward", "a gradient " + describe(form) + ", like the value", describe(gradient));
+  root_->add_gradient(gradient.defined() ? gradient : unit_gradient(form));
   root_.reset();
   for (auto& node : nodes) {
     visit(node, when);
@@ -81,13 +110,18 @@ void backward_pass::walk(const tensor& gradient, weights when) {
 }
 
 void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when) {
-  if (node->is_leaf()) return;
+  if (node->is_leaf()) return node->own_gradient();
+  if (!node->recorded)
+    throw std::logic_error(
+        "[backward] expected to run through each operation once, got one that a backward pass within this "
+        "one has used up");
   auto output_gradient = std::exchange(node->gradient, {});
-  auto gradients = node->recorded->backward_input(output_gradient);
-  for (std::size_t i = 0; i < node->inputs.size(); ++i)
-    if (node->inputs[i]) add_to(node->inputs[i]->gradient, gradients.at(i));
   auto has_parameters = !node->recorded->parameters().empty();
-  if (has_parameters && when == weights::at_once) add_weights(*node, output_gradient);
+  auto is_weight_first =
+      has_parameters && when == weights::at_once && node->recorded->weights_may_come_first();
+  if (is_weight_first) add_weights(*node, output_gradient);
+  if (output_gradient.defined()) bring_to_inputs(*node, output_gradient);
+  if (has_parameters && when == weights::at_once && !is_weight_first) add_weights(*node, output_gradient);
   if (has_parameters && when == weights::later) for_weights_.push_back({node, std::move(output_gradient)});
   if (options_.retain_graph) return;
   node->inputs.clear();
@@ -99,10 +133,15 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when)
 
 void backward_pass::add_weights(graph_node& node, const tensor& output_gradient) {
   auto parameters = node.recorded->parameters();
-  node.recorded->backward_weight(output_gradient);
+  auto is_last_use = [this](parameter* each) { return remaining_.at(each) == 1; };
+  if (options_.on_gradient && options_.on_rows && std::ranges::all_of(parameters, is_last_use)) {
+    if (output_gradient.defined()) node.recorded->backward_weight_by_rows(output_gradient, options_.on_rows);
+  } else if (output_gradient.defined()) {
+    node.recorded->backward_weight(output_gradient);
+  }
   if (!options_.on_gradient) return;
   for (auto* each : parameters)
-    if (--remaining_.at(each) == 0) options_.on_gradient(*each);
+    if (--remaining_.at(each) == 0 && each->has_gradient) options_.on_gradient(*each);
 }
 
 void backward_pass::count_parameters(const std::vector<std::shared_ptr<graph_node>>& nodes) {

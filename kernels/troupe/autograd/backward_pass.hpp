@@ -39,7 +39,6 @@ class backward_pass {
 
   backward_options options_;
   std::shared_ptr<graph_node> root_;
-  shape root_extents_;
   phase phase_ = phase::ready;
   std::vector<waiting> for_weights_;
   std::map<parameter*, int> remaining_;  ///< operations that will add to it; only with on_gradient

@@ -1,66 +1,121 @@
 #include "troupe/autograd/checkpoint.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/backward_pass.hpp"
 #include "troupe/autograd/grad_mode.hpp"
+#include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/error/errors.hpp"
 
 namespace troupe {
 namespace {
 
+using segment_function = std::function<variable(const std::vector<variable>&)>;
+
+/// What a segment computes from, and as what: its inputs, cut from what they were recorded from.
+struct origin {
+  std::vector<tensor> values;
+  std::vector<bool> are_wanted;
+  dtype type = compute_dtype();
+  pass_position position = current_pass();
+
+  explicit origin(const std::vector<variable>& inputs) {
+    for (const auto& each : inputs) {
+      values.push_back(each.value);
+      are_wanted.push_back(each.requires_gradient());
+    }
+  }
+  std::vector<variable> inputs() const {
+    std::vector<variable> result;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      result.push_back(are_wanted[i] ? leaf(values[i]) : variable{values[i]});
+    return result;
+  }
+};
+
+/// What the recording of a segment, all newer than `before`, adds gradients to. Throws if it reaches beyond.
+std::vector<used_parameter> parameters_behind(const variable& output, std::uint64_t before) {
+  std::vector<used_parameter> found;
+  if (!output.node) return found;
+  for (const auto& node : nodes_behind(output.node)) {
+    if (node->order() <= before)
+      throw_invalid("checkpoint", "a segment that reads no variable but its inputs",
+                    "one that reads " + describe(node->form()) + " from outside; make it an input");
+    if (node->is_leaf()) continue;
+    for (auto* each : node->recorded->parameters())
+      if (std::ranges::find(found, each, &used_parameter::target) == found.end()) found.emplace_back(each);
+  }
+  return found;
+}
+
 class checkpoint_operation : public operation {
  public:
-  checkpoint_operation(std::function<variable(const variable&)> segment, tensor x, bool input_wanted,
-                       std::vector<parameter*> parameters, pass_position position)
-      : segment_(std::move(segment)),
-        x_(std::move(x)),
-        input_wanted_(input_wanted),
-        parameters_(std::move(parameters)),
-        position_(position) {}
+  checkpoint_operation(segment_function segment, origin from, std::vector<used_parameter> used)
+      : segment_(std::move(segment)), from_(std::move(from)), used_(std::move(used)) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
-    auto input = input_wanted_ ? leaf(x_) : variable{x_, nullptr};
-    {
-      enable_grad recording;
-      pass_scope repeated(position_);
-      again_.emplace(segment_(input));
-    }
+    for (const auto& each : used_) each.require_unchanged();
+    auto inputs = from_.inputs();
+    compute_again(inputs);
     again_->run_inputs(dy);
-    return {input.gradient()};
+    std::vector<tensor> gradients;
+    for (const auto& each : inputs)
+      gradients.push_back(each.node ? std::exchange(each.node->gradient, {}) : tensor());
+    return gradients;
   }
   void backward_weight(const tensor&) override {
     again_->run_weights();
     again_.reset();
   }
-  std::vector<parameter*> parameters() const override { return parameters_; }
-  void release_inputs() override { x_ = {}; }
+  std::vector<parameter*> parameters() const override {
+    std::vector<parameter*> result;
+    for (const auto& each : used_) result.push_back(each.target());
+    std::erase_if(result, [](const auto* each) { return !each->requires_gradient; });
+    return result;
+  }
+  void release_inputs() override { from_.values.clear(); }
 
  private:
-  std::function<variable(const variable&)> segment_;
-  tensor x_;
-  bool input_wanted_;
-  std::vector<parameter*> parameters_;
-  pass_position position_;  ///< where the segment drew its random numbers
+  void compute_again(const std::vector<variable>& inputs) {
+    enable_grad recording;
+    autocast computes(from_.type);
+    auto position = from_.position;
+    position.is_repeated = true;
+    pass_scope repeated(position);
+    again_.emplace(segment_(inputs));
+  }
+
+  segment_function segment_;
+  origin from_;
+  std::vector<used_parameter> used_;
   std::optional<backward_pass> again_;
 };
 
 }  // namespace
 
-variable checkpoint(std::function<variable(const variable&)> segment, const variable& x,
-                    std::vector<parameter*> parameters) {
-  auto position = current_pass();
-  tensor value;
-  {
-    no_grad nothing_recorded;
-    value = segment(x).value;
-  }
-  std::erase_if(parameters, [](const auto* each) { return !each->requires_gradient; });
-  auto wanted = x.requires_gradient();
-  return record(std::move(value), {x},
-                std::make_unique<checkpoint_operation>(std::move(segment), x.value, wanted,
-                                                       std::move(parameters), position));
+// The segment is recorded once to see what it uses, and the recording dropped: at no time there is more of it
+// than when backward computes it again.
+variable checkpoint(segment_function segment, const std::vector<variable>& inputs) {
+  if (!is_recording()) return segment(inputs);
+  origin from(inputs);
+  auto before = newest_order();
+  auto output = segment(from.inputs());
+  auto used = parameters_behind(output, before);
+  if (!output.requires_gradient()) return output;
+  return record(std::move(output.value), inputs,
+                std::make_unique<checkpoint_operation>(std::move(segment), std::move(from), std::move(used)));
+}
+
+variable checkpoint(std::function<variable(const variable&)> segment, const variable& x) {
+  auto of_one = [segment = std::move(segment)](const std::vector<variable>& inputs) {
+    return segment(inputs.front());
+  };
+  return checkpoint(segment_function(of_one), std::vector{x});
 }
 
 }  // namespace troupe

@@ -34,6 +34,10 @@ variable conv2d(const variable& x, parameter& weight, parameter* bias, const con
 /// Rows of `weight` [V, C] by indices [...], u8 too: [..., C].
 variable embedding(parameter& weight, const tensor& indices);
 
+/// A parameter's value in an expression, such as a learned scale: multiply(x, learned(scale)). Its gradient
+/// accumulates in the parameter.
+variable learned(parameter& which);
+
 // ---- elementwise
 
 variable relu(const variable& x);
@@ -62,6 +66,14 @@ variable subtract(const variable& a, const variable& b);
 variable multiply(const variable& a, const variable& b);
 variable divide(const variable& a, const variable& b);
 
+inline variable operator+(const variable& a, const variable& b) { return add(a, b); }
+inline variable operator-(const variable& a, const variable& b) { return subtract(a, b); }
+inline variable operator*(const variable& a, const variable& b) { return multiply(a, b); }
+inline variable operator/(const variable& a, const variable& b) { return divide(a, b); }
+inline variable operator+(const variable& x, float number) { return add(x, number); }
+inline variable operator*(const variable& x, float number) { return multiply(x, number); }
+inline variable operator-(const variable& x) { return negate(x); }
+
 // ---- reductions over the axes in the options, all if there are none
 
 variable sum(const variable& x, const reduction_options& options = {});
@@ -77,6 +89,9 @@ variable rms_norm(const variable& x, parameter* weight, double eps = 1e-5);
 /// With the statistics of this batch, by which the running ones move.
 variable batch_norm(const variable& x, parameter& weight, parameter& bias, const tensor& running_mean,
                     const tensor& running_variance, const batch_norm_options& options = {});
+/// With these statistics, which are constants for the gradient.
+variable batch_norm_inference(const variable& x, parameter& weight, parameter& bias, const tensor& mean,
+                              const tensor& variance, const batch_norm_options& options = {});
 /// Over the last axis.
 variable softmax(const variable& x);
 variable log_softmax(const variable& x);

@@ -1,6 +1,9 @@
 #include "troupe/autograd/graph_node.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "troupe/ops/elementwise.hpp"
@@ -8,17 +11,26 @@
 namespace troupe {
 namespace {
 
-std::uint64_t next_order() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
+std::atomic<std::uint64_t> newest = 0;
 
 }  // namespace
 
-graph_node::graph_node() : is_leaf_(true), order_(next_order()) {}
+std::uint64_t newest_order() { return newest; }
 
-graph_node::graph_node(std::unique_ptr<operation> made_by, std::vector<std::shared_ptr<graph_node>> from)
-    : recorded(std::move(made_by)), inputs(std::move(from)), is_leaf_(false), order_(next_order()) {}
+std::string describe(const value_form& form) {
+  auto text = std::string(to_string(form.type)) + to_string(form.extents);
+  return form.where.type == device::kind::cpu ? text : text + " on " + to_string(form.where);
+}
+
+graph_node::graph_node(const tensor& value) : form_(value), is_leaf_(true), order_(++newest) {}
+
+graph_node::graph_node(const tensor& value, std::unique_ptr<operation> made_by,
+                       std::vector<std::shared_ptr<graph_node>> from)
+    : recorded(std::move(made_by)),
+      inputs(std::move(from)),
+      form_(value),
+      is_leaf_(false),
+      order_(++newest) {}
 
 // One by one: a chain of a million nodes must not need a million frames of the stack.
 graph_node::~graph_node() {
@@ -32,9 +44,29 @@ graph_node::~graph_node() {
   }
 }
 
-void add_to(tensor& sum, const tensor& more) {
+void graph_node::add_gradient(tensor more) {
   if (!more.defined()) return;
-  sum = sum.defined() ? add(sum, more) : more;
+  gradient = gradient.defined() ? add(gradient, more) : std::move(more);
+}
+
+void graph_node::own_gradient() {
+  if (gradient.is_shared()) gradient = gradient.clone();
+}
+
+std::vector<std::shared_ptr<graph_node>> nodes_behind(const std::shared_ptr<graph_node>& root) {
+  std::vector<std::shared_ptr<graph_node>> found{root};
+  std::unordered_set<graph_node*> seen{root.get()};
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    auto node = found[at];  // a copy: the vector grows
+    if (!node->is_leaf() && !node->recorded)
+      throw std::logic_error(
+          "[backward] expected a graph that was not used up, got one that backward ran through before; pass "
+          "retain_graph = true the first time");
+    for (const auto& input : node->inputs)
+      if (input && seen.insert(input.get()).second) found.push_back(input);
+  }
+  std::ranges::sort(found, std::greater(), [](const auto& node) { return node->order(); });
+  return found;
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/elementwise.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {
@@ -35,20 +36,37 @@ void parameter::move_to(device where) {
 
 const tensor& parameter::as(dtype type) const {
   if (!value.defined() || type == value.type()) return value;
+  value.settle();  // a step that is still to come changes what is kept as well
   if (!converted_.defined() || converted_.type() != type) converted_ = cast(value, type);
   return converted_;
 }
 
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
-  auto has_gradient = [](const parameter* each) { return each && each->has_gradient; };
+  for (const auto* each : parameters)
+    if (each) each->gradient.settle();  // what comes with it may change has_gradient
+  auto has_gradient = [](const parameter* each) {
+    return each && each->requires_gradient && each->has_gradient;
+  };
   auto mode =
       std::ranges::any_of(parameters, has_gradient) ? gradient_mode::accumulate : gradient_mode::assign;
   for (auto* each : parameters) {
-    if (!each) continue;
+    if (!each || !each->requires_gradient) continue;
     if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient.fill_zero();
     each->has_gradient = true;
   }
   return mode;
+}
+
+tensor gradient_of(const parameter* which) {
+  return which && which->requires_gradient ? which->gradient : tensor();
+}
+
+void add_gradient(parameter& to, const tensor& part) {
+  if (!to.requires_gradient) return;
+  if (begin_gradients({&to}) == gradient_mode::assign)
+    to.gradient.copy_from(part);
+  else
+    axpy(1, part, to.gradient);
 }
 
 std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters) {

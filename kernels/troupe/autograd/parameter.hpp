@@ -28,7 +28,10 @@ struct parameter {
       : name(std::move(its_name)),
         extents(its_value.extents()),
         value(std::move(its_value)),
-        gradient(std::move(its_gradient)) {}
+        gradient(std::move(its_gradient)) {
+    value.count_as(memory_category::parameters);
+    gradient.count_as(memory_category::gradients);
+  }
 
   std::string name;  ///< within its module, for example "weight"
   shape extents;
@@ -37,7 +40,7 @@ struct parameter {
   tensor gradient;                ///< f32, of value's shape; its elements count only if has_gradient
   bool has_gradient = false;      ///< something was added since the optimizer's last step
   std::string same_as;            ///< the full name of another layer's weight that this is a copy of, or none
-  bool requires_gradient = true;  ///< false: frozen, nothing is recorded for it and no optimizer changes it
+  bool requires_gradient = true;  ///< false: frozen, it gets no gradient and no optimizer changes it
 
   /// New tensors with initial values, on the CPU; no gradient yet.
   void materialize(std::uint64_t seed, std::string_view full_name);
@@ -46,25 +49,42 @@ struct parameter {
   void move_to(device where);
   /// The value in another floating dtype, converted once and kept until `changed`.
   const tensor& as(dtype type) const;
+  /// Whether an optimizer's step is to change it.
+  bool is_to_step() const { return has_gradient && requires_gradient; }
   /// What `as` keeps; undefined if it keeps nothing.
   const tensor& converted() const { return converted_; }
+  /// How often the value was written to. Recorded operations hold it to what it was in forward.
+  std::uint64_t version() const { return version_; }
   /// To be called by whoever writes to `value`.
-  void changed() { converted_ = {}; }
+  void changed() {
+    converted_ = {};
+    ++version_;
+  }
   /// To be called by an optimizer that has used the gradient and written to `value`.
   void stepped() {
     has_gradient = false;
     changed();
   }
   /// The same, if the new value was rounded to `converted` in the same pass.
-  void stepped_with_converted() { has_gradient = false; }
+  void stepped_with_converted() {
+    has_gradient = false;
+    ++version_;
+  }
 
  private:
   mutable tensor converted_;
+  std::uint64_t version_ = 0;
 };
 
 /// How to write to the gradients of these parameters, which all have one afterwards: assign if none had; if
-/// some had, the others begin as zeros. Null pointers are passed over.
+/// some had, the others begin as zeros. Null pointers and frozen parameters are passed over.
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters);
+
+/// Where a parameter's gradient is written to: undefined for a null pointer and for a frozen parameter.
+tensor gradient_of(const parameter* which);
+
+/// gradient = or += part, of its shape: what has_gradient asks for.
+void add_gradient(parameter& to, const tensor& part);
 
 /// Those that are there and not frozen.
 std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters);

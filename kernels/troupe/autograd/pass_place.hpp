@@ -15,13 +15,15 @@ struct pass_position {
   pass_place place;
   bool is_set = false;      ///< a pass_scope gave the place
   std::uint32_t calls = 0;  ///< of next_pass_place, where none did
+  /// A checkpoint computes again what forward has computed: running statistics have moved already.
+  bool is_repeated = false;
 };
 pass_position current_pass();
 
 /// While it lives, passes of this thread are at one place, or are repeated from an earlier position.
 class pass_scope {
  public:
-  explicit pass_scope(pass_place place) : pass_scope(pass_position{place, true, 0}) {}
+  explicit pass_scope(pass_place place) : pass_scope(pass_position{.place = place, .is_set = true}) {}
   explicit pass_scope(pass_position position);
   ~pass_scope();
   pass_scope(const pass_scope&) = delete;

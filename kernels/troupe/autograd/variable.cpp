@@ -6,6 +6,7 @@
 #include "troupe/autograd/backward_pass.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/graph_node.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe {
 
@@ -15,7 +16,10 @@ void variable::backward(const tensor& gradient, const backward_options& options)
   backward_pass(*this, options).run(gradient);
 }
 
-variable leaf(tensor value) { return {std::move(value), std::make_shared<graph_node>()}; }
+variable leaf(tensor value) {
+  auto node = std::make_shared<graph_node>(value);
+  return {std::move(value), std::move(node)};
+}
 
 variable detach(const variable& from) { return {from.value, nullptr}; }
 
@@ -25,7 +29,9 @@ variable record(tensor value, const std::vector<variable>& inputs, std::unique_p
   if (!is_recording() || !wanted) return {std::move(value), nullptr};
   std::vector<std::shared_ptr<graph_node>> from;
   for (const auto& input : inputs) from.push_back(input.node);
-  return {std::move(value), std::make_shared<graph_node>(std::move(recorded), std::move(from))};
+  value.count_as(memory_category::activations);
+  auto node = std::make_shared<graph_node>(value, std::move(recorded), std::move(from));
+  return {std::move(value), std::move(node)};
 }
 
 bool would_record(std::initializer_list<const variable*> inputs,

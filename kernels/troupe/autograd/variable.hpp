@@ -12,8 +12,12 @@ class graph_node;
 
 struct backward_options {
   bool retain_graph = false;  ///< keeps what was recorded, so that backward may run again
-  /// Called once for each parameter, as soon as the last operation that adds to its gradient has done so.
+  /// Called once for each parameter, as soon as the last operation that adds to its gradient has done so. Not
+  /// for leaves, whose gradients the caller finds once backward has returned.
   std::function<void(parameter&)> on_gradient = nullptr;
+  /// Called before that, as soon as the first rows of a large gradient are complete
+  /// (operation::backward_weight_by_rows); goes with on_gradient.
+  rows_listener on_rows = nullptr;
 };
 
 /// A value, and what was recorded to make it. A constant (no node) when nothing that leads to it wants a
@@ -26,8 +30,9 @@ struct variable {
   /// Of a leaf: the sum of what backward passes brought; undefined before the first.
   tensor gradient() const;
   /// Adds the gradients of all parameters and leaves this depends on, from this value's own, which may be
-  /// undefined for a scalar and then means 1. Throws std::logic_error for a constant and for a graph that
-  /// backward has used up.
+  /// undefined for a scalar and then means 1. Throws std::logic_error for a constant, for a graph that
+  /// backward has used up, and for a parameter that was written to since forward, and std::invalid_argument
+  /// for a gradient of another shape, dtype or device than the value's.
   void backward(const tensor& gradient = {}, const backward_options& options = {}) const;
 };
 
@@ -37,8 +42,8 @@ variable leaf(tensor value);
 /// The same value, cut from what was recorded.
 variable detach(const variable& from);
 
-/// The result of an operation over `inputs`. What is recorded is kept only if this thread is recording and an
-/// input or a parameter wants a gradient.
+/// The result of an operation over `inputs`, whose memory counts as that of activations. What is recorded is
+/// kept only if this thread is recording and an input or a parameter wants a gradient.
 variable record(tensor value, const std::vector<variable>& inputs, std::unique_ptr<operation> recorded);
 
 /// Whether `record` would keep an operation over these: lets a function save its trouble.

@@ -15,7 +15,7 @@ tensor relu_forward(const tensor& x);
 tensor relu_backward(const tensor& dy, const tensor& y);
 
 /// Hendrycks, Gimpel, "Gaussian error linear units", 2016: `exact` is x Phi(x) with the normal distribution's
-/// Phi(x) = (1 + erf(x / sqrt 2)) / 2; `tanh` is the paper's approximation, about twice as fast,
+/// Phi(x) = (1 + erf(x / sqrt 2)) / 2; `tanh` is the paper's approximation,
 ///   x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 enum class gelu_kind : std::uint8_t { exact, tanh };
 

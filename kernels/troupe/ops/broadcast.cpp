@@ -65,8 +65,9 @@ std::int64_t broadcast_plan::num_runs() const {
 broadcast_plan::offsets broadcast_plan::begin_of(std::int64_t index) const {
   offsets begin{};
   for (auto axis = outer.rbegin(); axis != outer.rend(); ++axis) {
-    for (std::size_t i = 0; i < max_operands; ++i) begin[i] += index % axis->extent * axis->strides[i];
-    index /= axis->extent;
+    auto next = index / axis->extent, at = index - next * axis->extent;  // divisions are what takes time here
+    for (std::size_t i = 0; i < max_operands; ++i) begin[i] += at * axis->strides[i];
+    index = next;
   }
   return begin;
 }

@@ -5,6 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/arguments.hpp"
+#include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {
@@ -80,6 +81,12 @@ void require_gradient(std::string_view argument, const tensor& value, const tens
                 describe(value));
 }
 
+/// bias_gradient = or += the sum of each channel of dy.
+void bias_alone(const tensor& dy, const tensor& bias_gradient, gradient_mode mode) {
+  auto zero = tensor::zeros({dy.extents()[1]}, dtype::f32, dy.where());
+  batch_norm_backward_weight(dy, dy, zero, zero, {}, bias_gradient, mode);
+}
+
 }  // namespace
 
 tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
@@ -108,6 +115,10 @@ void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
                             const conv2d_options& options, gradient_mode mode) {
   constexpr const char* operation = "conv2d_backward_weight";
   require_floating(operation, "x", x);
+  if (!weight_gradient.defined()) {
+    if (bias_gradient.defined()) bias_alone(dy, bias_gradient, mode);
+    return;
+  }
   require_gradient("weight_gradient", weight_gradient, x, weight_gradient.extents());
   auto of = problem_of(operation, x.extents(), weight_gradient.extents(), options);
   require_beside(operation, "dy", dy, x, extents_of_y(of));

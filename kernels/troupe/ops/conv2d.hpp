@@ -35,8 +35,8 @@ tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
 tensor conv2d_backward_input(const tensor& dy, const tensor& weight, const shape& x_extents,
                              const conv2d_options& options = {});
 
-/// weight_gradient = or += the sum over all windows of x times dy, and bias_gradient, if it is defined, = or
-/// += the sum of each channel of dy. Gradients are f32 or of x's dtype.
+/// weight_gradient = or += the sum over all windows of x times dy, and bias_gradient = or += the sum of each
+/// channel of dy. Either may be undefined; both are f32 or of x's dtype.
 void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
                             const conv2d_options& options, gradient_mode mode);
 

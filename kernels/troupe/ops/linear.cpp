@@ -30,8 +30,8 @@ const product_kernels& products_on(device where) { return kernels_on(where).prod
 
 tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
                       linear_activation activation) {
-  require_matrix("linear", weight);
   require_rows("linear", "x", x);
+  require_matrix("linear", weight);
   auto out = weight.extents()[0], in = weight.extents()[1];
   if (in == 0) throw_invalid("linear", "weight with at least one column", describe(weight));
   require_argument("linear", "x", x, weight.type(), with_last_axis(x.extents(), in), weight.where());
@@ -64,17 +64,27 @@ void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
   require_rows("linear_backward_weight", "dy", dy);
   auto in = x.extents()[-1], out = dy.extents()[-1];
   require_argument("linear_backward_weight", "dy", dy, x.type(), with_last_axis(x.extents(), out), x.where());
-  require_argument("linear_backward_weight", "weight_gradient", weight_gradient, dtype::f32, {out, in},
-                   x.where());
+  if (weight_gradient.defined())
+    require_argument("linear_backward_weight", "weight_gradient", weight_gradient, dtype::f32, {out, in},
+                     x.where());
   if (bias_gradient.defined())
     require_argument("linear_backward_weight", "bias_gradient", bias_gradient, dtype::f32, {out}, x.where());
-  products_on(x.where()).matrix_product({.rows = out,
-                                         .columns = in,
-                                         .inner = rows_of(x),
-                                         .left_is_transposed = true,
-                                         .accumulate = mode == gradient_mode::accumulate},
-                                        dy, x, {}, weight_gradient);
-  if (bias_gradient.defined()) products_on(x.where()).row_sum(dy, bias_gradient, mode);
+  const auto& products = products_on(x.where());
+  if (weight_gradient.defined())
+    products.matrix_product({.rows = out,
+                             .columns = in,
+                             .inner = rows_of(x),
+                             .left_is_transposed = true,
+                             .accumulate = mode == gradient_mode::accumulate},
+                            dy, x, {}, weight_gradient);
+  if (bias_gradient.defined()) products.row_sum(dy, bias_gradient, mode);
+}
+
+void linear_backward_bias(const tensor& dy, tensor bias_gradient, gradient_mode mode) {
+  require_rows("linear_backward_bias", "dy", dy);
+  require_argument("linear_backward_bias", "bias_gradient", bias_gradient, dtype::f32, {dy.extents()[-1]},
+                   dy.where());
+  products_on(dy.where()).row_sum(dy, bias_gradient, mode);
 }
 
 }  // namespace troupe

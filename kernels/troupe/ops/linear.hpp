@@ -18,9 +18,13 @@ tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
 /// dx = dy weight
 tensor linear_backward_input(const tensor& dy, const tensor& weight);
 
-/// weight_gradient (+)= dy^T x and, if it is defined, bias_gradient (+)= the sum of the rows of dy, taken in
-/// fixed blocks in ascending order. x and dy are of one dtype; the gradients are f32 always.
+/// weight_gradient (+)= dy^T x and bias_gradient (+)= the sum of the rows of dy, taken in fixed blocks in
+/// ascending order; either may be undefined. x and dy are of one dtype; the gradients are f32 always.
 void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
                             gradient_mode mode = gradient_mode::accumulate);
+
+/// That of the bias alone.
+void linear_backward_bias(const tensor& dy, tensor bias_gradient,
+                          gradient_mode mode = gradient_mode::accumulate);
 
 }  // namespace troupe

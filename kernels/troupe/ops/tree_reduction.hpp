@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "troupe/tensor/dtype.hpp"
 
@@ -26,6 +27,30 @@ enum class store_kind : std::uint8_t { cached, streaming };
 /// An output may be one of the inputs, but must not overlap one otherwise. Throws std::invalid_argument for
 /// bool.
 void tree_reduce(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                 std::int64_t count, dtype type, reduce_op op, store_kind store = store_kind::cached);
+
+/// A node of that tree over n members: the members [first, first + count).
+struct tree_node {
+  int first = 0, count = 1;
+  bool operator==(const tree_node&) const = default;
+};
+/// The largest nodes of the tree over n members of which all leaves are in `members` (ascending), in order.
+std::vector<tree_node> nodes_within(std::span<const int> members, int num_members);
+/// In which dtype the elements of a node are that was reduced by itself: not rounded yet.
+dtype node_type(const tree_node& of, dtype type);
+/// Reduces the inputs of a node's members, in order, to elements of node_type: what the whole tree needs of
+/// them.
+void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, std::int64_t count, dtype type,
+                 reduce_op op);
+
+/// The elements of a node, in node_type.
+struct node_elements {
+  const std::byte* elements = nullptr;
+  int num_members = 1;
+};
+/// tree_reduce, where some nodes have been reduced by themselves: `inputs` are nodes in order that together
+/// cover the members. The same bits.
+void tree_reduce(std::span<const node_elements> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store = store_kind::cached);
 
 /// Copies bytes, around the caches if asked to. Whoever sees what this thread writes afterwards sees them.

@@ -38,17 +38,25 @@ void* block_cache::take(std::size_t size_bytes, memory_category category) {
     if (!block) throw std::bad_alloc();
     ++statistics_.num_from_system;
   }
-  count(rounded, category);
+  statistics_.current += rounded;
+  statistics_.peak = std::max(statistics_.peak, statistics_.current);
+  count_in(rounded, category);
   return block;
 }
 
-void block_cache::count(std::size_t size_bytes, memory_category category) {
-  auto& s = statistics_;
+void block_cache::count_in(std::size_t size_bytes, memory_category category) {
   auto index = static_cast<std::size_t>(category);
-  s.current += size_bytes;
-  s.by_category[index] += size_bytes;
-  s.peak = std::max(s.peak, s.current);
-  s.peak_by_category[index] = std::max(s.peak_by_category[index], s.by_category[index]);
+  auto& current = statistics_.by_category[index];
+  auto& peak = statistics_.peak_by_category[index];
+  current += size_bytes;
+  peak = std::max(peak, current);
+}
+
+void block_cache::count_as(std::size_t size_bytes, memory_category category) {
+  auto rounded = block_bytes(size_bytes);
+  std::lock_guard lock(mutex_);
+  statistics_.by_category[static_cast<std::size_t>(memory_category::other)] -= rounded;
+  count_in(rounded, category);
 }
 
 void block_cache::give_back(void* block, std::size_t size_bytes, memory_category category) {

@@ -26,12 +26,15 @@ class block_cache {
   void* take(std::size_t size_bytes, memory_category category);
   void give_back(void* block, std::size_t size_bytes, memory_category category);
 
+  /// A block that is out counts as `category` from now on, and no longer as `other`.
+  void count_as(std::size_t size_bytes, memory_category category);
+
   memory_statistics statistics() const;
   void reset_peak();
   void release_cached();
 
  private:
-  void count(std::size_t size_bytes, memory_category category);
+  void count_in(std::size_t size_bytes, memory_category category);
   void release_locked();
 
   mutable std::mutex mutex_;

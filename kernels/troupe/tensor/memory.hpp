@@ -27,6 +27,10 @@ struct memory_statistics {
 /// not there, with what is missing.
 std::shared_ptr<void> allocate(std::size_t size_bytes, device where);
 
+/// Of memory that `allocate` gave, counted as `other` so far: it counts as `category` from now on. All else
+/// is left as it is.
+void count_as(const std::shared_ptr<void>& memory, memory_category category);
+
 memory_statistics memory_of(device where);
 void reset_peak_memory(device where);
 /// Gives what is cached back to the system.

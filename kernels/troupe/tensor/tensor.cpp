@@ -1,6 +1,7 @@
 #include "troupe/tensor/tensor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/device_memory.hpp"
@@ -53,6 +54,13 @@ void tensor::require(dtype type) const {
     throw_invalid("tensor::values", "a tensor in the memory of the CPU (move it there with .to(device()))",
                   describe(*this));
   if (type != type_) throw_invalid("tensor::values", to_string(type), describe(*this));
+  settle();
+}
+
+tensor tensor::awaiting(std::shared_ptr<awaited_elements> what) const {
+  auto result = *this;
+  result.awaited_ = std::move(what);
+  return result;
 }
 
 tensor tensor::reshape(shape extents) const {
@@ -95,14 +103,14 @@ tensor tensor::to(device where) const {
 void tensor::copy_from(const tensor& source) {
   if (extents_ != source.extents_ || type_ != source.type_)
     throw_invalid("tensor::copy_from", describe(*this), describe(source));
-  copy_bytes(elements_, where_, source.elements_, source.where_, size_bytes());
+  copy_bytes(bytes().data(), where_, source.bytes().data(), source.where_, size_bytes());
 }
 
 void tensor::fill_zero() {
   if (where_.type == device::kind::cpu)
     std::ranges::fill(bytes(), std::byte{0});
   else
-    fill_zero_cuda(elements_, where_, size_bytes());
+    fill_zero_cuda(bytes().data(), where_, size_bytes());
 }
 
 std::string describe(const tensor& value) {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "troupe/tensor/awaited_elements.hpp"
 #include "troupe/tensor/device.hpp"
 #include "troupe/tensor/dtype.hpp"
+#include "troupe/tensor/memory.hpp"
 #include "troupe/tensor/shape.hpp"
 
 namespace troupe {
@@ -58,8 +60,23 @@ class tensor {
     return {reinterpret_cast<const T*>(elements_), static_cast<std::size_t>(num_elements())};
   }
   /// Where the bytes lie, on whichever device.
-  std::span<std::byte> bytes() { return {elements_, defined() ? size_bytes() : 0}; }
-  std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
+  std::span<std::byte> bytes() {
+    settle();
+    return {elements_, defined() ? size_bytes() : 0};
+  }
+  std::span<const std::byte> bytes() const {
+    settle();
+    return {elements_, defined() ? size_bytes() : 0};
+  }
+
+  /// The same elements, which `what` brings: this handle and those made from it wait for it before they tell
+  /// where elements lie. By the thread that calls; what is thrown by `what` comes out of `bytes`, `values`
+  /// and the operations.
+  tensor awaiting(std::shared_ptr<awaited_elements> what) const;
+  /// Waits now.
+  void settle() const {
+    if (awaited_) awaited_->settle();
+  }
 
   /// The same elements under another shape of the same size.
   tensor reshape(shape extents) const;
@@ -72,6 +89,10 @@ class tensor {
   /// This tensor if it is there already, else a copy in the memory of `where`. Throws bad_input for a device
   /// that is not there.
   tensor to(device where) const;
+  /// Whether another handle, of whatever shape, may share the elements' memory.
+  bool is_shared() const { return owner_.use_count() > 1; }
+  /// In the statistics the elements' memory is for `category` from now on, if it was for `other` so far.
+  void count_as(memory_category category) const { troupe::count_as(owner_, category); }
   /// Zero bytes, which are zero elements of every dtype.
   void fill_zero();
 
@@ -80,6 +101,7 @@ class tensor {
   void require(dtype type) const;
 
   std::shared_ptr<void> owner_;
+  std::shared_ptr<awaited_elements> awaited_;
   std::byte* elements_ = nullptr;
   shape extents_;
   dtype type_ = dtype::f32;

@@ -14,9 +14,8 @@ namespace troupe {
 /// What another member was last seen doing.
 struct member_state {
   int member = 0;
-  std::uint64_t sequence = 0;  ///< of its newest call, 0: none yet
-  std::string doing;           ///< "has finished all_reduce(...)", "waits in ...", "says nothing", for people
-  bool is_behind = false;      ///< the others wait for it, in the call that is asked about
+  std::string doing;       ///< "has finished call 7, barrier, ...", "is in ...", "says nothing", for people
+  bool is_behind = false;  ///< the others wait for it, in the call that is asked about
 };
 
 /// How the calls of one group are carried out. One thread at a time uses it, but for `wake`.
@@ -50,7 +49,7 @@ class collective_backend {
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.
   virtual void abort(const collective_error& why) noexcept = 0;
   /// A tensor that the other members can reach without a copy, where there is such memory.
-  virtual tensor allocate(shape extents, dtype type) { return tensor::empty(std::move(extents), type); }
+  virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }
 };
 
 }  // namespace troupe

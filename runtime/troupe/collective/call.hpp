@@ -30,10 +30,8 @@ struct call {
   std::uint64_t sequence = 0;
   call_options options;
   std::optional<algorithm> running;
-  /// Unknown (0) of a call that ended when it was first looked at, unless its queue times every call.
-  clock::time_point begun;
-  /// Unknown of a call that ended soon after it began, unless its queue times every call.
-  clock::time_point ended;
+  /// The same of a small call that ended soon after it began: the clock was not read twice.
+  clock::time_point begun, ended;
   bool has_waited = false;   ///< it did not end when it was first looked at
   bool is_delayed = false;   ///< it did not end soon
   std::exception_ptr error;  ///< to be read once finished

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/collective/checked_operation.hpp"
+#include "troupe/collective/post_mortem.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -19,11 +20,13 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
     : group_(std::move(group)),
       options_(std::move(options)),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
+      recorder_(group_.ranks),
       queue_(*backend_, hooks()) {}
 
 operation_queue::callbacks communicator::hooks() {
   operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
                                  .on_cancel = [this](const call& what) { return cancel_error(what); },
+                                 .on_failure = [this](const auto& error) { return with_last_calls(error); },
                                  .on_wait = [this](const call& what) { recorder_.on_wait(what); },
                                  .on_end = [this](const call& what) { on_end(what); }};
   if (options_.profile)
@@ -128,6 +131,9 @@ work communicator::start(collective_operation what, const call_options& options)
   require_place(what.output, what);
   auto added = std::make_shared<call>();
   added->what = std::move(what);
+  // By this thread: the one that moves calls on may have to bring what is awaited.
+  added->what.input.settle();
+  added->what.output.settle();
   added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   queue_.submit(added);
@@ -154,29 +160,29 @@ profile_key communicator::key_of(const call& what) const {
 
 std::exception_ptr communicator::timeout_error(const call& late) {
   auto states = backend_->examine(late.sequence);
-  std::vector<int> missing;
-  std::string told;
-  for (const auto& state : states) {
-    auto rank = group_.ranks[static_cast<std::size_t>(state.member)];
-    bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer
-                                         : state.is_behind || state.sequence < late.sequence;
-    if (is_missed) missing.push_back(rank);
-    told += "; rank " + std::to_string(rank) + ' ' + state.doing;
-  }
-  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
-  auto message = to_string(late.what.signature) + ", call " + std::to_string(late.sequence) + " of group " +
-                 group_.name + ", did not end within " + std::to_string(late.options.timeout.count()) +
-                 " ms on rank " + std::to_string(self) + told + ". Its last calls:\n" + recorder_.text();
-  return std::make_exception_ptr(collective_error(collective_failure::timed_out, group_.name, late.sequence,
-                                                  std::move(missing), message));
+  return std::make_exception_ptr(post_mortem(group_).timed_out(late, states, recorder_.text()));
 }
 
 std::exception_ptr communicator::cancel_error(const call& unwanted) const {
-  auto self = group_.ranks[static_cast<std::size_t>(group_.member)];
-  return std::make_exception_ptr(
-      collective_error(collective_failure::cancelled, group_.name, unwanted.sequence, {},
-                       to_string(unwanted.what.signature) + ", call " + std::to_string(unwanted.sequence) +
-                           " of group " + group_.name + ", was cancelled on rank " + std::to_string(self)));
+  return std::make_exception_ptr(post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
+}
+
+/// What members disagree about, or who was lost, is easier to understand from what was called before.
+std::exception_ptr communicator::with_last_calls(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const collective_error& failure) {
+    bool has_use =
+        failure.kind() == collective_failure::mismatch || failure.kind() == collective_failure::lost_member;
+    if (!has_use) return error;
+    return std::make_exception_ptr(
+        collective_error(failure.kind(), failure.group(), failure.sequence(), failure.ranks(),
+                         std::string(failure.what()) + ". The last calls of rank " +
+                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ":\n" +
+                             recorder_.text()));
+  } catch (...) {
+    return error;
+  }
 }
 
 void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {

@@ -107,6 +107,7 @@ class communicator {
   work start(collective_operation what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
   std::exception_ptr cancel_error(const call& unwanted) const;
+  std::exception_ptr with_last_calls(const std::exception_ptr& error) const;
   void on_end(const call& what);
   void on_waited(const call& what, call::clock::time_point since);
   profile_key key_of(const call& what) const;

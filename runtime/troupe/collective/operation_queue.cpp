@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "troupe/posix/short_slices.hpp"
+
 namespace troupe {
 namespace {
 
@@ -180,7 +182,7 @@ bool operation_queue::advance(lane& of) {
   if (of.calls.empty()) return false;
   auto& first = *of.calls.front();
   if (!first.running) {
-    if (hooks_.on_waited) first.begun = call::clock::now();
+    if (is_timed(first)) first.begun = call::clock::now();
     first.running.emplace(backend_.run(first.what, first.sequence));
   }
   if (!first.running->advance()) {
@@ -194,9 +196,14 @@ bool operation_queue::advance(lane& of) {
   return true;
 }
 
+/// From its begin to its end, whatever happens: reading the clock is a good part of what a small call takes.
+bool operation_queue::is_timed(const call& what) const {
+  return hooks_.on_waited || !is_brief(what.what.signature);
+}
+
 /// What is done here takes no time of the call's, which waits for others.
 void operation_queue::wait_begins(call& first) {
-  if (!hooks_.on_waited) first.begun = call::clock::now();
+  if (!is_timed(first)) first.begun = call::clock::now();
   hooks_.on_wait(first);
 }
 
@@ -211,7 +218,7 @@ void operation_queue::take_submitted() {
 }
 
 void operation_queue::end(call& last, std::exception_ptr error) {
-  if (hooks_.on_waited || last.is_delayed) last.ended = call::clock::now();
+  last.ended = is_timed(last) || last.is_delayed ? call::clock::now() : last.begun;
   bool had_begun = last.running.has_value();
   last.running.reset();
   last.error = std::move(error);
@@ -221,12 +228,13 @@ void operation_queue::end(call& last, std::exception_ptr error) {
 }
 
 /// The backend first: whoever hears of the failure may use the tensors again.
-void operation_queue::fail(std::exception_ptr error) {
+void operation_queue::fail(const std::exception_ptr& cause) {
+  auto error = hooks_.on_failure ? hooks_.on_failure(cause) : cause;
   {
     std::lock_guard lock(submitting_);
     if (!broken_) broken_ = error;
   }
-  abort_backend(error);
+  abort_backend(cause);
   take_submitted();
   for (auto& each : lanes_)
     for (auto& unfinished : std::exchange(each.calls, {})) end(*unfinished, error);
@@ -294,6 +302,7 @@ void operation_queue::wake_worker() {
 }
 
 void operation_queue::work() {
+  ask_for_short_slices();  // it shares a core with the program's computing
   std::unique_lock lock(submitting_);
   while (true) {
     worker_wakes_.wait(lock, [&] { return ending_ || worker_wanted_; });

@@ -26,12 +26,15 @@ class operation_queue {
     std::function<std::exception_ptr(const call&)> on_timeout;
     /// Makes the error of all calls when somebody gave this one up.
     std::function<std::exception_ptr(const call&)> on_cancel;
+    /// Makes what calls fail with from what made the first of them fail; the backend hears the latter. If
+    /// null, they are the same.
+    std::function<std::exception_ptr(const std::exception_ptr&)> on_failure = nullptr;
     /// It began, and did not end at once.
     std::function<void(const call&)> on_wait;
     /// It began, and ended well or not.
     std::function<void(const call&)> on_end;
-    /// Somebody waited for a call since then, which has ended now; on the thread that waited. If null, not
-    /// every call is timed.
+    /// Somebody waited for a call since then, which has ended now; on the thread that waited. If null, small
+    /// calls that end soon are not timed.
     std::function<void(const call&, call::clock::time_point since)> on_waited = nullptr;
   };
 
@@ -69,7 +72,7 @@ class operation_queue {
   bool advance(lane& of);
   void take_submitted();
   void end(call& last, std::exception_ptr error);
-  void fail(std::exception_ptr error);
+  void fail(const std::exception_ptr& cause);
   void learn(int idle_rounds);
   void rest(int idle_rounds);
   void look_around();
@@ -80,6 +83,7 @@ class operation_queue {
   void wait_for_end(call& wanted);
   bool rely_on_others(call& wanted, std::unique_lock<std::mutex>& driver);
   void stop_driving(std::unique_lock<std::mutex> driver, std::atomic<int>& others);
+  bool is_timed(const call& what) const;
   void wait_begins(call& first);
   template <class Reached>
   void drive_until(Reached reached);

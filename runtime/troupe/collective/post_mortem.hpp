@@ -1,47 +1,60 @@
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/backend.hpp"
+#include "troupe/collective/call.hpp"
 #include "troupe/collective/group.hpp"
-#include "troupe/collective/store.hpp"
+#include "troupe/collective/last_words.hpp"
 
 namespace troupe {
 
-/// What a member leaves behind when its group fails.
-struct last_words {
-  std::uint64_t sequence = 0;  ///< of its newest collective call, 0: none
-  std::string doing;           ///< one line: "waits in call 7, all_reduce(sum, f32[4])"
-  /// Why it gave up, if it was the first to know: no ranks and no cause while it still looks for them.
-  std::optional<collective_failure> gave_up = std::nullopt;
-  std::vector<int> ranks = {};  ///< in the world, whom it blames
-  std::string cause = {};
+/// The call of one member that failed.
+struct failed_call {
+  const call_signature& signature;
+  std::uint64_t sequence;
 };
 
-/// How the members of a failing group learn from each other what happened, where the library below only says
-/// that something did: each leaves its last words under a key of the store and reads those of the others.
-/// Who leaves none within the grace time has ended, or is stopped, or cannot reach the store.
+/// What the members of a group said, by member; nothing of those who say nothing.
+using members_words = std::vector<std::optional<last_words>>;
+
+/// From what the members of a group say and are seen to do to what calls fail with, alike for all backends.
 class post_mortem {
  public:
-  /// `place` outlives it. The group's name and ranks together are used once in `place`.
-  post_mortem(group_description group, store& place,
-              std::chrono::milliseconds grace = std::chrono::seconds(2))
-      : group_(std::move(group)), place_(place), grace_(grace) {}
+  /// `group` outlives it.
+  explicit post_mortem(const group_description& group) : group_(group) {}
 
-  /// Replaces what this member left before.
-  void leave(const last_words& words);
-  /// By member, this one's too; nothing for those who left none within the grace time, which is one for all.
-  std::vector<std::optional<last_words>> read();
+  /// Where members are. Behind is who is awaited, by this member or by one that speaks, and says nothing, or
+  /// that it waits for nobody. (A member that has done its part and computes now says nothing either, but
+  /// nobody waits for it.)
+  std::vector<member_state> examine(const members_words& words) const;
+
+  /// A call did not end in time.
+  collective_error timed_out(const call& late, const std::vector<member_state>& states,
+                             const std::string& recent_calls) const;
+  /// This member does not want a call any more.
+  collective_error cancelled(const failed_call& unwanted) const;
+  /// Member `from` gave up.
+  collective_error given_up(int from, const last_words& words) const;
+  /// Member `member` has ended: `how`, "the process of rank 3 has ended"; `doing`: what it did before.
+  collective_error lost(const failed_call& of, int member, const std::string& how,
+                        const std::string& doing) const;
+  /// Members made different calls.
+  collective_error mismatch(const failed_call& own, int other, const call_signature& theirs) const;
+  /// A message of `from` was another than expected.
+  collective_error wrong_message(const failed_call& expected, int from, const call_signature& theirs) const;
+  /// The library below refused, and said `problem`: what is known by the others' words.
+  collective_error refused(const failed_call& of, const std::string& problem,
+                           const members_words& words) const;
+
+  int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
 
  private:
-  std::string key(int member) const;
+  std::string text_of(const failed_call& call) const;
+  std::string rank_text(int member) const { return "rank " + std::to_string(rank_of(member)); }
 
-  group_description group_;
-  store& place_;
-  std::chrono::milliseconds grace_;
+  const group_description& group_;
 };
 
 }  // namespace troupe

@@ -44,11 +44,11 @@ call_recorder::entry* call_recorder::find(const call& what) {
   return nullptr;
 }
 
-std::string call_recorder::describe(const entry& of) {
+std::string call_recorder::describe(const entry& of) const {
   auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
   if (of.peer >= 0)
-    text += (of.signature.kind == collective_kind::send ? " to member " : " from member ") +
-            std::to_string(of.peer);
+    text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
+            std::to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
   return text;
 }
 
@@ -56,7 +56,7 @@ std::string call_recorder::outcome(const entry& of) {
   if (of.is == entry::phase::running)
     return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
   std::string is = of.is == entry::phase::done ? "done" : "failed";
-  if (of.ended == call::clock::time_point()) return is + " at once";
+  if (of.ended == of.begun) return is + " at once";
   return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/collective/call.hpp"
@@ -11,7 +12,9 @@ namespace troupe {
 /// The last calls of one member in one group, for the report when one of them fails. Thread-safe.
 class call_recorder {
  public:
-  explicit call_recorder(std::size_t capacity = 64) : entries_(capacity) {}
+  /// `ranks`: of the members, as lines name them.
+  explicit call_recorder(std::vector<int> ranks, std::size_t capacity = 64)
+      : ranks_(std::move(ranks)), entries_(capacity) {}
 
   /// It did not end at once.
   void on_wait(const call& what);
@@ -29,7 +32,7 @@ class call_recorder {
     call::clock::time_point begun, ended;
     enum class phase : std::uint8_t { running, done, failed } is = phase::running;
   };
-  static std::string describe(const entry& of);
+  std::string describe(const entry& of) const;
   static std::string outcome(const entry& of);
   void add(const call& what);
   entry* find(const call& what);
@@ -38,6 +41,7 @@ class call_recorder {
   const entry& newest(std::size_t age) const { return entries_[(num_begun_ - 1 - age) % entries_.size()]; }
   std::size_t num_kept() const { return std::min(num_begun_, entries_.size()); }
 
+  std::vector<int> ranks_;
   mutable std::mutex mutex_;
   std::vector<entry> entries_;  ///< a ring
   std::size_t num_begun_ = 0;

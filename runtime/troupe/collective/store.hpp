@@ -17,6 +17,9 @@ class store {
   /// Waits for somebody to put it; nothing if nobody has within `timeout`.
   virtual std::optional<std::vector<std::byte>> get(const std::string& key,
                                                     std::chrono::milliseconds timeout) = 0;
+  /// Throws when it is known that somebody who would put something here is gone: for those who wait for
+  /// anything else meanwhile.
+  virtual void check() const {}
 };
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ class watched_store final : public store {
   /// `keys` outlives it.
   watched_store(store& keys, std::function<void()> check) : keys_(keys), check_(std::move(check)) {}
 
-  void check() const { check_(); }
+  void check() const override { check_(); }
   void put(const std::string& key, std::span<const std::byte> value) override {
     check_();
     keys_.put(key, value);

@@ -21,6 +21,10 @@ class work {
   void wait();
   /// Whether it has ended, well or not.
   bool is_done() const { return !call_ || call_->finished; }
+  /// How long it ran, from its beginning on this member; of one that has ended.
+  std::chrono::nanoseconds time_taken() const {
+    return call_ ? call_->ended - call_->begun : std::chrono::nanoseconds(0);
+  }
   /// Gives up, for the whole group and all its members (they cannot go on without this one): this call and
   /// all others fail with collective_error (cancelled). Nothing happens if the call has ended.
   void cancel();

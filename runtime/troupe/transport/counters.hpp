@@ -9,7 +9,7 @@ namespace troupe {
 struct transport_counters {
   std::atomic<std::uint64_t> control_frames_sent = 0, control_frames_received = 0;
   std::atomic<std::uint64_t> tensors_sent = 0, tensors_received = 0;
-  std::atomic<std::uint64_t> tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  std::atomic<std::uint64_t> tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_copied = 0;
   std::atomic<std::uint64_t> stale_frames = 0, bad_frames = 0;
 
   void count_sent(const tensor& value) {
@@ -21,8 +21,8 @@ struct transport_counters {
     tensor_bytes_received += value.size_bytes();
   }
   transport_statistics read() const {
-    return {control_frames_sent, control_frames_received, tensors_sent, tensors_received,
-            tensor_bytes_sent,   tensor_bytes_received,   stale_frames, bad_frames};
+    return {control_frames_sent,   control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
+            tensor_bytes_received, tensor_bytes_copied,     stale_frames, bad_frames};
   }
 };
 

@@ -42,7 +42,7 @@ transfer_list data_plane::stop() {
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
-    if (transfer.head.empty()) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
+    if (transfer.fetched) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
   for (; calls > 0; --calls)
     if (!worker_->progress() && worker_->arm()) return;
 }
@@ -52,14 +52,18 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto params = endpoint_params(address.data);
-    auto status = ucp_ep_create(worker_->get(), &params, &peers_[rank].endpoint);
+    auto& peer = peers_[rank];
+    peer.code = connection_code(settings_.key, generation, static_cast<std::uint32_t>(settings_.rank),
+                                static_cast<std::uint32_t>(rank));
+    auto status = ucp_ep_create(worker_->get(), &params, &peer.endpoint);
     if (status == UCS_OK) continue;
     peers_.erase(rank);
     fail(rank, "the data connection cannot be made", status);
   }
 }
 
-bool data_plane::send(int to_rank, tensor_header header, tensor value) {
+bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
+                      tensor value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
@@ -69,8 +73,12 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
                      generation_,
                      ++to.sequence,
                      value.size_bytes()};
-  auto& transfer = start(to_rank, std::move(header), std::move(value));
-  transfer.head = seal_frame(settings_.key, frame, encode_tensor_header(transfer.header), {});
+  encode_tensor_header(tag, value.type(), value.extents(), body_code, extension_);
+  auto& transfer = start(to_rank, std::move(value));
+  write_frame(frame, extension_, to.code, transfer.head);
+  if (!settings_.heads_are_private)
+    std::ranges::copy(settings_.key.code(covered_head(transfer.head)),
+                      transfer.head.end() - authentication_code_bytes);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
@@ -81,7 +89,7 @@ bool data_plane::send(int to_rank, tensor_header header, tensor value) {
                                   bytes.data(), bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
   if (UCS_PTR_IS_ERR(request)) fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
-  in_flight_.erase(transfer.self);
+  end(transfer);
   return !UCS_PTR_IS_ERR(request);
 }
 
@@ -91,7 +99,7 @@ void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
   if (plane.phase_ == phase::destroying) return;
   ucp_request_free(request);
   if (status != UCS_OK) plane.fail(transfer.peer, "a tensor could not be sent", status);
-  plane.in_flight_.erase(transfer.self);
+  plane.end(transfer);
 }
 
 ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
@@ -117,17 +125,19 @@ void data_plane::receive(std::span<const std::byte> head, void* body, std::size_
     fetch(from_rank, std::move(header), std::move(value), body);
   } else {
     std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
+    settings_.counters.tensor_bytes_copied += body_bytes;
     arrivals_.push_back({from_rank, std::move(header), std::move(value)});
   }
 }
 
 std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const std::byte> head,
                                                               std::size_t body_bytes) {
-  auto opened = open_frame(settings_.key, head, body_bytes, {});
+  authentication_code code;
+  auto opened = read_frame(head, body_bytes, code);
   auto* frame = std::get_if<frame_head>(&opened);
   std::optional<tensor_header> header;
   if (frame && frame->header.kind == frame_kind::tensor &&
-      std::cmp_equal(frame->header.to_rank, settings_.rank))
+      std::cmp_equal(frame->header.to_rank, settings_.rank) && is_authentic(frame->header, head, code))
     header = decode_tensor_header(frame->extension, body_bytes);
   if (!header || header->tag.generation != frame->header.generation) {
     ++settings_.counters.bad_frames;
@@ -140,8 +150,21 @@ std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const st
   return std::pair(static_cast<int>(frame->header.from_rank), std::move(*header));
 }
 
+bool data_plane::is_authentic(const frame_header& header, std::span<const std::byte> head,
+                              const authentication_code& code) {
+  if (!settings_.heads_are_private) return same_code(code, settings_.key.code(covered_head(head)));
+  auto found = expected_.find(header.from_rank);
+  if (found != expected_.end() && found->second.generation == header.generation)
+    return same_code(code, found->second.code);
+  auto wanted = connection_code(settings_.key, header.generation, header.from_rank, header.to_rank);
+  if (!same_code(code, wanted)) return false;
+  expected_[header.from_rank] = {header.generation, wanted};
+  return true;
+}
+
 void data_plane::fetch(int from_rank, tensor_header header, tensor value, void* descriptor) {
-  auto& transfer = start(from_rank, std::move(header), std::move(value));
+  auto& transfer = start(from_rank, std::move(value));
+  transfer.fetched = std::move(header);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_fetched;
@@ -161,17 +184,29 @@ void data_plane::on_fetched(void* request, ucs_status_t status, std::size_t, voi
 
 void data_plane::finish_fetch(tensor_transfer& transfer, ucs_status_t status) {
   if (status == UCS_OK)
-    arrivals_.push_back({transfer.peer, std::move(transfer.header), std::move(transfer.value)});
+    arrivals_.push_back({transfer.peer, std::move(*transfer.fetched), std::move(transfer.value)});
   else
     fail(transfer.peer, "a tensor could not be fetched", status);
-  in_flight_.erase(transfer.self);
+  end(transfer);
 }
 
-tensor_transfer& data_plane::start(int peer, tensor_header header, tensor value) {
-  auto& transfer =
-      in_flight_.emplace_back(tensor_transfer{this, peer, std::move(header), std::move(value), {}, {}});
+tensor_transfer& data_plane::start(int peer, tensor value) {
+  if (ended_.empty())
+    in_flight_.emplace_back();
+  else
+    in_flight_.splice(in_flight_.end(), ended_, ended_.begin());
+  auto& transfer = in_flight_.back();
+  transfer.plane = this;
+  transfer.peer = peer;
+  transfer.value = std::move(value);
   transfer.self = std::prev(in_flight_.end());
   return transfer;
+}
+
+void data_plane::end(tensor_transfer& transfer) {
+  transfer.value = {};
+  transfer.fetched.reset();
+  ended_.splice(ended_.begin(), in_flight_, transfer.self);
 }
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {

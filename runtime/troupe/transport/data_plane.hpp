@@ -18,9 +18,9 @@ class data_plane;
 struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
-  tensor_header header;
   tensor value;
-  std::vector<std::byte> head;  ///< of a tensor that is sent; empty for one that is fetched
+  std::optional<tensor_header> fetched;  ///< of a tensor that is fetched
+  std::vector<std::byte> head;           ///< of a tensor that is sent
   std::list<tensor_transfer>::iterator self;
 };
 using transfer_list = std::list<tensor_transfer>;
@@ -47,9 +47,12 @@ class data_plane {
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
   /// dropped.
-  bool send(int to_rank, tensor_header header, tensor value);
+  bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
+            tensor value);
 
-  std::vector<tensor_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  /// `into` is empty.
+  void take_arrivals(std::vector<tensor_arrival>& into) { into.swap(arrivals_); }
+  bool has_failures() const { return !failures_.empty(); }
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
 
   /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not
@@ -60,6 +63,12 @@ class data_plane {
   struct peer {
     ucp_ep_h endpoint = nullptr;
     std::uint64_t sequence = 0;
+    authentication_code code{};  ///< of the connection
+  };
+  /// That of a peer's connection to this node in the generation in which it sent last.
+  struct expected_code {
+    std::uint64_t generation = 0;
+    authentication_code code{};
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -68,10 +77,13 @@ class data_plane {
 
   void receive(std::span<const std::byte> head, void* body, std::size_t body_bytes, bool rendezvous);
   std::optional<std::pair<int, tensor_header>> open(std::span<const std::byte> head, std::size_t body_bytes);
+  bool is_authentic(const frame_header& header, std::span<const std::byte> head,
+                    const authentication_code& code);
   void fetch(int from_rank, tensor_header header, tensor value, void* descriptor);
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
-  tensor_transfer& start(int peer, tensor_header header, tensor value);
+  tensor_transfer& start(int peer, tensor value);
+  void end(tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
 
   plane_settings& settings_;
@@ -80,7 +92,10 @@ class data_plane {
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
+  std::map<std::uint32_t, expected_code> expected_;
   transfer_list in_flight_;
+  transfer_list ended_;  ///< to be used again, for the memory of their heads
+  std::vector<std::byte> extension_;
   std::vector<tensor_arrival> arrivals_;
   std::vector<peer_failure> failures_;
 };

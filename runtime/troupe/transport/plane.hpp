@@ -12,6 +12,9 @@ struct plane_settings {
   int rank = 0;
   frame_authenticator key;
   bool verify_tensors = false;
+  /// Tensors go through memory that only this user's processes can reach, so that it is enough if their heads
+  /// show the code of their connection. Otherwise each head has its own.
+  bool heads_are_private = false;
   transport_counters counters;
 };
 

@@ -10,6 +10,7 @@ namespace troupe {
 class polled_mutex {
  public:
   void lock() {
+    if (mutex_.try_lock()) return;
     ++waiting_;
     mutex_.lock();
     --waiting_;
@@ -17,8 +18,12 @@ class polled_mutex {
   void unlock() { mutex_.unlock(); }
   /// For the poller, before it locks.
   void let_others_pass() const {
-    while (waiting_ > 0) std::this_thread::yield();
+    while (is_wanted()) std::this_thread::yield();
   }
+  /// For the poller that holds it: whether somebody waits for it.
+  bool is_wanted() const { return waiting_ > 0; }
+  /// By the poller, after let_others_pass.
+  void lock_as_poller() { mutex_.lock(); }
 
  private:
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include "troupe/transport/tensor_header.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 
@@ -9,6 +10,9 @@
 
 namespace troupe {
 namespace {
+
+/// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code follows.
+constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 3 * sizeof(std::uint32_t) + 4;
 
 bool known(tensor_role role) { return role >= tensor_role::activation && role <= tensor_role::share; }
 
@@ -46,24 +50,30 @@ bool has_size(const tensor_header& header, std::uint64_t body_bytes) {
 
 }  // namespace
 
-std::vector<std::byte> encode_tensor_header(const tensor_header& header) {
-  const auto& extents = header.extents.extents();
-  if (extents.size() > std::numeric_limits<std::uint8_t>::max())
-    throw_invalid("send_tensor", "at most 255 extents", to_string(header.extents));
-  std::vector<std::byte> bytes;
-  bytes.reserve(48 + 8 * extents.size());
+void encode_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
+                          const std::optional<authentication_code>& body_code,
+                          std::vector<std::byte>& bytes) {
+  const auto& each = extents.extents();
+  if (each.size() > std::numeric_limits<std::uint8_t>::max())
+    throw_invalid("send_tensor", "at most 255 extents", to_string(extents));
+  bytes.resize(fixed_bytes + sizeof(std::uint64_t) * each.size() + (body_code ? body_code->size() : 0));
   byte_writer writer(bytes);
-  writer.put(header.tag.generation);
-  writer.put(header.tag.step);
-  writer.put(header.tag.call);
-  writer.put(header.tag.stage);
-  writer.put(header.tag.microbatch);
-  writer.put(static_cast<std::uint8_t>(header.tag.role));
-  writer.put(static_cast<std::uint8_t>(header.type));
-  writer.put(static_cast<std::uint8_t>(extents.size()));
-  for (auto extent : extents) writer.put(static_cast<std::uint64_t>(extent));
-  writer.put(static_cast<std::uint8_t>(header.body_code.has_value()));
-  if (header.body_code) writer.put(*header.body_code);
+  writer.put(tag.generation);
+  writer.put(tag.step);
+  writer.put(tag.call);
+  writer.put(tag.stage);
+  writer.put(tag.microbatch);
+  writer.put(static_cast<std::uint8_t>(tag.role));
+  writer.put(static_cast<std::uint8_t>(type));
+  writer.put(static_cast<std::uint8_t>(each.size()));
+  for (auto extent : each) writer.put(static_cast<std::uint64_t>(extent));
+  writer.put(static_cast<std::uint8_t>(body_code.has_value()));
+  if (body_code) writer.put(*body_code);
+}
+
+std::vector<std::byte> encode_tensor_header(const tensor_header& header) {
+  std::vector<std::byte> bytes;
+  encode_tensor_header(header.tag, header.type, header.extents, header.body_code, bytes);
   return bytes;
 }
 
@@ -81,6 +91,16 @@ std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> byt
   } catch (const std::invalid_argument&) {
     return std::nullopt;
   }
+}
+
+authentication_code connection_code(const frame_authenticator& key, std::uint64_t generation,
+                                    std::uint32_t from_rank, std::uint32_t to_rank) {
+  std::array<std::byte, sizeof generation + sizeof from_rank + sizeof to_rank> bytes;
+  byte_writer writer(bytes);
+  writer.put(generation);
+  writer.put(from_rank);
+  writer.put(to_rank);
+  return key.code(bytes);
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -56,11 +57,25 @@ class transport_events {
   virtual void on_peer_error(int rank, const std::string& cause) = 0;
 };
 
+/// A thread that waits for tensors and receives them itself meanwhile, so that nobody has to wake it up.
+class tensor_waiter {
+ public:
+  virtual ~tensor_waiter() = default;
+  /// Takes a tensor, on the waiting thread; false: it is not meant for it, goes to
+  /// transport_events::on_tensor and is untouched. May send. The transport holds no lock meanwhile.
+  virtual bool take(int from_rank, const tensor_tag& tag, tensor& value) = 0;
+  /// Whether it still waits. Looked at often, and after wake_receiver.
+  virtual bool waits() const = 0;
+};
+
 /// Counters since construction.
 struct transport_statistics {
   std::uint64_t control_frames_sent = 0, control_frames_received = 0;
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  /// Copied by this process, for tensors too small for UCX to put them where they belong. What is larger is
+  /// read out of the sender's tensor into the receiver's, or sent from there.
+  std::uint64_t tensor_bytes_copied = 0;
   std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
 };
@@ -89,6 +104,15 @@ class transport {
   /// sender arranges by giving the tensor away. Never blocks. A tag of another generation than the
   /// current one is dropped and counted.
   virtual void send_tensor(int to_rank, const tensor_tag& tag, tensor value) = 0;
+  /// Receives on the calling thread as long as `waiter` waits: polls for `spin` after the last event, then
+  /// sleeps. False, at once: nothing comes from other processes, or another waiter receives; tensors come
+  /// through transport_events. Afterwards it is still this waiter's turn: it must come back soon, or
+  virtual bool receive_for(tensor_waiter&, std::chrono::nanoseconds) { return false; }
+  /// say that it is busy with something else. Of no effect if it is not this waiter's turn.
+  virtual void stop_receiving(const tensor_waiter&) {}
+  /// To be called after something changed that some waiter waits for. Costs next to nothing while none
+  /// sleeps.
+  virtual void wake_receiver() {}
   virtual transport_statistics statistics() const = 0;
 };
 

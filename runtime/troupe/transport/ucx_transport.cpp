@@ -10,10 +10,9 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/transport/control_plane.hpp"
-#include "troupe/transport/data_plane.hpp"
 #include "troupe/transport/generation_gate.hpp"
 #include "troupe/transport/polled_mutex.hpp"
-#include "troupe/transport/ucx_context.hpp"
+#include "troupe/transport/tensor_traffic.hpp"
 #include "troupe/transport/ucx_library.hpp"
 #include "troupe/transport/wakeup.hpp"
 
@@ -24,11 +23,6 @@ using clock = std::chrono::steady_clock;
 
 /// Control messages that were accepted before the transport ends get this long to leave the process.
 constexpr auto farewell = std::chrono::milliseconds(100);
-/// Work that makes no event (a full shared-memory queue) is polled for this long, and after that looked at in
-/// steps: its receiver may be dead.
-constexpr auto patient_poll = std::chrono::microseconds(500);
-constexpr auto poll_step = std::chrono::milliseconds(1);
-
 /// A failure of the data plane counts only if the generation is still the same after this: a peer that has
 /// entered the next generation already looks just like one that cannot be reached.
 constexpr auto data_failure_patience = std::chrono::seconds(1);
@@ -39,17 +33,23 @@ std::string data_transports(const ucx_transport_options& options) {
   return options.interface == "lo" ? "sysv,cma" : "sysv,cma,tcp";
 }
 
-/// One thread drives both planes and delivers what arrives. A sender's thread calls UCX itself, under the
-/// lock of the plane it sends on; no lock is held while an event is delivered, so receivers may send and may
-/// take locks that they hold while sending.
+/// One thread drives the control plane, and the tensors when no waiter does, and delivers what arrives. A
+/// sender's thread sends itself, under the lock of what it sends on; no lock is held while an event is
+/// delivered, so receivers may send and may take locks that they hold while sending.
 class ucx_transport final : public transport {
  public:
   ucx_transport(const ucx_transport_options& options, transport_events& events)
       : events_(events),
         spin_(options.spin),
-        settings_{options.rank, frame_authenticator(options.secret), options.verify_frames, {}},
+        settings_{options.rank,
+                  frame_authenticator(options.secret),
+                  options.verify_frames,
+                  !options.verify_frames && data_transports(options).find("tcp") == std::string::npos,
+                  {}},
         control_(options.interface, settings_),
-        data_context_(make_ucx_context(data_transports(options), options.interface)),
+        tensors_(data_transports(options), options.interface,
+                 {settings_, gate_, events_, wakeup_,
+                  [this](const peer_failure& failure) { break_connection(gate_.current(), failure); }}),
         thread_([this] { run(); }) {}
 
   ~ucx_transport() override {
@@ -67,17 +67,19 @@ class ucx_transport final : public transport {
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
+  bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) override {
+    return tensors_.receive_for(waiter, spin);
+  }
+  void stop_receiving(const tensor_waiter& waiter) override { tensors_.stop_receiving(waiter); }
+  void wake_receiver() override { tensors_.wake_receiver(); }
 
  private:
   void run();
   bool progress();
   bool progress_control();
-  bool progress_data();
   void wait_for_events(clock::duration idle);
-  std::array<int, 2> arm(bool& armed);
-  void deliver(tensor_arrival& arrival);
   void judge_suspicions();
-  std::chrono::milliseconds until_next_judgement() const;
+  std::chrono::milliseconds longest_sleep() const;
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
   transport_events& events_;
@@ -89,10 +91,7 @@ class ucx_transport final : public transport {
   polled_mutex control_mutex_;
   control_plane control_;
 
-  ucx_context data_context_;
-  polled_mutex data_mutex_;
-  std::optional<data_plane> data_;  ///< none before the first generation
-  transfer_list retired_;  ///< in flight when their generation ended; peers may still read their memory
+  tensor_traffic tensors_;
 
   /// The progress thread's own: failures of the data plane and when to believe them, earliest first.
   struct suspicion {
@@ -107,17 +106,8 @@ class ucx_transport final : public transport {
 };
 
 node_address ucx_transport::begin_generation(std::uint64_t generation) {
-  std::vector<std::byte> data_address;
-  {
-    std::lock_guard lock(data_mutex_);
-    gate_.begin(generation);
-    if (data_) retired_.splice(retired_.end(), data_->stop());
-    data_.reset();
-    data_.emplace(data_context_.get(), settings_, generation);
-    data_address = data_->address();
-  }
-  wakeup_.wake();
-  return {control_.address(), std::move(data_address)};
+  auto tensors = tensors_.begin_generation(generation);
+  return {control_.address(), std::move(tensors)};
 }
 
 void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
@@ -125,18 +115,11 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
     if (address.control.empty() || address.data.empty())
       throw_invalid("transport::connect", "an address for rank " + std::to_string(rank), "none");
   ucx_silence failures_are_reported_as_events;
-  transfer_list released;
   {
     std::lock_guard lock(control_mutex_);
     control_.connect(peers);
   }
-  {
-    std::lock_guard lock(data_mutex_);
-    gate_.open(generation);
-    data_.value().connect(generation, peers);
-    released.swap(retired_);
-  }
-  wakeup_.wake();
+  tensors_.connect(generation, peers);
 }
 
 void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
@@ -166,17 +149,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
     settings_.counters.count_received(value);
     return events_.on_tensor(to_rank, tag, std::move(value));
   }
-  tensor_header header{tag, value.type(), value.extents(), std::nullopt};
-  if (settings_.verify_tensors) header.body_code = settings_.key.code(std::as_const(value).bytes());
-  ucx_silence failures_are_reported_as_events;
-  bool done = true;
-  {
-    std::lock_guard lock(data_mutex_);
-    // The generation may have changed since.
-    if (tag.generation == gate_.current() && gate_.is_open())
-      done = data_->send(to_rank, std::move(header), value);
-  }
-  if (!done) wakeup_.wake();
+  tensors_.send(to_rank, tag, std::move(value));
 }
 
 void ucx_transport::run() {
@@ -196,9 +169,9 @@ void ucx_transport::run() {
 
 bool ucx_transport::progress() {
   bool control = progress_control();
-  bool data = progress_data();
+  bool tensors = tensors_.progress();
   judge_suspicions();
-  return control || data;
+  return control || tensors;
 }
 
 bool ucx_transport::progress_control() {
@@ -220,90 +193,44 @@ bool ucx_transport::progress_control() {
   return worked || !arrivals.empty() || !failures.empty();
 }
 
-bool ucx_transport::progress_data() {
-  data_mutex_.let_others_pass();
-  bool worked = false;
-  std::uint64_t generation = 0;
-  std::vector<tensor_arrival> arrivals;
-  std::vector<peer_failure> failures;
-  {
-    std::lock_guard lock(data_mutex_);
-    if (!data_) return false;
-    generation = gate_.current();
-    worked = data_->progress();
-    arrivals = data_->take_arrivals();
-    failures = data_->take_failures();
-  }
-  for (auto& arrival : arrivals) deliver(arrival);
-  for (auto& failure : failures)
-    suspicions_.push_back({clock::now() + data_failure_patience, generation, std::move(failure)});
-  return worked || !arrivals.empty() || !failures.empty();
-}
-
-void ucx_transport::deliver(tensor_arrival& arrival) {
-  const auto& header = arrival.header;
-  if (header.tag.generation < gate_.current()) {
-    ++settings_.counters.stale_frames;
-    return;
-  }
-  if (settings_.verify_tensors &&
-      (!header.body_code ||
-       !same_code(*header.body_code, settings_.key.code(std::as_const(arrival.value).bytes())))) {
-    ++settings_.counters.bad_frames;
-    return break_connection(gate_.current(), {arrival.from_rank, "it sent a tensor that is not authentic"});
-  }
-  settings_.counters.count_received(arrival.value);
-  events_.on_tensor(arrival.from_rank, header.tag, std::move(arrival.value));
-}
-
+/// What fails on the data plane ends the peer's control connection, once, and the next progress_control
+/// reports it.
 void ucx_transport::judge_suspicions() {
+  auto failed = tensors_.take_failures();
+  for (auto& failure : failed.of_peers)
+    suspicions_.push_back({clock::now() + data_failure_patience, failed.generation, std::move(failure)});
   for (; !suspicions_.empty() && suspicions_.front().due <= clock::now(); suspicions_.pop_front())
     break_connection(suspicions_.front().generation, suspicions_.front().failure);
 }
 
-/// How long the progress thread may sleep; negative is for ever.
-std::chrono::milliseconds ucx_transport::until_next_judgement() const {
-  if (suspicions_.empty()) return std::chrono::milliseconds(-1);
-  auto left = suspicions_.front().due - clock::now();
-  return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(left));
-}
-
-/// What fails on the data plane ends the peer's control connection, once, and the next progress_control
-/// reports it. Unless that is the connection of a later generation by now.
+/// Unless the peer's connection is that of a later generation by now. For any thread.
 void ucx_transport::break_connection(std::uint64_t generation, const peer_failure& failure) {
-  std::lock_guard lock(control_mutex_);
-  if (generation == gate_.current()) control_.break_connection(failure);
+  {
+    std::lock_guard lock(control_mutex_);
+    if (generation == gate_.current()) control_.break_connection(failure);
+  }
+  wakeup_.wake();
 }
 
-/// Sleeps until a plane has something to do. Planes are armed after the sleep was announced, so a send that
+/// How long the progress thread may sleep; negative is for ever.
+std::chrono::milliseconds ucx_transport::longest_sleep() const {
+  auto longest = std::chrono::milliseconds(tensors_.is_to_be_watched() ? 10 : -1);
+  if (suspicions_.empty()) return longest;
+  auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));
+  return std::chrono::ceil<std::chrono::milliseconds>(left);
+}
+
+/// Sleeps until there is something to do. Both are armed after the sleep was announced, so a send that
 /// stays in progress either is seen by them or wakes this thread.
 void ucx_transport::wait_for_events(clock::duration idle) {
   wakeup_.announce_sleep();
   bool armed = !stop_;
-  auto descriptors = arm(armed);
-  if (armed)
-    wakeup_.sleep(descriptors, until_next_judgement());
-  else if (idle > patient_poll)
-    wakeup_.sleep(descriptors, poll_step);
-  else {
-    wakeup_.cancel_sleep();
-    std::this_thread::yield();
-  }
-}
-
-std::array<int, 2> ucx_transport::arm(bool& armed) {
-  std::array<int, 2> descriptors = {-1, -1};
-  auto prepare = [&](auto& plane) {
-    armed = armed && !plane.progress() && plane.arm();
-    return plane.event_fd();
-  };
+  std::array<int, 2> descriptors = {control_.event_fd(), tensors_.arm(armed)};
   {
     std::lock_guard lock(control_mutex_);
-    descriptors[0] = prepare(control_);
+    armed = armed && !control_.progress() && control_.arm();
   }
-  std::lock_guard lock(data_mutex_);
-  if (data_) descriptors[1] = prepare(*data_);
-  return descriptors;
+  wakeup_.rest(descriptors, armed, idle, longest_sleep());
 }
 
 }  // namespace

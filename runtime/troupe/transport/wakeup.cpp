@@ -2,7 +2,15 @@
 
 #include <poll.h>
 
+#include <thread>
+
 namespace troupe {
+namespace {
+
+constexpr auto patient_poll = std::chrono::microseconds(500);
+constexpr auto poll_step = std::chrono::milliseconds(1);
+
+}  // namespace
 
 void wakeup::sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_most) {
   std::array<pollfd, 3> waited = {pollfd{event_.fd(), POLLIN, 0}, pollfd{descriptors[0], POLLIN, 0},
@@ -13,8 +21,16 @@ void wakeup::sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_
   if ((waited[0].revents & POLLIN) != 0) event_.clear();
 }
 
+void wakeup::rest(std::array<int, 2> descriptors, bool armed, std::chrono::nanoseconds idle,
+                  std::chrono::milliseconds at_most) {
+  if (armed) return sleep(descriptors, at_most);
+  if (idle > patient_poll) return sleep(descriptors, poll_step);
+  cancel_sleep();
+  std::this_thread::yield();
+}
+
 void wakeup::wake() {
-  if (sleeping_.exchange(false)) event_.set();
+  if (sleeping_ && sleeping_.exchange(false)) event_.set();
 }
 
 }  // namespace troupe

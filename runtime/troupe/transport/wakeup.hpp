@@ -17,6 +17,11 @@ class wakeup {
   /// Until a descriptor (negative ones are skipped) is readable, somebody called wake() since announce_sleep,
   /// or `at_most` passed (negative: for ever).
   void sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_most);
+  /// Sleeps if `armed`. If not, there is work already or work that makes no event (a full queue in shared
+  /// memory): lets others run, and sleeps in steps if it found nothing to do for long: who should make room
+  /// may be dead.
+  void rest(std::array<int, 2> descriptors, bool armed, std::chrono::nanoseconds idle,
+            std::chrono::milliseconds at_most = std::chrono::milliseconds(-1));
   void wake();
 
  private:

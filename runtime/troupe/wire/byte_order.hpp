@@ -1,25 +1,31 @@
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace troupe {
 
-/// Appends numbers to `target`, little-endian whatever the host is. `target` must outlive it.
+/// Writes numbers one after the other, little-endian whatever the host is. `target`, which must outlive it,
+/// has room for all of them.
 class byte_writer {
  public:
-  explicit byte_writer(std::vector<std::byte>& target) : target_(target) {}
+  explicit byte_writer(std::span<std::byte> target) : rest_(target) {}
 
   template <std::unsigned_integral Number>
   void put(Number number) {
-    for (std::size_t i = 0; i < sizeof(Number); ++i)
-      target_.push_back(static_cast<std::byte>(number >> (8 * i)));
+    auto* at = take(sizeof(Number));
+    for (std::size_t i = 0; i < sizeof(Number); ++i) at[i] = static_cast<std::byte>(number >> (8 * i));
   }
-  void put(std::span<const std::byte> bytes) { target_.insert(target_.end(), bytes.begin(), bytes.end()); }
+  void put(std::span<const std::byte> bytes) { std::ranges::copy(bytes, take(bytes.size())); }
 
  private:
-  std::vector<std::byte>& target_;
+  std::byte* take(std::size_t count) {
+    auto* at = rest_.data();
+    rest_ = rest_.subspan(count);
+    return at;
+  }
+  std::span<std::byte> rest_;
 };
 
 /// The reverse. Reading past the end yields zeros (or no bytes) and makes `ok()` false for good, so that a
@@ -32,7 +38,8 @@ class byte_reader {
   Number get() {
     Number number = 0;
     auto bytes = take(sizeof(Number));
-    for (std::size_t i = 0; i < bytes.size(); ++i)
+    if (bytes.empty()) return 0;
+    for (std::size_t i = 0; i < sizeof(Number); ++i)
       number = static_cast<Number>(number | (static_cast<Number>(bytes[i]) << (8 * i)));
     return number;
   }

@@ -46,6 +46,12 @@ std::optional<frame_fault> fault_of(const raw_head& raw) {
   return std::nullopt;
 }
 
+authentication_code code_of(const frame_authenticator& key, frame_kind kind, std::span<const std::byte> head,
+                            std::span<const std::byte> covered_body) {
+  return kind == frame_kind::control ? key.code(covered_head(head), covered_body)
+                                     : key.code(covered_head(head));
+}
+
 }  // namespace
 
 std::string_view to_string(frame_fault fault) {
@@ -54,13 +60,25 @@ std::string_view to_string(frame_fault fault) {
   return names[static_cast<std::size_t>(fault)];
 }
 
+std::span<const std::byte> covered_head(std::span<const std::byte> head) {
+  return head.first(head.size() - authentication_code_bytes);
+}
+
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body) {
-  if (extension.size() > std::numeric_limits<extension_length>::max())
-    throw_invalid("seal_frame", "an extension of at most 65535 bytes", std::to_string(extension.size()));
   std::vector<std::byte> head;
-  head.reserve(smallest_frame_head_bytes + extension.size());
+  write_frame(header, extension, {}, head);
+  auto code = code_of(key, header.kind, head, covered_body);
+  std::ranges::copy(code, head.end() - authentication_code_bytes);
+  return head;
+}
+
+void write_frame(const frame_header& header, std::span<const std::byte> extension,
+                 const authentication_code& code, std::vector<std::byte>& head) {
+  if (extension.size() > std::numeric_limits<extension_length>::max())
+    throw_invalid("write_frame", "an extension of at most 65535 bytes", std::to_string(extension.size()));
+  head.resize(smallest_frame_head_bytes + extension.size());
   byte_writer writer(head);
   writer.put(magic);
   writer.put(frame_version);
@@ -72,8 +90,7 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
   writer.put(header.sequence);
   writer.put(header.body_bytes);
   writer.put(extension);
-  writer.put(key.code(head, covered_body));
-  return head;
+  writer.put(code);
 }
 
 std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte, frame_header_bytes> start) {
@@ -84,9 +101,8 @@ std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte
                        raw.header.body_bytes};
 }
 
-std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
-                                                 std::span<const std::byte> head, std::uint64_t body_bytes,
-                                                 std::span<const std::byte> covered_body) {
+std::variant<frame_head, frame_fault> read_frame(std::span<const std::byte> head, std::uint64_t body_bytes,
+                                                 authentication_code& code) {
   if (head.size() < smallest_frame_head_bytes) return frame_fault::truncated;
   byte_reader reader(head);
   auto raw = read_header(reader);
@@ -94,11 +110,19 @@ std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
   if (head.size() != smallest_frame_head_bytes + raw.extension_bytes) return frame_fault::length;
   if (raw.header.body_bytes != body_bytes) return frame_fault::length;
   auto extension = reader.take(raw.extension_bytes);
-  auto sealed = head.first(head.size() - authentication_code_bytes);
-  auto body = raw.header.kind == frame_kind::control ? covered_body : std::span<const std::byte>();
-  if (!same_code(head.last<authentication_code_bytes>(), key.code(sealed, body)))
-    return frame_fault::authentication;
+  std::ranges::copy(reader.take(code.size()), code.begin());
   return frame_head{raw.header, extension};
+}
+
+std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
+                                                 std::span<const std::byte> head, std::uint64_t body_bytes,
+                                                 std::span<const std::byte> covered_body) {
+  authentication_code code;
+  auto read = read_frame(head, body_bytes, code);
+  auto* found = std::get_if<frame_head>(&read);
+  if (found && !same_code(code, code_of(key, found->header.kind, head, covered_body)))
+    return frame_fault::authentication;
+  return read;
 }
 
 }  // namespace troupe

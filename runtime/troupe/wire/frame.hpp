@@ -16,7 +16,7 @@ namespace troupe {
 /// What a frame carries: a Cereal control message, or a tensor (its tag in the header extension).
 enum class frame_kind : std::uint8_t { control = 1, tensor = 2 };
 
-constexpr std::uint8_t frame_version = 1;
+constexpr std::uint8_t frame_version = 2;
 
 /// Fixed fields at the head of every frame, little-endian on the wire. The head is: magic "TRPE", version,
 /// kind, the length of the extension (2 bytes), the fields below in their order, the extension, the
@@ -50,6 +50,9 @@ struct frame_head {
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body);
+/// A tensor frame's head with a code that is known already, into a vector that may have room for it.
+void write_frame(const frame_header& header, std::span<const std::byte> extension,
+                 const authentication_code& code, std::vector<std::byte>& head);
 
 /// What a frame is and how long, by its first frame_header_bytes, of which nothing is authenticated yet.
 struct frame_measure {
@@ -66,5 +69,11 @@ std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte
 std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
                                                  std::span<const std::byte> head, std::uint64_t body_bytes,
                                                  std::span<const std::byte> covered_body);
+
+/// The same without checking the code, which `code` gets.
+std::variant<frame_head, frame_fault> read_frame(std::span<const std::byte> head, std::uint64_t body_bytes,
+                                                 authentication_code& code);
+/// What the code of a head covers.
+std::span<const std::byte> covered_head(std::span<const std::byte> head);
 
 }  // namespace troupe

@@ -102,7 +102,7 @@ TEST_CASE("a checkpointed segment draws the same random numbers again") {
   nn::Dropout layer(0.5);
   layer.materialize(1);
   auto x = troupe::leaf(tensor::full({1000}, 1));
-  auto y = troupe::checkpoint([&](const troupe::variable& v) { return layer.forward(v); }, x, {});
+  auto y = troupe::checkpoint([&](const troupe::variable& v) { return layer.forward(v); }, x);
   y.backward(tensor::full({1000}, 1));
   CHECK(same_bits(x.gradient(), y.value));
 }
@@ -190,4 +190,22 @@ TEST_CASE("a model in one piece has the bits of its layers one by one, relus in 
   own.materialize(3);
   auto rows = random_tensor({9, 6}, "rows");
   CHECK(same_bits(own.forward({rows}).value, one_by_one(own, rows)));
+}
+
+TEST_CASE("batch norm in evaluation passes gradients on, and its statistics stay") {
+  nn::Sequential model(nn::Conv2d(1, 2, 3), nn::BatchNorm2d(2));
+  model.materialize(1);
+  model.eval();
+  auto x = troupe::leaf(random_tensor({2, 1, 5, 5}, "x"));
+  auto dy = random_tensor({2, 2, 3, 3}, "dy");
+  auto before = model.named_buffers()[1].target->value.clone();
+  auto y = model.forward(x);
+  y.backward(dy);
+  CHECK(x.gradient().defined());
+  for (auto* each : model.parameters()) CHECK(each->has_gradient);
+  CHECK(same_bits(model.named_buffers()[1].target->value, before));
+  // With mean 0, variance 1 and weight 1 the convolution's bias gets dy / sqrt(1 + epsilon).
+  double expected = 0;
+  for (std::size_t i = 0; i < 36; ++i) expected += i / 9 % 2 == 0 ? dy.values<float>()[i] : 0;
+  CHECK(std::abs(model.parameters()[1]->gradient.values<float>()[0] - expected / std::sqrt(1 + 1e-5)) < 1e-5);
 }

@@ -12,6 +12,7 @@
 #include "troupe/ops/lamb_step.hpp"
 #include "troupe/ops/sgd_step.hpp"
 #include "troupe/optim/adam.hpp"
+#include "troupe/optim/clip.hpp"
 #include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
 
@@ -55,6 +56,21 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
   CHECK(same_bits(stepped.weight.value, expected.weight.value));
   CHECK(same_bits(stepped.bias.value, expected.bias.value));
   CHECK_FALSE(stepped.bias.has_gradient);
+}
+
+TEST_CASE("no optimizer changes a frozen parameter, and clipping does not count its gradient") {
+  for (const optim::Optimizer& description :
+       {optim::Optimizer(optim::SGD({.lr = 0.5, .weight_decay = 0.1})), optim::Optimizer(optim::Adam()),
+        optim::Optimizer(optim::AdamW()), optim::Optimizer(optim::LAMB())}) {
+    two_parameters stepped, before;
+    stepped.weight.requires_gradient = false;  // with a gradient from before
+    auto optimizer = description(stepped.named());
+    std::vector<parameter*> both{&stepped.weight, &stepped.bias}, alone{&before.bias};
+    CHECK(optim::clip_grad_norm(both, 100) == optim::clip_grad_norm(alone, 100));
+    optimizer->apply(0);
+    CHECK(same_bits(stepped.weight.value, before.weight.value));
+    CHECK_FALSE(same_bits(stepped.bias.value, before.bias.value));
+  }
 }
 
 TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {

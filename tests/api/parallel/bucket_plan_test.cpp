@@ -56,3 +56,20 @@ TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less
   CHECK(plan(sizes, {.first_bytes = 4096}).buckets.size() == 9);
   CHECK(plan(sizes, {.first_bytes = 65536}).buckets.size() == 2);
 }
+
+TEST_CASE("a large bucket is cut into equal pieces that hold all of it, a small one is one piece") {
+  auto [parameters, buckets] = plan({16, 400000, 5}, {.first_bytes = 0, .bytes = 1 << 20});
+  REQUIRE(buckets.size() == 3);
+  CHECK(buckets[0].pieces.size() == 1);
+  CHECK(buckets[2].pieces.size() == 1);
+  const auto& pieces = buckets[1].pieces;
+  REQUIRE(pieces.size() == 8);  // an eighth of all gradients is the limit
+  std::int64_t end = 0;
+  for (const auto& each : pieces) {
+    CHECK(each.first == end);
+    CHECK(each.first % 16 == 0);
+    CHECK(each.count == 50000);
+    end += each.count;
+  }
+  CHECK(end == buckets[1].num_elements);
+}

@@ -27,7 +27,7 @@ std::string bytes_of(const tensor& value) {
 }
 
 /// The bytes of all losses and of rank 0's weights after training in `num_processes` processes.
-std::string train(int num_processes, data_parallel_options options) {
+std::string train(int num_processes, data_parallel_options options, stepping how = stepping::together) {
   temp_folder folder;
   auto file = folder.path() / "outcome";
   spawn_ranks(num_processes, [&](test_rank& self) {
@@ -36,7 +36,7 @@ std::string train(int num_processes, data_parallel_options options) {
     auto group = make_ucx_group(everyone(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group, options);
-    auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
+    auto optimizer = optimizer_of(replicated, how, optim::Adam({.lr = 1e-2}));
     std::string outcome;
     for (std::uint64_t step = 0; step < 4; ++step) {
       std::vector<tensor> losses;
@@ -61,6 +61,42 @@ TEST_CASE("one process with four replicas, two with two and four with one train 
   CHECK(train(2, {.replicas_per_rank = 2}) == alone);
   CHECK(train(4, {}) == alone);
   CHECK(train(4, {.bucket_size_mb = 0.002, .first_bucket_mb = 0, .gradient_as_bucket_view = false}) == alone);
+  for (int num_processes : {1, 2, 4})
+    CHECK(train(num_processes,
+                {.bucket_size_mb = 0.002, .first_bucket_mb = 0, .replicas_per_rank = 4 / num_processes},
+                stepping::overlapped) == alone);
+}
+
+TEST_CASE(
+    "a process that is killed while steps are to come is an error for whoever needs the weights, by rank") {
+  for (bool reads : {false, true}) {
+    temp_folder folder;
+    spawn_ranks(3, [&](test_rank& self) {
+      folder_store place(folder.path());
+      ucx_group_resources resources("token");
+      auto group = make_ucx_group(everyone(self), place, resources);
+      nn::Sequential model(nn::Linear(6, 5), nn::Linear(5, 3));
+      model.materialize(1);
+      DataParallel replicated(model, *group, {.bucket_size_mb = 0, .first_bucket_mb = 0});
+      auto optimizer = replicated.make_optimizer(optim::Adam());
+      auto pass = [&](std::uint64_t step) {
+        auto x = random_tensor({2, 6}, std::to_string(self.rank()));
+        auto loss = nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss;
+        if (step == 1 && self.rank() == 2) self.kill(2);
+        replicated.backward(loss);
+        optimizer->apply(step);
+      };
+      pass(0);
+      pass(1);  // does not wait for rank 2
+      try {
+        reads ? void(model.state_dict().front().value.bytes()) : pass(2);
+        expect(false, "an error");
+      } catch (const collective_error& error) {
+        expect(error.kind() == collective_failure::lost_member, "a lost member");
+        expect(error.ranks() == std::vector{2}, "its rank");
+      }
+    });
+  }
 }
 
 TEST_CASE("a process that is killed in training is an error for the others, by rank") {

@@ -1,6 +1,7 @@
 #include "troupe/parallel/data_parallel.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -222,15 +223,20 @@ class branches : public nn::module_of<branches> {
 
 TEST_CASE("a parameter without a gradient is named to all members, and nobody hangs") {
   std::vector<std::string> told(2);
+  std::latch wrapped(2);
   on_members(2, [&](communicator& group) {
     branches model;
     model.materialize(1);
     DataParallel replicated(model, group);
+    wrapped.arrive_and_wait();
     model.uses_both = group.rank() == 1;
     auto loss =
         nn::CrossEntropy()(replicated.forward({tensor::full({2, 4}, 1)}), tensor::zeros({2}, dtype::i64), 0.5)
             .loss;
-    told[static_cast<std::size_t>(group.rank())] = error_of([&] { replicated.backward(loss); });
+    told[static_cast<std::size_t>(group.rank())] = error_of([&] {
+      replicated.backward(loss);
+      model.a.parameters()[0]->gradient.settle();
+    });
   });
   CHECK(told[0].find("got none for b.weight, b.bias on rank 0") != std::string::npos);
   CHECK(told[0].find("find_unused_parameters") != std::string::npos);
@@ -274,6 +280,40 @@ TEST_CASE(
       CHECK_FALSE(model.b.parameters()[0]->has_gradient);
     });
   }
+}
+
+TEST_CASE("frozen weights beside learned biases stay as they are, on every member") {
+  std::vector<named_tensor> found[2];
+  on_members(2, [&](communicator& group) {
+    auto model = small_model();
+    for (const auto& [name, target] : model.named_parameters())
+      target->requires_gradient = name.ends_with(".bias");
+    DataParallel replicated(model, group);
+    auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      run_replica(replicated, step);
+      optimizer->apply(step);
+    }
+    for (const auto& [name, target] : model.named_parameters())
+      found[group.rank()].push_back({name, target->value});
+  });
+  CHECK(same_bits(found[0], found[1]));
+  auto began = small_model();
+  auto before = began.named_parameters();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CAPTURE(before[i].name);
+    CHECK(same_bits(found[0][i].value, before[i].target->value) == before[i].name.ends_with(".weight"));
+  }
+}
+
+TEST_CASE("a loss that is no scalar is refused as that") {
+  on_members(1, [](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group);
+    auto output = replicated.forward({batch_of(0, 0).samples});
+    CHECK(error_of([&] { replicated.backward(output); }) ==
+          "[DataParallel::backward] expected a scalar, the mean loss of this replica, got f32[3, 5]");
+  });
 }
 
 TEST_CASE("a number of replicas that is no block of the tree is refused") {

@@ -6,6 +6,7 @@
 
 #include "api/parallel/replicated_model.hpp"
 #include "support/bits.hpp"
+#include "troupe/autograd/functions.hpp"
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
@@ -85,12 +86,36 @@ TEST_CASE("one element of each channel on each member is enough") {
   });
 }
 
-TEST_CASE("evaluation asks no other member") {
+TEST_CASE("evaluation asks no other member, and its backward does not either") {
   on_members(2, [](communicator& group) {
     nn::SyncBatchNorm module(3, group);
     module.materialize(1);
     module.eval();
-    if (group.rank() == 0) module.forward({random_tensor({2, 3, 2, 2}, "x")});
+    if (group.rank() > 0) return;
+    auto x = leaf(random_tensor({2, 3, 2, 2}, "x"));
+    sum(module.forward(x)).backward();
+    if (!x.gradient().defined() || !module.parameters()[0]->has_gradient)
+      throw std::logic_error("expected gradients");
+  });
+}
+
+TEST_CASE("of weight and bias the frozen one gets no gradient, and the other the same as ever") {
+  on_members(1, [](communicator& group) {
+    nn::SyncBatchNorm all(3, group);
+    all.materialize(1);
+    auto expected = pass(all, 0, 7);
+    for (std::size_t frozen : {0, 1}) {
+      nn::SyncBatchNorm some(3, group);
+      some.materialize(1);
+      auto parameters = some.parameters();
+      parameters[frozen]->requires_gradient = false;
+      auto found = pass(some, 0, 7);
+      CHECK_FALSE(parameters[frozen]->has_gradient);
+      CHECK(parameters[1 - frozen]->has_gradient);
+      CHECK(same_bits(parameters[1 - frozen]->gradient,
+                      frozen == 0 ? expected.bias_gradient : expected.weight_gradient));
+      CHECK(same_bits(found.dx, expected.dx));
+    }
   });
 }
 

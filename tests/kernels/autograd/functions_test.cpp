@@ -57,6 +57,12 @@ TEST_CASE("recorded norms have the gradients of their inputs and parameters") {
     return batch_norm(in[0], channel_weight, channel_bias, {}, {}, {.epsilon = 0.1});
   };
   check(batch, {random_tensor({3, 3, 2, 2}, "images")}, {&channel_weight, &channel_bias});
+  auto mean = placed(random_tensor({3}, "mean")), variance = placed(tensor::full({3}, 1.7F));
+  auto fixed = [&](const auto& in) {
+    return batch_norm_inference(in[0], channel_weight, channel_bias, mean, variance, {.epsilon = 0.1});
+  };
+  channel_weight.has_gradient = channel_bias.has_gradient = false;
+  check(fixed, {random_tensor({3, 3, 2, 2}, "images")}, {&channel_weight, &channel_bias});
 }
 
 TEST_CASE("recorded windows and products have the gradients of their inputs and parameters") {

@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <stdexcept>
 
 #include "support/bits.hpp"
@@ -215,4 +216,84 @@ TEST_CASE("a chain of a hundred thousand operations runs back and is destroyed w
   };
   CHECK(same_bits(run(true), one));
   CHECK_FALSE(run(false).defined());
+}
+
+namespace {
+
+/// y = x, which tells in which order its two backward functions are called.
+class told_identity : public troupe::operation {
+ public:
+  told_identity(parameter& weight, bool weights_first, std::string& calls)
+      : weight_(weight), weights_first_(weights_first), calls_(calls) {}
+  std::vector<tensor> backward_input(const tensor& dy) override {
+    calls_ += 'i';
+    return {dy};
+  }
+  void backward_weight(const tensor&) override { calls_ += 'w'; }
+  bool weights_may_come_first() const override { return weights_first_; }
+  std::vector<parameter*> parameters() const override { return {&weight_}; }
+
+ private:
+  parameter& weight_;
+  bool weights_first_;
+  std::string& calls_;
+};
+
+}  // namespace
+
+TEST_CASE("weight gradients come before the input's where an operation allows it, and later where told") {
+  parameter weight("w", tensor::zeros({1}), tensor::zeros({1}));
+  auto calls_of = [&](bool allows, auto run) {
+    std::string calls;
+    auto x = leaf(tensor::full({1}, 2));
+    run(record(x.value, {x}, std::make_unique<told_identity>(weight, allows, calls)));
+    return calls;
+  };
+  auto at_once = [](const variable& y) { y.backward(); };
+  auto later = [](const variable& y) {
+    backward_pass pass(y);
+    pass.run_inputs({});
+    pass.run_weights();
+  };
+  CHECK(calls_of(false, at_once) == "iw");
+  CHECK(calls_of(true, at_once) == "wi");
+  CHECK(calls_of(true, later) == "iw");
+}
+
+TEST_CASE("a large weight's gradient is told of by blocks of rows, which are those of the whole gradient") {
+  auto x = random_tensor({3, 1100}, "x"), dy = random_tensor({3, 2000}, "dy");
+  auto weight = make_parameter("weight", {2000, 1100}), bias = make_parameter("bias", {2000});
+  auto whole = make_parameter("whole", {2000, 1100}), whole_bias = make_parameter("whole_bias", {2000});
+  linear({x, nullptr}, whole, &whole_bias).backward(dy);
+  std::vector<std::int64_t> told;
+  std::int64_t checked = 0;
+  bool are_same = true;
+  auto on_rows = [&](parameter& which, std::int64_t count) {
+    if (&which == &bias) return told.push_back(-count);
+    told.push_back(count);
+    auto a = weight.gradient.rows(checked, count - checked),
+         b = whole.gradient.rows(checked, count - checked);
+    for (std::int64_t i = 0; i < a.num_elements(); ++i) {
+      auto at = static_cast<std::size_t>(i);
+      are_same = are_same && std::abs(a.values<float>()[at] - b.values<float>()[at]) < 1e-5F;
+    }
+    checked = count;
+  };
+  std::size_t num_complete = 0;
+  linear({x, nullptr}, weight, &bias)
+      .backward(dy, {.on_gradient = [&](parameter&) { ++num_complete; }, .on_rows = on_rows});
+  CHECK(told == std::vector<std::int64_t>{-2000, 400, 800, 1200, 1600, 2000});
+  CHECK(are_same);
+  CHECK(same_bits(bias.gradient, whole_bias.gradient));
+  CHECK(num_complete == 2);
+}
+
+TEST_CASE("rows of a weight that is used twice are told of only when nothing more will be added") {
+  auto weight = make_parameter("weight", {1100, 1100});
+  auto x = random_tensor({2, 1100}, "x");
+  std::vector<std::string> told;
+  linear(linear({x, nullptr}, weight, nullptr), weight, nullptr)
+      .backward(x, {.on_gradient = [&](parameter&) { told.push_back("complete"); },
+                    .on_rows = [&](parameter&, std::int64_t) { told.push_back("rows"); }});
+  CHECK(told == std::vector<std::string>{"rows", "rows", "rows", "complete"});
 }

@@ -196,6 +196,8 @@ TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
   REQUIRE(got.extents() == shape{2, 3, 5});
   for (std::size_t i = 0; i < 30; ++i)
     CHECK(got.values<troupe::bfloat16>()[i].bits == x.values<troupe::bfloat16>()[i / 5 % 3].bits);
+  auto one = troupe::broadcast_to(placed(tensor::full({1, 1}, 7)), {3, 11}).to({});
+  CHECK(same_bits(one, tensor::full({3, 11}, 7)));
   CHECK_THROWS_WITH(troupe::broadcast_to(x, {3}), ContainsSubstring("[broadcast_to]"));
   CHECK_THROWS_WITH(troupe::broadcast_to(x, {2, 1}), ContainsSubstring("[broadcast_to]"));
 }

@@ -97,6 +97,49 @@ TEST_CASE("a member may reduce an aligned block of leaves beforehand") {
   CHECK(std::ranges::equal(std::as_const(whole).bytes(), std::as_const(both).bytes()));
 }
 
+TEST_CASE("hosts reduce the nodes of the tree that are theirs: the largest whose members they have") {
+  using nodes = std::vector<tree_node>;
+  CHECK(nodes_within(std::vector{0, 1}, 4) == nodes{{0, 2}});
+  CHECK(nodes_within(std::vector{1, 2, 3}, 4) == nodes{{1, 1}, {2, 2}});
+  CHECK(nodes_within(std::vector{3, 4}, 5) == nodes{{3, 1}, {4, 1}});
+  CHECK(nodes_within(std::vector{4, 5}, 6) == nodes{{4, 2}});
+  CHECK(nodes_within(std::vector{0, 2, 4}, 6) == nodes{{0, 1}, {2, 1}, {4, 1}});
+  CHECK(nodes_within(std::vector{0, 1, 2}, 3) == nodes{{0, 3}});
+}
+
+TEST_CASE("nodes that were reduced by themselves give the bits of the whole tree, wherever members are") {
+  std::vector<std::vector<std::vector<int>>> placements{{{0, 1}, {2, 3}},
+                                                        {{0}, {1, 2, 3}},
+                                                        {{0, 1}, {2}, {3, 4}},
+                                                        {{0, 2}, {1, 3}},
+                                                        {{0, 1, 2, 3}, {4, 5}, {6, 7, 8}}};
+  for (auto type : {dtype::f32, dtype::bf16, dtype::f16, dtype::i32})
+    for (auto op : {reduce_op::sum, reduce_op::mean, reduce_op::product, reduce_op::max})
+      for (const auto& hosts : placements) {
+        int n = 0;
+        for (const auto& host : hosts) n += static_cast<int>(host.size());
+        auto x = random_inputs(n, 1031, type);
+        std::vector<std::pair<tree_node, tensor>> nodes;
+        for (const auto& host : hosts)
+          for (const auto& node : nodes_within(host, n)) {
+            std::vector<const std::byte*> inputs;
+            for (int i = 0; i < node.count; ++i)
+              inputs.push_back(std::as_const(x[static_cast<std::size_t>(node.first + i)]).bytes().data());
+            nodes.emplace_back(node, tensor::empty({1031}, node_type(node, type)));
+            reduce_node(inputs, nodes.back().second.bytes().data(), 1031, type, op);
+          }
+        std::ranges::sort(nodes, {}, [](const auto& each) { return each.first.first; });
+        std::vector<node_elements> inputs;
+        for (const auto& [node, elements] : nodes) inputs.push_back({elements.bytes().data(), node.count});
+        const auto expected = reduced(x, op);
+        auto result = tensor::empty({1031}, type);
+        std::byte* place = result.bytes().data();
+        tree_reduce(inputs, {&place, 1}, 1031, type, op);
+        INFO(to_string(type) << ' ' << to_string(op) << " of " << n << " on " << hosts.size());
+        CHECK(std::ranges::equal(std::as_const(result).bytes(), expected.bytes()));
+      }
+}
+
 TEST_CASE("the bits do not depend on the kind of stores, on alignment, or on where a part begins") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16}) {
     auto x = random_inputs(3, 5001, type);

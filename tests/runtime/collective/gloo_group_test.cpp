@@ -2,12 +2,17 @@
 #include "troupe/collective/folder_store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/collective/watched_store.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
@@ -129,7 +134,44 @@ TEST_CASE("a gloo group that does not come together names who is missing") {
   CHECK(error.ranks() == std::vector{7});
 }
 
-TEST_CASE("gloo refuses an address that this host does not have") {
+namespace {
+
+/// The store of a process that dies as soon as it has told something.
+struct last_put final : store {
+  explicit last_put(store& into) : place(into) {}
+  void put(const std::string& key, std::span<const std::byte> value) override {
+    place.put(key, value);
+    throw collective_error(collective_failure::cancelled, "all", 0, {}, "dead");
+  }
+  std::optional<std::vector<std::byte>> get(const std::string&, std::chrono::milliseconds) override {
+    return {};
+  }
+  store& place;
+};
+
+}  // namespace
+
+TEST_CASE("who waits in gloo for a member that told its address and died hears of it with the store") {
   if (!is_built()) SKIP("Troupe was built without gloo");
-  CHECK_THROWS_AS(gloo_group_resources("192.0.2.1"), bad_input);
+  temp_folder folder;
+  folder_store place(folder.path());
+  gloo_group_resources resources;
+  for (const char* name : {"a", "b", "c", "d"}) {  // who connects to whom depends on gloo's ports
+    std::atomic<bool> is_lost = false;
+    watched_store watched(place, [&] {
+      if (is_lost) throw collective_error(collective_failure::lost_member, name, 0, {1}, "rank 1 was lost");
+    });
+    last_put dying(place);
+    auto waiting = std::async(std::launch::async, [&] {
+      return failure_of([&] { make_gloo_group({name, {0, 1}, 0}, watched, resources); });
+    });
+    failure_of([&] { make_gloo_group({name, {0, 1}, 1}, dying, resources); });
+    is_lost = true;
+    CHECK(waiting.get().ranks() == std::vector{1});
+  }
+}
+
+TEST_CASE("gloo refuses a network interface that this host does not have") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  CHECK_THROWS_WITH(gloo_group_resources("none0"), Catch::Matchers::ContainsSubstring("'none0'"));
 }

@@ -217,14 +217,59 @@ TEST_CASE("groups of many ranks have short names that differ") {
   CHECK(group_former::name_of(many) != group_former::name_of(others));
 }
 
-TEST_CASE("a group of one needs no backend, a larger one says which it lacks") {
+TEST_CASE("a group of one needs no backend, and threads carry no larger one between processes") {
   memory_store keys;
-  group_factory local({"local", {}}), absent({"nccl", {}});
-  auto alone = absent.make({"{7}", {7}, 0}, keys, {});
+  group_factory local("local", {}, {.world_size = 2});
+  auto alone = local.make({"{7}", {7}, 0}, keys, {});
   CHECK(alone->group().ranks == ranks{7});
   CHECK(sum_of_ranks(*alone, 5) == 5);
   CHECK_THROWS_MATCHES(local.make({"{0,1}", {0, 1}, 0}, keys, {}), bad_input,
                        MessageMatches(ContainsSubstring("use --backend ucx")));
-  CHECK_THROWS_MATCHES(absent.make({"{0,1}", {0, 1}, 0}, keys, {}), bad_input,
-                       MessageMatches(ContainsSubstring("--backend nccl is for programs")));
+}
+
+TEST_CASE("a backend that the program does not link is refused with what to link") {
+  CHECK_THROWS_MATCHES(group_factory("gloo", {}, {}), bad_input,
+                       MessageMatches(ContainsSubstring("link troupe::collective_gloo") &&
+                                      ContainsSubstring("gloo_groups()")));
+}
+
+namespace {
+
+/// Makes groups of threads, and counts how often it begins and makes.
+struct counted_backend {
+  int begun = 0, made = 0;
+  struct maker final : group_maker {
+    explicit maker(counted_backend& its) : of(its) {}
+    std::unique_ptr<communicator> make(const group_description& group, store&,
+                                       const communicator_options& options) override {
+      ++of.made;
+      return std::move(make_local_group(group.ranks, options, group.name).front());
+    }
+    counted_backend& of;
+  };
+  group_backend linked(bool makes_groups_of_one) {
+    return {"counted",
+            [this](const group_maker_options& options) {
+              begun += options.world_size;
+              return std::make_unique<maker>(*this);
+            },
+            makes_groups_of_one};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a linked backend begins with a job of several processes, and makes their groups") {
+  memory_store keys;
+  counted_backend backend;
+  group_factory factory("counted", {backend.linked(false)}, {.world_size = 3});
+  CHECK(backend.begun == 3);
+  factory.make({"{0}", {0}, 0}, keys, {});
+  CHECK(backend.made == 0);
+  factory.make({"{0,1}", {0, 1}, 0}, keys, {});
+  CHECK(backend.made == 1);
+  group_factory("counted", {backend.linked(false)}, {.world_size = 1}).make({"{0}", {0}, 0}, keys, {});
+  CHECK((backend.begun == 3 && backend.made == 1));
+  group_factory("counted", {backend.linked(true)}, {.world_size = 1}).make({"{0}", {0}, 0}, keys, {});
+  CHECK((backend.begun == 4 && backend.made == 2));
 }

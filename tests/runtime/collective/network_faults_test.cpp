@@ -3,14 +3,14 @@
 #include "runtime/collective/cases/fault_cases.hpp"
 
 using namespace troupe;
-using troupe::testing::try_fault_cases;
+using namespace troupe::testing;
 
 TEST_CASE(
     "members over the network survive the loss of one, make a new group and get right bytes: seeds 0 to 14") {
-  try_fault_cases(0, 15, group_path::network);
+  try_fault_cases(0, 15, over_network);
 }
 TEST_CASE(
     "members over the network survive the loss of one, make a new group and get right bytes: seeds 15 to 99",
     "[.soak]") {
-  try_fault_cases(15, 100, group_path::network);
+  try_fault_cases(15, 100, over_network);
 }

@@ -2,19 +2,12 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
-#include <numeric>
 #include <random>
 
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
-using troupe::testing::expect;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
+using namespace troupe::testing;
 
 namespace {
 
@@ -24,23 +17,6 @@ constexpr std::array types{dtype::f32, dtype::bf16, dtype::f16, dtype::i32, dtyp
 network_options over_network() {
   return {.path = group_path::network,
           .sizes = {.whole_inputs = 2000, .whole_broadcast = 3000, .block = 1000, .blocks_ahead = 2}};
-}
-
-group_description everyone(const test_rank& self) {
-  group_description group{"all", std::vector<int>(static_cast<std::size_t>(self.size())), self.rank()};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
-}
-
-void with_group(int count, const network_options& options, const std::function<void(communicator&)>& body) {
-  temp_folder folder;
-  auto in_rank = [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token", options);
-    auto group = make_ucx_group(everyone(self), place, resources);
-    body(*group);
-  };
-  spawn_ranks(count, in_rank, std::chrono::seconds(300));
 }
 
 /// What `member` brings to a call: numbers whose sums are rounded, in any order differently.
@@ -143,7 +119,7 @@ void check_messages(communicator& group, std::int64_t count, dtype type) {
   for (auto& each : sent) each.wait();
 }
 
-void check_everything(communicator& group) {
+void check_everything(communicator& group, test_rank&) {
   for (auto type : types)
     for (std::int64_t count : {0, 1, 7, 100, 501, 3000}) {
       check_reductions(group, count, type, reduce_op::sum);
@@ -158,11 +134,11 @@ void check_everything(communicator& group) {
 }  // namespace
 
 TEST_CASE("members that exchange messages get the bits of the fixed tree and exact copies") {
-  for (int count : {1, 2, 3, 4, 5}) with_group(count, over_network(), check_everything);
+  for (int count : {1, 2, 3, 4, 5}) with_ucx_group(count, over_network(), check_everything);
 }
 
 TEST_CASE("large tensors go over the network with the sizes that are given by default") {
-  with_group(3, {.path = group_path::network}, [](communicator& group) {
+  with_ucx_group(3, {.path = group_path::network}, [](communicator& group, test_rank&) {
     for (std::int64_t count : {300001, 1500000}) {
       check_reductions(group, count, dtype::f32, reduce_op::sum);
       check_copies(group, count, dtype::f32);
@@ -172,7 +148,7 @@ TEST_CASE("large tensors go over the network with the sizes that are given by de
 }
 
 TEST_CASE("unequal parts go over the network") {
-  with_group(3, over_network(), [](communicator& group) {
+  with_ucx_group(3, over_network(), [](communicator& group, test_rank&) {
     std::vector<std::int64_t> parts{0, 1700, 3};
     auto own = parts[static_cast<std::size_t>(group.rank())];
     auto first = std::accumulate(parts.begin(), parts.begin() + group.rank(), std::int64_t{0});
@@ -187,7 +163,7 @@ TEST_CASE("unequal parts go over the network") {
 }
 
 TEST_CASE("many small broadcasts arrive in order, however far their root is ahead") {
-  with_group(2, over_network(), [](communicator& group) {
+  with_ucx_group(2, over_network(), [](communicator& group, test_rank&) {
     auto x = tensor::zeros({4});
     for (int i = 0; i < 1000; ++i) {
       if (group.rank() == 0) std::ranges::fill(x.values<float>(), static_cast<float>(i));

@@ -17,7 +17,8 @@ struct recorded {
   recorded(collective_operation of, std::uint64_t sequence) {
     what.what = std::move(of);
     what.sequence = sequence;
-    what.begun = what.ended = call::clock::now();
+    what.begun = call::clock::now();
+    what.ended = what.begun + std::chrono::milliseconds(2);
     what.has_waited = true;
   }
 };
@@ -25,7 +26,7 @@ struct recorded {
 }  // namespace
 
 TEST_CASE("a recorder tells the last calls and what became of them") {
-  call_recorder recorder;
+  call_recorder recorder({0, 1, 2, 7});
   CHECK(recorder.text().empty());
   CHECK(recorder.last() == "has called nothing yet");
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
@@ -41,21 +42,21 @@ TEST_CASE("a recorder tells the last calls and what became of them") {
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#1 all_reduce(sum, f32[4]) done in "));
   CHECK_THAT(text, ContainsSubstring("#2 barrier failed after "));
-  CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to member 3 waiting for "));
+  CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to rank 7 waiting for "));
 }
 
 TEST_CASE("a recorder knows calls that ended at once") {
-  call_recorder recorder;
+  call_recorder recorder({0});
   recorded quick({}, 1);
   quick.what.has_waited = false;
-  quick.what.begun = quick.what.ended = {};
+  quick.what.ended = quick.what.begun;
   recorder.on_end(quick.what);
   CHECK(recorder.text() == "#1 barrier done at once\n");
   CHECK(recorder.last() == "has finished #1 barrier");
 }
 
 TEST_CASE("a recorder forgets the oldest calls") {
-  call_recorder recorder(3);
+  call_recorder recorder({0}, 3);
   for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_wait(recorded({}, i).what);
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#3 barrier"));

@@ -1,11 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
-#include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -21,9 +17,7 @@ void run_cases(int size, group_path path = group_path::nearest) {
       auto member = std::find(ranks.begin(), ranks.end(), self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
     };
-    std::vector<int> everyone(static_cast<std::size_t>(self.size()));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    auto all = make_group("all", everyone);
+    auto all = make_group("all", everyone(self).ranks);
     members given{*all, make_group, true};
     run_collective_cases(given);
     self.barrier(1000);

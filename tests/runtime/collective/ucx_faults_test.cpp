@@ -3,16 +3,16 @@
 #include "runtime/collective/cases/fault_cases.hpp"
 
 using namespace troupe;
-using troupe::testing::try_fault_cases;
+using namespace troupe::testing;
 
 TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 0 to 24") {
-  try_fault_cases(0, 25, group_path::nearest);
+  try_fault_cases(0, 25, on_one_host);
 }
 TEST_CASE("members survive the loss of one, make a new group and get right bytes: seeds 25 to 99",
           "[.soak]") {
-  try_fault_cases(25, 100, group_path::nearest);
+  try_fault_cases(25, 100, on_one_host);
 }
 
 TEST_CASE("what a stopped member goes on to write reaches nobody's tensors") {
-  testing::try_large_sums_with_stopped_member(101, 104, group_path::nearest);
+  try_large_sums_with_stopped_member(101, 104, on_one_host);
 }

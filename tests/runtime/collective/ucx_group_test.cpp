@@ -1,36 +1,17 @@
 #include "troupe/collective/ucx/ucx_group.hpp"
-#include "troupe/collective/folder_store.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <functional>
-#include <numeric>
 
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
-using troupe::testing::expect;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
+using namespace troupe::testing;
 
 namespace {
 
-group_description everyone(const test_rank& self, std::string name = "all") {
-  group_description group{std::move(name), std::vector<int>(static_cast<std::size_t>(self.size())),
-                          self.rank()};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
-}
-
-/// Runs `body` in `count` processes that have a group.
-void with_group(int count, const std::function<void(communicator&, test_rank&)>& body) {
-  temp_folder folder;
-  spawn_ranks(count, [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token");
-    auto group = make_ucx_group(everyone(self), place, resources);
-    body(*group, self);
+void with_group(int count, const std::function<void(communicator&)>& body) {
+  with_ucx_group(count, {}, [&](communicator& group, test_rank& self) {
+    body(group);
     self.barrier(1000);  // nobody's end is a loss to another
   });
 }
@@ -49,7 +30,7 @@ void expect_sum(communicator& group, tensor x) {
 
 TEST_CASE("processes of a host sum tensors that all can reach, and tensors that they cannot") {
   for (int count : {1, 2, 3, 5}) {
-    with_group(count, [](communicator& group, test_rank&) {
+    with_group(count, [](communicator& group) {
       for (std::int64_t size : {1, 9, 1024, 1025, 3001, 300001})
         for (int i = 0; i < 5; ++i) {
           expect_sum(group, group.allocate({size}));
@@ -60,7 +41,7 @@ TEST_CASE("processes of a host sum tensors that all can reach, and tensors that 
 }
 
 TEST_CASE("parts of one allocation are reduced where they lie") {
-  with_group(3, [](communicator& group, test_rank&) {
+  with_group(3, [](communicator& group) {
     auto whole = group.allocate({16, 5000});
     for (std::int64_t i = 0; i < 16; i += 2) expect_sum(group, whole.rows(i, 2));
   });
@@ -108,7 +89,7 @@ TEST_CASE("groups of the same processes work beside each other") {
 }
 
 TEST_CASE("large messages go from one process to another") {
-  with_group(2, [](communicator& group, test_rank&) {
+  with_group(2, [](communicator& group) {
     for (std::int64_t size : {0, 10, 5000, 500000}) {
       auto own = tensor::full({size}, static_cast<float>(group.rank() + size)),
            other = group.allocate({size});

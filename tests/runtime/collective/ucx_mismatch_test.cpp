@@ -4,16 +4,11 @@
 #include <functional>
 #include <numeric>
 
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/member_hosts.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
-using troupe::testing::expect;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
+using namespace troupe::testing;
 
 namespace {
 
@@ -39,14 +34,14 @@ void expect_right_sum(communicator& group) {
   for (float each : x.values<float>()) expect(each == 6, "the sum in a new group");
 }
 
-constexpr std::array paths{group_path::nearest, group_path::network};
+constexpr std::array networks{on_one_host, over_network, on_hosts_of_two};
 
-void expect_mismatch(group_path path, const calls& of_others, const calls& of_one,
+void expect_mismatch(network_of_rank network, const calls& of_others, const calls& of_one,
                      const std::string& others_say, const std::string& one_says) {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token", {.path = path});
+    ucx_group_resources resources("token", network(self.rank()));
     auto group = make_ucx_group(three("failing", self.rank()), place, resources);
     auto error = error_of(*group, self.rank() == 1 ? of_one : of_others);
     std::string told = error.what();
@@ -62,7 +57,7 @@ void expect_mismatch(group_path path, const calls& of_others, const calls& of_on
 /// Rank 1 of three makes other calls than ranks 0 and 2: all are told both, and a new group works.
 void expect_mismatch(const calls& of_others, const calls& of_one, const std::string& others_say,
                      const std::string& one_says) {
-  for (auto path : paths) expect_mismatch(path, of_others, of_one, others_say, one_says);
+  for (auto network : networks) expect_mismatch(network, of_others, of_one, others_say, one_says);
 }
 
 }  // namespace
@@ -106,11 +101,11 @@ TEST_CASE("a member with another order of calls is named to all") {
 }
 
 TEST_CASE("a member that calls in another group is named to those that wait for it") {
-  for (auto path : paths) {
+  for (auto network : networks) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {
       folder_store place(folder.path());
-      ucx_group_resources resources("token", {.path = path});
+      ucx_group_resources resources("token", network(self.rank()));
       communicator_options options{.timeout = std::chrono::milliseconds(1000)};
       auto first = make_ucx_group(three("first", self.rank()), place, resources, options);
       auto second = make_ucx_group(three("second", self.rank()), place, resources, options);

@@ -178,9 +178,11 @@ struct forged_tensor {
 
   std::vector<std::byte> head() const {
     troupe::tensor_header tensor{{tag_generation, 77}, troupe::dtype::u8, {extent}, std::nullopt};
-    return troupe::seal_frame(troupe::frame_authenticator(test_secret()),
-                              {troupe::frame_kind::tensor, 1, to_rank, generation, 1, 1000},
-                              troupe::encode_tensor_header(tensor), {});
+    std::vector<std::byte> head;
+    troupe::write_frame(
+        {troupe::frame_kind::tensor, 1, to_rank, generation, 1, 1000}, troupe::encode_tensor_header(tensor),
+        troupe::connection_code(troupe::frame_authenticator(test_secret()), generation, 1, to_rank), head);
+    return head;
   }
 };
 

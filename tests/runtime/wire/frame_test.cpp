@@ -79,7 +79,7 @@ TEST_CASE("each fault has its name") {
   changed[0] = std::byte{'X'};
   CHECK(fault_of(changed) == frame_fault::magic);
   changed = head;
-  changed[4] = std::byte{2};
+  changed[4] = static_cast<std::byte>(troupe::frame_version + 1);
   CHECK(fault_of(changed) == frame_fault::version);
   changed = head;
   changed[5] = std::byte{3};

@@ -4,6 +4,8 @@
 
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
+#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/ops/arguments.hpp"
 
 namespace troupe {
 namespace {
@@ -12,21 +14,23 @@ class conv2d_operation : public operation {
  public:
   conv2d_operation(tensor x, parameter& weight, parameter* bias, const conv2d_options& options,
                    bool input_wanted)
-      : x_(std::move(x)), weight_(weight), bias_(bias), options_(options), input_wanted_(input_wanted) {}
+      : x_(std::move(x)), weight_(&weight), bias_(bias), options_(options), input_wanted_(input_wanted) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
     if (!input_wanted_) return {tensor()};
     return {conv2d_backward_input(dy, weight_.as(dy.type()), x_.extents(), options_)};
   }
   void backward_weight(const tensor& dy) override {
-    auto mode = begin_gradients({&weight_, bias_});
-    conv2d_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), options_, mode);
+    auto* weight = weight_.target();
+    auto mode = begin_gradients({weight, bias_});
+    conv2d_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), options_, mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
+  bool weights_may_come_first() const override { return true; }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:
   tensor x_;
-  parameter& weight_;
+  used_parameter weight_;
   parameter* bias_;
   conv2d_options options_;
   bool input_wanted_;
@@ -36,6 +40,7 @@ class conv2d_operation : public operation {
 
 variable conv2d(const variable& input, parameter& weight, parameter* bias, const conv2d_options& options) {
   auto x = in_compute_dtype(input);
+  require_floating("conv2d", "x", x.value);
   auto type = x.value.type();
   auto y = conv2d_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), options);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};

@@ -1,39 +1,72 @@
 #include "troupe/ops/linear.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
+#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/rearrange.hpp"
 
 namespace troupe {
 namespace {
 
+constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 19;
+constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
+
+/// As few blocks as have no more elements than that, of equal size.
+std::int64_t rows_of_a_block(const shape& weight) {
+  auto num_blocks = (weight.num_elements() + most_elements_of_a_block - 1) / most_elements_of_a_block;
+  auto rows = (weight[0] + num_blocks - 1) / std::max(num_blocks, std::int64_t{1});
+  return (rows + block_granularity - 1) / block_granularity * block_granularity;
+}
+
 class linear_operation : public operation {
  public:
   linear_operation(tensor x, parameter& weight, parameter* bias, bool input_wanted)
-      : x_(std::move(x)), weight_(weight), bias_(bias), input_wanted_(input_wanted) {}
+      : x_(std::move(x)), weight_(&weight), bias_(bias), input_wanted_(input_wanted) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
     if (!input_wanted_) return {tensor()};
     return {linear_backward_input(dy, weight_.as(dy.type()))};
   }
   void backward_weight(const tensor& dy) override {
-    auto mode = begin_gradients({&weight_, bias_});
-    linear_backward_weight(x_, dy, weight_.gradient, bias_ ? bias_->gradient : tensor(), mode);
+    auto* weight = weight_.target();
+    auto mode = begin_gradients({weight, bias_});
+    linear_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({&weight_, bias_}); }
+  void backward_weight_by_rows(const tensor& dy, const rows_listener& on_rows) override {
+    auto& weight = *weight_.target();
+    auto num_rows = weight.extents[0], block = rows_of_a_block(weight.extents);
+    if (block >= num_rows || wanted_of({&weight}).empty()) return backward_weight(dy);
+    auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
+    auto mode = begin_gradients({&weight, bias});
+    if (bias) {
+      linear_backward_bias(dy, bias->gradient, mode);
+      on_rows(*bias, num_rows);
+    }
+    for (std::int64_t first = 0; first < num_rows; first += block) {
+      auto count = std::min(block, num_rows - first);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient.rows(first, count), {}, mode);
+      on_rows(weight, first + count);
+    }
+  }
+  bool weights_may_come_first() const override { return true; }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:
   tensor x_;
-  parameter& weight_;
+  used_parameter weight_;
   parameter* bias_;
   bool input_wanted_;
 };
 
 variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
   auto x = in_compute_dtype(input);
+  require_floating("linear", "x", x.value);
   auto type = x.value.type();
   auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), activation);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};

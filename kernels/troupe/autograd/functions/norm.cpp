@@ -3,14 +3,12 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/autograd/used_parameter.hpp"
 
 namespace troupe {
 namespace {
 
 tensor value_of(const parameter* each) { return each ? each->value : tensor(); }
-tensor gradient_of(const parameter* each) {
-  return each && each->requires_gradient ? each->gradient : tensor();
-}
 
 class layer_norm_operation : public operation {
  public:
@@ -18,17 +16,18 @@ class layer_norm_operation : public operation {
       : x_(std::move(x)), mean_(made.mean), rstd_(made.rstd), weight_(weight), bias_(bias) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
-    return {layer_norm_backward_input(dy, x_, value_of(weight_), mean_, rstd_)};
+    return {layer_norm_backward_input(dy, x_, weight_.value(), mean_, rstd_)};
   }
   void backward_weight(const tensor& dy) override {
-    auto mode = begin_gradients({weight_, bias_});
-    layer_norm_backward_weight(dy, x_, mean_, rstd_, gradient_of(weight_), gradient_of(bias_), mode);
+    auto* weight = weight_.target();
+    auto mode = begin_gradients({weight, bias_});
+    layer_norm_backward_weight(dy, x_, mean_, rstd_, gradient_of(weight), gradient_of(bias_), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_, bias_}); }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
 
  private:
   tensor x_, mean_, rstd_;
-  parameter* weight_;
+  used_parameter weight_;
   parameter* bias_;
 };
 
@@ -38,17 +37,18 @@ class rms_norm_operation : public operation {
       : x_(std::move(x)), rstd_(std::move(rstd)), weight_(weight) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
-    return {rms_norm_backward_input(dy, x_, value_of(weight_), rstd_)};
+    return {rms_norm_backward_input(dy, x_, weight_.value(), rstd_)};
   }
   void backward_weight(const tensor& dy) override {
-    auto mode = begin_gradients({weight_});
-    rms_norm_backward_weight(dy, x_, rstd_, gradient_of(weight_), mode);
+    auto* weight = weight_.target();
+    auto mode = begin_gradients({weight});
+    rms_norm_backward_weight(dy, x_, rstd_, gradient_of(weight), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_}); }
+  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target()}); }
 
  private:
   tensor x_, rstd_;
-  parameter* weight_;
+  used_parameter weight_;
 };
 
 }  // namespace

@@ -1,22 +1,29 @@
 #include "troupe/ops/kernels/batch_norm.hpp"
 
+#include <array>
 #include <cmath>
+#include <tuple>
 
 #include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_channels.hpp"
-#include "troupe/ops/cpu/in_planes.hpp"
-#include "troupe/ops/cpu/lane_sums.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/weight_gradient.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// y = (x - center) scale + shift
-TROUPE_CLONES void affine(const float* x, float center, float scale, float shift, float* y,
-                          std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = (x[i] - center) * scale + shift;
+/// Lines of `count` channels, `size` elements each.
+struct line_extents {
+  std::int64_t count, size;
+};
+
+/// For each channel y = (x - center) scale + shift
+TROUPE_CLONES void affine(const float* __restrict x, line_extents of, const float* center, const float* scale,
+                          const float* shift, float* __restrict y) {
+  for (std::int64_t c = 0; c < of.count; ++c, x += of.size, y += of.size)
+    for (std::int64_t i = 0; i < of.size; ++i) y[i] = (x[i] - center[c]) * scale[c] + shift[c];
 }
 
 /// What dx is made of, for one channel.
@@ -24,10 +31,86 @@ struct gradient_terms {
   float mean, scale, average_dy, slope;
 };
 
-TROUPE_CLONES void input_gradient(const float* dy, const float* x, const gradient_terms& of, float* dx,
-                                  std::int64_t size) {
-  auto [mean, scale, average_dy, slope] = of;
-  for (std::int64_t i = 0; i < size; ++i) dx[i] = ((dy[i] - average_dy) - (x[i] - mean) * slope) * scale;
+TROUPE_CLONES void input_gradient(const float* __restrict dy, const float* __restrict x, line_extents of,
+                                  const gradient_terms* terms, float* __restrict dx) {
+  for (std::int64_t c = 0; c < of.count; ++c, dy += of.size, x += of.size, dx += of.size) {
+    auto [mean, scale, average_dy, slope] = terms[c];
+    for (std::int64_t i = 0; i < of.size; ++i) dx[i] = ((dy[i] - average_dy) - (x[i] - mean) * slope) * scale;
+  }
+}
+
+/// A group's channels as f32 sums: those with long runs in lanes, else an element of the line each, since so
+/// short runs would fill no vectors.
+struct partial_sums {
+  std::array<lane_block, most_channels_in_group> lanes;
+  std::array<float, most_channels_in_group * long_run> elements;
+};
+
+/// Adds term(channel, element) of each channel of a line.
+template <class Term>
+[[gnu::always_inline]] inline void add_terms(line_extents of, partial_sums& to, const Term& term) {
+  for (std::int64_t c = 0; c < of.count; ++c) {
+    auto first = c * of.size;
+    if (of.size < long_run) {
+      auto* sums = to.elements.data();
+      for (std::int64_t i = first; i < first + of.size; ++i) sums[i] += term(c, i);
+    } else {
+      auto in = to.lanes[static_cast<std::size_t>(c)];
+      combine_in_lanes(in, of.size, plus, [&](std::int64_t i) { return term(c, first + i); });
+      to.lanes[static_cast<std::size_t>(c)] = in;
+    }
+  }
+}
+
+TROUPE_CLONES void add_elements(const float* __restrict x, line_extents of, partial_sums& __restrict to) {
+  add_terms(of, to, [&](std::int64_t, std::int64_t i) { return x[i]; });
+}
+
+TROUPE_CLONES void add_squares(const float* __restrict x, const float* __restrict center, line_extents of,
+                               partial_sums& __restrict to) {
+  add_terms(of, to, [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * (x[i] - center[c]); });
+}
+
+TROUPE_CLONES void add_products(const float* __restrict x, const float* __restrict center,
+                                const float* __restrict dy, line_extents of, partial_sums& __restrict to) {
+  add_terms(of, to, [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * dy[i]; });
+}
+
+using channel_sums = std::array<double, most_channels_in_group>;
+
+TROUPE_CLONES void add_to_sums(partial_sums& of, line_extents line, channel_sums& sums) {
+  for (std::int64_t c = 0; c < line.count; ++c) {
+    auto channel = static_cast<std::size_t>(c);
+    const auto* elements = of.elements.data() + c * line.size;
+    sums[channel] += line.size < long_run
+                         ? sum_in_lanes(line.size, [&](std::int64_t i) { return elements[i]; })
+                         : double{fold_lanes(of.lanes[channel], plus)};
+  }
+}
+
+void clear(partial_sums& sums, line_extents of) {
+  if (of.size < long_run)
+    std::fill_n(sums.elements.begin(), of.count * of.size, 0.0F);
+  else
+    std::fill_n(sums.lanes.begin(), of.count, lane_block{});
+}
+
+/// The sums that `add_line(image, partial_sums...)` adds up for each channel of a group: in f32 over some
+/// images, these in f64.
+template <std::size_t Count, class AddLine>
+std::array<channel_sums, Count> sums_over_lines(const batch_norm_problem& of, channel_group group,
+                                                const AddLine& add_line) {
+  auto images = of.size < long_run ? 32 : std::max<std::int64_t>(1, 2048 / of.size);
+  std::array<partial_sums, Count> partial;
+  line_extents line{group.count, of.size};
+  std::array<channel_sums, Count> sums{};
+  for (std::int64_t first = 0; first < of.batch; first += images) {
+    for (auto& each : partial) clear(each, line);
+    for (auto image = first; image < std::min(of.batch, first + images); ++image)
+      std::apply([&](auto&... each) { add_line(image, each...); }, partial);
+    for (std::size_t i = 0; i < Count; ++i) add_to_sums(partial[i], line, sums[i]);
+  }
+  return sums;
 }
 
 float at(const tensor& values, std::int64_t channel) {
@@ -44,49 +127,47 @@ float parameter_at(const tensor& values, std::int64_t channel, float otherwise) 
   return *read_block(values, channel, 1, {&room, 1});
 }
 
-struct moments {
-  double mean = 0, squares = 0;  ///< squares: the sum of (x - mean)^2
-};
-
-/// The mean first, and the distances from it afterwards, while the channel is in the cache.
-moments moments_of(const channel_runs& x) {
-  moments result;
-  result.mean = sum_over_channel(x, [&](std::int64_t run, std::int64_t first,
-                                        std::int64_t count) { return lane_sum(x.run(run) + first, count); }) /
-                static_cast<double>(x.num_runs * x.run_size);
-  auto center = static_cast<float>(result.mean);
-  result.squares = sum_over_channel(x, [&](std::int64_t run, std::int64_t first, std::int64_t count) {
-    return lane_sum_of_squares(x.run(run) + first, center, count);
-  });
-  return result;
-}
-
-void update_running(const moments& of_batch, double count, double momentum, std::int64_t channel,
+void update_running(double batch_mean, double squares, double count, double momentum, std::int64_t channel,
                     tensor& mean, tensor& variance) {
   if (!mean.defined()) return;
-  set(mean, channel, (1 - momentum) * at(mean, channel) + momentum * of_batch.mean);
-  set(variance, channel, (1 - momentum) * at(variance, channel) + momentum * of_batch.squares / (count - 1));
+  set(mean, channel, (1 - momentum) * at(mean, channel) + momentum * batch_mean);
+  set(variance, channel, (1 - momentum) * at(variance, channel) + momentum * squares / (count - 1));
+}
+
+/// Where a group's values begin in a tensor of one for each channel.
+const float* values_of(const tensor& of, channel_group group) {
+  return of.values<float>().data() + group.first;
 }
 
 void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
              const batch_norm_options& options, tensor& running_mean, tensor& running_variance,
              batch_norm_result& result) {
   auto count = static_cast<double>(of.batch * of.size);
-  for_each_group(of, [&](std::int64_t first) {
-    channel_group from(of, x, first), to(of, result.y, first);
-    from.read();
-    for (auto channel = first; channel < from.end(); ++channel) {
-      auto in = from.runs(channel), out = to.runs(channel);
-      auto found = moments_of(in);
-      set(result.mean, channel, found.mean);
-      set(result.rstd, channel, 1 / std::sqrt(found.squares / count + options.epsilon));
-      update_running(found, count, options.momentum, channel, running_mean, running_variance);
-      auto scale = at(result.rstd, channel) * parameter_at(weight, channel, 1);
-      auto shift = parameter_at(bias, channel, 0);
-      for (std::int64_t run = 0; run < in.num_runs; ++run)
-        affine(in.run(run), at(result.mean, channel), scale, shift, out.run(run), in.run_size);
+  for_each_group(of, [&](channel_group group) {
+    line_extents line{group.count, of.size};
+    auto [sums] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
+      add_elements(read_line(of, x, group, image, 0), line, to);
+    });
+    for (std::int64_t c = 0; c < group.count; ++c)
+      set(result.mean, group.first + c, sums[static_cast<std::size_t>(c)] / count);
+    const auto* mean = values_of(result.mean, group);
+    // The distances from the mean, while the channels are in the cache.
+    auto [squares] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
+      add_squares(read_line(of, x, group, image, 0), mean, line, to);
+    });
+    std::array<float, most_channels_in_group> scale, shift;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
+      auto channel = group.first + static_cast<std::int64_t>(c);
+      set(result.rstd, channel, 1 / std::sqrt(squares[c] / count + options.epsilon));
+      update_running(sums[c] / count, squares[c], count, options.momentum, channel, running_mean,
+                     running_variance);
+      scale[c] = at(result.rstd, channel) * parameter_at(weight, channel, 1);
+      shift[c] = parameter_at(bias, channel, 0);
     }
-    to.write();
+    for (std::int64_t image = 0; image < of.batch; ++image)
+      write_line(of, result.y, group, image, 1, [&](float* to) {
+        affine(read_line(of, x, group, image, 0), line, mean, scale.data(), shift.data(), to);
+      });
   });
 }
 
@@ -98,62 +179,61 @@ void inference(const batch_norm_problem& of, const tensor& x, const tensor& weig
     set(scales, channel, rstd * parameter_at(weight, channel, 1));
     set(shifts, channel, parameter_at(bias, channel, 0));
   }
-  for_each_plane(of.batch * of.channels, {of.size, of.size}, x, y,
-                 [&](std::int64_t plane, const float* in, float* out, float*) {
-                   auto channel = plane % of.channels;
-                   affine(in, at(running_mean, channel), at(scales, channel), at(shifts, channel), out,
-                          of.size);
-                 });
+  for_each_line(of, [&](channel_group group, std::int64_t image) {
+    write_line(of, y, group, image, 1, [&](float* to) {
+      affine(read_line(of, x, group, image, 0), {group.count, of.size}, values_of(running_mean, group),
+             values_of(scales, group), values_of(shifts, group), to);
+    });
+  });
 }
 
-/// The sums of dy and of dy (x - mean).
+/// The sums of dy and of dy (x - mean), for each channel of a group.
 struct gradient_sums {
-  double of_dy = 0, of_products = 0;
+  channel_sums of_dy, of_products;
 };
 
-gradient_sums gradient_sums_of(const channel_runs& x, const channel_runs& dy, float mean) {
-  gradient_sums sums;
-  sums.of_dy = sum_over_channel(dy, [&](std::int64_t run, std::int64_t first, std::int64_t count) {
-    return lane_sum(dy.run(run) + first, count);
-  });
-  sums.of_products = sum_over_channel(dy, [&](std::int64_t run, std::int64_t first, std::int64_t count) {
-    return lane_sum_of_products(x.run(run) + first, mean, dy.run(run) + first, count);
-  });
-  return sums;
+gradient_sums gradient_sums_of(const batch_norm_problem& of, channel_group group, const tensor& x,
+                               const tensor& dy, const tensor& mean) {
+  line_extents line{group.count, of.size};
+  auto add = [&](std::int64_t image, partial_sums& of_dy, partial_sums& of_products) {
+    const auto *x_line = read_line(of, x, group, image, 0), *dy_line = read_line(of, dy, group, image, 1);
+    add_elements(dy_line, line, of_dy);
+    add_products(x_line, values_of(mean, group), dy_line, line, of_products);
+  };
+  auto [of_dy, of_products] = sums_over_lines<2>(of, group, add);
+  return {of_dy, of_products};
 }
 
 void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor& x, const tensor& weight,
                     const tensor& mean, const tensor& rstd, tensor& dx) {
   auto count = static_cast<double>(of.batch * of.size);
-  for_each_group(of, [&](std::int64_t first) {
-    channel_group x_group(of, x, first), dy_group(of, dy, first), dx_group(of, dx, first);
-    x_group.read();
-    dy_group.read();
-    for (auto channel = first; channel < x_group.end(); ++channel) {
-      auto x_runs = x_group.runs(channel), dy_runs = dy_group.runs(channel), dx_runs = dx_group.runs(channel);
-      auto sums = gradient_sums_of(x_runs, dy_runs, at(mean, channel));
+  for_each_group(of, [&](channel_group group) {
+    auto sums = gradient_sums_of(of, group, x, dy, mean);
+    std::array<gradient_terms, most_channels_in_group> terms;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
+      auto channel = group.first + static_cast<std::int64_t>(c);
       auto deviation = double{at(rstd, channel)};
-      gradient_terms terms{at(mean, channel), at(rstd, channel) * parameter_at(weight, channel, 1),
-                           static_cast<float>(sums.of_dy / count),
-                           static_cast<float>(deviation * deviation * sums.of_products / count)};
-      for (std::int64_t run = 0; run < x_runs.num_runs; ++run)
-        input_gradient(dy_runs.run(run), x_runs.run(run), terms, dx_runs.run(run), x_runs.run_size);
+      terms[c] = {at(mean, channel), at(rstd, channel) * parameter_at(weight, channel, 1),
+                  static_cast<float>(sums.of_dy[c] / count),
+                  static_cast<float>(deviation * deviation * sums.of_products[c] / count)};
     }
-    dx_group.write();
+    for (std::int64_t image = 0; image < of.batch; ++image)
+      write_line(of, dx, group, image, 2, [&](float* to) {
+        input_gradient(read_line(of, dy, group, image, 1), read_line(of, x, group, image, 0),
+                       {group.count, of.size}, terms.data(), to);
+      });
   });
 }
 
 void backward_weight(const batch_norm_problem& of, const tensor& x, const tensor& dy, const tensor& mean,
                      const tensor& rstd, tensor& dweight, tensor& dbias, gradient_mode mode) {
   auto weight_part = place_for_gradient(dweight, mode), bias_part = place_for_gradient(dbias, mode);
-  for_each_group(of, [&](std::int64_t first) {
-    channel_group x_group(of, x, first), dy_group(of, dy, first);
-    x_group.read();
-    dy_group.read();
-    for (auto channel = first; channel < x_group.end(); ++channel) {
-      auto sums = gradient_sums_of(x_group.runs(channel), dy_group.runs(channel), at(mean, channel));
-      if (weight_part.defined()) set(weight_part, channel, sums.of_products * at(rstd, channel));
-      if (bias_part.defined()) set(bias_part, channel, sums.of_dy);
+  for_each_group(of, [&](channel_group group) {
+    auto sums = gradient_sums_of(of, group, x, dy, mean);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
+      auto channel = group.first + static_cast<std::int64_t>(c);
+      if (weight_part.defined()) set(weight_part, channel, sums.of_products[c] * at(rstd, channel));
+      if (bias_part.defined()) set(bias_part, channel, sums.of_dy[c]);
     }
   });
   store_gradient(weight_part, dweight, mode);

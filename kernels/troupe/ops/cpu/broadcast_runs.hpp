@@ -23,19 +23,49 @@ const T* operand_block(const tensor& from, std::int64_t first, std::int64_t stri
   return scratch.data();
 }
 
-/// Calls `run(first, count, offsets, strides)` for blocks of the result's elements [first, first + count) and
-/// where the operands' elements lie, on all the threads this thread may use.
+/// Some runs one after the other: run i is elements [first + i * count, ...) of the result, and its operands'
+/// elements begin at offsets + i * steps, `strides` apart.
+struct run_group {
+  std::int64_t runs, first, count;
+  broadcast_plan::offsets offsets, steps, strides;
+};
+
+/// Calls `run(run_group)` for all of the result, on all the threads this thread may use: short runs go
+/// together, long ones are cut into blocks.
 template <class Run>
 void for_each_run(const shape& result, const std::vector<shape>& operands, const Run& run) {
   if (result.num_elements() == 0) return;
   auto plan = plan_broadcast(result, operands);
+  broadcast_plan::axis along;
+  if (!plan.outer.empty()) along = plan.outer.back(), plan.outer.pop_back();
   auto size = plan.run.extent, blocks = (size + block_elements - 1) / block_elements;
-  auto grain = std::max<std::int64_t>(1, 32768 / std::min(size, block_elements));
-  parallel_for(plan.num_runs() * blocks, grain, [&](std::int64_t index) {
-    auto at = index / blocks, first = index % blocks * block_elements;
-    auto offsets = plan.begin_of(at);
-    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += first * plan.run.strides[i];
-    run(at * size + first, std::min(block_elements, size - first), offsets, plan.run.strides);
+  auto together = std::clamp<std::int64_t>(block_elements / size, 1, along.extent);
+  auto groups = (along.extent + together - 1) / together;
+  auto grain = std::max<std::int64_t>(1, 32768 / std::min(size * together, block_elements));
+  parallel_for(plan.num_runs() * groups * blocks, grain, [&](std::int64_t index) {
+    auto group = index / blocks, first = (index - group * blocks) * block_elements;
+    auto at = group / groups, begin = (group - at * groups) * together;
+    run_group some{std::min(together, along.extent - begin),
+                   (at * along.extent + begin) * size + first,
+                   std::min(block_elements, size - first),
+                   plan.begin_of(at),
+                   along.strides,
+                   plan.run.strides};
+    for (std::size_t i = 0; i < some.offsets.size(); ++i)
+      some.offsets[i] += begin * along.strides[i] + first * plan.run.strides[i];
+    run(some);
+  });
+}
+
+/// Calls `run(first, count, offsets, strides)` for one run after the other.
+template <class Run>
+void for_each_single_run(const shape& result, const std::vector<shape>& operands, const Run& run) {
+  for_each_run(result, operands, [&](run_group some) {
+    for (std::int64_t i = 0; i < some.runs; ++i) {
+      run(some.first, some.count, some.offsets, some.strides);
+      some.first += some.count;
+      for (std::size_t o = 0; o < some.offsets.size(); ++o) some.offsets[o] += some.steps[o];
+    }
   });
 }
 

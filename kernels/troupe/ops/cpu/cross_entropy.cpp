@@ -10,12 +10,22 @@
 namespace troupe::cpu {
 namespace {
 
-TROUPE_CLONES float largest_of(const float* z, std::int64_t size) {
-  return max_in_lanes(size, [&](std::int64_t i) { return z[i]; });
-}
+TROUPE_CLONES float largest_of(const float* z, std::int64_t size) { return largest_number(z, size); }
 
-TROUPE_CLONES double sum_of_exponentials(const float* z, float largest, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return exp_f32(z[i] - largest); });
+/// What one sample comes to, and what that rests on.
+struct sample_result {
+  double loss = 0, sum_of_exponentials = 0;  ///< the sum of e^(z - largest)
+  float largest = 0;
+  bool is_correct = false;
+};
+
+TROUPE_CLONES void begin_rows(const float* z, std::int64_t rows, std::int64_t size, sample_result* samples) {
+  for (std::int64_t row = 0; row < rows; ++row, z += size) {
+    auto largest = largest_number(z, size);
+    samples[row].largest = largest;
+    samples[row].sum_of_exponentials =
+        sum_in_lanes(size, [&](std::int64_t i) { return exp_f32(z[i] - largest); });
+  }
 }
 
 TROUPE_CLONES double sum_below(const float* z, float largest, std::int64_t size) {
@@ -23,8 +33,8 @@ TROUPE_CLONES double sum_below(const float* z, float largest, std::int64_t size)
 }
 
 /// scale (e^(z - log_sum_exp) - spread)
-TROUPE_CLONES void gradient_of(const float* z, float log_sum_exp, float scale, float spread, float* dz,
-                               std::int64_t size) {
+TROUPE_CLONES void gradient_of(const float* __restrict z, float log_sum_exp, float scale, float spread,
+                               float* __restrict dz, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) dz[i] = scale * (exp_f32(z[i] - log_sum_exp) - spread);
 }
 
@@ -47,23 +57,19 @@ std::int64_t count(const tensor& labels, std::int64_t num_classes, std::int64_t 
   return counted;
 }
 
-struct sample_result {
-  double loss = 0;
-  bool is_correct = false;
-};
-
 /// Of one row z: the loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
-sample_result result_of(const float* z, std::int64_t size, std::int64_t label, double smoothing,
-                        float& log_sum_exp) {
-  auto largest = largest_of(z, size);
-  auto log_sum = logarithm(sum_of_exponentials(z, largest, size));
-  log_sum_exp = static_cast<float>(largest + log_sum);
-  if (label < 0) return {};
-  auto below = double{z[label]} - largest;
+void finish_row(const float* z, std::int64_t size, std::int64_t label, double smoothing, sample_result& of,
+                float& log_sum_exp) {
+  auto log_sum = logarithm(of.sum_of_exponentials);
+  log_sum_exp = static_cast<float>(of.largest + log_sum);
+  if (label < 0) return;
+  auto below = double{z[label]} - of.largest;
   auto target = below;
   if (smoothing > 0)
-    target = (1 - smoothing) * below + smoothing * sum_below(z, largest, size) / static_cast<double>(size);
-  return {log_sum - target, below == 0 && !(largest_of(z, label) >= largest)};
+    target = (1 - smoothing) * below + smoothing * sum_below(z, of.largest, size) / static_cast<double>(size);
+  of.loss = log_sum - target;
+  // A NaN, which is no largest number, makes the sum NaN.
+  of.is_correct = log_sum == log_sum && below == 0 && !(largest_of(z, label) >= of.largest);
 }
 
 void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
@@ -73,11 +79,15 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   thread_local std::vector<sample_result> memory;
   auto& samples = memory;  // this thread's, from whichever thread computes
   samples.assign(static_cast<std::size_t>(labels.num_elements()), {});
-  for_each_row(logits, [&](std::int64_t row) {
-    auto label = label_at(labels, row), known = label == options.ignore_index ? -1 : label;
-    auto at = static_cast<std::size_t>(row);
-    samples[at] = result_of(read_row(logits, row, 0), size, known, options.label_smoothing,
-                            result.log_sum_exp.values<float>()[at]);
+  for_each_rows(logits, [&](std::int64_t first, std::int64_t count) {
+    const auto* z = read_rows(logits, first, count, 0);
+    begin_rows(z, count, size, samples.data() + first);
+    for (auto row = first; row < first + count; ++row, z += size) {
+      auto label = label_at(labels, row), known = label == options.ignore_index ? -1 : label;
+      auto at = static_cast<std::size_t>(row);
+      finish_row(z, size, known, options.label_smoothing, samples[at],
+                 result.log_sum_exp.values<float>()[at]);
+    }
   });
   for (const auto& sample : samples) {
     result.loss_sum += sample.loss;
@@ -93,13 +103,18 @@ void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_
   auto factor = static_cast<float>(scale);
   auto spread = static_cast<float>(options.label_smoothing / static_cast<double>(size));
   auto peak = static_cast<float>(scale * (1 - options.label_smoothing));
-  for_each_row(logits, [&](std::int64_t row) {
-    auto label = label_at(labels, row);
-    const auto* z = read_row(logits, row, 0);
-    write_row(gradient, row, 1, [&](float* dz) {
-      if (label == options.ignore_index) return void(std::fill_n(dz, size, 0.0F));
-      gradient_of(z, log_sum_exp.values<float>()[static_cast<std::size_t>(row)], factor, spread, dz, size);
-      dz[label] -= peak;
+  for_each_rows(logits, [&](std::int64_t first, std::int64_t count) {
+    const auto* z = read_rows(logits, first, count, 0);
+    write_rows(gradient, first, count, 1, [&](float* dz) {
+      for (auto row = first; row < first + count; ++row, z += size, dz += size) {
+        auto label = label_at(labels, row);
+        if (label == options.ignore_index) {
+          std::fill_n(dz, size, 0.0F);
+          continue;
+        }
+        gradient_of(z, log_sum_exp.values<float>()[static_cast<std::size_t>(row)], factor, spread, dz, size);
+        dz[label] -= peak;
+      }
     });
   });
 }

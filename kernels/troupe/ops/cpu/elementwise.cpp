@@ -68,23 +68,46 @@ TROUPE_CLONES void binary_loop(const T* a, const T* b, Result* c, std::int64_t s
   for (std::int64_t i = 0; i < size; ++i) c[i] = Op::of(a[i], b[i]);
 }
 
+/// The same for a group of runs in place, in which an operand may be one element.
+template <class Op, class T, class Result>
+TROUPE_CLONES void binary_runs(const run_group& of, const T* __restrict a, const T* __restrict b,
+                               Result* __restrict c) {
+  for (std::int64_t run = 0; run < of.runs; ++run, a += of.steps[0], b += of.steps[1], c += of.count) {
+    auto left = a[0], right = b[0];
+    if (of.strides[0] == 0 && of.strides[1] == 0)
+      std::fill_n(c, of.count, Op::of(left, right));
+    else if (of.strides[0] == 0)
+      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(left, b[i]);
+    else if (of.strides[1] == 0)
+      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(a[i], right);
+    else
+      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(a[i], b[i]);
+  }
+}
+
 /// T: what the operands are computed as; Result: T, or bool for comparisons.
 template <class Op, class T, class Result>
 void binary_of(const tensor& a, const tensor& b, tensor& c) {
-  for_each_run(c.extents(), {a.extents(), b.extents()},
-               [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
-                 alignas(64) std::array<T, block_elements> a_block, b_block;
-                 alignas(64) std::array<Result, block_elements> c_block;
-                 const T* left = operand_block(a, from[0], strides[0], count, a_block);
-                 const T* right = operand_block(b, from[1], strides[1], count, b_block);
-                 if constexpr (std::is_same_v<Result, float>) {
-                   auto* target = block_to_write(c, first, c_block);
-                   binary_loop<Op>(left, right, target, count);
-                   write_block(c, first, count, target);
-                 } else {
-                   binary_loop<Op>(left, right, c.values<Result>().data() + first, count);
-                 }
-               });
+  constexpr auto type = dtype_of<T>::value;
+  if (a.type() == type && b.type() == type && c.type() == dtype_of<Result>::value)
+    return for_each_run(c.extents(), {a.extents(), b.extents()}, [&](const run_group& some) {
+      binary_runs<Op>(some, a.values<T>().data() + some.offsets[0], b.values<T>().data() + some.offsets[1],
+                      c.values<Result>().data() + some.first);
+    });
+  if constexpr (std::is_same_v<T, float>)
+    for_each_single_run(c.extents(), {a.extents(), b.extents()},
+                        [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
+                          alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
+                          const auto* left = operand_block(a, from[0], strides[0], count, a_block);
+                          const auto* right = operand_block(b, from[1], strides[1], count, b_block);
+                          if constexpr (std::is_same_v<Result, float>) {
+                            auto* target = block_to_write(c, first, c_block);
+                            binary_loop<Op>(left, right, target, count);
+                            write_block(c, first, count, target);
+                          } else {
+                            binary_loop<Op>(left, right, c.values<Result>().data() + first, count);
+                          }
+                        });
 }
 
 template <class Op>
@@ -108,23 +131,25 @@ void comparison(const tensor& a, const tensor& b, tensor& c) {
 
 TROUPE_CLONES void select(const bool* condition, const float* a, const float* b, float* c,
                           std::int64_t size) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(condition);
   for (std::int64_t i = 0; i < size; ++i) {
-    auto left = a[i], right = b[i];
-    c[i] = condition[i] ? left : right;
+    auto left = std::bit_cast<std::uint32_t>(a[i]), right = std::bit_cast<std::uint32_t>(b[i]);
+    auto mask = -static_cast<std::uint32_t>(bytes[i]);
+    c[i] = std::bit_cast<float>((left & mask) | (right & ~mask));
   }
 }
 
 void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
-  for_each_run(c.extents(), {a.extents(), b.extents(), condition.extents()},
-               [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
-                 alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
-                 alignas(64) std::array<bool, block_elements> condition_block;
-                 auto* target = block_to_write(c, first, c_block);
-                 select(operand_block(condition, from[2], strides[2], count, condition_block),
-                        operand_block(a, from[0], strides[0], count, a_block),
-                        operand_block(b, from[1], strides[1], count, b_block), target, count);
-                 write_block(c, first, count, target);
-               });
+  for_each_single_run(c.extents(), {a.extents(), b.extents(), condition.extents()},
+                      [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
+                        alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
+                        alignas(64) std::array<bool, block_elements> condition_block;
+                        auto* target = block_to_write(c, first, c_block);
+                        select(operand_block(condition, from[2], strides[2], count, condition_block),
+                               operand_block(a, from[0], strides[0], count, a_block),
+                               operand_block(b, from[1], strides[1], count, b_block), target, count);
+                        write_block(c, first, count, target);
+                      });
 }
 
 struct exponential_of {

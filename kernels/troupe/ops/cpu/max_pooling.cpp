@@ -103,6 +103,7 @@ TROUPE_CLONES void max_plane_i32(const float* x, const pool2d_problem& of, float
 /// The same as max_plane, for windows of 2 x 2.
 TROUPE_CLONES void max_plane_of_2x2(const float* x, const pool2d_problem& of, float* y, float* scratch,
                                     std::uint8_t* indices) {
+  if (of.out.w < narrow_2x2 / 4) return narrow_max_2x2(x, {of.out.h, of.out.w, of.in.w}, y, indices);
   auto at_once = rows_at_once_2x2(of);
   auto* place = scratch + 8 * at_once * of.out.w;
   for (std::int64_t row = 0; row < of.out.h; row += at_once) {
@@ -160,7 +161,21 @@ void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tens
   });
 }
 
+namespace {
+
+void narrow_backward_2x2(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
+  auto out_size = of.out.h * of.out.w;
+  const auto* places = indices.values<std::uint8_t>().data();
+  for_some_planes(of.planes, {out_size, of.in.h * of.in.w}, dy, dx,
+                  [&](std::int64_t first, std::int64_t planes, const float* in, float* out, float*) {
+                    narrow_gradient_2x2(in, places + first * out_size, of, planes, out);
+                  });
+}
+
+}  // namespace
+
 void max_pool_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
+  if (is_2x2(of.options) && of.out.w < narrow_2x2) return narrow_backward_2x2(of, dy, indices, dx);
   auto simple = is_2x2(of.options);
   plane_sizes sizes{of.out.h * of.out.w, of.in.h * of.in.w, simple ? scratch_2x2(of) : 0};
   for_each_plane(of.planes, sizes, dy, dx, [&](std::int64_t plane, const float* in, float* out, float* room) {

@@ -1,5 +1,7 @@
 #include "troupe/ops/cpu/max_pooling_2x2.hpp"
 
+#include <array>
+
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
@@ -63,6 +65,36 @@ TROUPE_CLONES void max_2x2(const float* x, const rows_of_2x2& of, float* scratch
     std::copy_n(window + 2 * row * width, width, best + row * width);
     std::copy_n(window_place + 2 * row * width, width, place + row * width);
   }
+}
+
+void narrow_max_2x2(const float* x, const rows_of_2x2& of, float* best, std::uint8_t* place) {
+  for (std::int64_t row = 0; row < of.rows; ++row, x += 2 * of.image_width)
+    for (std::int64_t column = 0; column < of.width; ++column) {
+      const float *upper = x + 2 * column, *lower = upper + of.image_width;
+      const std::array<float, 4> window{upper[0], upper[1], lower[0], lower[1]};
+      auto largest = window[0];
+      std::uint8_t at = 0;
+      for (std::uint8_t i = 1; i < 4; ++i) {
+        auto larger = (window[i] > largest) | (window[i] != window[i]);
+        largest = larger ? window[i] : largest;
+        at = larger ? i : at;
+      }
+      *best++ = largest;
+      *place++ = at;
+    }
+}
+
+void narrow_gradient_2x2(const float* dy, const std::uint8_t* place, const pool2d_problem& of,
+                         std::int64_t planes, float* dx) {
+  auto [height, width] = of.in;
+  std::fill_n(dx, planes * height * width, 0.0F);
+  for (std::int64_t plane = 0; plane < planes; ++plane, dx += height * width)
+    for (std::int64_t row = 0; row < of.out.h; ++row)
+      for (std::int64_t column = 0; column < of.out.w; ++column) {
+        // No memory is touched on an index's word alone.
+        auto at = *place++ & 3;
+        dx[(2 * row + (at >> 1)) * width + 2 * column + (at & 1)] = 0.0F + *dy++;  // no negative zero
+      }
 }
 
 TROUPE_CLONES void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& of,

@@ -28,6 +28,14 @@ inline std::int64_t scratch_2x2(const pool2d_problem& of) { return 9 * rows_at_o
 /// larger than all.
 void max_2x2(const float* x, const rows_of_2x2& of, float* scratch, float* best, float* place);
 
+// Of narrow images one window after the other: to gather rows of windows takes longer, for gradients below
+// this width and for the maxima, which are more work, below a quarter of it.
+constexpr std::int64_t narrow_2x2 = 16;
+void narrow_max_2x2(const float* x, const rows_of_2x2& of, float* best, std::uint8_t* place);
+/// Of whole planes.
+void narrow_gradient_2x2(const float* dy, const std::uint8_t* place, const pool2d_problem& of,
+                         std::int64_t planes, float* dx);
+
 /// Each window's gradient at its place in the image, and zeros beside it.
 void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& of, float* scratch, float* dx);
 

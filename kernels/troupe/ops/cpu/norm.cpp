@@ -10,47 +10,78 @@
 namespace troupe::cpu {
 namespace {
 
-TROUPE_CLONES double sum_of(const float* x, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return x[i]; });
-}
-
-TROUPE_CLONES double sum_of_squares(const float* x, float mean, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
-}
-
-TROUPE_CLONES void normalise(const float* x, float mean, float rstd, const float* gamma, const float* beta,
-                             float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = (x[i] - mean) * rstd * gamma[i] + beta[i];
-}
-
 /// The row's statistics, on which n = (x - mean) rstd rests.
 struct row_statistics {
   float mean, rstd;
 };
 
-TROUPE_CLONES double sum_of_g(const float* dy, const float* gamma, std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return dy[i] * gamma[i]; });
-}
+/// Some rows and where their statistics lie; no means: they are 0.
+struct norm_rows {
+  std::int64_t count, size;
+  float *mean, *rstd;
+  row_statistics of(std::int64_t row) const { return {mean ? mean[row] : 0, rstd[row]}; }
+};
 
-TROUPE_CLONES double sum_of_g_n(const float* dy, const float* gamma, const float* x, row_statistics of,
-                                std::int64_t size) {
-  return sum_in_lanes(size, [&](std::int64_t i) { return dy[i] * gamma[i] * ((x[i] - of.mean) * of.rstd); });
-}
-
-TROUPE_CLONES void input_gradient(const float* dy, const float* gamma, const float* x, row_statistics of,
-                                  float mean_g, float mean_g_n, float* dx, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    auto n = (x[i] - of.mean) * of.rstd;
-    dx[i] = of.rstd * (dy[i] * gamma[i] - mean_g - n * mean_g_n);
+TROUPE_CLONES void normalise(const norm_rows& rows, const float* __restrict x, const float* __restrict gamma,
+                             const float* __restrict beta, double eps, float* __restrict y) {
+  auto size = rows.size;
+  for (std::int64_t row = 0; row < rows.count; ++row, x += size, y += size) {
+    float mean = 0;
+    if (rows.mean) {
+      mean = static_cast<float>(sum_in_lanes(size, [&](std::int64_t i) { return x[i]; }) /
+                                static_cast<double>(size));
+      rows.mean[row] = mean;
+    }
+    auto squares = sum_in_lanes(size, [&](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
+    auto rstd = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(size) + eps));
+    rows.rstd[row] = rstd;
+    for (std::int64_t i = 0; i < size; ++i) y[i] = (x[i] - mean) * rstd * gamma[i] + beta[i];
   }
 }
 
-TROUPE_CLONES void add_row(const float* dy, const float* x, row_statistics of, float* dgamma, float* dbeta,
-                           std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    dgamma[i] += dy[i] * ((x[i] - of.mean) * of.rstd);
-    dbeta[i] += dy[i];
+TROUPE_CLONES void input_gradient(const norm_rows& rows, const float* __restrict dy,
+                                  const float* __restrict x, const float* __restrict gamma,
+                                  float* __restrict dx) {
+  auto size = rows.size;
+  auto count = static_cast<double>(size);
+  for (std::int64_t row = 0; row < rows.count; ++row, dy += size, x += size, dx += size) {
+    auto [mean, rstd] = rows.of(row);
+    auto sum_g = rows.mean ? sum_in_lanes(size, [&](std::int64_t i) { return dy[i] * gamma[i]; }) : 0;
+    auto sum_g_n =
+        rstd * sum_in_lanes(size, [&, m = mean](std::int64_t i) { return dy[i] * gamma[i] * (x[i] - m); });
+    auto mean_g = static_cast<float>(sum_g / count), slope = static_cast<float>(rstd * sum_g_n / count);
+    for (std::int64_t i = 0; i < size; ++i)
+      dx[i] = rstd * ((dy[i] * gamma[i] - mean_g) - (x[i] - mean) * slope);
   }
+}
+
+/// Adds each row in its order.
+template <std::int64_t Count>
+[[gnu::always_inline]] inline void add_rows(const norm_rows& rows, std::int64_t first,
+                                            const float* __restrict dy, const float* __restrict x,
+                                            float* __restrict dgamma, float* __restrict dbeta) {
+  auto size = rows.size;
+  std::array<row_statistics, Count> of;
+  for (std::int64_t r = 0; r < Count; ++r) of[r] = rows.of(first + r);
+  for (std::int64_t i = 0; i < size; ++i) {
+    auto gamma_sum = dgamma[i], beta_sum = dbeta[i];
+#pragma GCC unroll 4
+    for (std::int64_t r = 0; r < Count; ++r) {
+      auto gradient = dy[(first + r) * size + i];
+      gamma_sum += gradient * ((x[(first + r) * size + i] - of[r].mean) * of[r].rstd);
+      beta_sum += gradient;
+    }
+    dgamma[i] = gamma_sum;
+    dbeta[i] = beta_sum;
+  }
+}
+
+TROUPE_CLONES void weight_gradient(const norm_rows& rows, const float* dy, const float* x, float* dgamma,
+                                   float* dbeta) {
+  constexpr std::int64_t at_once = 4;
+  std::int64_t row = 0;
+  for (; row + at_once <= rows.count; row += at_once) add_rows<at_once>(rows, row, dy, x, dgamma, dbeta);
+  for (; row < rows.count; ++row) add_rows<1>(rows, row, dy, x, dgamma, dbeta);
 }
 
 TROUPE_CLONES void add(const float* from, float* to, std::int64_t size) {
@@ -62,43 +93,33 @@ tensor weight_or(const tensor& weight, float neutral, std::int64_t size) {
   return weight.defined() ? float_copy(weight) : tensor::full({size}, neutral);
 }
 
+/// The statistics are written by the forward pass alone.
+norm_rows rows_at(std::int64_t first, std::int64_t count, const tensor& x, const tensor& mean,
+                  const tensor& rstd) {
+  auto statistics = [first](tensor of) { return of.defined() ? of.values<float>().data() + first : nullptr; };
+  return {count, row_size(x), statistics(mean), statistics(rstd)};
+}
+
 void forward(const tensor& x, const tensor& gamma, const tensor& beta, double eps, tensor& y, tensor& mean,
              tensor& rstd) {
   auto size = row_size(x);
   const auto scale = weight_or(gamma, 1, size), shift = weight_or(beta, 0, size);
-  for_each_row(x, [&](std::int64_t row) {
-    const auto* from = read_row(x, row, 0);
-    auto at = static_cast<std::size_t>(row);
-    auto count = static_cast<double>(size);
-    row_statistics of{mean.defined() ? static_cast<float>(sum_of(from, size) / count) : 0, 0};
-    of.rstd = static_cast<float>(1 / std::sqrt(sum_of_squares(from, of.mean, size) / count + eps));
-    if (mean.defined()) mean.values<float>()[at] = of.mean;
-    rstd.values<float>()[at] = of.rstd;
-    write_row(y, row, 1, [&](float* to) {
-      normalise(from, of.mean, of.rstd, scale.values<float>().data(), shift.values<float>().data(), to, size);
+  for_each_rows(x, [&](std::int64_t first, std::int64_t count) {
+    const auto* from = read_rows(x, first, count, 0);
+    write_rows(y, first, count, 1, [&](float* to) {
+      normalise(rows_at(first, count, x, mean, rstd), from, scale.values<float>().data(),
+                shift.values<float>().data(), eps, to);
     });
   });
 }
 
-row_statistics statistics_at(const tensor& mean, const tensor& rstd, std::int64_t row) {
-  auto at = static_cast<std::size_t>(row);
-  return {mean.defined() ? mean.values<float>()[at] : 0, rstd.values<float>()[at]};
-}
-
 void backward_input(const tensor& dy, const tensor& x, const tensor& gamma, const tensor& mean,
                     const tensor& rstd, tensor& dx) {
-  auto size = row_size(x);
-  const auto scale = weight_or(gamma, 1, size);
-  for_each_row(x, [&](std::int64_t row) {
-    const auto *x_row = read_row(x, row, 0), *dy_row = read_row(dy, row, 1);
-    const auto* weight = scale.values<float>().data();
-    auto of = statistics_at(mean, rstd, row);
-    auto count = static_cast<double>(size);
-    auto mean_g = mean.defined() ? sum_of_g(dy_row, weight, size) / count : 0;
-    auto mean_g_n = sum_of_g_n(dy_row, weight, x_row, of, size) / count;
-    write_row(dx, row, 2, [&](float* to) {
-      input_gradient(dy_row, weight, x_row, of, static_cast<float>(mean_g), static_cast<float>(mean_g_n), to,
-                     size);
+  const auto scale = weight_or(gamma, 1, row_size(x));
+  for_each_rows(x, [&](std::int64_t first, std::int64_t count) {
+    const auto *x_rows = read_rows(x, first, count, 0), *dy_rows = read_rows(dy, first, count, 1);
+    write_rows(dx, first, count, 2, [&](float* to) {
+      input_gradient(rows_at(first, count, x, mean, rstd), dy_rows, x_rows, scale.values<float>().data(), to);
     });
   });
 }
@@ -110,14 +131,14 @@ constexpr std::int64_t rows_in_block = 32;
 tensor sums_of_blocks(const tensor& dy, const tensor& x, const tensor& mean, const tensor& rstd) {
   auto size = row_size(x), rows = num_rows(x), num_blocks = (rows + rows_in_block - 1) / rows_in_block;
   auto sums = tensor::empty({num_blocks, 2, size});
-  parallel_for(
-      num_blocks, std::max<std::int64_t>(1, 16384 / (size * rows_in_block)), [&](std::int64_t block) {
-        auto* dgamma = sums.values<float>().data() + block * 2 * size;
-        std::fill_n(dgamma, 2 * size, 0.0F);
-        for (auto row = block * rows_in_block; row < std::min(rows, (block + 1) * rows_in_block); ++row)
-          add_row(read_row(dy, row, 0), read_row(x, row, 1), statistics_at(mean, rstd, row), dgamma,
-                  dgamma + size, size);
-      });
+  parallel_for(num_blocks, std::max<std::int64_t>(1, 16384 / (size * rows_in_block)),
+               [&](std::int64_t block) {
+                 auto* dgamma = sums.values<float>().data() + block * 2 * size;
+                 std::fill_n(dgamma, 2 * size, 0.0F);
+                 auto first = block * rows_in_block, count = std::min(rows_in_block, rows - first);
+                 weight_gradient(rows_at(first, count, x, mean, rstd), read_rows(dy, first, count, 0),
+                                 read_rows(x, first, count, 1), dgamma, dgamma + size);
+               });
   return sums;
 }
 

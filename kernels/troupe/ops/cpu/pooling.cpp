@@ -4,7 +4,8 @@
 
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_planes.hpp"
-#include "troupe/ops/cpu/lane_sums.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/window_rows.hpp"
 
@@ -68,9 +69,17 @@ void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
                  });
 }
 
+TROUPE_CLONES void average_rows(const float* x, std::int64_t rows, std::int64_t size, float* averages) {
+  for (std::int64_t row = 0; row < rows; ++row, x += size)
+    averages[row] = static_cast<float>(sum_in_lanes(size, [&](std::int64_t i) { return x[i]; })) /
+                    static_cast<float>(size);
+}
+
 void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
-  for_each_plane(planes, {size, 1}, x, y, [&](std::int64_t, const float* in, float* out, float*) {
-    *out = lane_sum(in, size) / static_cast<float>(size);
+  auto in = x.reshape({planes, size}), out = y.reshape({planes, 1});
+  for_each_rows(in, [&](std::int64_t first, std::int64_t count) {
+    const auto* from = read_rows(in, first, count, 0);
+    write_rows(out, first, count, 1, [&](float* to) { average_rows(from, count, size, to); });
   });
 }
 

@@ -66,9 +66,11 @@ struct place {
 /// Where step `index` through all of `axes` leads.
 place place_of(std::int64_t index, const std::vector<axis>& axes) {
   place at;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); index /= axis->extent, ++axis) {
-    at.from += index % axis->extent * axis->from_step;
-    at.to += index % axis->extent * axis->to_step;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    auto next = index / axis->extent, along = index - next * axis->extent;
+    at.from += along * axis->from_step;
+    at.to += along * axis->to_step;
+    index = next;
   }
   return at;
 }
@@ -84,10 +86,17 @@ template <class T>
 void copy_runs(const T* from, T* to, std::vector<axis> axes) {
   auto run = axes.back();
   axes.pop_back();
+  axis along{1, 0, 0};  // the runs that one thread copies lie along the next axis
+  if (!axes.empty()) along = axes.back(), axes.pop_back();
   auto bytes = run.extent * static_cast<std::int64_t>(sizeof(T));
-  parallel_for(size_of(axes), grain_for(bytes), [&](std::int64_t index) {
-    auto at = place_of(index, axes);
-    std::memcpy(to + at.to, from + at.from, static_cast<std::size_t>(bytes));
+  auto together = std::clamp<std::int64_t>(bytes_in_block / bytes, 1, along.extent);
+  auto groups = blocks_of(along.extent, together);
+  parallel_for(size_of(axes) * groups, grain_for(bytes * together), [&](std::int64_t index) {
+    auto at = place_of(index / groups, axes);
+    auto first = index % groups * together, last = std::min(first + together, along.extent);
+    for (auto i = first; i < last; ++i)
+      std::memcpy(to + at.to + i * along.to_step, from + at.from + i * along.from_step,
+                  static_cast<std::size_t>(bytes));
   });
 }
 

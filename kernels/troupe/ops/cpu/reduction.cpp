@@ -1,6 +1,7 @@
 #include "troupe/ops/cpu/argmax.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/total_reduction.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
@@ -14,56 +15,64 @@ using block_floats = std::array<float, block_elements>;
 constexpr std::int64_t row_part = block_elements;  // along the innermost axis
 constexpr std::int64_t column_part = 64;           // along others, where whole rows are combined
 
-constexpr auto plus = [](float a, float b) { return a + b; };
 // NaN stays: the first choice keeps it in a, the second takes it from b.
-constexpr auto larger = [](float a, float b) {
+constexpr auto larger = [](auto a, auto b) {
   auto result = b > a ? b : a;
   return b == b ? result : b;
 };
-constexpr auto smaller = [](float a, float b) {
+constexpr auto smaller = [](auto a, auto b) {
   auto result = b < a ? b : a;
   return b == b ? result : b;
 };
 
-/// Element i goes to lane i % 32, and the lanes are combined in a tree; short rows have no use for lanes. To
-/// combine with `first` changes nothing. (Of 16 lanes the compiler does not make vectors.)
+/// Each row of x: [rows, size] becomes an element, `step` after the one before.
 template <class Op>
-[[gnu::always_inline]] inline float reduce_row(const float* x, std::int64_t size, float first, const Op& op) {
-  constexpr std::int64_t num_lanes = 32;
-  float lane[num_lanes];
-  if (size < num_lanes) {
-    auto result = x[0];
-    for (std::int64_t i = 1; i < size; ++i) result = op(result, x[i]);
-    return result;
-  }
-  for (auto& each : lane) each = first;
-  std::int64_t i = 0;
-  for (; i + num_lanes <= size; i += num_lanes)
-    for (std::int64_t l = 0; l < num_lanes; ++l) lane[l] = op(lane[l], x[i + l]);
-  for (std::int64_t l = 0; i + l < size; ++l) lane[l] = op(lane[l], x[i + l]);
-  for (auto width = num_lanes / 2; width > 0; width /= 2)
-    for (std::int64_t l = 0; l < width; ++l) lane[l] = op(lane[l], lane[l + width]);
-  return lane[0];
+[[gnu::always_inline]] inline void reduce_each(const float* x, std::int64_t rows, std::int64_t size,
+                                               float first, float* y, std::int64_t step, const Op& op) {
+  for (std::int64_t row = 0; row < rows; ++row, x += size)
+    y[row * step] = reduce_lanes(size, first, op, [&](std::int64_t i) { return x[i]; });
 }
 
-TROUPE_CLONES float row_sum(const float* x, std::int64_t size) { return reduce_row(x, size, 0, plus); }
-TROUPE_CLONES float row_max(const float* x, std::int64_t size) { return reduce_row(x, size, x[0], larger); }
-TROUPE_CLONES float row_min(const float* x, std::int64_t size) { return reduce_row(x, size, x[0], smaller); }
+TROUPE_CLONES void sum_rows(const float* x, std::int64_t rows, std::int64_t size, float* y,
+                            std::int64_t step) {
+  reduce_each(x, rows, size, 0, y, step, plus);
+}
+TROUPE_CLONES void max_rows(const float* x, std::int64_t rows, std::int64_t size, float* y,
+                            std::int64_t step) {
+  reduce_each(x, rows, size, -__builtin_inff(), y, step, larger);
+}
+TROUPE_CLONES void min_rows(const float* x, std::int64_t rows, std::int64_t size, float* y,
+                            std::int64_t step) {
+  reduce_each(x, rows, size, __builtin_inff(), y, step, smaller);
+}
 
-TROUPE_CLONES void add_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] += x[i];
+/// y = op(...op(op(y, row 0), row 1)...) for rows that are `step` apart: four at a time, so that y is read
+/// and written less often.
+template <class Op>
+[[gnu::always_inline]] inline void combine_rows(float* __restrict y, const float* __restrict x,
+                                                std::int64_t step, std::int64_t rows, std::int64_t size,
+                                                const Op& op) {
+  for (; rows >= 4; rows -= 4, x += 4 * step)
+    for (std::int64_t i = 0; i < size; ++i)
+      y[i] = op(op(op(op(y[i], x[i]), x[step + i]), x[2 * step + i]), x[3 * step + i]);
+  for (; rows > 0; --rows, x += step)
+    for (std::int64_t i = 0; i < size; ++i) y[i] = op(y[i], x[i]);
 }
-TROUPE_CLONES void max_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = larger(y[i], x[i]);
+
+TROUPE_CLONES void add_to(float* y, const float* x, std::int64_t step, std::int64_t rows, std::int64_t size) {
+  combine_rows(y, x, step, rows, size, plus);
 }
-TROUPE_CLONES void min_to(float* __restrict y, const float* __restrict x, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = smaller(y[i], x[i]);
+TROUPE_CLONES void max_to(float* y, const float* x, std::int64_t step, std::int64_t rows, std::int64_t size) {
+  combine_rows(y, x, step, rows, size, larger);
+}
+TROUPE_CLONES void min_to(float* y, const float* x, std::int64_t step, std::int64_t rows, std::int64_t size) {
+  combine_rows(y, x, step, rows, size, smaller);
 }
 
 /// One kind of reduction: of the elements of a row, and of a row into another.
 struct reducer {
-  float (*row)(const float* x, std::int64_t size);
-  void (*combine)(float* y, const float* x, std::int64_t size);
+  void (*rows)(const float* x, std::int64_t rows, std::int64_t size, float* y, std::int64_t step);
+  void (*combine)(float* y, const float* x, std::int64_t step, std::int64_t rows, std::int64_t size);
 };
 
 /// Rows of x: [outer, count] become `parts` elements each; many short rows are read together.
@@ -79,8 +88,7 @@ void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, 
                  auto size = std::min(row_part, along.count - part * row_part);
                  auto first = row * along.count + part * row_part;
                  const auto* values = read_block(x, first, rows * size, scratch);
-                 for (std::int64_t i = 0; i < rows; ++i)
-                   y[(row + i) * parts + part] = by.row(values + i * size, size);
+                 by.rows(values, rows, size, y + row * parts + part, parts);
                });
 }
 
@@ -98,7 +106,11 @@ void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& alon
     auto at = [&](std::int64_t of) { return (outer * along.count + of) * along.inner + column; };
     auto* result = y + (outer * parts + part) * along.inner + column;
     std::copy_n(read_block(x, at(row), width, scratch), width, result);
-    while (++row < last) by.combine(result, read_block(x, at(row), width, scratch), width);
+    ++row;
+    if (x.type() == dtype::f32)
+      by.combine(result, x.values<float>().data() + at(row), along.inner, last - row, width);
+    else
+      for (; row < last; ++row) by.combine(result, read_block(x, at(row), width, scratch), 0, 1, width);
   });
 }
 
@@ -116,7 +128,7 @@ tensor reduced(const reducer& by, tensor x, reduced_axis along) {
 }
 
 void sum(const tensor& x, const reduced_axis& along, float factor, tensor& y) {
-  auto result = reduced({row_sum, add_to}, x, along);
+  auto result = reduced({sum_rows, add_to}, x, along);
   auto multiply = [factor](const float* from, float* to, std::int64_t size) {
     for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] * factor;
   };
@@ -129,11 +141,11 @@ void write_rounded(const tensor& result, tensor& y) {
 }
 
 void max(const tensor& x, const reduced_axis& along, tensor& y) {
-  write_rounded(reduced({row_max, max_to}, x, along), y);
+  write_rounded(reduced({max_rows, max_to}, x, along), y);
 }
 
 void min(const tensor& x, const reduced_axis& along, tensor& y) {
-  write_rounded(reduced({row_min, min_to}, x, along), y);
+  write_rounded(reduced({min_rows, min_to}, x, along), y);
 }
 
 }  // namespace

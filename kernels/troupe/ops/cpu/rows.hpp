@@ -25,27 +25,35 @@ inline std::span<float> row_scratch(std::size_t slot, std::int64_t size) {
   return row;
 }
 
-/// Row `row`, in place if it is f32, else converted into the scratch of `slot`.
-inline const float* read_row(const tensor& from, std::int64_t row, std::size_t slot) {
+/// Rows [first, first + count), in place if they are f32, else converted into the scratch of `slot`.
+inline const float* read_rows(const tensor& from, std::int64_t first, std::int64_t count, std::size_t slot) {
   auto size = row_size(from);
-  auto scratch = from.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
-  return read_block(from, row * size, size, scratch);
+  auto scratch = from.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
+  return read_block(from, first * size, count * size, scratch);
 }
 
-/// Calls `write(float*)` with where to write row `row`, then converts what it wrote.
+/// Calls `write(float*)` with where to write the rows, then converts what it wrote.
 template <class Write>
-void write_row(tensor& to, std::int64_t row, std::size_t slot, const Write& write) {
+void write_rows(tensor& to, std::int64_t first, std::int64_t count, std::size_t slot, const Write& write) {
   auto size = row_size(to);
-  auto scratch = to.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
-  auto* target = block_to_write(to, row * size, scratch);
+  auto scratch = to.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
+  auto* target = block_to_write(to, first * size, scratch);
   write(target);
-  write_block(to, row * size, size, target);
+  write_block(to, first * size, count * size, target);
 }
 
-/// Calls `run(row)` for each row of `of` on as many threads as are worth it.
+/// Calls `run(first, count)` for some rows of `of` after the other, on as many threads as are worth it: short
+/// rows go together, since a call takes as long as some of them.
 template <class Run>
-void for_each_row(const tensor& of, const Run& run) {
-  parallel_for(num_rows(of), std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, row_size(of))), run);
+void for_each_rows(const tensor& of, const Run& run) {
+  constexpr std::int64_t together = 4096, worth_a_thread = 16384;  // elements
+  auto size = std::max<std::int64_t>(1, row_size(of)), rows = num_rows(of);
+  auto count = std::max<std::int64_t>(1, together / size);
+  parallel_for((rows + count - 1) / count, std::max<std::int64_t>(1, worth_a_thread / (count * size)),
+               [&](std::int64_t index) {
+                 auto first = index * count;
+                 run(first, std::min(count, rows - first));
+               });
 }
 
 }  // namespace troupe::cpu

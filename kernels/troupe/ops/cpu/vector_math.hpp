@@ -6,7 +6,7 @@
 
 namespace troupe::cpu {
 
-// The C library's exp, log, tanh and erf choose code by processor. These are plain f32 arithmetic without
+// The C library's exp, log and tanh choose code by processor. These are plain f32 arithmetic without
 // branches: a loop over them becomes vector code, and the bits are the same on every machine and at every
 // vector width. Polynomials are fits of least maximum error; errors are given in units in the last place
 // (ulp) of the result, against f64. NaN stays NaN.
@@ -48,27 +48,20 @@ template <class... Coefficients>
                               (std::bit_cast<std::uint32_t>(sign) & 0x80000000));
 }
 
-/// 2^n for n in [-126, 127].
-[[gnu::always_inline]] inline float power_of_two(std::int32_t n) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
-}
-
 }  // namespace vector_math
 
 /// e^x within 1.5 ulp; 0 where the result would be below 2^-126, infinity above the largest float.
 [[gnu::always_inline]] inline float exp_f32(float x) {
   using namespace vector_math;
-  // x = n ln2 + r with |r| <= ln2 / 2. 2^n is multiplied in two halves, since n may be 128.
-  auto bounded = x < -87.4F ? -87.4F : x;
-  bounded = bounded > 89 ? 89 : bounded;
-  auto shifted = bounded * log2_e + rounder;
+  // x = n ln2 + r with |r| <= ln2 / 2; n is added to the exponent of e^r.
+  auto shifted = x * log2_e + rounder;
   auto whole = shifted - rounder;
-  auto n = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -
-                                     std::bit_cast<std::uint32_t>(rounder));
-  auto r = (bounded - whole * ln2_high) - whole * ln2_low;
+  auto r = (x - whole * ln2_high) - whole * ln2_low;
   auto q = polynomial(r, 0x1.fffffcp-2F, 0x1.55549p-3F, 0x1.5558fap-5F, 0x1.123b6ap-7F, 0x1.6a21acp-10F);
   auto mantissa = 1 + (r + r * r * q);
-  auto result = mantissa * power_of_two(n >> 1) * power_of_two(n - (n >> 1));
+  auto result = std::bit_cast<float>(std::bit_cast<std::uint32_t>(mantissa) +
+                                     (std::bit_cast<std::uint32_t>(shifted) << 23));
+  result = x <= 0x1.62e42ep+6F ? result : x * __builtin_inff();  // NaN too
   return x < -0x1.5d589ep+6F ? 0 : result;
 }
 
@@ -100,20 +93,6 @@ template <class... Coefficients>
   auto near_zero = x + x * square * q;
   auto tail = 1 - 2 / (exp_f32(2 * size) + 1);
   return size < 0.625F ? near_zero : with_sign(tail, x);
-}
-
-/// The error function within 2 ulp.
-[[gnu::always_inline]] inline float erf_f32(float x) {
-  using namespace vector_math;
-  auto size = magnitude(x), square = x * x;
-  auto near_zero = x + x * polynomial(square, 0x1.06eba6p-3F, -0x1.8126dcp-2F, 0x1.ce1904p-4F,
-                                      -0x1.b676cap-6F, 0x1.46c234p-8F, -0x1.3825c4p-11F);
-  // 1 - erf(t) = e^(-t g(t)); from t = 4 on it is below half an ulp of 1.
-  auto t = size > 4 ? 4 : size;
-  auto g = polynomial(t, 0x1.20e652p+0F, 0x1.457cdep-1F, 0x1.af270ap-4F, -0x1.770778p-6F, 0x1.a56404p-9F,
-                      -0x1.c0c24ep-13F);
-  auto tail = 1 - exp_f32(-t * g);
-  return size < 0.93F ? near_zero : with_sign(tail, x);
 }
 
 /// 1 / (1 + e^-x) within 2.5 ulp.

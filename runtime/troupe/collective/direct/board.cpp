@@ -171,7 +171,7 @@ void board::ring(int member) {
 
 void board::announce_sleep() {
   auto& own = cell_of(member_);
-  bell_ = own.bell.load();
+  bell_ = num_rings();
   own.is_sleeping.store(1);
   order_stores_before_loads(own.is_sleeping);
   may_miss_rings_ = !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -179,12 +179,19 @@ void board::announce_sleep() {
 
 void board::cancel_sleep() { cell_of(member_).is_sleeping.store(0); }
 
-void board::sleep(std::chrono::microseconds at_most) {
-  if (may_miss_rings_) at_most = std::min(at_most, longest_deaf_sleep);
+void board::sleep(std::chrono::microseconds at_most) { await_ring(bell_, bounded(at_most)); }
+
+std::chrono::microseconds board::bounded(std::chrono::microseconds sleep) const {
+  return may_miss_rings_ ? std::min(sleep, longest_deaf_sleep) : sleep;
+}
+
+std::uint32_t board::num_rings() const { return cell_of(member_).bell.load(); }
+
+void board::await_ring(std::uint32_t known, std::chrono::microseconds at_most) const {
   timespec time{};
   time.tv_sec = at_most.count() / 1'000'000;
   time.tv_nsec = at_most.count() % 1'000'000 * 1000;
-  futex(cell_of(member_).bell, FUTEX_WAIT, bell_, &time);
+  futex(cell_of(member_).bell, FUTEX_WAIT, known, &time);
 }
 
 void board::abort(const collective_error& why) {

@@ -97,6 +97,13 @@ class board {
   void cancel_sleep();
   /// Until somebody has rung since announce_sleep, or `at_most` has passed.
   void sleep(std::chrono::microseconds at_most);
+  /// How long a sleep that was announced may be, of which it is wanted that it be so long: less where rings
+  /// may be missed.
+  std::chrono::microseconds bounded(std::chrono::microseconds sleep) const;
+  /// How often somebody has rung for this member; for a thread that passes it on to one that waits elsewhere.
+  std::uint32_t num_rings() const;
+  /// Until that is another number than `known`, or `at_most` has passed.
+  void await_ring(std::uint32_t known, std::chrono::microseconds at_most) const;
 
   // ---- giving up
 

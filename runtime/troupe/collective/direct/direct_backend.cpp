@@ -2,14 +2,14 @@
 
 #include "troupe/collective/direct/aborted.hpp"
 #include "troupe/collective/direct/algorithms.hpp"
+#include "troupe/collective/post_mortem.hpp"
 
 namespace troupe::direct {
 namespace {
 
 std::string describe(const board::last_call& last) {
-  if (last.entered == 0) return "has called nothing yet";
-  auto call = "call " + std::to_string(last.entered) + ", " + to_string(last.signature);
-  return last.left == last.entered ? "has finished " + call + ", and called nothing since" : "is in " + call;
+  return last.left == last.entered ? doing_after(last.entered, last.signature)
+                                   : doing_in(last.entered, last.signature);
 }
 
 }  // namespace
@@ -59,11 +59,10 @@ void direct_backend::throw_if_needed(int member) const {
   for (const auto& each : running_) {
     bool is_between_two = each.what->peer >= 0;
     if (is_between_two ? each.what->peer != member : last.left >= each.sequence) continue;
-    auto rank = group_.ranks[static_cast<std::size_t>(member)];
-    throw collective_error(collective_failure::lost_member, group_.name, each.sequence, {rank},
-                           to_string(each.what->signature) + ", call " + std::to_string(each.sequence) +
-                               " of group " + group_.name + ": the process of rank " + std::to_string(rank) +
-                               " has ended; it " + describe(last));
+    post_mortem found(group_);
+    throw found.lost({each.what->signature, each.sequence}, member,
+                     "the process of rank " + std::to_string(found.rank_of(member)) + " has ended",
+                     describe(last));
   }
 }
 
@@ -77,8 +76,7 @@ std::vector<member_state> direct_backend::examine(std::uint64_t sequence) {
   std::vector<member_state> states;
   for (int i = 0; i < group_.size(); ++i) {
     if (i == group_.member) continue;
-    auto last = board_.last_of(i);
-    states.push_back({i, last.entered, describe(last), is_behind(i, sequence)});
+    states.push_back({i, describe(board_.last_of(i)), is_behind(i, sequence)});
   }
   return states;
 }

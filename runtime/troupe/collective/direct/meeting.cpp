@@ -5,6 +5,7 @@
 
 #include "troupe/collective/direct/aborted.hpp"
 #include "troupe/collective/direct/share.hpp"
+#include "troupe/collective/post_mortem.hpp"
 
 namespace troupe::direct {
 namespace {
@@ -102,20 +103,10 @@ bool meeting::everyone_is_here() {
     if (num_here_ == member()) continue;
     const auto& note = at_.note(member(), num_here_, sequence_);
     if (note.sequence.load(std::memory_order_acquire) != sequence_) return false;
-    if (note.signature != what_.signature) report_mismatch(num_here_, note.signature);
+    if (note.signature != what_.signature)
+      throw post_mortem(group_).mismatch({what_.signature, sequence_}, num_here_, note.signature);
   }
   return true;
-}
-
-void meeting::report_mismatch(int from, const call_signature& theirs) const {
-  auto own_rank = group_.ranks[static_cast<std::size_t>(member())];
-  auto other_rank = group_.ranks[static_cast<std::size_t>(from)];
-  throw collective_error(collective_failure::mismatch, group_.name, sequence_,
-                         {std::min(own_rank, other_rank), std::max(own_rank, other_rank)},
-                         "call " + std::to_string(sequence_) + " of group " + group_.name + " is " +
-                             to_string(what_.signature) + " on rank " + std::to_string(own_rank) + " but " +
-                             to_string(theirs) + " on rank " + std::to_string(other_rank) +
-                             ": all members must make the same calls in the same order");
 }
 
 }  // namespace troupe::direct

@@ -61,7 +61,6 @@ class meeting {
   void leave_note(int to, std::span<const std::byte> bytes);
   tensor reachable(const tensor& wanted);
   buffer_place expose(const tensor& elements, in_reach& guard);
-  [[noreturn]] void report_mismatch(int from, const call_signature& theirs) const;
 
   board& at_;
   member_memory& memory_;

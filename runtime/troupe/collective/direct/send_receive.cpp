@@ -3,6 +3,7 @@
 
 #include "troupe/collective/direct/algorithms.hpp"
 #include "troupe/collective/direct/share.hpp"
+#include "troupe/collective/post_mortem.hpp"
 
 namespace troupe::direct {
 
@@ -52,14 +53,8 @@ algorithm receive(board& at, member_memory& memory, [[maybe_unused]] presence he
                   const group_description& group, const collective_operation& what, std::uint64_t sequence) {
   auto& note = at.send_note(at.member(), what.peer, sequence);
   co_await until([&] { return note.sequence.load(std::memory_order_acquire) == sequence; });
-  if (note.signature.type != what.signature.type || note.signature.count != what.signature.count) {
-    auto rank = std::to_string(group.ranks[static_cast<std::size_t>(what.peer)]);
-    throw collective_error(collective_failure::mismatch, group.name, sequence,
-                           {group.ranks[static_cast<std::size_t>(what.peer)]},
-                           "message " + std::to_string(sequence) + " from rank " + rank + " in group " +
-                               group.name + ": expected " + to_string(what.signature) + ", got " +
-                               to_string(note.signature));
-  }
+  if (note.signature.type != what.signature.type || note.signature.count != what.signature.count)
+    throw post_mortem(group).wrong_message({what.signature, sequence}, what.peer, note.signature);
   auto output = what.output_bytes();
   copy_bytes(bytes_sent(at, memory, what.peer, note, output.size()), output.data(), output.size(),
              store_for_fetched(output.size()));

@@ -1,22 +1,23 @@
 #include "troupe/collective/gloo/gloo_group.hpp"
 
-#include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
 #include "troupe/collective/gloo/gloo_backend.hpp"
-#include "troupe/collective/gloo/gloo_store.hpp"
+#include "troupe/collective/gloo/gloo_mesh.hpp"
 #include "troupe/collective/library/broken_pipe_guard.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
 
-gloo_group_resources::gloo_group_resources(const std::string& address) {
+gloo_group_resources::gloo_group_resources(const std::string& interface) {
   broken_pipe_guard guard;  // for gloo's thread, which begins here
+  ::gloo::transport::tcp::attr where;
+  where.iface = interface;
   try {
-    device_ = ::gloo::transport::tcp::CreateDevice(::gloo::transport::tcp::attr(address.c_str()));
+    device_ = ::gloo::transport::tcp::CreateDevice(where);
   } catch (const std::exception& failure) {
-    throw bad_input("gloo cannot listen at \"" + address + "\": " + failure.what() +
-                    "; give an address of this host");
+    throw bad_input("gloo cannot listen on the network interface '" + interface + "': " + failure.what() +
+                    "; see `ip address` for those of this host");
   }
 }
 
@@ -25,17 +26,9 @@ std::unique_ptr<communicator> make_gloo_group(const group_description& group, st
                                               const communicator_options& options) {
   broken_pipe_guard guard;
   auto device = std::static_pointer_cast<::gloo::transport::Device>(resources.device());
-  auto context = std::make_shared<::gloo::rendezvous::Context>(group.member, group.size());
-  context->setTimeout(options.timeout);
-  gloo_store place(group, rendezvous, options.timeout);
-  try {
-    context->connectFullMesh(place, device);
-  } catch (const ::gloo::Exception& failure) {
-    throw collective_error(collective_failure::transport, group.name, 0, {},
-                           "group " + group.name + " cannot begin over gloo: " + failure.what());
-  }
-  return std::make_unique<communicator>(group, std::make_unique<gloo_backend>(group, rendezvous, context),
-                                        options);
+  auto mesh = std::make_shared<gloo_mesh>(group, rendezvous, std::move(device), options.timeout);
+  return std::make_unique<communicator>(
+      group, std::make_unique<gloo_backend>(group, rendezvous, std::move(mesh)), options);
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group_backend.hpp"
 #include "troupe/collective/store.hpp"
 
 namespace troupe {
@@ -11,9 +12,9 @@ namespace troupe {
 /// Outlives them.
 class gloo_group_resources {
  public:
-  /// `address`: the host name or IP address of this host by which the other members reach it. Throws
-  /// bad_input if there is no such address here, or if Troupe was built without gloo.
-  explicit gloo_group_resources(const std::string& address = "127.0.0.1");
+  /// `interface`: of the network on which the other members reach this host. Throws bad_input if there is
+  /// none of that name here, or if Troupe was built without gloo.
+  explicit gloo_group_resources(const std::string& interface = "lo");
   const std::shared_ptr<void>& device() const { return device_; }
 
  private:
@@ -34,10 +35,14 @@ class gloo_group_resources {
 /// A lost member is noticed by its closed socket, a stopped one by the time-out; the others are then asked
 /// through the store, for two seconds at most, who they are.
 ///
-/// Throws collective_error: timed_out with the ranks that did not come within options.timeout, transport if
-/// the members cannot reach each other; bad_input if Troupe was built without gloo.
+/// Throws collective_error: timed_out with a rank that did not come within options.timeout, transport with
+/// one that cannot be reached, what `rendezvous` throws when it knows of a loss; bad_input if Troupe was
+/// built without gloo.
 std::unique_ptr<communicator> make_gloo_group(const group_description& group, store& rendezvous,
                                               gloo_group_resources& resources,
                                               const communicator_options& options = {});
+
+/// `--backend gloo` for a World: groups on the job's network interface.
+group_backend gloo_groups();
 
 }  // namespace troupe

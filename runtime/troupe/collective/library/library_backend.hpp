@@ -5,7 +5,7 @@
 
 #include "troupe/collective/backend.hpp"
 #include "troupe/collective/group.hpp"
-#include "troupe/collective/post_mortem.hpp"
+#include "troupe/collective/library/left_words.hpp"
 
 namespace troupe {
 
@@ -47,10 +47,9 @@ class library_backend : public collective_backend {
 
  private:
   last_words own_words() const;
-  int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
 
   group_description group_;
-  post_mortem post_mortem_;
+  left_words left_words_;
   std::uint64_t sequence_ = 0;  // of the newest collective call
   call_signature signature_;
   bool is_inside_ = false;

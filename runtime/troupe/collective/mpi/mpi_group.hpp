@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group_backend.hpp"
 #include "troupe/collective/store.hpp"
 
 namespace troupe {
@@ -51,5 +52,8 @@ class mpi_group_resources {
 std::unique_ptr<communicator> make_mpi_group(const group_description& group, store& rendezvous,
                                              mpi_group_resources& resources,
                                              const communicator_options& options = {});
+
+/// `--backend mpi` for a World whose processes mpirun started; it initialises MPI.
+group_backend mpi_groups();
 
 }  // namespace troupe

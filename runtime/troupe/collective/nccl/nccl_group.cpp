@@ -15,6 +15,7 @@ std::unique_ptr<communicator> make_nccl_group(const group_description& group, st
   auto deadline = std::chrono::steady_clock::now() + options.timeout;
   try {
     while (!backend->is_ready()) {
+      rendezvous.check();
       if (std::chrono::steady_clock::now() > deadline) {
         backend->abort(collective_error(collective_failure::timed_out, group.name, 0, {}, "nobody came"));
         throw collective_error(collective_failure::timed_out, group.name, 0, {},

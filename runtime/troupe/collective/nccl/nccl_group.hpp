@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group_backend.hpp"
 #include "troupe/collective/store.hpp"
 #include "troupe/tensor/device.hpp"
 
@@ -27,5 +28,9 @@ namespace troupe {
 /// bad_input if `gpu` is not there, NCCL cannot be loaded, or Troupe was built without it.
 std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& rendezvous, device gpu,
                                               const communicator_options& options = {});
+
+/// `--backend nccl` for a World: each process takes the GPU of its local rank. Groups of one process too are
+/// made by NCCL, since their tensors are on that GPU.
+group_backend nccl_groups();
 
 }  // namespace troupe

@@ -19,8 +19,9 @@ void conversation::introduce() {
   if (num_members() > 1) over_.post_note(after(1), sequence_, what_.signature);
 }
 
-void conversation::send(int to, carried which, std::uint32_t block, std::span<const std::byte> bytes) {
-  under_way_.push_back(over_.post_send(to, key(which, block), what_.signature, bytes));
+std::shared_ptr<const transfer> conversation::send(int to, carried which, std::uint32_t block,
+                                                   std::span<const std::byte> bytes) {
+  return under_way_.emplace_back(over_.post_send(to, key(which, block), what_.signature, bytes));
 }
 
 std::shared_ptr<const transfer> conversation::receive(int from, carried which, std::uint32_t block,

@@ -38,7 +38,8 @@ class conversation {
   /// Tells the next member what this one calls, in calls where not everybody hears from the one before: so
   /// members that differ are always noticed, since then two neighbours differ.
   void introduce();
-  void send(int to, carried which, std::uint32_t block, std::span<const std::byte> bytes);
+  std::shared_ptr<const transfer> send(int to, carried which, std::uint32_t block,
+                                       std::span<const std::byte> bytes);
   std::shared_ptr<const transfer> receive(int from, carried which, std::uint32_t block,
                                           std::span<std::byte> bytes);
   /// Whether all that was sent and received so far is done.

@@ -5,9 +5,10 @@ namespace troupe {
 
 /// Which algorithm a call over the network takes, by its size. The same on all members of a group.
 struct network_sizes {
-  /// Up to these bytes an all_reduce or reduce sends whole inputs, to be there after one message; beyond,
-  /// shares of them, twice.
-  std::size_t whole_inputs = 16384;
+  /// Up to these bytes, sent by one member to all others, an all_reduce or reduce sends whole inputs, to be
+  /// there after one message; beyond, shares of them, twice. Between hosts of several members the bytes of
+  /// the call, for reduce_scatter and all_gather too.
+  std::size_t whole_inputs = 32768;
   /// Up to these bytes a broadcast goes down a binomial tree; beyond, the root sends shares that the others
   /// pass on to each other.
   std::size_t whole_broadcast = 65536;

@@ -9,12 +9,15 @@ namespace troupe {
 
 /// How the processes of a group reach each other.
 enum class group_path : std::uint8_t {
-  nearest,  ///< each other's memory where all are on one host, the network otherwise
+  nearest,  ///< each other's memory on one host, the network between hosts
   network   ///< always the network, for tests and for measuring
 };
 
-/// Groups between hosts. The same on all members.
+/// Groups between hosts. The same on all members, but for `host`.
 struct network_options {
+  /// What this process calls its host: processes share memory with those that call theirs the same. Empty:
+  /// the kernel, network namespace and user are asked. For tests and measurements on one machine.
+  std::string host = {};
   /// Network interface UCX may use: its private network's name for jobs between hosts. UCX trusts whoever
   /// reaches its port there.
   std::string interface = "lo";

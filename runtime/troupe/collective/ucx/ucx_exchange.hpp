@@ -1,51 +1,32 @@
 #pragma once
-#include <chrono>
 #include <functional>
-#include <list>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group.hpp"
+#include "troupe/collective/post_mortem.hpp"
 #include "troupe/collective/ucx/call_log.hpp"
-#include "troupe/collective/ucx/message_header.hpp"
-#include "troupe/transport/ucx_worker.hpp"
+#include "troupe/collective/ucx/heard_of.hpp"
+#include "troupe/collective/ucx/ucx_connections.hpp"
 
 namespace troupe {
 
-/// What this member has heard of another one, by its messages.
-struct heard_of {
-  bool has_come = false;   ///< said hello
-  bool has_left = false;   ///< ended the group when its calls were done
-  std::string lost_cause;  ///< why there is no connection; empty: there is one
-  std::chrono::steady_clock::time_point lost_at;
-  std::uint64_t sequence = 0;         ///< of the newest of its collective calls
-  call_signature signature;           ///< of that
-  std::optional<std::string> answer;  ///< to the last question
-  int num_awaited = 0;                ///< transfers of calls, from it and to it, that are not done
-};
-
-/// The messages of one member of a group: a UCX worker of its own with a connection to each of the others.
-/// Not thread-safe; callbacks run within progress() and ~ucx_exchange().
-///
-/// What is sent without waiting for the receiver is bounded: every so manieth message to a peer ends only
-/// when the peer has received it.
-class ucx_exchange final : public network::exchange {
+/// The messages of one member of a group: brings those of calls to whoever waits for them, keeps those that
+/// come early, holds all of them to what this member calls, and remembers what was heard of whom. Not
+/// thread-safe; callbacks run within progress().
+class ucx_exchange final : public network::exchange, private ucx_connections::listener {
  public:
   struct callbacks {
     /// Answers a question.
-    std::function<std::string()> describe = nullptr;
-    /// A member gave up, and why.
-    std::function<void(int from, std::span<const std::byte> why)> on_giving_up = nullptr;
+    std::function<last_words()> describe = nullptr;
+    /// A member gave up.
+    std::function<void(int from, const last_words& why)> on_giving_up = nullptr;
   };
 
-  /// Throws ucx_error.
+  /// `group` outlives it. Throws ucx_error.
   ucx_exchange(ucp_context_h context, const group_description& group, callbacks hooks);
-  /// Nothing is read from or written to the members' tensors afterwards, whatever was in flight.
-  ~ucx_exchange() override;
 
-  std::vector<std::byte> address() const { return worker_->address(); }
+  std::vector<std::byte> address() const { return connections_.address(); }
   /// `group_number`: the same on all members. `addresses` by member.
   void connect(std::uint64_t group_number, const std::vector<std::string>& addresses);
 
@@ -58,21 +39,18 @@ class ucx_exchange final : public network::exchange {
                                                         std::span<std::byte> bytes) override;
   void post_note(int to, std::uint64_t sequence, const call_signature& signature) override;
   /// To everyone who can be reached: a message that no call waits for.
-  void tell_all(message_kind kind, std::span<const std::byte> text);
+  void tell_all(message_kind kind, const std::string& text = {});
   void forget_answers();
 
   /// Whether anything was done. Throws collective_error (mismatch) when members are seen to differ.
-  bool progress();
-  /// Progress until all that was sent has left, or `deadline`.
-  void flush(std::chrono::steady_clock::time_point deadline);
-  bool arm() { return worker_->arm(); }
-  int event_fd() const { return worker_->event_fd(); }
+  bool progress() { return connections_.progress(); }
+  ucx_connections& connections() { return connections_; }
 
   const heard_of& heard(int member) const { return peers_[static_cast<std::size_t>(member)].heard; }
   const call_log& calls() const { return calls_; }
 
  private:
-  struct message;
+  using message = ucx_message;
   struct arrival {
     message_header header;
     std::vector<std::byte> bytes;
@@ -81,45 +59,33 @@ class ucx_exchange final : public network::exchange {
     std::span<const std::byte> body() const { return {descriptor ? nullptr : bytes.data(), announced}; }
   };
   struct peer {
-    ucx_exchange* at = nullptr;
-    int member = 0;
-    ucp_ep_h endpoint = nullptr;
     heard_of heard;
-    int num_unconfirmed = 0;  ///< sent since the last one whose end says that it was received
     std::map<network::message_key, std::shared_ptr<message>> posted;
     std::map<network::message_key, arrival> arrived;
   };
 
-  static ucs_status_t on_message(void* self, const void* head, std::size_t head_bytes, void* body,
-                                 std::size_t body_bytes, const ucp_am_recv_param_t* param);
-  static void on_sent(void* request, ucs_status_t status, void* sent);
-  static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* received);
-  static void on_lost(void* of, ucp_ep_h endpoint, ucs_status_t status);
+  bool on_message(const message_header& header, std::span<const std::byte> body, void* descriptor) override;
+  void on_done(ucx_message& done) override;
+  void on_lost(int member, const std::string& cause) override;
 
-  ucs_status_t take(const message_header& header, std::span<const std::byte> body, void* descriptor);
-  ucs_status_t take_elements(peer& from, const message_header& header, std::span<const std::byte> body,
-                             void* descriptor);
-  /// `body`: its bytes, or `announced` ones that `descriptor` fetches.
-  void deliver(message& into, const message_header& header, std::span<const std::byte> body,
-               void* descriptor);
-  void send(peer& to, const std::shared_ptr<message>& sent, std::span<const std::byte> bytes);
-  std::shared_ptr<message> start(peer& with, const message_header& header);
-  void finish(message& done, ucs_status_t status);
-  void lose(peer& of, const std::string& cause);
-  void close_connections();
+  void note_call(peer& of, const message_header& header);
+  bool take_elements(peer& from, const message_header& header, std::span<const std::byte> body,
+                     void* descriptor);
+  /// `body`: its bytes, or how many `descriptor` fetches.
+  void deliver(const std::shared_ptr<message>& into, const message_header& header,
+               std::span<const std::byte> body, void* descriptor);
+  void tell(int member, message_kind kind, const std::string& text);
+  std::shared_ptr<message> message_of_call(int peer, const network::message_key& key,
+                                           const call_signature& signature);
   message_header header(message_kind kind) const;
   void require_like(const message_header& theirs, const call_signature& own) const;
 
   const group_description& group_;
   callbacks hooks_;
   std::uint64_t group_number_ = 0;
-  std::unique_ptr<ucx_worker> worker_;
   std::vector<peer> peers_;  ///< by member
-  std::list<std::shared_ptr<message>> in_flight_;
   call_log calls_;
-  enum class phase : std::uint8_t { running, closing, destroying };
-  phase phase_ = phase::running;
-  std::exception_ptr failure_;  ///< of a callback
+  ucx_connections connections_;  // ends first
 };
 
 }  // namespace troupe

@@ -8,16 +8,10 @@
 #include <random>
 #include <thread>
 
-#include "support/spawn_ranks.hpp"
-#include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
-using troupe::testing::expect;
-using troupe::testing::spawn_ranks;
-using troupe::testing::temp_folder;
-using troupe::testing::test_rank;
+using namespace troupe::testing;
 
 namespace {
 
@@ -143,9 +137,10 @@ void live_on(const fault_case& how, test_rank& self, folder_store& place, ucx_gr
   for (auto each : ranks) self.wait_for(each, done);
 }
 
-void survive(const fault_case& how, group_path path, test_rank& self, const std::filesystem::path& folder) {
+void survive(const fault_case& how, network_of_rank network, test_rank& self,
+             const std::filesystem::path& folder) {
   folder_store place(folder);
-  ucx_group_resources resources("token", {.path = path});
+  ucx_group_resources resources("token", network(self.rank()));
   std::vector<int> ranks(static_cast<std::size_t>(how.size));
   std::iota(ranks.begin(), ranks.end(), 0);
   auto group = make_ucx_group({"before", ranks, self.rank()}, place, resources);
@@ -186,7 +181,7 @@ fault_case stopped_in_large_sum(unsigned seed) {
 }
 
 void try_cases(const std::function<fault_case(unsigned)>& draw, unsigned first, unsigned end,
-               group_path path) {
+               network_of_rank network) {
   for (unsigned seed = first; seed < end; ++seed) {
     auto how = draw(seed);
     INFO("seed " << seed << ": " << how.size << " members, rank " << how.victim << ' '
@@ -197,7 +192,7 @@ void try_cases(const std::function<fault_case(unsigned)>& draw, unsigned first, 
     temp_folder folder;
     std::string failure;
     try {
-      spawn_ranks(how.size, [&](test_rank& self) { survive(how, path, self, folder.path()); });
+      spawn_ranks(how.size, [&](test_rank& self) { survive(how, network, self, folder.path()); });
     } catch (const std::exception& error) {
       failure = error.what();
     }
@@ -207,10 +202,11 @@ void try_cases(const std::function<fault_case(unsigned)>& draw, unsigned first, 
 
 }  // namespace
 
-void troupe::testing::try_fault_cases(unsigned first, unsigned end, group_path path) {
-  try_cases(drawn, first, end, path);
+void troupe::testing::try_fault_cases(unsigned first, unsigned end, network_of_rank network) {
+  try_cases(drawn, first, end, network);
 }
 
-void troupe::testing::try_large_sums_with_stopped_member(unsigned first, unsigned end, group_path path) {
-  try_cases(stopped_in_large_sum, first, end, path);
+void troupe::testing::try_large_sums_with_stopped_member(unsigned first, unsigned end,
+                                                         network_of_rank network) {
+  try_cases(stopped_in_large_sum, first, end, network);
 }

@@ -1,14 +1,14 @@
 #pragma once
-#include "troupe/collective/ucx/network_options.hpp"
+#include "runtime/collective/cases/member_hosts.hpp"
 
 namespace troupe::testing {
 
 /// Groups of processes in which one is killed, stopped or late at any moment of any call, each drawn from a
 /// seed in [first, end): the others are told who, make a new group, and get right bytes even while the one
 /// that was stopped goes on.
-void try_fault_cases(unsigned first, unsigned end, group_path path);
+void try_fault_cases(unsigned first, unsigned end, network_of_rank network);
 /// The same where one is stopped in a sum of many elements: what it goes on to write reaches nobody's
 /// tensors.
-void try_large_sums_with_stopped_member(unsigned first, unsigned end, group_path path);
+void try_large_sums_with_stopped_member(unsigned first, unsigned end, network_of_rank network);
 
 }  // namespace troupe::testing

@@ -1,0 +1,71 @@
+// The part of device_state that ends a step: the optimizer's, copies of the state, the report.
+#include <algorithm>
+#include <utility>
+
+#include "troupe/device/device_actor.hpp"
+#include "troupe/job/metrics_note.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/stage/messages.hpp"
+
+namespace troupe {
+
+void device_state::finish_step() {
+  is_busy_ = std::exchange(was_busy_, false);
+  if (is_busy_) stop_receiving();
+  step_done done{generation_,
+                 call_->index,
+                 step_,
+                 static_cast<std::uint32_t>(options_.device),
+                 {},
+                 clock_.first_begin_ns(),
+                 clock_.last_end_ns(),
+                 clock_.busy_ns(),
+                 0,
+                 clock_.peak_activations(),
+                 {}};
+  if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
+  for (auto& attached : order_.stages) {
+    if (call_->kind == call_kind::train) {
+      options_.faults->at(fault_point::apply, step_);
+      auto begin = now_ns();
+      attached.program->apply(step_);
+      clock_.note(trace_kind::apply, begin, generation_, step_, attached.stage);
+    }
+    done.metrics += attached.program->take_metrics();
+  }
+  auto applied = step_ + 1;
+  auto due = std::ranges::find(copies_, applied, &due_copy::step);
+  if (call_->kind == call_kind::train && due != copies_.end()) {
+    auto begin = now_ns();
+    copy_states(*due, done.metrics);
+    done.copy_ns = now_ns() - begin;
+  }
+  std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
+  self_->send(order_.scheduler, done);
+  batches_.erase(step_);
+  ++step_;
+  position_ = 0;
+  step_begun_ = false;
+}
+
+void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
+  for (auto& attached : order_.stages) {
+    auto begin = now_ns();
+    auto state = attached.program->state();
+    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_note(metrics));
+    auto packed = pack_state(state, pool_);
+    options_.faults->at(fault_point::copy_state, step_);
+    self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
+    clock_.note(trace_kind::copy_state, begin, generation_, step_, attached.stage);
+  }
+}
+
+void device_state::send_parameters() {
+  for (auto& attached : order_.stages) {
+    tensor_tag tag{generation_,           step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0,
+                   tensor_role::parameter};
+    options_.out->send_tensor(order_.scheduler_rank, tag, pack_state(attached.program->parameters(), pool_));
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,50 @@
+#include "troupe/parallel/overlapped_optimizer.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> reducer,
+                                           const std::vector<named_parameter>& all,
+                                           const optim::Optimizer& how)
+    : reducer_(std::move(reducer)) {
+  std::vector<named_parameter> frozen;
+  for (const auto& each : all)
+    if (!each.target->requires_gradient) frozen.push_back(each);
+  of_frozen_ = how(std::move(frozen));
+  for (std::size_t bucket = 0; bucket < reducer_->num_buckets(); ++bucket) {
+    auto parameters = reducer_->parameters_of(bucket);
+    auto state = how(parameters);
+    parts_.push_back({std::move(parameters), std::move(state), {}});
+  }
+}
+
+overlapped_optimizer::~overlapped_optimizer() {
+  try {
+    reducer_->finish();
+  } catch (...) {  // a failure stays the group's, and is told to whoever uses that again
+  }
+}
+
+void overlapped_optimizer::apply(std::uint64_t step) {
+  for (auto& of : parts_)
+    for (const auto& each : of.parameters)
+      if (std::exchange(each.target->has_gradient, false)) of.to_step.push_back(each.target);
+  reducer_->follow([this, step](std::size_t bucket) { step_part(parts_[bucket], step); });
+}
+
+void overlapped_optimizer::step_part(part& of, std::uint64_t step) {
+  for (auto* each : std::exchange(of.to_step, {})) each->has_gradient = true;
+  of.state->apply(step);
+}
+
+std::vector<named_tensor> overlapped_optimizer::state() const {
+  std::vector<named_tensor> result;
+  for (auto bucket = parts_.size(); bucket-- > 0;)
+    for (auto& each : parts_[bucket].state->state())
+      result.push_back({std::move(each.name), each.value.awaiting(reducer_->arrival(bucket))});
+  for (auto& each : of_frozen_->state()) result.push_back(std::move(each));
+  return result;
+}
+
+}  // namespace troupe

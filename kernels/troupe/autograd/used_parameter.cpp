@@ -1,0 +1,30 @@
+#include "troupe/autograd/used_parameter.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+
+std::uint64_t used_parameter::settled_version(const parameter* which) {
+  if (!which) return 0;
+  which->value.settle();
+  return which->version();
+}
+
+tensor used_parameter::value() const {
+  require_unchanged();
+  return target_ ? target_->value : tensor();
+}
+
+const tensor& used_parameter::as(dtype type) const {
+  require_unchanged();
+  return target_->as(type);
+}
+
+void used_parameter::throw_changed() const {
+  throw std::logic_error("[backward] expected the parameter " + target_->name + to_string(target_->extents) +
+                         " as it was in forward, got one that was written to " +
+                         std::to_string(target_->version() - version_) +
+                         " times since; run backward before the optimizer's step, or forward again");
+}
+
+}  // namespace troupe

@@ -1,0 +1,124 @@
+// A device on a thread of its own, which waits in the transport.
+#include <caf/scoped_actor.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "one_device.hpp"
+#include "troupe/actor/receiving_actor.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Hands tensors that were brought to whoever waits, on the waiting thread.
+class waiting_room final : public recording_transport {
+ public:
+  waiting_room() : recording_transport(1) {}
+
+  void bring(const tensor_tag& tag) {
+    std::lock_guard lock(mutex_);
+    brought_.push_back(tag);
+    changed_.notify_all();
+  }
+  bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds) override {
+    std::unique_lock lock(mutex_);
+    while (waiter.waits()) {
+      holder = &waiter;
+      while (!brought_.empty()) {
+        auto value = tensor::full({2, 1}, 0.5f);
+        auto tag = brought_.front();
+        brought_.pop_front();
+        refused += waiter.take(0, tag, value) ? 0 : 1;
+      }
+      if (waiter.waits()) changed_.wait(lock);
+    }
+    return true;
+  }
+  void stop_receiving(const tensor_waiter& waiter) override {
+    std::lock_guard lock(mutex_);
+    if (holder == &waiter) holder = nullptr;
+    changed_.notify_all();
+  }
+  void wake_receiver() override {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+  /// Until nobody's turn it is.
+  void wait_until_left() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return holder == nullptr; });
+  }
+  void wait_until_taken() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return brought_.empty(); });
+  }
+
+  const tensor_waiter* holder = nullptr;
+  int refused = 0;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<tensor_tag> brought_;
+};
+
+/// The device in the middle of three, on its own thread.
+struct threaded_device {
+  fault_plan no_faults;
+  event_ring ring{"device", 1024};
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
+  std::shared_ptr<device_job> job = std::make_shared<device_job>();
+  waiting_room out;
+  caf::actor_system_config config;
+  caf::actor_system system{config};
+  caf::scoped_actor self{system};
+  caf::actor device;
+
+  threaded_device() {
+    model->num_stages = 3;
+    job->training = make_plan({schedule_kind::gpipe, 3, 2, 3});
+    job->rank_of_stage = job->training.device_of_stage;
+    device = system.spawn<receiving_actor<device_state>, caf::detached>(
+        out, device_options{1, 1, &out, &no_faults, &ring, fenced});
+    begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
+    model->calls.clear();  // that it was made
+    self->send(device, order);
+  }
+  ~threaded_device() { self->send_exit(device, caf::exit_reason::user_shutdown); }
+  static tensor_tag tag(std::uint32_t microbatch, tensor_role role) { return {1, 0, 3, 1, microbatch, role}; }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a device takes the tensors it waits for in the transport, and is out of it when it has nothing to do") {
+  threaded_device here;
+  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  for (auto role : {tensor_role::activation, tensor_role::gradient})
+    for (auto microbatch : {1U, 0U}) here.out.bring(here.tag(microbatch, role));
+  here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+  here.out.wait_until_left();
+  CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
+  CHECK(here.out.tensors.size() == 4);
+}
+
+TEST_CASE("a device that waits in the transport leaves what is not for it, and hears messages") {
+  threaded_device here;
+  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  auto foreign = here.tag(0, tensor_role::activation);
+  foreign.stage = 2;
+  here.out.bring(foreign);
+  here.out.bring(here.tag(0, tensor_role::snapshot_part));
+  here.out.bring(here.tag(0, tensor_role::activation));
+  here.out.wait_until_taken();
+  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
+      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.out.wait_until_left();
+  CHECK(here.out.refused == 2);
+  CHECK(here.model->calls == calls{"F1.0"});
+}

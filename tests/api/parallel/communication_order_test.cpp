@@ -1,0 +1,26 @@
+#include "troupe/parallel/communication_order.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+std::vector<int> order_of(std::vector<timed_piece> pieces) { return communication_order(pieces); }
+
+}  // namespace
+
+TEST_CASE("over a fast link pieces go as they come") {
+  CHECK(order_of({{.ready = 0, .takes = 1, .needed = 2},
+                  {.ready = 2, .takes = 1, .needed = 1},
+                  {.ready = 4, .takes = 1, .needed = 0}}) == std::vector{0, 1, 2});
+  CHECK(order_of({{.ready = 4, .takes = 1}, {.ready = 2, .takes = 1}}) == std::vector{1, 0});
+  CHECK(order_of({}).empty());
+}
+
+TEST_CASE("over a slow link what is needed first overtakes what waits, but not what is on its way") {
+  CHECK(order_of({{.ready = 0, .takes = 3, .needed = 1},
+                  {.ready = 0, .takes = 3, .needed = 1},
+                  {.ready = 0, .takes = 3, .needed = 1},
+                  {.ready = 4, .takes = 3, .needed = 0}}) == std::vector{0, 1, 3, 2});
+}

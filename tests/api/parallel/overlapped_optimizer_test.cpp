@@ -1,0 +1,290 @@
+#include <catch2/catch_test_macros.hpp>
+#include <latch>
+#include <mutex>
+
+#include "api/parallel/replicated_model.hpp"
+#include "support/bits.hpp"
+#include "troupe/autograd/grad_mode.hpp"
+#include "troupe/collective/throttled_backend.hpp"
+#include "troupe/optim/clip.hpp"
+#include "troupe/optim/lamb.hpp"
+#include "troupe/optim/sgd.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+struct outcome {
+  std::vector<named_tensor> weights, optimizer;
+};
+
+std::vector<named_tensor> copy_of(const std::vector<named_tensor>& live) {
+  std::vector<named_tensor> result;
+  for (const auto& each : live) result.push_back({each.name, each.value.clone()});
+  return result;
+}
+
+/// Called after each optimizer step of member 0.
+using between_steps = std::function<void(nn::Module&, optim::optimizer_state&)>;
+
+struct training {
+  optim::Optimizer optimizer = optim::Adam({.lr = 1e-2});
+  data_parallel_options options = {};
+  double max_norm = 0;  ///< of clipping, or none
+  std::uint64_t num_steps = 5;
+  between_steps between = nullptr;
+};
+
+void train_member(communicator& group, stepping how, const training& what, outcome& result) {
+  auto model = small_model();
+  DataParallel replicated(model, group, what.options);
+  auto optimizer = optimizer_of(replicated, how, what.optimizer);
+  auto parameters = model.parameters();
+  for (std::uint64_t step = 0; step < what.num_steps; ++step) {
+    for (int i = 0; i < what.options.replicas_per_rank; ++i) run_replica(replicated, step);
+    if (what.max_norm > 0) optim::clip_grad_norm(parameters, what.max_norm);
+    optimizer->apply(step);
+    if (what.between && group.rank() == 0) what.between(model, *optimizer);
+  }
+  if (group.rank() == 0) result = {model.state_dict(), copy_of(optimizer->state())};
+}
+
+outcome train(int num_members, stepping how, const training& what = {}) {
+  outcome result;
+  on_members(num_members, [&](communicator& group) { train_member(group, how, what, result); });
+  return result;
+}
+
+void check_same(const outcome& a, const outcome& b) {
+  CHECK(same_bits(a.weights, b.weights));
+  CHECK(same_bits(a.optimizer, b.optimizer));
+}
+
+constexpr data_parallel_options small_buckets{.bucket_size_mb = 0.001, .first_bucket_mb = 0};
+
+data_parallel_options with_replicas(int count) {
+  auto result = small_buckets;
+  result.replicas_per_rank = count;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "weights that step as gradients come have the bits of those that step together, whoever hosts them") {
+  for (const optim::Optimizer& kind :
+       {optim::Optimizer(optim::Adam({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
+        optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
+    auto expected = train(4, stepping::together, {.optimizer = kind});
+    check_same(train(4, stepping::overlapped, {.optimizer = kind, .options = small_buckets}), expected);
+    check_same(train(2, stepping::overlapped, {.optimizer = kind, .options = with_replicas(2)}), expected);
+    check_same(train(1, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+  }
+}
+
+TEST_CASE("gradients with memory of their own, unused parameters and clipping give the same bits as well") {
+  auto not_view = small_buckets, with_unused = small_buckets;
+  not_view.gradient_as_bucket_view = false;
+  with_unused.find_unused_parameters = true;
+  auto expected = train(3, stepping::together);
+  check_same(train(3, stepping::overlapped, {.options = not_view}), expected);
+  check_same(train(3, stepping::overlapped, {.options = with_unused}), expected);
+  auto clipped = train(3, stepping::together, {.max_norm = 0.05});
+  CHECK_FALSE(same_bits(clipped.weights, expected.weights));
+  check_same(train(3, stepping::overlapped, {.options = small_buckets, .max_norm = 0.05}), clipped);
+  check_same(train(3, stepping::overlapped, {.options = not_view, .max_norm = 0.05}), clipped);
+}
+
+TEST_CASE("whatever is read between steps has made the step") {
+  // A weight, a gradient's neighbour, a state of the optimizer, an evaluation; each alone.
+  std::vector<std::function<tensor(nn::Module&, optim::optimizer_state&)>> readings{
+      [](nn::Module& model, auto&) { return model.parameters()[0]->value.clone(); },
+      [](nn::Module& model, auto&) { return model.state_dict().back().value.clone(); },
+      [](nn::Module& model, auto&) { return model.parameters().back()->as(dtype::bf16).clone(); },
+      [](nn::Module&, optim::optimizer_state& optimizer) { return optimizer.state()[3].value.clone(); },
+      [](nn::Module& model, auto&) {
+        no_grad evaluating;
+        model.train(false);
+        auto y = model.forward({random_tensor({2, 1, 6, 6}, "seen")}).value;
+        model.train(true);
+        return y;
+      }};
+  for (const auto& reading : readings) {
+    auto read = [&](stepping how) {
+      std::vector<tensor> found;
+      train(2, how,
+            {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
+               found.push_back(reading(model, optimizer));
+             }});
+      return found;
+    };
+    auto expected = read(stepping::together), found = read(stepping::overlapped);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
+  }
+}
+
+TEST_CASE("apply waits for nobody, and reading waits for all") {
+  std::latch stepped(1);
+  std::vector<tensor> weights(2);
+  on_members(2, [&](communicator& group) {
+    nn::Sequential model(nn::Linear(4, 3));
+    model.materialize(1);
+    DataParallel replicated(model, group);
+    auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.5}));
+    auto x = random_tensor({2, 4}, std::to_string(group.rank()));
+    auto loss = nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss;
+    if (group.rank() == 1) stepped.wait();  // member 0 comes past its step meanwhile
+    replicated.backward(loss);
+    optimizer->apply(0);
+    if (group.rank() == 0) stepped.count_down();
+    weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value.clone();
+  });
+  CHECK(same_bits(weights[0], weights[1]));
+}
+
+TEST_CASE("gradients that are changed after apply have stepped before") {
+  std::vector<tensor> weights;
+  for (bool erases : {false, true})
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(4, 3));
+      model.materialize(1);
+      DataParallel replicated(model, group);
+      auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.5}));
+      auto x = random_tensor({2, 4}, std::to_string(group.rank()));
+      replicated.backward(
+          nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+      optimizer->apply(0);
+      if (erases)
+        for (auto* each : model.parameters()) each->gradient.fill_zero();
+      if (group.rank() == 0) weights.push_back(model.parameters()[0]->value.clone());
+    });
+  CHECK(same_bits(weights[0], weights[1]));
+}
+
+TEST_CASE("passes within no_sync belong to the step that follows, not to the one that is still to come") {
+  auto accumulated = [](stepping how) {
+    tensor result;
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(6, 5), nn::Linear(5, 4));
+      model.materialize(3);
+      DataParallel replicated(model, group, small_buckets);
+      auto optimizer = optimizer_of(replicated, how, optim::Adam({.lr = 1e-2}));
+      for (std::uint64_t step = 0; step < 3; ++step) {
+        auto pass = [&](int part) {
+          auto x = random_tensor({4, 6}, std::to_string(step) + std::to_string(group.rank() + 2 * part));
+          replicated.backward(
+              nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({4}, dtype::i64), 0.125).loss);
+        };
+        {
+          auto unsynced = replicated.no_sync();
+          pass(0);
+        }
+        pass(1);
+        optimizer->apply(step);
+      }
+      if (group.rank() == 0) result = model.parameters()[0]->value.clone();
+    });
+    return result;
+  };
+  CHECK(same_bits(accumulated(stepping::overlapped), accumulated(stepping::together)));
+}
+
+TEST_CASE("training goes on from a snapshot that was taken while steps were to come") {
+  auto uninterrupted = train(2, stepping::together, {.num_steps = 6});
+  std::vector<named_tensor> weights, state, replicas;
+  outcome result;
+  on_members(2, [&](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group, small_buckets);
+    auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      run_replica(replicated, step);
+      optimizer->apply(step);
+    }
+    if (group.rank() == 0) weights = copy_of(model.state_dict());
+    if (group.rank() == 0) state = copy_of(optimizer->state());
+  });
+  on_members(2, [&](communicator& group) {
+    auto model = small_model();
+    model.load_state_dict(weights);
+    DataParallel replicated(model, group, small_buckets);
+    replicated.set_step(3);
+    auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
+    auto live = optimizer->state();
+    for (std::size_t i = 0; i < live.size(); ++i) live[i].value.copy_from(state[i].value);
+    for (std::uint64_t step = 3; step < 6; ++step) {
+      run_replica(replicated, step);
+      optimizer->apply(step);
+    }
+    if (group.rank() == 0) result = {model.state_dict(), copy_of(optimizer->state())};
+  });
+  check_same(result, uninterrupted);
+}
+
+TEST_CASE("steps that are to come are made before their optimizer or DataParallel ends") {
+  for (bool optimizer_first : {true, false}) {
+    std::vector<tensor> weights(2);
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(4, 3));
+      model.materialize(1);
+      auto replicated = std::make_unique<DataParallel>(model, group);
+      auto optimizer = replicated->make_optimizer(optim::SGD({.lr = 0.5}));
+      auto kept = model.parameters()[0]->value;
+      auto before = kept.clone();
+      auto x = random_tensor({2, 4}, std::to_string(group.rank()));
+      replicated->backward(
+          nn::CrossEntropy()(replicated->forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+      optimizer->apply(0);
+      if (optimizer_first) optimizer.reset();
+      replicated.reset();
+      if (same_bits(kept, before)) kept = {};
+      weights[static_cast<std::size_t>(group.rank())] = kept;
+    });
+    CHECK(weights[0].defined());
+    CHECK(same_bits(weights[0], weights[1]));
+  }
+}
+
+TEST_CASE("an order that was drawn from a slow link's times changes no bit") {
+  training long_enough{.options = small_buckets, .num_steps = 10};
+  auto expected = train(2, stepping::together, long_enough);
+  outcome result;
+  communicator_options slow;
+  slow.decorate = [](std::unique_ptr<collective_backend> below) {
+    return std::make_unique<throttled_backend>(std::move(below), 2, 20e6);
+  };
+  auto members = make_local_group(2, slow);
+  std::vector<std::thread> threads;
+  for (auto& each : members)
+    threads.emplace_back([&] { train_member(*each, stepping::overlapped, long_enough, result); });
+  for (auto& each : threads) each.join();
+  check_same(result, expected);
+}
+
+TEST_CASE("large weights, whose rows are sent as they come, have the same bits whoever hosts the replicas") {
+  auto train_wide = [](int num_members, int replicas) {
+    tensor result;
+    on_members(num_members, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(20, 1100), nn::Linear(1100, 1100), nn::Linear(1100, 3));
+      model.materialize(5);
+      DataParallel replicated(model, group, {.bucket_size_mb = 0.5, .replicas_per_rank = replicas});
+      auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.1}));
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        for (int i = 0; i < replicas; ++i) {
+          auto x = random_tensor({2, 20},
+                                 std::to_string(step) + "." + std::to_string(replicated.current_replica()));
+          replicated.backward(
+              nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        }
+        optimizer->apply(step);
+      }
+      if (group.rank() == 0) result = model.parameters()[2]->value.clone();
+    });
+    return result;
+  };
+  auto alone = train_wide(1, 4);
+  CHECK(same_bits(train_wide(2, 2), alone));
+  CHECK(same_bits(train_wide(4, 1), alone));
+}

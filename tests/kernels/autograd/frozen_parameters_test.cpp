@@ -1,0 +1,124 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "kernels/autograd/finite_differences.hpp"
+#include "support/bits.hpp"
+#include "troupe/autograd/functions.hpp"
+
+using namespace troupe;
+using troupe::testing::make_parameter;
+using troupe::testing::placed;
+using troupe::testing::random_tensor;
+using troupe::testing::same_bits;
+using troupe::testing::values_of;
+
+namespace {
+
+using layer = std::function<variable(const variable& x, parameter& weight, parameter& bias)>;
+
+struct layer_case {
+  std::string name;
+  layer compute;
+  shape input, weight, bias;
+  bool same_bias_bits = true;  ///< the bias's gradient alone is computed as beside the weight's
+};
+
+const std::vector<layer_case> layers{
+    {"linear",
+     [](const variable& x, parameter& w, parameter& b) { return linear(x, w, &b); },
+     {3, 4},
+     {5, 4},
+     {5}},
+    {"linear_relu",
+     [](const variable& x, parameter& w, parameter& b) { return linear_relu(x, w, &b); },
+     {3, 4},
+     {5, 4},
+     {5}},
+    {"conv2d",
+     [](const variable& x, parameter& w, parameter& b) { return conv2d(x, w, &b); },
+     {2, 2, 4, 5},
+     {3, 2, 3, 3},
+     {3},
+     false},
+    {"layer_norm",
+     [](const variable& x, parameter& w, parameter& b) { return layer_norm(x, &w, &b); },
+     {3, 4},
+     {4},
+     {4}},
+    {"batch_norm",
+     [](const variable& x, parameter& w, parameter& b) { return batch_norm(x, w, b, {}, {}); },
+     {3, 2, 4, 5},
+     {2},
+     {2}},
+    {"batch_norm_inference",
+     [](const variable& x, parameter& w, parameter& b) {
+       return batch_norm_inference(x, w, b, placed(tensor::full({2}, 0.25F)), placed(tensor::full({2}, 2)));
+     },
+     {3, 2, 4, 5},
+     {2},
+     {2}},
+};
+
+struct outcome {
+  parameter weight, bias;
+  tensor dx;
+};
+
+outcome run(const layer_case& of, bool weight_is_wanted, bool bias_is_wanted) {
+  outcome result{make_parameter("weight", of.weight), make_parameter("bias", of.bias), {}};
+  result.weight.requires_gradient = weight_is_wanted;
+  result.bias.requires_gradient = bias_is_wanted;
+  auto x = leaf(placed(random_tensor(of.input, "x")));
+  for (const auto* name : {"first", "second"}) {  // one gradient is assigned, the next added
+    auto y = of.compute(x, result.weight, result.bias);
+    y.backward(placed(random_tensor(y.value.extents(), name)));
+  }
+  result.dx = x.gradient();
+  return result;
+}
+
+void require_close(const tensor& a, const tensor& b) {
+  auto first = values_of(a), second = values_of(b);
+  for (std::size_t i = 0; i < first.size(); ++i) CHECK(std::abs(first[i] - second[i]) < 1e-5);
+}
+
+void check_untouched(const parameter& frozen) {
+  CHECK_FALSE(frozen.has_gradient);
+  for (auto each : values_of(frozen.gradient)) CHECK(each == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a frozen weight gets no gradient, and the bias beside it its usual one") {
+  for (const auto& each : layers) {
+    CAPTURE(each.name);
+    auto all = run(each, true, true), some = run(each, false, true);
+    check_untouched(some.weight);
+    CHECK(some.bias.has_gradient);
+    if (each.same_bias_bits)
+      CHECK(same_bits(some.bias.gradient.to({}), all.bias.gradient.to({})));
+    else
+      require_close(some.bias.gradient, all.bias.gradient);
+    CHECK(same_bits(some.dx.to({}), all.dx.to({})));
+  }
+}
+
+TEST_CASE("a frozen bias gets no gradient, and the weight beside it its usual one") {
+  for (const auto& each : layers) {
+    CAPTURE(each.name);
+    auto all = run(each, true, true), some = run(each, true, false);
+    check_untouched(some.bias);
+    CHECK(some.weight.has_gradient);
+    CHECK(same_bits(some.weight.gradient.to({}), all.weight.gradient.to({})));
+    CHECK(same_bits(some.dx.to({}), all.dx.to({})));
+  }
+}
+
+TEST_CASE("layers whose parameters are all frozen still bring the gradient of their input") {
+  for (const auto& each : layers) {
+    CAPTURE(each.name);
+    auto none = run(each, false, false);
+    check_untouched(none.weight);
+    check_untouched(none.bias);
+    CHECK(same_bits(none.dx.to({}), run(each, true, true).dx.to({})));
+  }
+}

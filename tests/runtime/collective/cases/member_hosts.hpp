@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+
+#include "troupe/collective/ucx/network_options.hpp"
+
+namespace troupe::testing {
+
+/// How the rank of a test's process reaches the others: as if it were on this host.
+using network_of_rank = network_options (*)(int rank);
+
+inline network_options on_one_host(int) { return {}; }
+inline network_options over_network(int) { return {.path = group_path::network}; }
+/// Ranks 0 and 1 on one host, 2 and 3 on the next.
+inline network_options on_hosts_of_two(int rank) { return {.host = "host-" + std::to_string(rank / 2)}; }
+
+}  // namespace troupe::testing

@@ -1,0 +1,35 @@
+#pragma once
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "support/spawn_ranks.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/collective/folder_store.hpp"
+#include "troupe/collective/ucx/ucx_group.hpp"
+
+namespace troupe::testing {
+
+/// All processes of a test, seen by this one.
+inline group_description everyone(const test_rank& self, std::string name = "all") {
+  group_description group{std::move(name), std::vector<int>(static_cast<std::size_t>(self.size())),
+                          self.rank()};
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  return group;
+}
+
+/// Runs `body` in `count` processes that have a group over `ucx`.
+inline void with_ucx_group(int count, const network_options& network,
+                           const std::function<void(communicator&, test_rank&)>& body) {
+  temp_folder folder;
+  auto in_rank = [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token", network);
+    auto group = make_ucx_group(everyone(self), place, resources);
+    body(*group, self);
+  };
+  spawn_ranks(count, in_rank, std::chrono::seconds(300));
+}
+
+}  // namespace troupe::testing

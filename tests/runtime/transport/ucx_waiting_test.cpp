@@ -1,0 +1,208 @@
+// A thread that receives the tensors it waits for itself.
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <mutex>
+#include <thread>
+
+#include "ucx_node.hpp"
+
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Takes tensors of stage 1 until it has as many as it waits for, or is told to stop. What comes by the other
+/// way, because it was away for a while, counts too.
+struct stage_one final : troupe::tensor_waiter {
+  using arrived_tensor = event_recorder::arrived_tensor;
+  std::atomic<std::size_t> wanted = 1;
+  std::atomic<bool> stopped = false;
+  std::vector<std::thread::id> threads;  ///< of take()
+
+  bool take(int from_rank, const troupe::tensor_tag& tag, troupe::tensor& value) override {
+    if (tag.stage != 1) return false;
+    threads.push_back(std::this_thread::get_id());
+    add({from_rank, tag, std::move(value)});
+    return true;
+  }
+  bool waits() const override { return num_taken_ < wanted && !stopped; }
+
+  void add(arrived_tensor arrived) {
+    std::lock_guard lock(mutex_);
+    taken_.push_back(std::move(arrived));
+    num_taken_ = taken_.size();
+  }
+  arrived_tensor last() {
+    std::lock_guard lock(mutex_);
+    return taken_.back();
+  }
+  void also_from(ucx_node& node) {
+    node.events.intercept(
+        [this, &node](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+          if (tag.stage != 1) return false;
+          add({from, tag, value});
+          node.link().wake_receiver();
+          return true;
+        });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<arrived_tensor> taken_;
+  std::atomic<std::size_t> num_taken_ = 0;
+};
+
+troupe::tensor_tag tag(std::uint64_t step, std::uint32_t stage) { return {1, step, 0, stage}; }
+
+constexpr std::size_t many = 200;
+
+/// Rank 0 waits, polling for so long before it sleeps, and answers each tensor from inside.
+void answer_while_waiting(test_rank& self, std::chrono::nanoseconds spin, const std::string& transports) {
+  auto options = test_options(self.rank());
+  options.data_transports = transports;
+  ucx_node node(self, options);
+  stage_one waiter;
+  waiter.also_from(node);
+  node.join_all();
+  self.barrier(1);
+  auto size_of = [](std::size_t i) { return i % 10 == 9 ? 100000 + i : i; };
+  if (self.rank() == 1) {
+    for (std::size_t i = 0; i < many; ++i) {
+      node.link().send_tensor(0, tag(i, 1), pattern(size_of(i), i));
+      waiter.wanted = i + 1;
+      expect(node.link().receive_for(waiter, spin), "its turn");
+      expect(same_bytes(waiter.last().value, pattern(size_of(i), i)), "the answer");
+    }
+  } else {
+    for (waiter.wanted = 1; waiter.wanted <= many; ++waiter.wanted) {
+      expect(node.link().receive_for(waiter, spin), "its turn");
+      auto asked = waiter.last();
+      node.link().send_tensor(1, asked.tag, asked.value);
+    }
+  }
+  for (auto thread : waiter.threads) expect(thread == std::this_thread::get_id(), "its own thread");
+  node.link().stop_receiving(waiter);
+  self.barrier(2);
+}
+
+}  // namespace
+
+TEST_CASE("who waits for a tensor takes it on its own thread, whether it polls or sleeps") {
+  for (const char* transports : {"sysv,cma", "tcp"})
+    for (auto spin : {0ns, std::chrono::nanoseconds(10s)})
+      spawn_ranks(2, [&](test_rank& self) { answer_while_waiting(self, spin, transports); });
+}
+
+TEST_CASE("what a waiter does not take is delivered as ever") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    if (self.rank() == 1) {
+      node.link().send_tensor(0, tag(1, 2), pattern(100, 1));
+      node.link().send_tensor(0, tag(2, 1), pattern(50000, 2));
+      self.wait_for(0, 1);
+    } else {
+      stage_one waiter;
+      waiter.also_from(node);
+      expect(node.link().receive_for(waiter, 0ns), "its turn");
+      expect(waiter.last().tag.step == 2, "the tensor it takes");
+      expect(node.events.take_tensors().front().tag.step == 1, "the tensor it does not take");
+      node.link().stop_receiving(waiter);
+      self.post(1);
+    }
+  });
+}
+
+TEST_CASE("a sleeping waiter looks again when it is woken, and a second one is told to wait elsewhere") {
+  spawn_ranks(1, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    stage_one first, second;
+    second.stopped = true;  // it looks in, and goes
+    std::jthread waiting([&] {
+      while (!node.link().receive_for(first, 0ns)) {
+      }
+    });
+    while (node.link().receive_for(second, 0ns)) node.link().stop_receiving(second);
+    first.stopped = true;
+    node.link().wake_receiver();
+    waiting.join();
+    expect(!node.link().receive_for(second, 0ns), "still the first one's turn");
+    node.link().stop_receiving(first);
+    expect(node.link().receive_for(second, 0ns), "anybody's turn again");
+  });
+}
+
+TEST_CASE("tensors come although whose turn it is does something else") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    if (self.rank() == 1) {
+      self.wait_for(0, 1);
+      node.link().send_tensor(0, tag(2, 1), pattern(10, 2));
+      node.link().send_tensor(0, tag(3, 1), pattern(3000000, 3));
+      self.wait_for(0, 2);
+    } else {
+      stage_one waiter;
+      waiter.stopped = true;
+      expect(node.link().receive_for(waiter, 0ns), "its turn");  // and gone already
+      self.post(1);
+      auto others =
+          node.events.take_tensors(2);  // by the transport's thread, while the waiter does not come back
+      expect(same_bytes(others[1].value, pattern(3000000, 3)), "the large tensor");
+      node.link().stop_receiving(waiter);
+      self.post(2);
+    }
+  });
+}
+
+TEST_CASE("a waiter outlives the generation in which it waits") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    stage_one waiter;
+    waiter.also_from(node);
+    node.join_all(1);
+    std::jthread waiting([&] { node.link().receive_for(waiter, 0ns); });
+    self.barrier(1);
+    node.begin(2);
+    self.barrier(2);
+    node.connect(2, {0, 1});
+    auto next = tag(5, 1);
+    next.generation = 2;
+    node.link().send_tensor(1 - self.rank(), next, pattern(70000, 5));
+    waiting.join();
+    expect(waiter.last().tag == next, "the tensor of the next generation");
+    node.link().stop_receiving(waiter);
+    self.barrier(3);
+  });
+}
+
+TEST_CASE(
+    "a large tensor is read out of the sender's memory into its place; a small one is copied once, there") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    auto large = pattern(1 << 20, 1);
+    if (self.rank() == 0) {
+      self.wait_for(1, 1);
+      self.stop(1);  // so that it reads after the change
+      node.link().send_tensor(1, tag(1, 1), large);
+      large.values<std::uint8_t>()[777] ^= 1;
+      self.resume(1);
+      self.wait_for(1, 2);
+      node.link().send_tensor(1, tag(2, 1), pattern(8, 2));
+      self.wait_for(1, 3);
+      expect(node.link().statistics().tensor_bytes_copied == 0, "nothing copied by the sender");
+    } else {
+      self.post(1);
+      auto received = node.events.take_tensors().front().value;
+      large.values<std::uint8_t>()[777] ^= 1;
+      expect(same_bytes(received, large), "the elements as they were when they were read");
+      expect(node.link().statistics().tensor_bytes_copied == 0, "nothing copied by the receiver");
+      self.post(2);
+      expect(same_bytes(node.events.take_tensors().front().value, pattern(8, 2)), "the small tensor");
+      expect(node.link().statistics().tensor_bytes_copied == 8, "each of its bytes copied once");
+      self.post(3);
+    }
+  });
+}
