@@ -61,7 +61,8 @@ endfunction()
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
 # (TroupePrecompile.cmake), "tests" unless told otherwise.
 # TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
-# whole jobs from running beside each other.
+# whole jobs from running beside each other. Cases tagged [many] draw much alike again and again; where threads are watched
+# on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize.
 function(troupe_test name)
   cmake_parse_arguments(arg "SERIAL" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -69,6 +70,9 @@ function(troupe_test name)
   endif()
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED tests)
+  endif()
+  if(TROUPE_ONLY_THREADED_TESTS AND NOT arg_CASES)
+    set(arg_CASES "~[many]")
   endif()
   add_executable(${name} ${arg_SOURCES})
   troupe_use_precompiled(${name} ${arg_PRECOMPILED})

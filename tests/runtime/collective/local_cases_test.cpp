@@ -67,7 +67,7 @@ TEST_CASE("groups of 4 and 5 threads keep what every backend promises") {
   run_cases(4);
   run_cases(5);
 }
-TEST_CASE("groups of 7 and 8 threads keep what every backend promises") {
+TEST_CASE("groups of 7 and 8 threads keep what every backend promises", "[many]") {
   run_cases(7);
   run_cases(8);
 }

@@ -124,7 +124,8 @@ TEST_CASE("a byte goes between two hosts once: every stretch has one partner on 
 }
 
 TEST_CASE(
-    "members of mixed hosts survive the loss of one, make a new group and get right bytes: seeds 0 to 14") {
+    "members of mixed hosts survive the loss of one, make a new group and get right bytes: seeds 0 to 14",
+    "[many]") {
   try_fault_cases(0, 15, on_hosts_of_two);
 }
 TEST_CASE(

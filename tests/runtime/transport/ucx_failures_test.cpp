@@ -327,7 +327,8 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on with the right bytes") {
+TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on with the right bytes",
+          "[many]") {
   auto [transports, seeds] =
       GENERATE(table<std::string, int>({{"sysv,cma", 24}, {"sysv,tcp", 8}, {"tcp", 8}}));
   for (int seed = 1; seed <= seeds; ++seed) {
