@@ -125,8 +125,10 @@ TEST_CASE("uneven shards and their last batches bring every sample exactly once"
                          {.batch = 3, .drop_last = false});
     REQUIRE(loader.num_batches() == 3);
     CHECK(loader.batch(2).samples.extents()[0] == (replica < 2 ? 2 : 1));
-    for (std::int64_t index = 0; index < 3; ++index)
-      for (auto label : loader.batch(index).labels.values<std::uint8_t>()) seen.insert(label);
+    for (std::int64_t index = 0; index < 3; ++index) {
+      auto batch = loader.batch(index);
+      for (auto label : batch.labels.values<std::uint8_t>()) seen.insert(label);
+    }
   }
   CHECK(seen.size() == 23);
   CHECK(std::set<int>(seen.begin(), seen.end()).size() == 23);
