@@ -190,6 +190,8 @@ algorithm all_finished(site& at, std::vector<algorithm> parts) {
     return are_finished;
   });
   co_await until([&] { return at.far.all_done(); });
+  at.near.pass();
+  co_await until([&] { return at.near.everyone_passed(); });
 }
 
 }  // namespace troupe::hierarchy

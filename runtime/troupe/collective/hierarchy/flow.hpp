@@ -38,7 +38,8 @@ algorithm send_input_of(flow& in, int place);
 /// Receives what send_input_of on `host` sends, brings it to all outputs and sends it on.
 algorithm pass_on(flow& in, int host);
 
-/// Waits for algorithms that run side by side, and until all messages have gone and come.
+/// Waits for algorithms that run side by side, until all messages have gone and come, and until the
+/// neighbours are as far: nobody reaches for this member's tensors any more.
 algorithm all_finished(site& at, std::vector<algorithm> parts);
 
 }  // namespace troupe::hierarchy
