@@ -136,17 +136,22 @@ TEST_CASE("a gloo group that does not come together names who is missing") {
 
 namespace {
 
-/// The store of a process that dies as soon as it has told something.
+/// The store of a process that stops as soon as it has told something, until `goes_on` is ready.
 struct last_put final : store {
-  explicit last_put(store& into) : place(into) {}
+  last_put(store& into, std::atomic<bool>& flag, std::shared_future<void> until)
+      : place(into), is_lost(flag), goes_on(std::move(until)) {}
   void put(const std::string& key, std::span<const std::byte> value) override {
     place.put(key, value);
+    is_lost = true;
+    goes_on.wait();
     throw collective_error(collective_failure::cancelled, "all", 0, {}, "dead");
   }
   std::optional<std::vector<std::byte>> get(const std::string&, std::chrono::milliseconds) override {
     return {};
   }
   store& place;
+  std::atomic<bool>& is_lost;
+  std::shared_future<void> goes_on;
 };
 
 }  // namespace
@@ -158,17 +163,22 @@ TEST_CASE("who waits in gloo for a member that told its address and died hears o
   gloo_group_resources resources;
   for (const char* name : {"a", "b", "c", "d"}) {  // who connects to whom depends on gloo's ports
     std::atomic<bool> is_lost = false;
+    std::promise<void> over;
     watched_store watched(place, [&] {
       if (is_lost) throw collective_error(collective_failure::lost_member, name, 0, {1}, "rank 1 was lost");
     });
-    last_put dying(place);
-    auto waiting = std::async(std::launch::async, [&] {
-      // A connection may be there just before the other end is gone: then the first call tells.
-      return failure_of([&] { make_gloo_group({name, {0, 1}, 0}, watched, resources)->barrier().wait(); });
+    last_put dying(place, is_lost, over.get_future().share());
+    auto of_dying = std::async(std::launch::async, [&] {
+      return failure_of([&] { make_gloo_group({name, {0, 1}, 1}, dying, resources); });
     });
-    failure_of([&] { make_gloo_group({name, {0, 1}, 1}, dying, resources); });
-    is_lost = true;
-    CHECK(waiting.get().ranks() == std::vector{1});
+    // Where this member connects to the other, whose port still answers, the first call tells.
+    auto error = failure_of([&] {
+      auto group = make_gloo_group({name, {0, 1}, 0}, watched, resources);
+      group->barrier({.timeout = std::chrono::milliseconds(200)}).wait();
+    });
+    over.set_value();
+    CHECK(error.ranks() == std::vector{1});
+    CHECK(of_dying.get().kind() == collective_failure::cancelled);
   }
 }
 
