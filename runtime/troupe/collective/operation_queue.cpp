@@ -229,6 +229,9 @@ void operation_queue::end(call& last, std::exception_ptr error) {
 
 /// The backend first: whoever hears of the failure may use the tensors again.
 void operation_queue::fail(const std::exception_ptr& cause) {
+  for (auto& each : lanes_)  // a call that fails at its first look is one of the last calls too
+    if (!each.calls.empty() && !std::exchange(each.calls.front()->has_waited, true))
+      wait_begins(*each.calls.front());
   auto error = hooks_.on_failure ? hooks_.on_failure(cause) : cause;
   {
     std::lock_guard lock(submitting_);

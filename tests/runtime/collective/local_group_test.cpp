@@ -44,9 +44,11 @@ TEST_CASE("a member that calls another operation is named to all") {
       told[static_cast<std::size_t>(group.rank())] = error.what();
     }
   });
-  for (const auto& each : told) {
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    const auto& each = told[rank];
     INFO(each);
     CHECK(each.find("barrier") != std::string::npos);
     CHECK(each.find("all_reduce(sum, f32[10])") != std::string::npos);
+    CHECK(each.find("The last calls of rank " + std::to_string(rank) + ":\n#1 ") != std::string::npos);
   }
 }
