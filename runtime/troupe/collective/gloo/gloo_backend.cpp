@@ -117,13 +117,15 @@ void gloo_backend::receive(const collective_operation& what, std::uint64_t seque
 }
 
 /// gloo breaks all connections of a context, and ends all that waits for them, when one wait comes too late.
+/// A wait for a member that broke off earlier fails at once and ends nothing, so each member is waited for.
 void gloo_backend::break_off() noexcept {
   broken_pipe_guard guard;
-  if (!is_broken_ && context_->size > 1) {
+  for (int member = 0; !is_broken_ && member < context_->size; ++member) {
+    if (member == context_->rank) continue;
     try {
       std::byte nothing{};
       auto never = context_->createUnboundBuffer(&nothing, 1);
-      never->recv((context_->rank + 1) % context_->size, unused_slot);
+      never->recv(member, unused_slot);
       never->waitRecv(std::chrono::milliseconds(1));
     } catch (const ::gloo::Exception&) {
       // as wanted
