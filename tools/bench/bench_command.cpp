@@ -1,6 +1,6 @@
-#include "benches.hpp"
+#include "bench/benches.hpp"
+#include "bench/processes/workers.hpp"
 #include "commands.hpp"
-#include "workers.hpp"
 
 namespace troupe {
 

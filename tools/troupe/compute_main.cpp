@@ -1,7 +1,7 @@
 // The troupe program of a build without actors.
-#include "benches.hpp"
+#include "bench/benches.hpp"
+#include "bench/processes/workers.hpp"
 #include "run_program.hpp"
-#include "workers.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"Troupe without actors: what measures its computing", "troupe"};

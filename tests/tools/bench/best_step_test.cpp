@@ -1,4 +1,4 @@
-#include "best_step.hpp"
+#include "bench/data_parallel/best_step.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,8 @@
-#include "collective_summary.hpp"
+#include "bench/collective/collective_summary.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "collective_aims.hpp"
+#include "bench/collective/collective_aims.hpp"
 
 using namespace troupe::bench;
 

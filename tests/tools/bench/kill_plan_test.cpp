@@ -1,4 +1,4 @@
-#include "kill_plan.hpp"
+#include "bench/recovery/kill_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

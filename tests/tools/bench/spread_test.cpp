@@ -1,4 +1,4 @@
-#include "spread.hpp"
+#include "bench/measure/spread.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "two_speeds.hpp"
+#include "bench/measure/two_speeds.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,0 +1,152 @@
+// Trains with DataParallel and a communication hook in several processes, and prints one JSON object.
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "bench/compute/compute_models.hpp"
+#include "bench/data_parallel/bench_hooks.hpp"
+#include "bench/measure/spread.hpp"
+#include "bench/processes/forked_ranks.hpp"
+#include "bench/processes/workers.hpp"
+#include "troupe/autograd/grad_mode.hpp"
+#include "troupe/collective/throttled_backend.hpp"
+#include "troupe/data/distributed_sampler.hpp"
+#include "troupe/data/fashion_mnist.hpp"
+#include "troupe/nn/activation.hpp"
+#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/flatten.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/to_float.hpp"
+#include "troupe/ops/reduction.hpp"
+#include "troupe/ops/threads.hpp"
+#include "troupe/optim/sgd.hpp"
+#include "troupe/parallel/data_parallel.hpp"
+
+namespace troupe::bench {
+namespace {
+
+constexpr double momentum = 0.9;
+
+struct compression_worker_options {
+  std::string hook = "none";
+  compute_model_options model;
+  int ranks = 4;
+  double link_mbit = 100;
+  int steps = 10;
+  std::filesystem::path data;  // none: speed
+  int epochs = 5;
+  std::int64_t dense_steps = 0;
+  double lr = 0.1;
+  std::uint64_t seed = 1;
+};
+
+/// Median seconds of a step on rank 0; all ranks make as many.
+double time_steps(compute_model& model, communicator& group, const compression_worker_options& options) {
+  using clock = std::chrono::steady_clock;
+  DataParallel replicated(*model.module, group);
+  replicated.register_comm_hook(make_bench_hook(options.hook, momentum, 0));
+  auto optimizer = optim::SGD({.lr = 1e-4})(model.module->named_parameters());
+  std::vector<double> times;
+  for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(options.steps) + 2; ++step) {
+    auto begin = clock::now();
+    replicated.backward(
+        loss_of(model, step, [&replicated](const variable& x) { return replicated.forward(x); }).loss);
+    optimizer->apply(step);
+    if (step >= 2) times.push_back(std::chrono::duration<double>(clock::now() - begin).count());
+  }
+  return spread_of(times).median;
+}
+
+nlohmann::ordered_json measure_speed(const compression_worker_options& options, forked_rank& self) {
+  communicator_options slow;
+  auto bytes_per_second = options.link_mbit * 1e6 / 8;
+  slow.decorate = [&self, bytes_per_second](std::unique_ptr<collective_backend> below) {
+    return std::make_unique<throttled_backend>(std::move(below), self.size(), bytes_per_second);
+  };
+  auto over_link = self.make_group("link", slow), over_memory = self.make_group("memory");
+  auto model = make_compute_model(options.model);
+  auto link_step_s = time_steps(model, *over_link, options);
+  return {{"hook", options.hook},
+          {"gradient_mib", 4.0 * static_cast<double>(model.module->num_parameters()) / (1 << 20)},
+          {"link_step_s", link_step_s},
+          {"memory_step_s", time_steps(model, *over_memory, options)}};
+}
+
+double accuracy_of(nn::Module& model, dataset& test) {
+  no_grad off;
+  model.eval();
+  std::int64_t correct = 0, batch = 500;
+  for (std::int64_t first = 0; first < test.num_samples(); first += batch) {
+    auto found = argmax(model.forward({test.samples().rows(first, batch)}).value, {.axes = {-1}});
+    auto labels = test.labels().rows(first, batch);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i)
+      correct += found.values<std::int64_t>()[i] == labels.values<std::uint8_t>()[i];
+  }
+  return static_cast<double>(correct) / static_cast<double>(test.num_samples());
+}
+
+/// Fashion-MNIST, 784-256-128-10, 32 samples for each rank in a step, a learning rate that falls to a tenth
+/// for the last fifth of the steps.
+nlohmann::ordered_json measure_accuracy(const compression_worker_options& options, forked_rank& self) {
+  auto group = self.make_group("memory");
+  nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),
+                       nn::ReLU(), nn::Linear(128, 10));
+  model.materialize(options.seed);
+  DataParallel replicated(model, *group);
+  replicated.register_comm_hook(make_bench_hook(options.hook, momentum, options.dense_steps));
+  constexpr std::int64_t batch = 32;
+  ShardedLoader loader(
+      fashion_mnist(options.data, data_split::train),
+      {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank(), .seed = options.seed},
+      {batch});
+  auto last = static_cast<std::uint64_t>(loader.num_batches() * options.epochs * 4 / 5);
+  // topk's hook has the momentum in it.
+  auto optimizer = optim::SGD({.lr = options.lr,
+                               .momentum = options.hook == "topk" ? 0 : momentum,
+                               .schedule = [last](std::uint64_t step) { return step < last ? 1.0 : 0.1; }})(
+      model.named_parameters());
+  std::uint64_t step = 0;
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    loader.set_epoch(static_cast<std::uint64_t>(epoch));
+    for (std::int64_t i = 0; i < loader.num_batches(); ++i, ++step) {
+      auto next = loader.batch(i);
+      replicated.backward(
+          nn::CrossEntropy()(replicated.forward({next.samples}), next.labels, 1.0 / batch).loss);
+      optimizer->apply(step);
+    }
+  }
+  auto test = fashion_mnist(options.data, data_split::test);
+  return {{"hook", options.hook},
+          {"steps", step},
+          {"accuracy", self.rank() == 0 ? accuracy_of(model, *test) : 0}};
+}
+
+void run(const compression_worker_options& options) {
+  run_forked(options.ranks, [&options](forked_rank& self) {
+    set_num_threads(1);
+    auto line = options.data.empty() ? measure_speed(options, self) : measure_accuracy(options, self);
+    if (self.rank() == 0) std::printf("%s\n", line.dump().c_str());
+  });
+}
+
+}  // namespace
+
+void add_compression_worker(CLI::App& app) {
+  auto options = std::make_shared<compression_worker_options>();
+  auto* command = app.add_subcommand("compression", "Train with a communication hook in forked processes");
+  command->add_option("--hook", options->hook);
+  command->add_option("--model", options->model.name);
+  command->add_option("--batch", options->model.batch);
+  command->add_option("--ranks", options->ranks);
+  command->add_option("--link-mbit", options->link_mbit);
+  command->add_option("--steps", options->steps);
+  command->add_option("--data", options->data);
+  command->add_option("--epochs", options->epochs);
+  command->add_option("--dense-steps", options->dense_steps);
+  command->add_option("--lr", options->lr);
+  command->add_option("--seed", options->seed);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+#include "bench/benches.hpp"
+#include "bench/measure/machine.hpp"
+#include "bench/measure/spread.hpp"
+#include "bench/pipeline/sleeping_stage.hpp"
+#include "bench/processes/quiet_node.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/simulate.hpp"
+
+namespace troupe::bench {
+namespace {
+
+struct pipeline_options {
+  int stages = 16;
+  int microbatches = 32;
+  double forward_ms = 5;
+  double backward_ms = 10;
+  int steps = 20;
+  int rounds = 2;
+  std::string schedule = "both";
+  bool json = false;
+
+  double work_ms() const { return microbatches * (forward_ms + backward_ms); }
+  double formula_idle_ms() const { return (stages - 1) * (forward_ms + backward_ms); }
+  double planned_ms() const { return work_ms() + formula_idle_ms(); }
+};
+
+/// What one schedule came to.
+struct pipeline_results {
+  std::vector<double> idle_ms;  ///< of each step, alike for all devices: span minus nominal work
+  std::vector<double>
+      excess_percent;  ///< of each step: idle above the formula's, in percent of the planned step
+  std::vector<double> overslept_us;  ///< of each step: an action's time above the nominal one, on average
+  std::vector<int> peak_saved;       ///< [stage], over all steps
+  std::uint32_t runtime_peak = 0;    ///< as the runtime counted it
+};
+
+std::chrono::nanoseconds nanoseconds_from(double ms) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
+}
+
+int formula_peak(schedule_kind kind, const pipeline_options& options, int stage) {
+  return kind == schedule_kind::gpipe ? options.microbatches
+                                      : std::min(options.microbatches, options.stages - stage);
+}
+
+using step_records = std::vector<std::vector<stage_step>>;  // [stage][step]
+
+job_definition make_job(schedule_kind kind, const pipeline_options& options, step_records& records) {
+  job_definition job;
+  job.training = make_plan({kind, options.stages, options.microbatches, options.stages});
+  job.devices_per_rank = options.stages;
+  job.snapshots.cadence.memory_every_steps = records.front().size();
+  job.make_program = [&records, options](int stage) {
+    sleeping_stage_options made{stage, options.stages, nanoseconds_from(options.forward_ms),
+                                nanoseconds_from(options.backward_ms)};
+    return std::make_unique<sleeping_stage>(made, records[static_cast<std::size_t>(stage)]);
+  };
+  return job;
+}
+
+void add_step(pipeline_results& results, const step_records& records, std::size_t step,
+              const pipeline_options& options) {
+  std::int64_t begin = records.front()[step].first_begin_ns, end = 0, asleep = 0;
+  for (const auto& stage : records) {
+    begin = std::min(begin, stage[step].first_begin_ns);
+    end = std::max(end, stage[step].last_end_ns);
+    asleep += stage[step].asleep_ns;
+  }
+  auto idle = 1e-6 * static_cast<double>(end - begin) - options.work_ms();
+  results.idle_ms.push_back(idle);
+  results.excess_percent.push_back(100 * (idle - options.formula_idle_ms()) / options.planned_ms());
+  auto nominal_ns = 1e6 * options.work_ms() * options.stages;
+  results.overslept_us.push_back(1e-3 * (static_cast<double>(asleep) - nominal_ns) /
+                                 (2.0 * options.stages * options.microbatches));
+}
+
+void measure(schedule_kind kind, const pipeline_options& options, int steps, pipeline_results& results) {
+  step_records records(static_cast<std::size_t>(options.stages),
+                       std::vector<stage_step>(static_cast<std::size_t>(steps)));
+  auto self = start_local_node();
+  auto job = std::make_shared<job_definition>(make_job(kind, options, records));
+  auto ended = train_steps(*self, job, static_cast<std::uint64_t>(steps));
+  self.reset();
+  results.runtime_peak = std::max(results.runtime_peak, ended.timing.peak_activations);
+  results.peak_saved.resize(records.size());
+  for (std::size_t stage = 0; stage < records.size(); ++stage)
+    for (const auto& step : records[stage])
+      results.peak_saved[stage] = std::max(results.peak_saved[stage], step.peak_saved);
+  for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
+    add_step(results, records, step, options);
+}
+
+std::vector<int> formula_peaks(schedule_kind kind, const pipeline_options& options) {
+  std::vector<int> peaks;
+  for (int stage = 0; stage < options.stages; ++stage) peaks.push_back(formula_peak(kind, options, stage));
+  return peaks;
+}
+
+bool peaks_agree(schedule_kind kind, const pipeline_results& results, const pipeline_options& options) {
+  auto formula = formula_peaks(kind, options);
+  return results.peak_saved == formula &&
+         std::cmp_equal(results.runtime_peak, *std::ranges::max_element(formula));
+}
+
+void print_json(schedule_kind kind, const pipeline_results& results, const pipeline_options& options,
+                const machine& where) {
+  nlohmann::ordered_json line{{"bench", "pipeline"},
+                              {"schedule", to_string(kind)},
+                              {"machine", to_json(where)},
+                              {"stages", options.stages},
+                              {"microbatches", options.microbatches},
+                              {"steps", results.idle_ms.size()},
+                              {"nominal_work_ms", options.work_ms()},
+                              {"formula_idle_ms", options.formula_idle_ms()},
+                              {"idle_ms", to_json(spread_of(results.idle_ms))},
+                              {"excess_percent_of_step", to_json(spread_of(results.excess_percent))},
+                              {"overslept_us_per_action", to_json(spread_of(results.overslept_us))},
+                              {"peak_activations", results.peak_saved},
+                              {"formula_peak_activations", formula_peaks(kind, options)},
+                              {"peak_equal", peaks_agree(kind, results, options)}};
+  std::cout << line.dump() << std::endl;
+}
+
+void print_table(schedule_kind kind, const pipeline_results& results, const pipeline_options& options) {
+  auto formula = formula_peaks(kind, options);
+  std::printf("\n%s, %zu steps\n", std::string(to_string(kind)).c_str(), results.idle_ms.size());
+  std::printf("  work       %.1f ms a device, nominal\n", options.work_ms());
+  std::printf("  idle       formula (p-1)(f+b) = %.1f ms; measured %s ms\n", options.formula_idle_ms(),
+              to_text(spread_of(results.idle_ms), 1, 1).c_str());
+  std::printf("  excess     %s %% of the step of %.1f ms\n",
+              to_text(spread_of(results.excess_percent), 1, 2).c_str(), options.planned_ms());
+  std::printf("  overslept  %s us an action, in the excess\n",
+              to_text(spread_of(results.overslept_us), 1, 0).c_str());
+  std::printf("  saved      at most %d microbatches, by the formula %d; every stage %s\n",
+              *std::ranges::max_element(results.peak_saved), *std::ranges::max_element(formula),
+              peaks_agree(kind, results, options) ? "as the formula says" : "NOT as the formula says");
+}
+
+std::vector<schedule_kind> schedules_of(const std::string& text) {
+  if (text == "both") return {schedule_kind::gpipe, schedule_kind::one_f_one_b};
+  auto kind = schedule_kind_from(text);
+  if (kind == schedule_kind::forward_only)
+    throw bad_input("--schedule forward_only has no backward: gpipe, 1f1b or both");
+  return {kind};
+}
+
+int run(const pipeline_options& options) {
+  auto kinds = schedules_of(options.schedule);
+  auto where = this_machine();
+  std::vector<pipeline_results> results(kinds.size());
+  auto rounds = std::min(options.rounds, options.steps);
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      measure(kinds[i], options, (options.steps + round) / rounds, results[i]);
+  if (!options.json) {
+    std::printf("machine    %s\n", to_text(where).c_str());
+    std::printf(
+        "pipeline   %d stages on as many devices of one process, %d microbatches, forward %g ms, backward %g "
+        "ms asleep\n",
+        options.stages, options.microbatches, options.forward_ms, options.backward_ms);
+  }
+  bool agree = true;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    options.json ? print_json(kinds[i], results[i], options, where)
+                 : print_table(kinds[i], results[i], options);
+    agree = agree && peaks_agree(kinds[i], results[i], options);
+  }
+  return agree ? 0 : 1;
+}
+
+}  // namespace
+
+void add_pipeline_bench(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<pipeline_options>();
+  auto* command =
+      app.add_subcommand("pipeline", "Run schedules on stages that sleep, and compare with the formulas");
+  auto default_of = [](CLI::Option* option) { option->capture_default_str(); };
+  default_of(command->add_option("--stages", options->stages, "Stages, each on a device of its own")
+                 ->check(CLI::Range(1, 256)));
+  default_of(command->add_option("--microbatches", options->microbatches, "Microbatches of a step")
+                 ->check(CLI::Range(1, 4096)));
+  default_of(command->add_option("--forward-ms", options->forward_ms, "Sleep of a forward")
+                 ->check(CLI::Range(0.001, 1e4)));
+  default_of(command->add_option("--backward-ms", options->backward_ms, "Sleep of a backward")
+                 ->check(CLI::Range(0.001, 1e4)));
+  default_of(
+      command->add_option("--steps", options->steps, "Steps of each schedule")->check(CLI::Range(1, 100000)));
+  default_of(
+      command
+          ->add_option("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn")
+          ->check(CLI::Range(1, 1000)));
+  default_of(command->add_option("--schedule", options->schedule, "gpipe, 1f1b or both"));
+  command->add_flag("--json", options->json, "One JSON object per schedule");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,52 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/processes/worker_job.hpp"
+#include "bench/recovery/kill_plan.hpp"
+
+namespace troupe::bench {
+
+/// One loss and how it was made up for.
+struct measured_kill {
+  int rank = 0;
+  std::uint64_t step = 0;         ///< steps done when it was decided
+  std::uint64_t rolled_back = 0;  ///< of those, how many had to be done again
+  recovery_report report;
+};
+
+struct run_outcome {
+  std::string weights_sha256;
+  std::vector<measured_kill> kills;
+  int num_unplanned = 0;  ///< recoveries that no kill here was the cause of
+  int num_started = 0;    ///< processes, the first ones included
+  double seconds = 0;     ///< from start to end
+};
+
+/// A training job whose processes are killed by plan, one after the other: the next only when the loss before
+/// is made up for. The program prints {"event":"done","weights_sha256":..} at last.
+class killed_run {
+ public:
+  killed_run(std::vector<std::string> command, int num_processes, std::vector<planned_kill> kills);
+  /// Throws what worker_job::run throws, and std::runtime_error if the program printed no hash.
+  run_outcome run();
+
+ private:
+  void on_progress(const job_progress& progress);
+  void on_recovered(const recovery_report& report);
+  void kill_next(std::chrono::steady_clock::duration step_time);
+
+  std::vector<planned_kill> planned_;
+  worker_job job_;
+  run_outcome outcome_;
+  bool pending_ = false;  ///< a kill was decided and is not made up for
+  std::uint64_t generation_ = 0;
+  std::uint64_t newest_step_ = 0;  ///< in this generation
+  std::chrono::steady_clock::time_point last_progress_;
+  std::jthread killer_;
+};
+
+}  // namespace troupe::bench
