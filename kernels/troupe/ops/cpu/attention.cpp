@@ -21,68 +21,70 @@ class forward_head {
       : place_(out, options, index),
         options_(options),
         query_(qkv, place_.query),
-        key_(qkv, place_.key),
         value_(qkv, place_.value),
+        keys_(head_rows(qkv, place_.key), place_.key),
         out_(out),
-        sums_(tensor::empty({queries_per_block, place_.out.width})) {}
+        values_(tensor::empty({queries_per_block, place_.out.width})) {}
 
   void run(float* log_sum_exp) {
     for (std::int64_t first = 0; first < place_.out.num_positions; first += queries_per_block) {
-      softmax_.fill({});
-      for_each_key_block(first, place_.out.num_positions, options_.causal,
-                         [&](const block_pair& blocks) { attend(blocks); });
-      write(first, log_sum_exp);
+      largest_.fill(-__builtin_inff());
+      sum_.fill(0);
+      for_each_key_block(first, place_.out.num_positions, options_.causal, [&](const block_pair& blocks) {
+        for_each_strip(blocks.num_queries, [&](const block_strip& rows) { attend(blocks, rows); });
+      });
+      write(first, log_sum_exp + first);
     }
   }
 
  private:
-  float* sum(std::int64_t row) { return sums_.values<float>().data() + row * place_.out.width; }
+  float* values_of(std::int64_t row) { return values_.values<float>().data() + row * place_.out.width; }
 
-  void attend(const block_pair& blocks) {
-    block_product({.rows = blocks.num_queries,
-                   .columns = blocks.num_keys,
+  void attend(const block_pair& blocks, const block_strip& strip) {
+    auto rows = scores_of(blocks, strip);
+    block_product({.rows = rows.count,
+                   .columns = transposed_rows::in_vectors(rows.most_seen),
                    .inner = place_.out.width,
                    .left_stride = query_.stride(),
-                   .right_stride = key_.stride(),
-                   .stride = keys_per_block,
-                   .right_is_transposed = true},
-                  query_.row(blocks.first_query), key_.row(blocks.first_key), scores_.data());
-    for (std::int64_t row = 0; row < blocks.num_queries; ++row) {
-      auto factor = continue_softmax(scores_.data() + row * keys_per_block, blocks.num_seen(row),
-                                     blocks.num_keys, options_.scale, softmax_[row]);
-      if (blocks.first_key > 0) scale_row(sum(row), factor, place_.out.width);
-    }
-    block_product({.rows = blocks.num_queries,
+                   .right_stride = keys_.stride(),
+                   .stride = rows.stride},
+                  query_.row(blocks.first_query + strip.first), keys_.column(blocks.first_key),
+                  scores_.data());
+    std::array<float, rows_per_strip> factors;
+    continue_softmax(rows, scores_.data(), options_.scale,
+                     {largest_.data() + strip.first, sum_.data() + strip.first}, factors.data());
+    auto is_first = blocks.first_key == 0;
+    for (std::int64_t i = 0; i < rows.count && !is_first; ++i)
+      scale_row(values_of(strip.first + i), factors[i], values_of(strip.first + i), place_.out.width);
+    block_product({.rows = rows.count,
                    .columns = place_.out.width,
-                   .inner = blocks.num_keys,
-                   .left_stride = keys_per_block,
+                   .inner = rows.most_seen,
+                   .left_stride = rows.stride,
                    .right_stride = value_.stride(),
                    .stride = place_.out.width,
-                   .accumulate = blocks.first_key > 0},
-                  scores_.data(), value_.row(blocks.first_key), sum(0));
+                   .accumulate = !is_first},
+                  scores_.data(), value_.row(blocks.first_key), values_of(strip.first));
   }
 
   void write(std::int64_t first, float* log_sum_exp) {
-    auto width = place_.out.width, last = std::min(first + queries_per_block, place_.out.num_positions);
-    for (auto position = first; position < last; ++position) {
-      const auto& softmax = softmax_[position - first];
-      auto* row = sum(position - first);
-      scale_row(row, 1 / softmax.sum, width);
-      log_sum_exp[position] = log_sum_exp_of(softmax);
-      auto element = place_.out.first + position * place_.out.stride;
-      if (out_.type() == dtype::f32)
-        std::copy_n(row, width, out_.values<float>().data() + element);
-      else
-        write_block(out_, element, width, row);
+    auto width = place_.out.width, count = std::min(queries_per_block, place_.out.num_positions - first);
+    log_sum_exp_of({largest_.data(), sum_.data()}, count, log_sum_exp);
+    for (std::int64_t row = 0; row < count; ++row) {
+      auto element = place_.out.first + (first + row) * place_.out.stride;
+      auto is_in_place = out_.type() == dtype::f32;
+      scale_row(values_of(row), 1 / sum_[row],
+                is_in_place ? out_.values<float>().data() + element : values_of(row), width);
+      if (!is_in_place) write_block(out_, element, width, values_of(row));
     }
   }
 
   head_place place_;
   attention_options options_;
-  head_rows query_, key_, value_;
-  tensor out_, sums_;
-  alignas(64) std::array<float, queries_per_block * keys_per_block> scores_;
-  std::array<running_softmax, queries_per_block> softmax_;
+  head_rows query_, value_;
+  transposed_rows keys_;
+  tensor out_, values_;
+  alignas(64) std::array<float, rows_per_strip * keys_per_block> scores_;
+  std::array<float, queries_per_block> largest_, sum_;
 };
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {

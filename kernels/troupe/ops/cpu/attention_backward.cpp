@@ -22,9 +22,10 @@ class backward_head {
         width_(place_.out.width),
         query_(qkv, place_.query),
         key_(qkv, place_.key),
-        value_(qkv, place_.value),
         out_(out, place_.out),
         dout_(dout, place_.out),
+        keys_(key_, place_.key),
+        values_(head_rows(qkv, place_.value), place_.value),
         dquery_(dqkv, place_.query),
         dkey_(dqkv, place_.key),
         dvalue_(dqkv, place_.value) {}
@@ -32,8 +33,8 @@ class backward_head {
   void run(const float* log_sum_exp) {
     auto positions = place_.out.num_positions;
     for (std::int64_t first = 0; first < positions; first += queries_per_block) {
-      for (auto row = first; row < std::min(first + queries_per_block, positions); ++row)
-        delta_[row - first] = dot(dout_.row(row), out_.row(row), width_);
+      dot_rows(dout_.row(first), dout_.stride(), out_.row(first), out_.stride(),
+               std::min(queries_per_block, positions - first), width_, delta_.data());
       for_each_key_block(first, positions, options_.causal,
                          [&](const block_pair& blocks) { add_block(blocks, log_sum_exp + first); });
     }
@@ -44,54 +45,67 @@ class backward_head {
 
  private:
   void add_block(const block_pair& blocks, const float* log_sum_exp) {
-    against_keys(blocks, query_, key_, products_.data());
-    against_keys(blocks, dout_, value_, gradients_.data());
-    for (std::int64_t row = 0; row < blocks.num_queries; ++row)
-      softmax_gradient(products_.data() + row * keys_per_block, gradients_.data() + row * keys_per_block,
-                       blocks.num_seen(row), blocks.num_keys, options_.scale, log_sum_exp[row], delta_[row]);
-    add_to_keys(blocks, products_.data(), dout_, dvalue_);
-    add_to_keys(blocks, gradients_.data(), query_, dkey_);
-    block_product({.rows = blocks.num_queries,
+    for_each_strip(blocks.num_queries,
+                   [&](const block_strip& rows) { add_to_queries(blocks, rows, log_sum_exp); });
+    for_each_strip(blocks.num_keys, [&](const block_strip& keys) {
+      add_to_keys(blocks, keys, products_.data(), dout_, dvalue_);
+      add_to_keys(blocks, keys, gradients_.data(), query_, dkey_);
+    });
+  }
+
+  void add_to_queries(const block_pair& blocks, const block_strip& strip, const float* log_sum_exp) {
+    auto rows = scores_of(blocks, strip);
+    auto *products = products_.data() + strip.first * rows.stride,
+         *gradients = gradients_.data() + strip.first * rows.stride;
+    auto query = blocks.first_query + strip.first;
+    against_keys(rows, query_.row(query), query_.stride(), keys_, blocks.first_key, products);
+    against_keys(rows, dout_.row(query), dout_.stride(), values_, blocks.first_key, gradients);
+    softmax_gradient(rows, products, gradients, options_.scale, log_sum_exp + strip.first,
+                     delta_.data() + strip.first);
+    block_product({.rows = rows.count,
                    .columns = width_,
-                   .inner = blocks.num_keys,
-                   .left_stride = keys_per_block,
+                   .inner = rows.most_seen,
+                   .left_stride = rows.stride,
                    .right_stride = key_.stride(),
                    .stride = dquery_.stride(),
-                   .accumulate = true},
-                  gradients_.data(), key_.row(blocks.first_key), dquery_.row(blocks.first_query));
+                   .accumulate = blocks.first_key > 0},
+                  gradients, key_.row(blocks.first_key), dquery_.row(query));
   }
 
-  /// [queries, keys] = the rows of queries times those of keys
-  void against_keys(const block_pair& blocks, const head_rows& queries, const head_rows& keys,
-                    float* products) const {
-    block_product({.rows = blocks.num_queries,
-                   .columns = blocks.num_keys,
+  /// [rows, keys] = the rows of queries times the columns of keys
+  void against_keys(const score_rows& rows, const float* queries, std::int64_t stride,
+                    const transposed_rows& keys, std::int64_t first_key, float* products) const {
+    block_product({.rows = rows.count,
+                   .columns = transposed_rows::in_vectors(rows.most_seen),
                    .inner = width_,
-                   .left_stride = queries.stride(),
+                   .left_stride = stride,
                    .right_stride = keys.stride(),
-                   .stride = keys_per_block,
-                   .right_is_transposed = true},
-                  queries.row(blocks.first_query), keys.row(blocks.first_key), products);
+                   .stride = rows.stride},
+                  queries, keys.column(first_key), products);
   }
 
-  /// The rows of keys += [queries, keys]^T times the rows of queries
-  void add_to_keys(const block_pair& blocks, const float* weights, const head_rows& queries,
-                   head_sums& keys) const {
-    block_product({.rows = blocks.num_keys,
+  /// The rows of sums (+)= [queries, keys]^T times the rows of queries, from the first that sees one of the
+  /// keys
+  void add_to_keys(const block_pair& blocks, const block_strip& keys, const float* weights,
+                   const head_rows& queries, head_sums& sums) const {
+    auto first = blocks.first_row_that_sees(keys.first);
+    block_product({.rows = keys.count,
                    .columns = width_,
-                   .inner = blocks.num_queries,
+                   .inner = blocks.num_queries - first,
                    .left_stride = keys_per_block,
                    .right_stride = queries.stride(),
-                   .stride = keys.stride(),
+                   .stride = sums.stride(),
                    .left_is_transposed = true,
-                   .accumulate = true},
-                  weights, queries.row(blocks.first_query), keys.row(blocks.first_key));
+                   .accumulate = !blocks.is_first_to_see(keys.first)},
+                  weights + first * keys_per_block + keys.first, queries.row(blocks.first_query + first),
+                  sums.row(blocks.first_key + keys.first));
   }
 
   head_place place_;
   attention_options options_;
   std::int64_t width_;
-  head_rows query_, key_, value_, out_, dout_;
+  head_rows query_, key_, out_, dout_;
+  transposed_rows keys_, values_;
   head_sums dquery_, dkey_, dvalue_;
   alignas(64) std::array<float, queries_per_block * keys_per_block> products_;
   alignas(64) std::array<float, queries_per_block * keys_per_block> gradients_;

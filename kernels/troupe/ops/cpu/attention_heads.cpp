@@ -3,11 +3,29 @@
 #include <algorithm>
 
 #include "troupe/ops/cpu/block_conversion.hpp"
+#include "troupe/ops/cpu/square_transpose.hpp"
 
 namespace troupe::cpu {
 namespace {
 
 std::span<float> width_at(float* row, std::int64_t width) { return {row, static_cast<std::size_t>(width)}; }
+
+/// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns
+void transpose(const float* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, float* to,
+               std::int64_t to_step) {
+  constexpr auto side = square_side<std::uint32_t>;
+  std::int64_t i = 0;
+  for (; i + side <= rows; i += side) {
+    std::int64_t j = 0;
+    for (; j + side <= columns; j += side)
+      transpose_square(reinterpret_cast<const std::uint32_t*>(from + i * from_step + j), from_step,
+                       reinterpret_cast<std::uint32_t*>(to + j * to_step + i), to_step);
+    for (; j < columns; ++j)
+      for (auto row = i; row < i + side; ++row) to[j * to_step + row] = from[row * from_step + j];
+  }
+  for (; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
+}
 
 }  // namespace
 
@@ -40,13 +58,22 @@ head_rows::head_rows(const tensor& from, const head_columns& columns) {
   stride_ = columns.width;
 }
 
+// One vector more in a row: rows a power of two apart would share a few places in the cache.
+transposed_rows::transposed_rows(const head_rows& rows, const head_columns& columns)
+    : transposed_(tensor::empty({columns.width, in_vectors(columns.num_positions) + in_vectors(1)})),
+      elements_(transposed_.values<float>().data()),
+      stride_(transposed_.extents()[1]) {
+  auto positions = columns.num_positions;
+  transpose(rows.row(0), rows.stride(), positions, columns.width, elements_, stride_);
+  for (std::int64_t row = 0; row < columns.width; ++row)
+    std::fill(elements_ + row * stride_ + positions, elements_ + (row + 1) * stride_, 0.0F);
+}
+
 head_sums::head_sums(tensor& to, const head_columns& columns) : to_(to), columns_(columns) {
   auto in_place = to.type() == dtype::f32;
   if (!in_place) sums_ = tensor::empty({columns.num_positions, columns.width});
   elements_ = in_place ? to_.values<float>().data() + columns.first : sums_.values<float>().data();
   stride_ = in_place ? columns.stride : columns.width;
-  for (std::int64_t position = 0; position < columns.num_positions; ++position)
-    std::fill_n(row(position), columns.width, 0.0F);
 }
 
 void head_sums::finish() {

@@ -30,7 +30,22 @@ class head_rows {
   std::int64_t stride_;
 };
 
-/// One head's rows of a tensor that is written, as f32 zeros at first: in place if they are f32, else
+/// One head's rows as f32, transposed: [width, positions], in whole vectors, of which the last ends in zeros.
+class transposed_rows {
+ public:
+  transposed_rows(const head_rows& rows, const head_columns& columns);
+  const float* column(std::int64_t position) const { return elements_ + position; }
+  std::int64_t stride() const { return stride_; }
+  /// That many positions in whole vectors.
+  static std::int64_t in_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
+
+ private:
+  tensor transposed_;
+  float* elements_;
+  std::int64_t stride_;
+};
+
+/// One head's rows of a tensor that is written, as f32, not initialised: in place if they are f32, else
 /// `finish` rounds them to where they belong.
 class head_sums {
  public:

@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/attention_rows.hpp"
 
-#include <algorithm>
+#include <cstring>
 
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/vector_math.hpp"
@@ -8,84 +8,99 @@
 namespace troupe::cpu {
 namespace {
 
-// Sums and maxima run in 16 lanes, whatever the vectors' width, which halve four times at the end.
+// Sums and maxima run in 16 lanes, whatever the vectors' width, which halve four times at the end. Rows go
+// through a loop together, so that one begins while the one before still waits for its own sum.
 constexpr std::int64_t lanes = 16;
+constexpr auto nothing_seen = -__builtin_inff();
 
 template <class Combine>
-[[gnu::always_inline]] inline float fold(float* lane, Combine combine) {
-  for (auto half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t i = 0; i < half; ++i) lane[i] = combine(lane[i], lane[i + half]);
-  return lane[0];
+[[gnu::always_inline]] inline float fold(const float* lane, const Combine& combine) {
+  typedef float quarter __attribute__((vector_size(16)));
+  quarter of[4];
+  std::memcpy(of, lane, sizeof of);
+  auto all = combine(combine(of[0], of[2]), combine(of[1], of[3]));
+  return combine(combine(all[0], all[2]), combine(all[1], all[3]));
 }
 
-[[gnu::always_inline]] inline float plus(float a, float b) { return a + b; }
-[[gnu::always_inline]] inline float larger(float a, float b) { return a > b ? a : b; }
+constexpr auto plus = [](auto a, auto b) { return a + b; };
+constexpr auto larger = [](auto a, auto b) { return a > b ? a : b; };
 
-TROUPE_CLONES float maximum(const float* row, std::int64_t size) {
+[[gnu::always_inline]] inline float maximum(const float* row, std::int64_t size) {
   alignas(64) float lane[lanes];
-  std::fill_n(lane, lanes, -__builtin_inff());
-  std::int64_t first = 0;
-  for (; first + lanes <= size; first += lanes)
-    for (std::int64_t i = 0; i < lanes; ++i) lane[i] = larger(row[first + i], lane[i]);
-  for (std::int64_t i = 0; first + i < size; ++i) lane[i] = larger(row[first + i], lane[i]);
+  for (auto& each : lane) each = nothing_seen;
+  for (std::int64_t first = 0; first < size; first += lanes)
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      auto seen = first + i < size ? row[first + i] : nothing_seen;
+      lane[i] = larger(seen, lane[i]);
+    }
   return fold(lane, larger);
 }
 
-TROUPE_CLONES float exponentials(float* row, std::int64_t size, float scale, float largest) {
+/// Writes 0 from `size` on up to `most`.
+[[gnu::always_inline]] inline float exponentials(float* row, std::int64_t size, std::int64_t most,
+                                                 float scale, float largest) {
   alignas(64) float lane[lanes] = {};
-  std::int64_t first = 0;
-  for (; first + lanes <= size; first += lanes)
+  for (std::int64_t first = 0; first < most; first += lanes)
     for (std::int64_t i = 0; i < lanes; ++i) {
-      row[first + i] = exp_f32(row[first + i] * scale - largest);
-      lane[i] += row[first + i];
+      auto e = exp_f32(row[first + i] * scale - largest);
+      e = first + i < size ? e : 0;
+      row[first + i] = e;
+      lane[i] += e;
     }
-  for (std::int64_t i = 0; first + i < size; ++i) {
-    row[first + i] = exp_f32(row[first + i] * scale - largest);
-    lane[i] += row[first + i];
-  }
   return fold(lane, plus);
-}
-
-TROUPE_CLONES void gradient_loop(float* products, float* gradients, std::int64_t size, float scale,
-                                 float log_sum_exp, float delta) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    products[i] = exp_f32(products[i] * scale - log_sum_exp);
-    gradients[i] = products[i] * (gradients[i] - delta) * scale;
-  }
 }
 
 }  // namespace
 
-float continue_softmax(float* row, std::int64_t num_seen, std::int64_t size, float scale,
-                       running_softmax& softmax) {
-  auto largest = std::max(softmax.largest, scale * maximum(row, num_seen));
-  auto factor = exp_f32(softmax.largest - largest);
-  softmax.sum = softmax.sum * factor + exponentials(row, num_seen, scale, largest);
-  softmax.largest = largest;
-  std::fill(row + num_seen, row + size, 0.0F);
-  return factor;
+TROUPE_CLONES void continue_softmax(const score_rows& rows, float* products, float scale,
+                                    const running_softmax& softmax, float* factors) {
+  for (std::int64_t row = 0; row < rows.count; ++row)
+    factors[row] = scale * maximum(products + row * rows.stride, rows.num_seen(row));
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    auto largest = larger(factors[row], softmax.largest[row]);
+    factors[row] = exp_f32(softmax.largest[row] - largest);
+    softmax.largest[row] = largest;
+  }
+  for (std::int64_t row = 0; row < rows.count; ++row)
+    softmax.sum[row] =
+        softmax.sum[row] * factors[row] + exponentials(products + row * rows.stride, rows.num_seen(row),
+                                                       rows.most_seen, scale, softmax.largest[row]);
 }
 
-TROUPE_CLONES void scale_row(float* row, float factor, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) row[i] *= factor;
+TROUPE_CLONES void log_sum_exp_of(const running_softmax& softmax, std::int64_t count, float* result) {
+  for (std::int64_t row = 0; row < count; ++row)
+    result[row] = softmax.largest[row] + log_f32(softmax.sum[row]);
 }
 
-float log_sum_exp_of(const running_softmax& softmax) { return softmax.largest + log_f32(softmax.sum); }
-
-TROUPE_CLONES float dot(const float* a, const float* b, std::int64_t size) {
-  alignas(64) float lane[lanes] = {};
-  std::int64_t first = 0;
-  for (; first + lanes <= size; first += lanes)
-    for (std::int64_t i = 0; i < lanes; ++i) lane[i] += a[first + i] * b[first + i];
-  for (std::int64_t i = 0; first + i < size; ++i) lane[i] += a[first + i] * b[first + i];
-  return fold(lane, plus);
+TROUPE_CLONES void scale_row(const float* from, float factor, float* to, std::int64_t size) {
+  for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] * factor;
 }
 
-void softmax_gradient(float* products, float* gradients, std::int64_t num_seen, std::int64_t size,
-                      float scale, float log_sum_exp, float delta) {
-  gradient_loop(products, gradients, num_seen, scale, log_sum_exp, delta);
-  std::fill(products + num_seen, products + size, 0.0F);
-  std::fill(gradients + num_seen, gradients + size, 0.0F);
+TROUPE_CLONES void dot_rows(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride,
+                            std::int64_t count, std::int64_t size, float* result) {
+  for (std::int64_t row = 0; row < count; ++row, a += a_stride, b += b_stride) {
+    alignas(64) float lane[lanes] = {};
+    std::int64_t first = 0;
+    for (; first + lanes <= size; first += lanes)
+      for (std::int64_t i = 0; i < lanes; ++i) lane[i] += a[first + i] * b[first + i];
+    for (std::int64_t i = 0; first + i < size; ++i) lane[i] += a[first + i] * b[first + i];
+    result[row] = fold(lane, plus);
+  }
+}
+
+TROUPE_CLONES void softmax_gradient(const score_rows& rows, float* __restrict products,
+                                    float* __restrict gradients, float scale, const float* log_sum_exp,
+                                    const float* delta) {
+  for (std::int64_t row = 0; row < rows.count; ++row, products += rows.stride, gradients += rows.stride) {
+    auto seen = rows.num_seen(row);
+    for (std::int64_t first = 0; first < rows.most_seen; first += lanes)
+      for (std::int64_t i = 0; i < lanes; ++i) {
+        auto p = exp_f32(products[first + i] * scale - log_sum_exp[row]);
+        auto gradient = p * (gradients[first + i] - delta[row]) * scale;
+        products[first + i] = first + i < seen ? p : 0;
+        gradients[first + i] = first + i < seen ? gradient : 0;
+      }
+  }
 }
 
 }  // namespace troupe::cpu

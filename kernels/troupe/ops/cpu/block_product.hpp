@@ -3,13 +3,12 @@
 
 namespace troupe::cpu {
 
-/// C = op(A) op(B), or C += with `accumulate`, of blocks of larger row-major matrices: a stride is the
-/// distance between rows in memory. A transposed operand lies as [inner, rows] or [columns, inner].
+/// C = op(A) B, or C += with `accumulate`, of blocks of larger row-major matrices: a stride is the
+/// distance between rows in memory. A transposed A lies as [inner, rows].
 struct block_product_shape {
   std::int64_t rows = 0, columns = 0, inner = 0;
   std::int64_t left_stride = 0, right_stride = 0, stride = 0;
   bool left_is_transposed = false;
-  bool right_is_transposed = false;
   bool accumulate = false;
 };
 
