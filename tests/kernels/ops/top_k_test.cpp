@@ -24,7 +24,7 @@ using troupe::testing::values_of;
 
 TEST_CASE("the k largest come in descending order, the lower index first among equals") {
   for (auto type : floating_types)
-    for (std::int64_t size : {1, 7, 300})
+    for (std::int64_t size : {1, 7, 16, 17, 300})
       for (auto k : {std::int64_t{1}, (size + 1) / 2, size}) {
         auto x = placed(random_tensor({2, 3, size}, "x", type));
         auto all = values_of(x);
@@ -56,6 +56,9 @@ TEST_CASE("NaN is larger than infinity, and zeros of both signs are equal") {
   auto x = placed(tensor::from(std::vector<float>{-0.0F, infinity, 0, nan, -infinity, nan}, {6}));
   CHECK(
       same_bits(troupe::top_k(x, 6).indices, tensor::from(std::vector<std::int64_t>{3, 5, 1, 0, 2, 4}, {6})));
+  auto below = std::vector<float>{-nan, -1e-45F, 0, 1e-45F, -infinity, -2, -1, infinity};
+  CHECK(same_bits(troupe::top_k(placed(tensor::from(below, {8})), 8).indices,
+                  tensor::from(std::vector<std::int64_t>{0, 7, 3, 2, 1, 6, 5, 4}, {8})));
 }
 
 TEST_CASE("the number of threads changes nothing of the k largest") {

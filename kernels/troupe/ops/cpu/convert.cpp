@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/element_type.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
@@ -62,7 +63,12 @@ void for_each_block(std::int64_t size, const Run& run) {
 template <class From, class To>
 void cast_of(const tensor& x, tensor& y) {
   for_each_block(x.num_elements(), [&](std::int64_t first, std::int64_t count) {
-    convert<From, To>(x.values<From>().data() + first, y.values<To>().data() + first, count);
+    const auto* from = x.values<From>().data() + first;
+    auto* to = y.values<To>().data() + first;
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>)
+      from_float(from, to, count);
+    else
+      convert<From, To>(from, to, count);
   });
 }
 

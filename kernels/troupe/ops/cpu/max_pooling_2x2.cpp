@@ -87,14 +87,18 @@ void narrow_max_2x2(const float* x, const rows_of_2x2& of, float* best, std::uin
 void narrow_gradient_2x2(const float* dy, const std::uint8_t* place, const pool2d_problem& of,
                          std::int64_t planes, float* dx) {
   auto [height, width] = of.in;
-  std::fill_n(dx, planes * height * width, 0.0F);
-  for (std::int64_t plane = 0; plane < planes; ++plane, dx += height * width)
-    for (std::int64_t row = 0; row < of.out.h; ++row)
-      for (std::int64_t column = 0; column < of.out.w; ++column) {
-        // No memory is touched on an index's word alone.
-        auto at = *place++ & 3;
-        dx[(2 * row + (at >> 1)) * width + 2 * column + (at & 1)] = 0.0F + *dy++;  // no negative zero
-      }
+  const std::array<std::int64_t, 4> offset{0, 1, width, width + 1};
+  constexpr std::int64_t in_first_cache = 4096;  // elements
+  auto at_once = std::max<std::int64_t>(1, in_first_cache / (height * width));
+  for (std::int64_t plane = 0; plane < planes; ++plane, dx += height * width) {
+    if (plane % at_once == 0) std::fill_n(dx, std::min(at_once, planes - plane) * height * width, 0.0F);
+    for (std::int64_t row = 0; row < of.out.h; ++row) {
+      auto* window = dx + 2 * row * width;
+      // No memory is touched on an index's word alone. A sum is no negative zero.
+      for (std::int64_t column = 0; column < of.out.w; ++column, window += 2)
+        window[offset[*place++ & 3]] = 0.0F + *dy++;
+    }
+  }
 }
 
 TROUPE_CLONES void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& of,

@@ -5,6 +5,7 @@
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_planes.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/max_pooling_2x2.hpp"
 #include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/window_rows.hpp"
@@ -45,6 +46,30 @@ TROUPE_CLONES void average_plane(const float* x, const pool2d_problem& of, float
   }
 }
 
+/// The same for windows of 2 x 2.
+TROUPE_CLONES void average_2x2(const float* x, const pool2d_problem& of, std::int64_t planes, float* y) {
+  for (std::int64_t plane = 0; plane < planes; ++plane, x += of.in.h * of.in.w)
+    for (std::int64_t i = 0; i < of.out.h; ++i, y += of.out.w) {
+      const auto *upper = x + 2 * i * of.in.w, *lower = upper + of.in.w;
+      for (std::int64_t j = 0; j < of.out.w; ++j)
+        y[j] = (0.0F + upper[2 * j] + upper[2 * j + 1] + lower[2 * j] + lower[2 * j + 1]) / 4;
+    }
+}
+
+TROUPE_CLONES void average_gradient_of_2x2(const float* dy, const pool2d_problem& of, std::int64_t planes,
+                                           float* dx) {
+  auto [height, width] = of.in;
+  for (std::int64_t plane = 0; plane < planes; ++plane, dx += height * width) {
+    for (std::int64_t i = 0; i < of.out.h; ++i, dy += of.out.w) {
+      auto *upper = dx + 2 * i * width, *lower = upper + width;
+      for (std::int64_t j = 0; j < of.out.w; ++j)
+        upper[2 * j] = upper[2 * j + 1] = lower[2 * j] = lower[2 * j + 1] = 0.0F + dy[j] / 4;
+      if (width % 2 != 0) upper[width - 1] = lower[width - 1] = 0;
+    }
+    if (height % 2 != 0) std::fill_n(dx + (height - 1) * width, width, 0.0F);
+  }
+}
+
 /// `row` has room for one row of windows.
 TROUPE_CLONES void average_plane_gradient(const float* dy, const pool2d_problem& of, float* row, float* dx) {
   auto stride = of.options.stride.w;
@@ -58,11 +83,22 @@ TROUPE_CLONES void average_plane_gradient(const float* dy, const pool2d_problem&
 }
 
 void average_forward(const pool2d_problem& of, const tensor& x, tensor& y) {
-  for_each_plane(of.planes, {of.in.h * of.in.w, of.out.h * of.out.w}, x, y,
+  plane_sizes sizes{of.in.h * of.in.w, of.out.h * of.out.w};
+  if (is_2x2(of.options))
+    return for_some_planes(of.planes, sizes, x, y,
+                           [&](std::int64_t, std::int64_t planes, const float* in, float* out, float*) {
+                             average_2x2(in, of, planes, out);
+                           });
+  for_each_plane(of.planes, sizes, x, y,
                  [&](std::int64_t, const float* in, float* out, float*) { average_plane(in, of, out); });
 }
 
 void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
+  if (is_2x2(of.options))
+    return for_some_planes(of.planes, {of.out.h * of.out.w, of.in.h * of.in.w}, dy, dx,
+                           [&](std::int64_t, std::int64_t planes, const float* in, float* out, float*) {
+                             average_gradient_of_2x2(in, of, planes, out);
+                           });
   for_each_plane(of.planes, {of.out.h * of.out.w, of.in.h * of.in.w, of.out.w}, dy, dx,
                  [&](std::int64_t, const float* in, float* out, float* row) {
                    average_plane_gradient(in, of, row, out);
@@ -71,8 +107,8 @@ void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
 
 TROUPE_CLONES void average_rows(const float* x, std::int64_t rows, std::int64_t size, float* averages) {
   for (std::int64_t row = 0; row < rows; ++row, x += size)
-    averages[row] = static_cast<float>(sum_in_lanes(size, [&](std::int64_t i) { return x[i]; })) /
-                    static_cast<float>(size);
+    averages[row] = static_cast<float>(sum_in_lanes(size, [&](std::int64_t i) { return x[i]; }));
+  for (std::int64_t row = 0; row < rows; ++row) averages[row] /= static_cast<float>(size);
 }
 
 void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {

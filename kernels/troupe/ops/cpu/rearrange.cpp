@@ -24,13 +24,15 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   auto from_size = from.extents()[1] * step, to_size = to.extents()[1] * step;
   const auto* source = from.bytes().data() + from_first * step;
   auto* target = to.bytes().data() + to_first * step;
-  auto blocks = blocks_of(size, bytes_in_block);
-  parallel_for(from.extents()[0] * blocks, grain_for(std::min(size, bytes_in_block)),
-               [&](std::int64_t index) {
-                 auto at = index / blocks, first = index % blocks * bytes_in_block;
-                 std::memcpy(target + at * to_size + first, source + at * from_size + first,
-                             static_cast<std::size_t>(std::min(bytes_in_block, size - first)));
-               });
+  // Long runs in blocks, short ones some at a time.
+  auto block = std::min(size, bytes_in_block), blocks = blocks_of(size, block);
+  auto runs = from.extents()[0], at_once = std::max<std::int64_t>(1, bytes_in_block / size);
+  parallel_for(blocks_of(runs, at_once) * blocks, grain_for(block * at_once), [&](std::int64_t index) {
+    auto first_run = index / blocks * at_once, first = index % blocks * block;
+    auto bytes = static_cast<std::size_t>(std::min(block, size - first));
+    for (auto run = first_run; run < std::min(first_run + at_once, runs); ++run)
+      std::memcpy(target + run * to_size + first, source + run * from_size + first, bytes);
+  });
 }
 
 /// An axis of the result, with the steps from one element to the next in both tensors.

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "troupe/ops/cpu/families.hpp"
@@ -35,6 +39,51 @@ void select_row(const T* row, std::int64_t size, T* values, std::int64_t* indice
   for (std::int64_t i = 0; i < k; ++i) values[i] = row[indices[i]];
 }
 
+/// Rows up to so long are sorted whole, which takes no branches.
+constexpr std::int32_t short_row = 16;
+
+using four_floats = float __attribute__((vector_size(16)));
+using four_numbers = std::int32_t __attribute__((vector_size(16)));
+
+/// For each of the first `size` of short_row elements how many of them come before it. NaN is above all,
+/// zeros of both signs are equal.
+void rank_elements(const float* elements, std::int32_t size, std::int32_t* rank) {
+  constexpr auto vectors = short_row / 4;
+  using limits = std::numeric_limits<std::int32_t>;
+  std::array<four_numbers, vectors> order, before{}, index;  // order: whole numbers in that of the elements
+  for (std::int32_t v = 0; v < vectors; ++v) {
+    four_floats element;
+    std::memcpy(&element, elements + 4 * v, sizeof element);
+    auto bits = std::bit_cast<four_numbers>(element + 0.0F);
+    auto number = bits < 0 ? limits::min() - bits : bits;
+    order[v] = element == element ? number : number - number + limits::max();
+    index[v] = four_numbers{0, 1, 2, 3} + 4 * v;
+  }
+  for (std::int32_t other = 0; other < size; ++other) {
+    auto own = std::bit_cast<std::array<std::int32_t, short_row>>(order)[other];
+#pragma GCC unroll 4
+    for (std::int32_t v = 0; v < vectors; ++v)
+      before[v] -= own > order[v] + (index[v] > other);  // what is true is -1
+  }
+  std::memcpy(rank, before.data(), sizeof before);
+}
+
+template <class T>
+void sort_row(const T* row, std::int64_t size, T* values, std::int64_t* indices, std::int64_t k) {
+  std::array<float, short_row> elements{};
+  std::array<std::int32_t, short_row> rank;
+  std::array<T, short_row> sorted;
+  std::array<std::int64_t, short_row> places;
+  std::transform(row, row + size, elements.begin(), [](T element) { return static_cast<float>(element); });
+  rank_elements(elements.data(), static_cast<std::int32_t>(size), rank.data());
+  for (std::int64_t i = 0; i < size; ++i) {
+    sorted[rank[i]] = row[i];
+    places[rank[i]] = i;
+  }
+  std::copy_n(sorted.begin(), k, values);
+  std::copy_n(places.begin(), k, indices);
+}
+
 template <class T>
 void select_rows(const tensor& x, tensor& values, tensor& indices) {
   auto size = x.extents()[-1], k = values.extents()[-1];
@@ -42,7 +91,8 @@ void select_rows(const tensor& x, tensor& values, tensor& indices) {
   auto* best = values.values<T>().data();
   auto* places = indices.values<std::int64_t>().data();
   parallel_for(x.num_elements() / size, std::max<std::int64_t>(1, 16384 / size), [&](std::int64_t row) {
-    select_row(elements + row * size, size, best + row * k, places + row * k, k);
+    auto select = size <= short_row ? sort_row<T> : select_row<T>;
+    select(elements + row * size, size, best + row * k, places + row * k, k);
   });
 }
 
