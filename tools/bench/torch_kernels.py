@@ -109,6 +109,11 @@ def optimizer_step(make_optimizer):
     return make
 
 
+def scale_all(extents, dtype):
+    x, found, factor = values(extents, dtype), torch.zeros(1), torch.full((1,), 0.999)
+    return {"": lambda: torch._amp_foreach_non_finite_check_and_unscale_([x], found, factor)}
+
+
 def global_norm(extents, dtype):
     x = values(extents, dtype)
     return {"": lambda: torch.nn.utils.get_total_norm([x])}
@@ -119,6 +124,11 @@ def linear(extents, dtype):
     x, dy, weight, bias = (values(of, dtype) for of in ((rows, width), (rows, 4 * width), (4 * width, width), (4 * width,)))
     return {"": lambda: F.linear(x, weight, bias), " input gradient": lambda: dy @ weight,
             " weight gradient": lambda: (dy.t() @ x, dy.sum(0))}
+
+
+def bias(extents, dtype):
+    dy = values(extents, dtype)
+    return {" gradient": lambda: dy.sum(0)}
 
 
 def attention(extents, dtype):
@@ -200,9 +210,11 @@ families = {
     "transpose heads": unary(lambda x: x.view(8, -1, 4, x.shape[-1] // 4).transpose(1, 2).contiguous()),
     "embedding": embedding,
     "sgd_step": optimizer_step(lambda of: torch.optim.SGD(of, lr=1e-3, momentum=0.9, fused=True)),
+    "sgd_step plain": optimizer_step(lambda of: torch.optim.SGD(of, lr=1e-3, fused=True)),
+    "scale_all": scale_all,
     "adam_step": optimizer_step(lambda of: torch.optim.AdamW(of, lr=1e-3, weight_decay=0.1, fused=True)),
     "global_norm": global_norm,
-    "linear": linear, "attention": attention,
+    "linear": linear, "bias": bias, "attention": attention,
     "conv2d": conv2d, "batch_norm": batch_norm, "max_pool2d": max_pool2d, "avg_pool2d": avg_pool2d,
     "global_avg_pool": unary(lambda x: F.adaptive_avg_pool2d(x, 1)),
 }

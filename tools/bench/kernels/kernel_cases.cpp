@@ -119,17 +119,20 @@ cases linears(const case_maker& make) {
   return {multiplying("linear", x, product, [=] { linear_forward(x, weight, bias); }),
           multiplying("linear input gradient", x, product, [=] { linear_backward_input(dy, weight); }),
           multiplying("linear weight gradient", x, product,
-                      [=] { linear_backward_weight(x, dy, dweight, dbias, gradient_mode::assign); })};
+                      [=] { linear_backward_weight(x, dy, dweight, dbias, gradient_mode::assign); }),
+          moving("bias gradient", dy, {dy}, [=] { linear_backward_bias(dy, dbias, gradient_mode::assign); })};
 }
 
 cases optimizer_steps(const case_maker& make) {
   auto w = make.zeros({make.sizes.parameters}), g = w.clone(), m = w.clone(), v = w.clone();
   std::vector<adam_slot> slots{{w, g, m, v, {}}};
-  std::vector<sgd_slot> with_momentum{{w, g, m, {}}};
+  std::vector<sgd_slot> with_momentum{{w, g, m, {}}}, plain{{w, g}};
   return {moving("adam_step", w, {w, w, g, m, m, v, v},
                  [=] { adam_step(slots, 1, {.weight_decay = 0.1, .decoupled = true}); }),
           moving("lamb_step", w, {w, w, g, m, m, v, v}, [=] { lamb_step(slots, 1, {}); }),
           moving("sgd_step", w, {w, w, g, m, m}, [=] { sgd_step(with_momentum, {.momentum = 0.9}); }),
+          moving("sgd_step plain", w, {w, w, g}, [=] { sgd_step(plain, {}); }),
+          moving("scale_all", w, {g, g}, [=] { scale_all(std::span(&g, 1), 0.999); }),
           moving("global_norm", w, {g}, [=] { global_norm(std::span(&g, 1)); })};
 }
 

@@ -64,8 +64,14 @@ TROUPE_CLONES double count_not_finite(const float* x, std::int64_t size) {
   return count;
 }
 
-TROUPE_CLONES void multiply(float* x, std::int64_t size, float factor) {
-  for (std::int64_t i = 0; i < size; ++i) x[i] *= factor;
+/// Returns how many products are not finite.
+TROUPE_CLONES double multiply(float* x, std::int64_t size, float factor) {
+  std::int32_t count = 0;
+  for (std::int64_t i = 0; i < size; ++i) {
+    x[i] *= factor;
+    count += is_infinite_or_nan(x[i]);
+  }
+  return count;
 }
 
 /// Returns how many are not finite afterwards, as they are stored.
@@ -73,7 +79,8 @@ double scale_block(tensor x, std::int64_t first, std::int64_t count, float facto
   alignas(64) block_floats scratch;
   read_block(x, first, count, scratch);
   auto* values = block_to_write(x, first, scratch);
-  multiply(values, count, factor);
+  auto not_finite = multiply(values, count, factor);
+  if (x.type() == dtype::f32) return not_finite;
   write_block(x, first, count, values);
   return count_not_finite(read_block(x, first, count, scratch), count);
 }
