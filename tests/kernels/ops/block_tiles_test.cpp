@@ -83,7 +83,9 @@ TEST_CASE("a product of blocks writes its own rows and columns and nothing betwe
 }
 
 TEST_CASE("tiles of AVX2 and AVX-512 give the same bits") {
+#if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx512f")) SKIP("this processor has no AVX-512");
+#endif
   for_each_problem([](const problem& each) {
     auto narrow = each.by(troupe::cpu::tiles_of_avx2), wide = each.by(troupe::cpu::tiles_of_avx512);
     CHECK(troupe::testing::elements_of<float>(narrow) == troupe::testing::elements_of<float>(wide));
