@@ -64,11 +64,10 @@ tensor concat(std::span<const tensor> parts, int axis) {
     total += part.extents()[at];
   }
   auto result = tensor::empty(with_extent(model.extents(), at, total), model.type(), model.where());
-  std::int64_t first = 0;
-  for (const auto& part : parts) {
-    copy_range(part, 0, result, first, at, part.extents()[at]);
-    first += part.extents()[at];
-  }
+  std::vector<tensor> around_axis;
+  for (const auto& part : parts) around_axis.push_back(around(part, at));
+  auto target = around(result, at);
+  kernels_on(result.where()).rearrange.concat(around_axis, target);
   return result;
 }
 

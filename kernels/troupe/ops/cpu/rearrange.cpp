@@ -35,6 +35,32 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   });
 }
 
+/// Short runs of all parts as they follow each other in the result, which is so written once from its
+/// beginning to its end; long ones part by part.
+void concat(std::span<const tensor> parts, tensor& to) {
+  auto step = to.extents()[2] * element_bytes(to), to_size = to.extents()[1] * step, runs = to.extents()[0];
+  if (to_size > bytes_in_block) {
+    std::int64_t first = 0;
+    for (const auto& part : parts) {
+      copy_range(part, 0, to, first, part.extents()[1]);
+      first += part.extents()[1];
+    }
+    return;
+  }
+  if (to_size == 0) return;
+  auto* target = to.bytes().data();
+  auto at_once = bytes_in_block / to_size;
+  parallel_for(blocks_of(runs, at_once), grain_for(at_once * to_size), [&](std::int64_t block) {
+    auto* place = target + block * at_once * to_size;
+    for (auto run = block * at_once; run < std::min((block + 1) * at_once, runs); ++run)
+      for (const auto& part : parts) {
+        auto size = part.extents()[1] * step;
+        if (size > 0) std::memcpy(place, part.bytes().data() + run * size, static_cast<std::size_t>(size));
+        place += size;
+      }
+  });
+}
+
 /// An axis of the result, with the steps from one element to the next in both tensors.
 struct axis {
   std::int64_t extent, from_step, to_step;
@@ -161,6 +187,6 @@ void transpose(const tensor& x, const std::vector<int>& axes, tensor& y) {
 
 }  // namespace
 
-rearrange_kernels rearrange() { return {.copy_range = copy_range, .transpose = transpose}; }
+rearrange_kernels rearrange() { return {.copy_range = copy_range, .concat = concat, .transpose = transpose}; }
 
 }  // namespace troupe::cpu

@@ -22,6 +22,14 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
                           cudaMemcpyDeviceToDevice, owner.stream()));
 }
 
+void concat(std::span<const tensor> parts, tensor& to) {
+  std::int64_t first = 0;
+  for (const auto& part : parts) {
+    copy_range(part, 0, to, first, part.extents()[1]);
+    first += part.extents()[1];
+  }
+}
+
 /// The result's axes, innermost first, with the steps through x.
 struct permutation {
   static constexpr int most_axes = 12;
@@ -125,6 +133,6 @@ void transpose(const tensor& x, const std::vector<int>& axes, tensor& y) {
 
 }  // namespace
 
-rearrange_kernels rearrange() { return {.copy_range = copy_range, .transpose = transpose}; }
+rearrange_kernels rearrange() { return {.copy_range = copy_range, .concat = concat, .transpose = transpose}; }
 
 }  // namespace troupe::cuda
