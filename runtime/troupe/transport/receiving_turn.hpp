@@ -17,7 +17,10 @@ class receiving_turn {
   /// False: somebody else has it. For any thread.
   bool take(const tensor_waiter& waiter) {
     auto* holder = holder_.load();
-    if (holder != &waiter && (holder || !holder_.compare_exchange_strong(holder, &waiter))) return false;
+    if (holder != &waiter) {
+      if (holder || !holder_.compare_exchange_strong(holder, &waiter)) return false;
+      ++turns_;
+    }
     visit();
     return true;
   }
@@ -30,6 +33,22 @@ class receiving_turn {
   void begin_sleep() { asleep_ = true; }
   void end_sleep() { asleep_ = false; }
 
+  /// By who has it: whether the transport's thread sleeps until it is woken, and has to be, so that it
+  /// notices when who has the turn is away.
+  bool must_wake_watcher() { return unwatched_ && unwatched_.exchange(false); }
+
+  /// Whether somebody may have the turn from now on, so that the transport's thread must come back by itself
+  /// to see whether they still receive. If not, who takes it next wakes that thread. For the transport's
+  /// thread, before it sleeps.
+  bool is_to_be_watched() {
+    unwatched_ = true;
+    if (!is_taken()) {
+      if (seen_turns_ == turns_) return false;
+      seen_turns_ = turns_;
+    }
+    unwatched_ = false;
+    return true;
+  }
   /// Whether somebody else receives. For the transport's thread only.
   bool is_attended() {
     if (!is_taken()) return false;
@@ -45,7 +64,10 @@ class receiving_turn {
  private:
   std::atomic<const tensor_waiter*> holder_ = nullptr;
   std::atomic<bool> asleep_ = false;
+  std::atomic<bool> unwatched_ = false;
+  std::atomic<std::uint64_t> turns_ = 0;
   std::atomic<std::uint64_t> visits_ = 0;  ///< written by who has it
+  std::uint64_t seen_turns_ = 0;
   std::uint64_t seen_visits_ = 0;
   std::chrono::steady_clock::time_point seen_at_;
 };

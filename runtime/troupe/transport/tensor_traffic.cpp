@@ -64,7 +64,18 @@ void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor value) {
   if (!done) (turn_.is_taken() ? bell_ : around_.thread).wake();
 }
 
-bool tensor_traffic::progress() { return !turn_.is_attended() && poll(thread_, 1); }
+bool tensor_traffic::progress() {
+  if (turn_.is_attended()) return false;
+  bool worked = poll(thread_, 1);
+  hand_over();
+  return worked;
+}
+
+/// By the transport's thread, after it drove the plane: a waiter may have taken the turn since, found
+/// nothing, and sleep for an event that this thread used up.
+void tensor_traffic::hand_over() {
+  if (turn_.is_taken()) bell_.wake();
+}
 
 /// Up to so many times, until something is done. Whether it was.
 bool tensor_traffic::poll(receiver& by, int times) {
@@ -114,14 +125,20 @@ tensor_traffic::failures tensor_traffic::take_failures() {
 
 int tensor_traffic::arm(bool& armed) {
   if (turn_.is_attended()) return -1;
-  std::lock_guard lock(mutex_);
-  if (!plane_) return -1;
-  armed = armed && !plane_->progress() && plane_->arm();
-  return plane_->event_fd();
+  int descriptor = -1;
+  {
+    std::lock_guard lock(mutex_);
+    if (!plane_) return -1;
+    armed = armed && !plane_->progress() && plane_->arm();
+    descriptor = plane_->event_fd();
+  }
+  hand_over();
+  return descriptor;
 }
 
 bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) {
   if (!turn_.take(waiter)) return false;
+  if (turn_.must_wake_watcher()) around_.thread.wake();
   ucx_silence failures_are_reported_as_events;
   waiting_.waiter = &waiter;
   auto last_event = clock::now();

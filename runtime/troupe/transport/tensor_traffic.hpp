@@ -47,7 +47,7 @@ class tensor_traffic {
   /// event.
   int arm(bool& armed);
   /// Whether the transport's thread must come back to see whether a waiter still receives.
-  bool is_to_be_watched() const { return turn_.is_taken(); }
+  bool is_to_be_watched() { return turn_.is_to_be_watched(); }
   struct failures {
     std::uint64_t generation = 0;
     std::vector<peer_failure> of_peers;
@@ -61,6 +61,7 @@ class tensor_traffic {
     std::vector<tensor_arrival> arrivals;
   };
   bool poll(receiver& by, int times);
+  void hand_over();
   void deliver(tensor_arrival& arrival, tensor_waiter* waiter);
   bool is_authentic(const tensor_arrival& arrival) const;
   void sleep(const tensor_waiter& waiter, std::chrono::nanoseconds idle);

@@ -79,7 +79,7 @@ class ucx_transport final : public transport {
   bool progress_control();
   void wait_for_events(clock::duration idle);
   void judge_suspicions();
-  std::chrono::milliseconds longest_sleep() const;
+  std::chrono::milliseconds longest_sleep();
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
   transport_events& events_;
@@ -213,7 +213,7 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
 }
 
 /// How long the progress thread may sleep; negative is for ever.
-std::chrono::milliseconds ucx_transport::longest_sleep() const {
+std::chrono::milliseconds ucx_transport::longest_sleep() {
   auto longest = std::chrono::milliseconds(tensors_.is_to_be_watched() ? 10 : -1);
   if (suspicions_.empty()) return longest;
   auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));

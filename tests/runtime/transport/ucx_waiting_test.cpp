@@ -96,14 +96,14 @@ TEST_CASE("who waits for a tensor takes it on its own thread, whether it polls o
 TEST_CASE("what a waiter does not take is delivered as ever") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
+    stage_one waiter;
+    waiter.also_from(node);
     node.join_all();
     if (self.rank() == 1) {
       node.link().send_tensor(0, tag(1, 2), pattern(100, 1));
       node.link().send_tensor(0, tag(2, 1), pattern(50000, 2));
       self.wait_for(0, 1);
     } else {
-      stage_one waiter;
-      waiter.also_from(node);
       expect(node.link().receive_for(waiter, 0ns), "its turn");
       expect(waiter.last().tag.step == 2, "the tensor it takes");
       expect(node.events.take_tensors().front().tag.step == 1, "the tensor it does not take");
