@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <future>
 #include <numeric>
+#include <thread>
 
 #include "runtime/collective/cases/collective_case.hpp"
 #include "support/spawn_ranks.hpp"
@@ -113,6 +114,32 @@ TEST_CASE("gloo names the process that is stopped to all others") {
         self.post(2);
       },
       {{.timeout = std::chrono::seconds(patience[0])}, {}, {.timeout = std::chrono::seconds(patience[1])}});
+}
+
+TEST_CASE("a call over gloo that is given up ends for all, at whatever moment of a large tensor's way") {
+  if (!is_built()) SKIP("Troupe was built without gloo");
+  with_group(2, [](members& given, test_rank& self) {
+    auto x = tensor::zeros({std::int64_t{1} << 24});
+    for (int moment = 0; moment < 20; moment += 5) {
+      auto group = given.make_group("moment " + std::to_string(moment), {0, 1});
+      const call_options soon{.timeout = std::chrono::milliseconds(500)};  // gloo may not tell the sender
+      auto running = self.rank() == 1 ? group->send(x, 0, soon) : group->receive(x, 1);
+      if (self.rank() == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(moment));
+        running.cancel();
+      }
+      auto ends = [&] {
+        try {
+          running.wait();
+        } catch (const collective_error& error) {
+          return error.kind() == collective_failure::cancelled || self.rank() == 1;
+        }
+        return true;
+      };
+      expect(ends(), "that it was cancelled");
+      self.barrier(moment);
+    }
+  });
 }
 
 TEST_CASE("gloo names a call that differs to all") {

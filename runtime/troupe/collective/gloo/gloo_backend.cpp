@@ -11,17 +11,11 @@ namespace {
 
 // gloo's collectives use slots of which the highest byte is not 0.
 constexpr std::uint64_t message_slot = 1;
-constexpr std::uint64_t unused_slot = 2;
-// The queue above decides what comes too late.
-constexpr auto no_timeout = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-gloo_backend::gloo_backend(group_description group, store& rendezvous,
-                           std::shared_ptr<::gloo::Context> context)
-    : library_backend(std::move(group), rendezvous), context_(std::move(context)) {
-  context_->setTimeout(no_timeout);
-}
+gloo_backend::gloo_backend(group_description group, store& rendezvous, std::shared_ptr<gloo_mesh> mesh)
+    : library_backend(std::move(group), rendezvous), mesh_(std::move(mesh)), context_(mesh_) {}
 
 gloo_backend::~gloo_backend() {
   for (auto& [key, thread] : threads_) thread.wait_until_idle();
@@ -116,22 +110,9 @@ void gloo_backend::receive(const collective_operation& what, std::uint64_t seque
   elements->waitRecv();
 }
 
-/// gloo breaks all connections of a context, and ends all that waits for them, when one wait comes too late.
-/// A wait for a member that broke off earlier fails at once and ends nothing, so each member is waited for.
 void gloo_backend::break_off() noexcept {
   broken_pipe_guard guard;
-  for (int member = 0; !is_broken_ && member < context_->size; ++member) {
-    if (member == context_->rank) continue;
-    try {
-      std::byte nothing{};
-      auto never = context_->createUnboundBuffer(&nothing, 1);
-      never->recv(member, unused_slot);
-      never->waitRecv(std::chrono::milliseconds(1));
-    } catch (const ::gloo::Exception&) {
-      // as wanted
-    }
-  }
-  is_broken_ = true;
+  mesh_->break_off();
   for (auto& [key, thread] : threads_) thread.wait_until_idle();
 }
 

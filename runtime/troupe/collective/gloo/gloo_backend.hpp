@@ -1,9 +1,8 @@
 #pragma once
-#include <gloo/context.h>
-
 #include <map>
 #include <memory>
 
+#include "troupe/collective/gloo/gloo_mesh.hpp"
 #include "troupe/collective/library/call_thread.hpp"
 #include "troupe/collective/library/library_backend.hpp"
 
@@ -13,7 +12,7 @@ namespace troupe {
 /// messages.
 class gloo_backend final : public library_backend {
  public:
-  gloo_backend(group_description group, store& rendezvous, std::shared_ptr<::gloo::Context> context);
+  gloo_backend(group_description group, store& rendezvous, std::shared_ptr<gloo_mesh> mesh);
   ~gloo_backend() override;
 
   std::string_view name() const override { return "gloo"; }
@@ -29,9 +28,9 @@ class gloo_backend final : public library_backend {
   void receive(const collective_operation& what, std::uint64_t sequence);
   call_thread& thread_for(const collective_operation& what);
 
-  std::shared_ptr<::gloo::Context> context_;
+  std::shared_ptr<gloo_mesh> mesh_;
+  std::shared_ptr<::gloo::Context> context_;  // the same
   std::map<std::pair<collective_kind, int>, call_thread> threads_;
-  bool is_broken_ = false;
 };
 
 }  // namespace troupe

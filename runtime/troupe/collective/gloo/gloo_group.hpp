@@ -32,8 +32,9 @@ class gloo_group_resources {
 ///
 /// Each call first exchanges what it is (one small all-gather), so that a mismatch is named. A thread for the
 /// collectives and one for each peer and direction of messages wait in gloo; nothing is promised about speed.
-/// A lost member is noticed by its closed socket, a stopped one by the time-out; the others are then asked
-/// through the store, for two seconds at most, who they are. A member that dies in the moment in which it
+/// A lost member is noticed by its closed socket, a stopped one by the time-out, and so is by the sender of a
+/// large message who of the others gave up meanwhile; the others are then asked through the store, for two
+/// seconds at most, who they are. A member that dies in the moment in which it
 /// connects can take the process that it connects to with it: gloo's own thread does not catch what it throws
 /// then (getpeername).
 ///

@@ -17,10 +17,11 @@ gloo_mesh::gloo_mesh(const group_description& group, store& keys,
                      std::shared_ptr<::gloo::transport::Device> device, std::chrono::milliseconds timeout)
     : Context(group.member, group.size()), group_(group) {
   auto until = std::chrono::steady_clock::now() + timeout;
-  setTimeout(timeout);
   device_ = std::move(device);
-  transportContext_ = device_->createContext(rank, size);
-  transportContext_->setTimeout(timeout);
+  auto connections = device_->createContext(rank, size);
+  connections->setTimeout(timeout);  // of connecting
+  connections_ = std::make_shared<breakable_context>(std::move(connections));
+  transportContext_ = connections_;
   keys.put(key_of(rank), listen());
   for (int member = 0; member < size; ++member)
     if (member != rank) connect(member, wait_for(member, keys, until), keys);

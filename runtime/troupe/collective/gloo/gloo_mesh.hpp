@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/gloo/breakable_context.hpp"
 #include "troupe/collective/group.hpp"
 #include "troupe/collective/store.hpp"
 
@@ -19,6 +20,9 @@ class gloo_mesh final : public ::gloo::Context {
   gloo_mesh(const group_description& group, store& keys, std::shared_ptr<::gloo::transport::Device> device,
             std::chrono::milliseconds timeout);
 
+  /// All that waits for these connections ends, and nothing comes over them any more. Idempotent.
+  void break_off() noexcept { connections_->break_off(); }
+
  private:
   /// Where a member listens for the others, one address after the other, without one for itself.
   using addresses = std::vector<std::byte>;
@@ -32,6 +36,7 @@ class gloo_mesh final : public ::gloo::Context {
   int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
 
   group_description group_;
+  std::shared_ptr<breakable_context> connections_;
 };
 
 }  // namespace troupe
