@@ -14,7 +14,7 @@ namespace troupe {
 class communicator;
 
 struct group_options {
-  /// How long forming the group may take, and each call that does not say its own.
+  /// How long forming the group may take, and each call that does not say its own; above 0.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
 };
 

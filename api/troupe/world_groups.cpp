@@ -23,6 +23,12 @@ void require_ranks(const std::vector<int>& ranks, int world_size) {
   }
 }
 
+communicator_options checked(const group_options& options, std::shared_ptr<communication_profile> profile) {
+  if (options.timeout.count() <= 0)
+    throw_invalid("new_group", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
+  return {std::min(options.timeout, longest_timeout), std::move(profile)};
+}
+
 /// The group, which keeps its World.
 template <class Content>
 ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> group) {
@@ -63,16 +69,16 @@ ProcessGroup World::default_group() {
   if (!known || known->failure()) {
     std::vector<int> everyone(static_cast<std::size_t>(world_size()));
     std::iota(everyone.begin(), everyone.end(), 0);
-    known = shared_->groups->form("default", everyone, {group_options().timeout, shared_->profile});
+    known = shared_->groups->form("default", everyone, checked({}, shared_->profile));
   }
   return kept(shared_, known);
 }
 
 ProcessGroup World::new_group(const std::vector<int>& ranks, const group_options& options) {
   require_ranks(ranks, world_size());
+  auto how = checked(options, shared_->profile);
   if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::of_others(ranks);
-  return kept(shared_, shared_->groups->form(group_former::name_of(ranks), ranks,
-                                             {options.timeout, shared_->profile}));
+  return kept(shared_, shared_->groups->form(group_former::name_of(ranks), ranks, how));
 }
 
 ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {
@@ -82,7 +88,7 @@ ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {
 std::vector<ProcessGroup> World::local_groups(const group_options& options) {
   std::vector<ProcessGroup> groups;
   for (auto& member :
-       make_local_group(shared_->options.devices, {options.timeout, shared_->profile}, "devices"))
+       make_local_group(shared_->options.devices, checked(options, shared_->profile), "devices"))
     groups.push_back(kept(shared_, std::shared_ptr<communicator>(std::move(member))));
   return groups;
 }

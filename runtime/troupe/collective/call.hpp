@@ -16,6 +16,9 @@ enum class progress_by : std::uint8_t {
                ///< calls begin at once
 };
 
+/// What longer time-outs count as: clocks can still be set to it.
+constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
+
 struct call_options {
   /// From when it begins (earlier calls have ended) until it must have ended; 0: the group's.
   std::chrono::milliseconds timeout{0};

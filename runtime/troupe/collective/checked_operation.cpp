@@ -44,6 +44,19 @@ std::int64_t total(const std::vector<std::int64_t>& parts) {
   return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
+/// The same, if output and input share no memory, or the smaller one is the part of `member` in the other.
+collective_operation in_place(collective_operation made, int member) {
+  if (!made.input.defined() || !made.output.defined() || !overlap(made.input, made.output)) return made;
+  bool is_gathered = made.input.num_elements() < made.output.num_elements();
+  const auto &part = is_gathered ? made.input : made.output, &whole = is_gathered ? made.output : made.input;
+  auto first = made.parts.empty() ? 0 : part_begin(made, member);
+  auto offset = first * static_cast<std::int64_t>(size_bytes(whole.type()));
+  if (part.bytes().data() == whole.bytes().data() + offset) return made;
+  throw_invalid(std::string(to_string(made.signature.kind)).c_str(),
+                "input and output that share no memory, or the one in its place in the other",
+                describe(made.input) + " and " + describe(made.output) + " that overlap elsewhere");
+}
+
 call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
   call_signature signature;
   signature.kind = kind;
@@ -70,7 +83,7 @@ collective_operation all_reduce_of(tensor x, tensor result, reduce_op op) {
   require_like(result, x.type(), x.num_elements(), "all_reduce", "result");
   auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
   signature.op = op;
-  return {signature, std::move(x), std::move(result), {}};
+  return in_place({signature, std::move(x), std::move(result), {}}, 0);
 }
 
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
@@ -81,7 +94,7 @@ collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vect
   auto signature = signed_as(collective_kind::reduce_scatter, x.type(), x.num_elements());
   signature.op = op;
   signature.layout = layout_of(parts);
-  return {signature, x, std::move(result), std::move(parts)};
+  return in_place({signature, x, std::move(result), std::move(parts)}, member);
 }
 
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
@@ -91,7 +104,7 @@ collective_operation all_gather_of(const tensor& part, tensor all, std::vector<s
   require_like(all, part.type(), total(parts), "all_gather", "all");
   auto signature = signed_as(collective_kind::all_gather, all.type(), all.num_elements());
   signature.layout = layout_of(parts);
-  return {signature, part, std::move(all), std::move(parts)};
+  return in_place({signature, part, std::move(all), std::move(parts)}, member);
 }
 
 collective_operation broadcast_of(tensor x, int root) {
@@ -107,7 +120,7 @@ collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_
   auto signature = signed_as(collective_kind::reduce, x.type(), x.num_elements());
   signature.op = op;
   signature.root = root;
-  return {signature, x, std::move(result), {}};
+  return in_place({signature, x, std::move(result), {}}, 0);
 }
 
 collective_operation gather_of(const tensor& part, tensor all, int root, int num_members) {
@@ -116,7 +129,7 @@ collective_operation gather_of(const tensor& part, tensor all, int root, int num
   if (all.defined()) require_like(all, part.type(), total(parts), "gather", "all");
   auto signature = signed_as(collective_kind::gather, part.type(), total(parts));
   signature.root = root;
-  return {signature, part, std::move(all), std::move(parts)};
+  return in_place({signature, part, std::move(all), std::move(parts)}, root);
 }
 
 collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
@@ -125,7 +138,7 @@ collective_operation scatter_of(const tensor& all, tensor part, int root, int nu
   if (all.defined()) require_like(all, part.type(), total(parts), "scatter", "all");
   auto signature = signed_as(collective_kind::scatter, part.type(), total(parts));
   signature.root = root;
-  return {signature, all, std::move(part), std::move(parts)};
+  return in_place({signature, all, std::move(part), std::move(parts)}, root);
 }
 
 collective_operation all_to_all_of(const tensor& x, tensor result, int num_members) {

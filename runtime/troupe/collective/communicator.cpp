@@ -9,6 +9,13 @@
 namespace troupe {
 namespace {
 
+communicator_options checked(communicator_options options) {
+  if (options.timeout.count() <= 0)
+    throw_invalid("communicator", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
+  options.timeout = std::min(options.timeout, longest_timeout);
+  return options;
+}
+
 std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(num_members), part);
 }
@@ -18,7 +25,7 @@ std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
 communicator::communicator(group_description group, std::unique_ptr<collective_backend> backend,
                            communicator_options options)
     : group_(std::move(group)),
-      options_(std::move(options)),
+      options_(checked(std::move(options))),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
       recorder_(group_.ranks),
       queue_(*backend_, hooks()) {}
@@ -127,6 +134,10 @@ void communicator::require_place(const tensor& x, const collective_operation& wh
 }
 
 work communicator::start(collective_operation what, const call_options& options) {
+  if (options.timeout.count() < 0)
+    throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
+                  "a time-out above 0, or 0 for the group's",
+                  std::to_string(options.timeout.count()) + " ms");
   require_place(what.input, what);
   require_place(what.output, what);
   auto added = std::make_shared<call>();
@@ -136,6 +147,7 @@ work communicator::start(collective_operation what, const call_options& options)
   added->what.output.settle();
   added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
+  added->options.timeout = std::min(added->options.timeout, longest_timeout);
   queue_.submit(added);
   return work(std::move(added), queue_);
 }

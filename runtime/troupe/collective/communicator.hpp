@@ -17,7 +17,7 @@
 namespace troupe {
 
 struct communicator_options {
-  /// Of calls that do not say their own.
+  /// Of calls that do not say their own; above 0.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// Hears of every call that ended well, and of the time spent waiting; null: nobody does.
   std::shared_ptr<communication_profile> profile = nullptr;

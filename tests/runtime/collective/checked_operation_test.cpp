@@ -39,6 +39,23 @@ TEST_CASE("tensors that do not fit are refused by the name of the call and of th
   CHECK_REFUSED(require_parts({1, -2}, 2, "all_gather"), "the least -2");
 }
 
+TEST_CASE("inputs and outputs that overlap anywhere but in place are refused") {
+  auto memory = tensor::zeros({8});
+  auto at = [&](std::int64_t first, std::int64_t count) { return memory.rows(first, count); };
+  CHECK_REFUSED(all_reduce_of(at(0, 6), at(1, 6), reduce_op::sum), "[all_reduce] expected input and output");
+  CHECK_REFUSED(reduce_of(at(1, 6), at(0, 6), 0, reduce_op::sum), "[reduce]");
+  CHECK_REFUSED(reduce_scatter_of(at(0, 6), at(0, 2), {2, 2, 2}, reduce_op::sum, 1), "overlap elsewhere");
+  CHECK_REFUSED(all_gather_of(at(1, 2), at(0, 6), {2, 2, 2}, 1), "f32[2] and f32[6] that overlap elsewhere");
+  CHECK_REFUSED(gather_of(at(0, 2), at(0, 6), 1, 3), "[gather]");
+  CHECK_REFUSED(scatter_of(at(0, 6), at(5, 2), 2, 3), "[scatter]");
+  CHECK_NOTHROW(all_reduce_of(at(0, 6), at(0, 6), reduce_op::sum));
+  CHECK_NOTHROW(all_reduce_of(at(0, 4), at(4, 4), reduce_op::sum));
+  CHECK_NOTHROW(reduce_scatter_of(at(0, 6), at(1, 3), {1, 3, 2}, reduce_op::sum, 1));
+  CHECK_NOTHROW(all_gather_of(at(3, 2), at(1, 6), {2, 2, 2}, 1));
+  CHECK_NOTHROW(gather_of(at(2, 2), at(0, 6), 1, 3));
+  CHECK_NOTHROW(scatter_of(at(0, 6), at(6, 2), 1, 3));
+}
+
 TEST_CASE("a communicator refuses tensors that its backend cannot reach") {
   auto elements = std::make_shared<std::vector<float>>(4);
   auto* bytes = reinterpret_cast<std::byte*>(elements->data());
@@ -49,6 +66,16 @@ TEST_CASE("a communicator refuses tensors that its backend cannot reach") {
                 "[all_reduce] expected a tensor on cpu:0, where the group's backend local");
   CHECK_REFUSED(group[0]->all_gather(here, there), "f32[4] on cuda:1");
   CHECK(group[0]->where() == device{});
+}
+
+TEST_CASE("time-outs are above 0, and as long as one likes") {
+  auto group = make_local_group(1, {.timeout = std::chrono::milliseconds::max()});
+  CHECK_NOTHROW(group[0]->barrier().wait());
+  CHECK_NOTHROW(group[0]->barrier({.timeout = std::chrono::milliseconds::max()}).wait());
+  CHECK_REFUSED(group[0]->barrier({.timeout = std::chrono::milliseconds(-1)}),
+                "[barrier] expected a time-out above 0, or 0 for the group's, got -1 ms");
+  CHECK_REFUSED(make_local_group(1, {.timeout = std::chrono::milliseconds(0)}),
+                "a time-out above 0, got 0 ms");
 }
 
 TEST_CASE("a cancelled call names its group, the rank and the call") {
