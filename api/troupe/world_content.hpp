@@ -17,9 +17,10 @@ struct World::content {
   profile_form shown_profile = profile_form::none;
   std::shared_ptr<communication_profile> profile;  ///< null: none is asked for
 
-  // From the last to be needed to the first: destroyed in reverse order.
-  std::unique_ptr<node> self;
+  // From the last to be needed to the first: destroyed in reverse order. A backend's library may wait for the
+  // other processes at its end, and so goes when all have left the job.
   std::unique_ptr<group_factory> factory;
+  std::unique_ptr<node> self;
   std::unique_ptr<group_former> groups;
   std::shared_ptr<communicator> default_group;
 

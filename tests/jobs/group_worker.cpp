@@ -1,10 +1,10 @@
 // A program that runs its own loop over the groups of a World, in one of several ways:
 //
-//   group_worker --scenario groups|loop|late|by-hand [--victim R] [--backend ..] ...
+//   group_worker --scenario groups|loop|late|given-up|by-hand [--victim R] [--backend ..] ...
 //
 // groups: every group a job of five processes can want. loop: sums 20 times; the victim kills itself at the
 // 10th, and the others go on without its help until its successor is there. late: rank 1 kills itself before
-// it is in any group. by-hand: rank 1 kills itself, and the others look what they can still do.
+// it is in any group. given-up: calls that some give up while others have ended theirs, and a new group. by-hand: rank 1 kills itself, and the others look what they can still do.
 #include <signal.h>
 #include <unistd.h>
 
@@ -100,6 +100,22 @@ void meet_late(World& world, bool is_first_life) {
   say(world, "done");
 }
 
+/// Rank 0 sends to rank 1, which expects something else, and rank 2 waits for both.
+void give_up(World& world) {
+  auto first = world.new_group({0, 1, 2});
+  constexpr call_options soon{.timeout = std::chrono::milliseconds(300)};
+  try {
+    if (world.rank() == 0) first.send(tensor::zeros({1 << 20}), 1, soon).wait();
+    if (world.rank() == 1) first.receive(tensor::zeros({3}), 0, soon).wait();
+    if (world.rank() == 2) first.barrier(soon).wait();
+    expect(false, "no end of the first group's calls");
+  } catch (const collective_error&) {
+    expect(sum_over(world.default_group(), 1) == 3, "the sum of three");
+  }
+  world.barrier();
+  say(world, "done");
+}
+
 void lose_one_for_good(World& world) {
   auto all = world.default_group();
   try {
@@ -124,9 +140,10 @@ int main(int argc, char** argv) {
     if (scenario == "groups") use_groups(world);
     if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_life);
     if (scenario == "late") meet_late(world, is_first_life);
+    if (scenario == "given-up") give_up(world);
     if (scenario == "by-hand") lose_one_for_good(world);
   };
   return run_program(argc, argv, {}, body,
-                     {{"--scenario", "groups, loop, late or by-hand", &scenario},
+                     {{"--scenario", "groups, loop, late, given-up or by-hand", &scenario},
                       {"--victim", "who is killed in the loop", &victim}});
 }

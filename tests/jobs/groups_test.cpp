@@ -101,6 +101,17 @@ TEST_CASE(
                                         std::to_string(victim) + "\n(.|\n)*"));
 }
 
+TEST_CASE("a program in which some gave up a group's calls goes on with a new one, and ends") {
+  auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
+  require_built(backend);
+  words options = {"--scenario", "given-up", "--backend", backend}, program = {GROUP_WORKER};
+  program.insert(program.end(), options.begin(), options.end());
+  auto result = backend == "mpi" ? mpirun(3, program) : launch(3, options);
+  INFO(result.output << result.errors);
+  if (backend != "mpi") CHECK(result.exit_code == 0);  // mpirun counts those that MPI cannot let go in peace
+  CHECK(count_of(result.output, ": done") == 3);
+}
+
 TEST_CASE("a rank that is killed before its first group is met by the others when it is started again") {
   auto result = launch(4, {"--scenario", "late"});
   INFO(result.output << result.errors);
