@@ -15,10 +15,10 @@ namespace {
 
 constexpr call_options by_waiter{.progress = progress_by::waiter};
 
-std::vector<named_parameter> not_frozen(nn::Module& model) {
+std::vector<named_parameter> parameters_of(nn::Module& model, bool are_frozen) {
   std::vector<named_parameter> result;
   for (auto& each : model.named_parameters())
-    if (each.target->requires_gradient) result.push_back(std::move(each));
+    if (each.target->requires_gradient != are_frozen) result.push_back(std::move(each));
   return result;
 }
 
@@ -67,7 +67,9 @@ DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> grou
       kept_group_(std::move(group)),
       group_(*kept_group_),
       options_(checked(options, model, group_)),
-      reducer_(std::make_shared<gradient_reducer>(not_frozen(model), group_, reducer_options(options))),
+      reducer_(
+          std::make_shared<gradient_reducer>(parameters_of(model, false), group_, reducer_options(options))),
+      frozen_(parameters_of(model, true)),
       buffers_(model, options.replicas_per_rank) {
   sync_parameters();
 }
@@ -114,6 +116,7 @@ void DataParallel::backward(const variable& loss) {
   // What the step before left is gone, even if no optimizer has used it.
   if (reducer_->turn() == 0 && num_passes_ == 0) {
     reducer_->finish();
+    reducer_->forget_sums();
     for (auto* each : model_.parameters()) each->has_gradient = false;
   }
   ++num_passes_;
@@ -132,7 +135,20 @@ void DataParallel::sync_gradients() {
   end_turn();
 }
 
+/// What nobody reduces would differ between members.
+void DataParallel::require_frozen() {
+  for (const auto& each : frozen_) {
+    if (!each.target->has_gradient) continue;
+    group_.abort(each.name + " got a gradient, and was frozen when its model was wrapped");
+    throw std::logic_error(
+        "[DataParallel] expected " + each.name +
+        " to stay frozen, as it was when its model was wrapped, got a gradient for it: wrap the "
+        "model again after unfreezing");
+  }
+}
+
 void DataParallel::end_turn() {
+  require_frozen();
   num_passes_ = 0;
   auto is_last = reducer_->end_turn();
   buffers_.use(reducer_->turn());

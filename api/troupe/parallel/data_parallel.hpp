@@ -89,7 +89,8 @@ class DataParallel {
   /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket as
   /// their gradients come, beside what is still on its way, and with the bits that `how` would give
   /// otherwise, which must treat each parameter by itself, as all optimizers here do. Gradients may be
-  /// clipped before `apply`, which waits for them. Learning rates are asked for when weights step.
+  /// clipped before `apply`, which waits for them. Learning rates are asked for when weights step. `apply`
+  /// throws std::logic_error for gradients that were not averaged (loss.backward(), no_sync()).
   std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& how);
 
   /// The model's forward pass, with the buffers of the current replica, and random numbers (dropout) that
@@ -99,8 +100,8 @@ class DataParallel {
   /// The backward pass from the current replica's mean loss, a scalar, and the end of its turn: after that of
   /// the last one the parameters' gradients are the averages for whoever uses them, which waits for them, and
   /// optimizers may step. Throws std::invalid_argument for a loss that is no scalar, and std::logic_error
-  /// naming the parameters that got no gradient, unless they may: the group is aborted then, so that nobody
-  /// waits for them.
+  /// naming the parameters that got no gradient, unless they may, or that got one and were frozen when the
+  /// model was wrapped: the group is aborted then, so that nobody waits for them.
   void backward(const variable& loss);
   /// The end of the current replica's turn for those who ran the backward passes themselves: beginning with
   /// `initial_gradient()` and with nothing hidden behind them.
@@ -136,12 +137,14 @@ class DataParallel {
 
  private:
   void end_turn();
+  void require_frozen();
 
   nn::Module& model_;
   std::shared_ptr<communicator> kept_group_;
   communicator& group_;
   data_parallel_options options_;
   std::shared_ptr<gradient_reducer> reducer_;  // and its optimizer's
+  std::vector<named_parameter> frozen_;
   replica_buffers buffers_;
   std::uint64_t step_ = 0;
   // The current step.

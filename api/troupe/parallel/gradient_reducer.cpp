@@ -183,6 +183,7 @@ void gradient_reducer::end_step() {
   }
   for (const auto& each : parameters_) each.target->has_gradient = used_.contains(each.target);
   used_.clear();
+  holds_sums_ = true;
 }
 
 void gradient_reducer::receive_hooked() {

@@ -36,6 +36,9 @@ class gradient_reducer {
   /// (with a hook or find_unused_parameters: there). Throws std::logic_error, after it has aborted the group,
   /// for parameters that need a gradient and have none.
   bool end_turn();
+  /// Whether the parameters' gradients are the sums of the newest step; no longer once they were forgotten.
+  bool holds_sums() const { return holds_sums_; }
+  void forget_sums() { holds_sums_ = false; }
   /// What is on its way has come, and what was to follow has been done.
   void finish() { exchange_.receive_all(); }
   /// What is done once for each bucket, now or when its sum has come.
@@ -84,6 +87,7 @@ class gradient_reducer {
   // From step to step.
   std::shared_ptr<comm_hook> hook_;
   std::vector<gradient_bucket> hooked_buckets_;
+  bool holds_sums_ = false;
   // The current step.
   int turn_ = 0;
   std::unordered_set<const parameter*> used_;

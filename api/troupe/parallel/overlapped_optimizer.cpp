@@ -1,5 +1,6 @@
 #include "troupe/parallel/overlapped_optimizer.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 namespace troupe {
@@ -27,10 +28,25 @@ overlapped_optimizer::~overlapped_optimizer() {
 }
 
 void overlapped_optimizer::apply(std::uint64_t step) {
+  require_sums();
   for (auto& of : parts_)
     for (const auto& each : of.parameters)
       if (std::exchange(each.target->has_gradient, false)) of.to_step.push_back(each.target);
   reducer_->follow([this, step](std::size_t bucket) { step_part(parts_[bucket], step); });
+}
+
+/// Gradients of this process only would let the members' weights drift apart.
+void overlapped_optimizer::require_sums() {
+  for (const auto& of : parts_)
+    for (const auto& each : of.parameters)
+      if (each.target->has_gradient && !reducer_->holds_sums())
+        throw std::logic_error(
+            "[DataParallel] expected gradients that are averaged over all replicas, got those of "
+            "this process for " +
+            each.name +
+            ": use DataParallel::backward instead of the loss's, and end no_sync() before the "
+            "last backward pass of a step");
+  reducer_->forget_sums();
 }
 
 void overlapped_optimizer::step_part(part& of, std::uint64_t step) {

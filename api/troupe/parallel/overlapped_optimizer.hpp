@@ -28,6 +28,7 @@ class overlapped_optimizer : public optim::optimizer_state {
     std::vector<parameter*> to_step;  ///< those with a gradient, from `apply` until they step
   };
 
+  void require_sums();
   void step_part(part& of, std::uint64_t step);
 
   std::shared_ptr<gradient_reducer> reducer_;

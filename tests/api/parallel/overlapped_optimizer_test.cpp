@@ -6,6 +6,7 @@
 #include "support/bits.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/collective/throttled_backend.hpp"
+#include "troupe/ops/threads.hpp"
 #include "troupe/optim/clip.hpp"
 #include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
@@ -33,10 +34,12 @@ struct training {
   data_parallel_options options = {};
   double max_norm = 0;  ///< of clipping, or none
   std::uint64_t num_steps = 5;
+  int num_threads = 0;  ///< of each member; 0: as they begin
   between_steps between = nullptr;
 };
 
 void train_member(communicator& group, stepping how, const training& what, outcome& result) {
+  if (what.num_threads > 0) set_num_threads(what.num_threads);
   auto model = small_model();
   DataParallel replicated(model, group, what.options);
   auto optimizer = optimizer_of(replicated, how, what.optimizer);
@@ -94,6 +97,11 @@ TEST_CASE("gradients with memory of their own, unused parameters and clipping gi
   CHECK_FALSE(same_bits(clipped.weights, expected.weights));
   check_same(train(3, stepping::overlapped, {.options = small_buckets, .max_norm = 0.05}), clipped);
   check_same(train(3, stepping::overlapped, {.options = not_view, .max_norm = 0.05}), clipped);
+}
+
+TEST_CASE("gradients that several threads clip are waited for by one") {
+  training how{.options = small_buckets, .max_norm = 0.05, .num_threads = 4};
+  check_same(train(2, stepping::overlapped, how), train(2, stepping::together, how));
 }
 
 TEST_CASE("whatever is read between steps has made the step") {
