@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/ops/copy_bytes.hpp"
 #include "troupe/tensor/dtype.hpp"
 
 namespace troupe {
@@ -14,9 +15,6 @@ namespace troupe {
 enum class reduce_op : std::uint8_t { sum, mean, max, min, product };
 /// "sum", ...
 std::string_view to_string(reduce_op op);
-
-/// Whether results are written around the caches: worth it where they are larger than those.
-enum class store_kind : std::uint8_t { cached, streaming };
 
 /// Elements of several members' arrays, reduced in one fixed binary tree over the members: [0, n) is split at
 /// the largest power of two below n, and so are its halves. So the bits do not depend on who reduces which
@@ -52,8 +50,5 @@ struct node_elements {
 /// cover the members. The same bits.
 void tree_reduce(std::span<const node_elements> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store = store_kind::cached);
-
-/// Copies bytes, around the caches if asked to. Whoever sees what this thread writes afterwards sees them.
-void copy_bytes(const std::byte* from, std::byte* to, std::size_t size_bytes, store_kind store);
 
 }  // namespace troupe
