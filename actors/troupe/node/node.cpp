@@ -4,12 +4,12 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/atom.hpp>
 #include <caf/send.hpp>
 #include <exception>
 #include <limits>
 
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/actor/few_workers.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
@@ -27,13 +27,6 @@ std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
   return name;
-}
-
-caf::actor_system_config& configure(caf::actor_system_config& config) {
-  // Few cores, and devices have threads of their own: two workers, which share one queue, are enough.
-  config.set("scheduler.max-threads", std::size_t{2});
-  config.set("scheduler.policy", caf::atom("sharing"));
-  return config;
 }
 
 class real_node : public node {
@@ -227,7 +220,7 @@ class real_node : public node {
   std::unique_ptr<published_job_secret> published_;
   std::unique_ptr<agent> agent_;
   caf::actor_system_config config_;
-  caf::actor_system system_{configure(config_)};
+  caf::actor_system system_{with_few_workers(config_)};
   std::unique_ptr<transport> transport_;
   std::unique_ptr<membership> members_;
   caf::actor supervisor_;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/actor/few_workers.hpp"
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/probe/probe_actor.hpp"
 
@@ -44,7 +45,7 @@ class spawned_probe final : public link_probe {
 
  private:
   caf::actor_system_config config_;
-  caf::actor_system system_{config_};
+  caf::actor_system system_{with_few_workers(config_)};
   caf::actor actor_;
 };
 

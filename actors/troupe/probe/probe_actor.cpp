@@ -41,7 +41,7 @@ void probe_state::on_answer_probes(const answer_probes& order) {
 }
 
 void probe_state::on_arrived(const probe_arrived& arrived) {
-  if (arrived.tag.generation == options_.generation) handle(arrived.tag, arrived.value);
+  if (arrived.tag.generation == options_.generation) handle(arrived.tag, tensor(arrived.value));
   receive();
 }
 
@@ -54,7 +54,7 @@ bool probe_state::take(int, const tensor_tag& tag, tensor& value) {
   return true;
 }
 
-void probe_state::handle(const tensor_tag& tag, tensor value) {
+void probe_state::handle(const tensor_tag& tag, tensor&& value) {
   bool answer_in_full = tag.role == tensor_role::activation;
   if (phase_ == phase::answering)
     return send(tag.step, false, answer_in_full ? std::move(value) : acknowledgement_);

@@ -41,7 +41,7 @@ class probe_state : private tensor_waiter {
 
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
   bool waits() const override { return phase_ != phase::idle && self_->mailbox().empty(); }
-  void handle(const tensor_tag& tag, tensor value);
+  void handle(const tensor_tag& tag, tensor&& value);
   void send_more();
   void send(std::uint64_t number, bool answer_in_full, tensor value);
   void end(const std::string& failure);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
+#include <new>
 
 #include "troupe/transport/ucx_library.hpp"
 #include "troupe/wire/frame.hpp"
@@ -14,11 +16,17 @@ constexpr unsigned tensor_message = 1;
 constexpr std::size_t smallest_segment_bytes = 4096;
 /// Far more than the cleanup after failed reads takes.
 constexpr std::size_t cleanup_calls = 1000;
+/// Where a fetch is a copy that this thread makes, more of them are no faster, and would not find the memory
+/// of the last ones in the cache.
+constexpr std::size_t copies_at_once = 2;
 
 }  // namespace
 
 data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uint64_t generation)
-    : settings_(settings), generation_(generation), worker_(std::make_unique<ucx_worker>(context)) {
+    : settings_(settings),
+      generation_(generation),
+      worker_(std::make_unique<ucx_worker>(context)),
+      most_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
 }
 
@@ -42,7 +50,7 @@ transfer_list data_plane::stop() {
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
-    if (transfer.fetched) calls += transfer.value.size_bytes() / smallest_segment_bytes + 1;
+    if (transfer.arrival) calls += transfer.arrival->value.size_bytes() / smallest_segment_bytes + 1;
   for (; calls > 0; --calls)
     if (!worker_->progress() && worker_->arm()) return;
 }
@@ -63,7 +71,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
 }
 
 bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
-                      tensor value) {
+                      tensor&& value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
@@ -73,9 +81,12 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
                      generation_,
                      ++to.sequence,
                      value.size_bytes()};
-  encode_tensor_header(tag, value.type(), value.extents(), body_code, extension_);
-  auto& transfer = start(to_rank, std::move(value));
-  write_frame(frame, extension_, to.code, transfer.head);
+  auto header_bytes = tensor_header_bytes(value.extents(), body_code);
+  auto& transfer = start(to_rank);
+  transfer.value = std::move(value);
+  auto rest = begin_frame(frame, header_bytes, transfer.head);
+  write_tensor_header(tag, transfer.value.type(), transfer.value.extents(), body_code, rest);
+  rest.put(to.code);
   if (!settings_.heads_are_private)
     std::ranges::copy(settings_.key.code(covered_head(transfer.head)),
                       transfer.head.end() - authentication_code_bytes);
@@ -106,48 +117,64 @@ ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head
                                   std::size_t body_bytes, const ucp_am_recv_param_t* param) {
   auto& plane = *static_cast<data_plane*>(self);
   if (plane.phase_ != phase::running) return UCS_OK;
+  std::span<const std::byte> bytes(static_cast<const std::byte*>(head), head_bytes);
   try {
-    plane.receive({static_cast<const std::byte*>(head), head_bytes}, body, body_bytes,
-                  (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0);
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+      return plane.receive_announced(bytes, body, body_bytes);
+    plane.receive(bytes, body, body_bytes);
   } catch (const std::exception&) {  // no memory for what is announced; UCX knows no exceptions
     ++plane.settings_.counters.bad_frames;
   }
   return UCS_OK;
 }
 
-void data_plane::receive(std::span<const std::byte> head, void* body, std::size_t body_bytes,
-                         bool rendezvous) {
-  auto opened = open(head, body_bytes);
-  if (!opened) return;
-  auto& [from_rank, header] = *opened;
-  auto value = tensor::empty(header.extents, header.type);
-  if (rendezvous) {
-    fetch(from_rank, std::move(header), std::move(value), body);
-  } else {
-    std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
-    settings_.counters.tensor_bytes_copied += body_bytes;
-    arrivals_.push_back({from_rank, std::move(header), std::move(value)});
-  }
+void data_plane::receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes) {
+  auto layout = open(head, body_bytes);
+  if (layout.empty()) return;
+  auto& value = opened_.value;
+  if (!room_.take(layout, body_bytes, value)) return void(++settings_.counters.bad_frames);
+  std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
+  settings_.counters.tensor_bytes_copied += body_bytes;
+  arrivals_.push_back(std::move(opened_));
 }
 
-std::optional<std::pair<int, tensor_header>> data_plane::open(std::span<const std::byte> head,
-                                                              std::size_t body_bytes) {
-  authentication_code code;
-  auto opened = read_frame(head, body_bytes, code);
-  auto* frame = std::get_if<frame_head>(&opened);
-  std::optional<tensor_header> header;
-  if (frame && frame->header.kind == frame_kind::tensor &&
-      std::cmp_equal(frame->header.to_rank, settings_.rank) && is_authentic(frame->header, head, code))
-    header = decode_tensor_header(frame->extension, body_bytes);
-  if (!header || header->tag.generation != frame->header.generation) {
+/// UCX keeps the descriptor of what is not fetched from here.
+ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void* descriptor,
+                                           std::size_t body_bytes) {
+  auto bytes = open(head, body_bytes);
+  if (bytes.empty()) return UCS_OK;
+  auto layout = decode_layout(bytes, body_bytes);
+  if (!layout) {
     ++settings_.counters.bad_frames;
-    return std::nullopt;
+    return UCS_OK;
   }
-  if (header->tag.generation < generation_) {
+  announced what{std::move(opened_), std::move(*layout), descriptor};
+  if (may_fetch()) {
+    fetch(std::move(what));
+    return UCS_OK;
+  }
+  announced_.push_back(std::move(what));
+  return UCS_INPROGRESS;
+}
+
+/// Into opened_, but for the value. Returns the layout of that, or nothing if it is not for us.
+std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std::size_t body_bytes) {
+  frame_head frame;
+  authentication_code code;
+  std::span<const std::byte> layout;
+  if (!read_frame(head, body_bytes, frame, code) && frame.header.kind == frame_kind::tensor &&
+      std::cmp_equal(frame.header.to_rank, settings_.rank) && is_authentic(frame.header, head, code))
+    layout = read_tensor_header(frame.extension, opened_.tag, opened_.body_code);
+  if (layout.empty() || opened_.tag.generation != frame.header.generation) {
+    ++settings_.counters.bad_frames;
+    return {};
+  }
+  if (frame.header.generation < generation_) {
     ++settings_.counters.stale_frames;
-    return std::nullopt;
+    return {};
   }
-  return std::pair(static_cast<int>(frame->header.from_rank), std::move(*header));
+  opened_.from_rank = static_cast<int>(frame.header.from_rank);
+  return layout;
 }
 
 bool data_plane::is_authentic(const frame_header& header, std::span<const std::byte> head,
@@ -162,35 +189,55 @@ bool data_plane::is_authentic(const frame_header& header, std::span<const std::b
   return true;
 }
 
-void data_plane::fetch(int from_rank, tensor_header header, tensor value, void* descriptor) {
-  auto& transfer = start(from_rank, std::move(value));
-  transfer.fetched = std::move(header);
+void data_plane::fetch(announced what) {
+  what.arrival.value = tensor::empty(std::move(what.layout.extents), what.layout.type);
+  auto& transfer = start(what.arrival.from_rank);
+  auto bytes = what.arrival.value.bytes();
+  transfer.arrival = std::move(what.arrival);
+  ++num_fetching_;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_fetched;
   param.user_data = &transfer;
-  auto bytes = transfer.value.bytes();
-  auto* request = ucp_am_recv_data_nbx(worker_->get(), descriptor, bytes.data(), bytes.size(), &param);
+  auto* request = ucp_am_recv_data_nbx(worker_->get(), what.descriptor, bytes.data(), bytes.size(), &param);
   // A request means that on_fetched takes care of the transfer, or already did: then it is gone.
   if (!UCS_PTR_IS_PTR(request)) finish_fetch(transfer, UCS_PTR_STATUS(request));
 }
 
 void data_plane::on_fetched(void* request, ucs_status_t status, std::size_t, void* user_data) {
   auto& transfer = *static_cast<tensor_transfer*>(user_data);
-  if (transfer.plane->phase_ == phase::destroying) return;
+  auto& plane = *transfer.plane;
+  if (plane.phase_ == phase::destroying) return;
   ucp_request_free(request);
-  transfer.plane->finish_fetch(transfer, status);
+  plane.finish_fetch(transfer, status);
+  plane.fetch_announced();
 }
 
 void data_plane::finish_fetch(tensor_transfer& transfer, ucs_status_t status) {
+  --num_fetching_;
   if (status == UCS_OK)
-    arrivals_.push_back({transfer.peer, std::move(*transfer.fetched), std::move(transfer.value)});
+    arrivals_.push_back(std::move(*transfer.arrival));
   else
     fail(transfer.peer, "a tensor could not be fetched", status);
   end(transfer);
 }
 
-tensor_transfer& data_plane::start(int peer, tensor value) {
+/// The next ones, in their order. A fetch may end while it begins, and lead here again.
+void data_plane::fetch_announced() {
+  while (!announced_.empty() && may_fetch()) {
+    auto what = std::move(announced_.front());
+    announced_.pop_front();
+    auto* descriptor = what.descriptor;
+    try {
+      fetch(std::move(what));
+    } catch (const std::bad_alloc&) {
+      ++settings_.counters.bad_frames;
+      ucp_am_data_release(worker_->get(), descriptor);
+    }
+  }
+}
+
+tensor_transfer& data_plane::start(int peer) {
   if (ended_.empty())
     in_flight_.emplace_back();
   else
@@ -198,14 +245,13 @@ tensor_transfer& data_plane::start(int peer, tensor value) {
   auto& transfer = in_flight_.back();
   transfer.plane = this;
   transfer.peer = peer;
-  transfer.value = std::move(value);
   transfer.self = std::prev(in_flight_.end());
   return transfer;
 }
 
 void data_plane::end(tensor_transfer& transfer) {
   transfer.value = {};
-  transfer.fetched.reset();
+  transfer.arrival.reset();
   ended_.splice(ended_.begin(), in_flight_, transfer.self);
 }
 

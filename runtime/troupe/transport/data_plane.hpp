@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/transport/arrival_room.hpp"
 #include "troupe/transport/plane.hpp"
 #include "troupe/transport/ucx_worker.hpp"
 #include "troupe/wire/frame.hpp"
@@ -18,9 +20,9 @@ class data_plane;
 struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
-  tensor value;
-  std::optional<tensor_header> fetched;  ///< of a tensor that is fetched
-  std::vector<std::byte> head;           ///< of a tensor that is sent
+  tensor value;                           ///< that is sent
+  std::vector<std::byte> head;            ///< of it
+  std::optional<tensor_arrival> arrival;  ///< that is fetched
   std::list<tensor_transfer>::iterator self;
 };
 using transfer_list = std::list<tensor_transfer>;
@@ -48,7 +50,9 @@ class data_plane {
   /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
   /// dropped.
   bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
-            tensor value);
+            tensor&& value);
+  /// To be called where nobody waits for what it does: makes what comes next faster.
+  void prepare() { room_.prepare(); }
 
   /// `into` is empty.
   void take_arrivals(std::vector<tensor_arrival>& into) { into.swap(arrivals_); }
@@ -75,14 +79,23 @@ class data_plane {
   static void on_sent(void* request, ucs_status_t status, void* transfer);
   static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* transfer);
 
-  void receive(std::span<const std::byte> head, void* body, std::size_t body_bytes, bool rendezvous);
-  std::optional<std::pair<int, tensor_header>> open(std::span<const std::byte> head, std::size_t body_bytes);
+  /// A tensor that was announced and is not fetched yet.
+  struct announced {
+    tensor_arrival arrival;
+    tensor_layout layout;
+    void* descriptor = nullptr;  ///< of UCX
+  };
+  void receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes);
+  ucs_status_t receive_announced(std::span<const std::byte> head, void* descriptor, std::size_t body_bytes);
+  std::span<const std::byte> open(std::span<const std::byte> head, std::size_t body_bytes);
   bool is_authentic(const frame_header& header, std::span<const std::byte> head,
                     const authentication_code& code);
-  void fetch(int from_rank, tensor_header header, tensor value, void* descriptor);
+  bool may_fetch() const { return num_fetching_ < most_fetches_ && phase_ == phase::running; }
+  void fetch(announced what);
+  void fetch_announced();
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
-  tensor_transfer& start(int peer, tensor value);
+  tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
 
@@ -95,7 +108,11 @@ class data_plane {
   std::map<std::uint32_t, expected_code> expected_;
   transfer_list in_flight_;
   transfer_list ended_;  ///< to be used again, for the memory of their heads
-  std::vector<std::byte> extension_;
+  tensor_arrival opened_;
+  arrival_room room_;
+  const std::size_t most_fetches_;
+  std::size_t num_fetching_ = 0;
+  std::deque<announced> announced_;  ///< waiting for others to be fetched
   std::vector<tensor_arrival> arrivals_;
   std::vector<peer_failure> failures_;
 };

@@ -26,7 +26,8 @@ struct control_arrival {
 
 struct tensor_arrival {
   int from_rank = 0;
-  tensor_header header;
+  tensor_tag tag;
+  std::optional<authentication_code> body_code;  ///< if frames are verified
   tensor value;
 };
 

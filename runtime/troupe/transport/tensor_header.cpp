@@ -16,48 +16,45 @@ constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 3 * sizeof(std::
 
 bool known(tensor_role role) { return role >= tensor_role::activation && role <= tensor_role::share; }
 
-tensor_tag read_tag(byte_reader& reader) {
-  tensor_tag tag;
+void read_tag(byte_reader& reader, tensor_tag& tag) {
   tag.generation = reader.get<std::uint64_t>();
   tag.step = reader.get<std::uint64_t>();
   tag.call = reader.get<std::uint32_t>();
   tag.stage = reader.get<std::uint32_t>();
   tag.microbatch = reader.get<std::uint32_t>();
   tag.role = static_cast<tensor_role>(reader.get<std::uint8_t>());
-  return tag;
 }
 
-/// Throws std::invalid_argument for extents or a dtype that cannot be.
-void read_layout(byte_reader& reader, tensor_header& header) {
-  header.type = dtype_from_number(reader.get<std::uint8_t>());
-  std::vector<std::int64_t> extents(reader.get<std::uint8_t>());
-  for (auto& extent : extents) extent = static_cast<std::int64_t>(reader.get<std::uint64_t>());
-  header.extents = shape(std::move(extents));
+/// The dtype, the number of extents, and these.
+std::span<const std::byte> take_layout(byte_reader& reader) {
+  auto after = reader;
+  after.get<std::uint8_t>();
+  return reader.take(2 + sizeof(std::uint64_t) * after.get<std::uint8_t>());
 }
 
-std::optional<authentication_code> read_code(byte_reader& reader) {
-  if (reader.get<std::uint8_t>() == 0) return std::nullopt;
-  authentication_code code{};
-  std::ranges::copy(reader.take(code.size()), code.begin());
-  return code;
+void read_code(byte_reader& reader, std::optional<authentication_code>& code) {
+  if (reader.get<std::uint8_t>() == 0) return code.reset();
+  std::ranges::copy(reader.take(authentication_code_bytes), code.emplace().begin());
 }
 
-bool has_size(const tensor_header& header, std::uint64_t body_bytes) {
+bool has_size(const tensor_layout& layout, std::uint64_t body_bytes) {
   std::uint64_t size = 0;
-  auto elements = static_cast<std::uint64_t>(header.extents.num_elements());
-  return !__builtin_mul_overflow(elements, size_bytes(header.type), &size) && size == body_bytes;
+  auto elements = static_cast<std::uint64_t>(layout.extents.num_elements());
+  return !__builtin_mul_overflow(elements, size_bytes(layout.type), &size) && size == body_bytes;
 }
 
 }  // namespace
 
-void encode_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
-                          const std::optional<authentication_code>& body_code,
-                          std::vector<std::byte>& bytes) {
-  const auto& each = extents.extents();
-  if (each.size() > std::numeric_limits<std::uint8_t>::max())
+std::size_t tensor_header_bytes(const shape& extents, const std::optional<authentication_code>& body_code) {
+  auto rank = extents.extents().size();
+  if (rank > std::numeric_limits<std::uint8_t>::max())
     throw_invalid("send_tensor", "at most 255 extents", to_string(extents));
-  bytes.resize(fixed_bytes + sizeof(std::uint64_t) * each.size() + (body_code ? body_code->size() : 0));
-  byte_writer writer(bytes);
+  return fixed_bytes + sizeof(std::uint64_t) * rank + (body_code ? body_code->size() : 0);
+}
+
+void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
+                         const std::optional<authentication_code>& body_code, byte_writer& writer) {
+  const auto& each = extents.extents();
   writer.put(tag.generation);
   writer.put(tag.step);
   writer.put(tag.call);
@@ -71,23 +68,26 @@ void encode_tensor_header(const tensor_tag& tag, dtype type, const shape& extent
   if (body_code) writer.put(*body_code);
 }
 
-std::vector<std::byte> encode_tensor_header(const tensor_header& header) {
-  std::vector<std::byte> bytes;
-  encode_tensor_header(header.tag, header.type, header.extents, header.body_code, bytes);
-  return bytes;
+std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
+                                              std::optional<authentication_code>& body_code) {
+  byte_reader reader(bytes);
+  read_tag(reader, tag);
+  auto layout = take_layout(reader);
+  read_code(reader, body_code);
+  if (!reader.ok() || !reader.at_end() || !known(tag.role)) return {};
+  return layout;
 }
 
-std::optional<tensor_header> decode_tensor_header(std::span<const std::byte> bytes,
-                                                  std::uint64_t body_bytes) {
+std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std::uint64_t body_bytes) {
   try {
     byte_reader reader(bytes);
-    tensor_header header;
-    header.tag = read_tag(reader);
-    read_layout(reader, header);
-    header.body_code = read_code(reader);
-    if (!reader.ok() || !reader.at_end() || !known(header.tag.role) || !has_size(header, body_bytes))
-      return std::nullopt;
-    return header;
+    tensor_layout layout;
+    layout.type = dtype_from_number(reader.get<std::uint8_t>());
+    std::vector<std::int64_t> extents(reader.get<std::uint8_t>());
+    for (auto& extent : extents) extent = static_cast<std::int64_t>(reader.get<std::uint64_t>());
+    layout.extents = shape(std::move(extents));
+    if (!reader.ok() || !reader.at_end() || !has_size(layout, body_bytes)) return std::nullopt;
+    return layout;
   } catch (const std::invalid_argument&) {
     return std::nullopt;
   }

@@ -50,7 +50,7 @@ void tensor_traffic::connect(std::uint64_t generation, const std::map<int, node_
   bell_.wake();
 }
 
-void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor value) {
+void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor&& value) {
   std::optional<authentication_code> body_code;
   if (around_.settings.verify_tensors) body_code = around_.settings.key.code(std::as_const(value).bytes());
   ucx_silence failures_are_reported_as_events;
@@ -85,6 +85,7 @@ bool tensor_traffic::poll(receiver& by, int times) {
   bool failed = false;
   mutex_.lock_as_poller();
   if (plane_) {
+    plane_->prepare();
     while (!(worked = plane_->progress()) && --times > 0 && !mutex_.is_wanted()) {
     }
     plane_->take_arrivals(by.arrivals);
@@ -98,7 +99,7 @@ bool tensor_traffic::poll(receiver& by, int times) {
 
 void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
   auto& settings = around_.settings;
-  const auto& tag = arrival.header.tag;
+  const auto& tag = arrival.tag;
   if (tag.generation < around_.gate.current()) {
     ++settings.counters.stale_frames;
     return;
@@ -113,7 +114,7 @@ void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
 }
 
 bool tensor_traffic::is_authentic(const tensor_arrival& arrival) const {
-  const auto& code = arrival.header.body_code;
+  const auto& code = arrival.body_code;
   return code && same_code(*code, around_.settings.key.code(std::as_const(arrival.value).bytes()));
 }
 

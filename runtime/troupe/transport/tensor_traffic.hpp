@@ -34,7 +34,7 @@ class tensor_traffic {
   /// Ends the generation before and returns the address in the new one.
   std::vector<std::byte> begin_generation(std::uint64_t generation);
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
-  void send(int to_rank, const tensor_tag& tag, tensor value);
+  void send(int to_rank, const tensor_tag& tag, tensor&& value);
 
   /// See transport.
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin);

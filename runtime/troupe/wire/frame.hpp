@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/wire/authenticator.hpp"
+#include "troupe/wire/byte_order.hpp"
 
 namespace troupe {
 
@@ -50,9 +51,10 @@ struct frame_head {
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body);
-/// A tensor frame's head with a code that is known already, into a vector that may have room for it.
-void write_frame(const frame_header& header, std::span<const std::byte> extension,
-                 const authentication_code& code, std::vector<std::byte>& head);
+/// The beginning of a head, in a vector that may have room already. What is returned takes the rest: an
+/// extension of so many bytes and the code. Throws as seal_frame.
+byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
+                        std::vector<std::byte>& head);
 
 /// What a frame is and how long, by its first frame_header_bytes, of which nothing is authenticated yet.
 struct frame_measure {
@@ -70,9 +72,9 @@ std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
                                                  std::span<const std::byte> head, std::uint64_t body_bytes,
                                                  std::span<const std::byte> covered_body);
 
-/// The same without checking the code, which `code` gets.
-std::variant<frame_head, frame_fault> read_frame(std::span<const std::byte> head, std::uint64_t body_bytes,
-                                                 authentication_code& code);
+/// The same without checking the code, which `code` gets: why it is no frame for us, or nothing.
+std::optional<frame_fault> read_frame(std::span<const std::byte> head, std::uint64_t body_bytes,
+                                      frame_head& into, authentication_code& code);
 /// What the code of a head covers.
 std::span<const std::byte> covered_head(std::span<const std::byte> head);
 
