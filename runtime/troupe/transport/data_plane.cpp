@@ -19,6 +19,7 @@ constexpr std::size_t cleanup_calls = 1000;
 /// Where a fetch is a copy that this thread makes, more of them are no faster, and would not find the memory
 /// of the last ones in the cache.
 constexpr std::size_t copies_at_once = 2;
+constexpr int last_short_rank = std::numeric_limits<std::uint16_t>::max();
 
 }  // namespace
 
@@ -75,21 +76,10 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
-  frame_header frame{frame_kind::tensor,
-                     static_cast<std::uint32_t>(settings_.rank),
-                     static_cast<std::uint32_t>(to_rank),
-                     generation_,
-                     ++to.sequence,
-                     value.size_bytes()};
-  auto header_bytes = tensor_header_bytes(value.extents(), body_code);
+  write_head(to, to_rank, tag, body_code, value);
   auto& transfer = start(to_rank);
   transfer.value = std::move(value);
-  auto rest = begin_frame(frame, header_bytes, transfer.head);
-  write_tensor_header(tag, transfer.value.type(), transfer.value.extents(), body_code, rest);
-  rest.put(to.code);
-  if (!settings_.heads_are_private)
-    std::ranges::copy(settings_.key.code(covered_head(transfer.head)),
-                      transfer.head.end() - authentication_code_bytes);
+  transfer.head.swap(head_);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
@@ -99,9 +89,37 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
                                   bytes.data(), bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
-  if (UCS_PTR_IS_ERR(request)) fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
+  if (UCS_PTR_IS_ERR(request)) {
+    to.pattern.sequence.reset();
+    fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
+  }
   end(transfer);
   return !UCS_PTR_IS_ERR(request);
+}
+
+/// Into head_.
+void data_plane::write_head(peer& to, int to_rank, const tensor_tag& tag,
+                            const std::optional<authentication_code>& body_code, const tensor& value) {
+  auto sequence = ++to.sequence;
+  if (to.pattern.fits(tag, value))
+    return write_repeated_head(
+        {static_cast<std::uint8_t>(*to.pattern.sequence), static_cast<std::uint16_t>(settings_.rank),
+         half_of(to.code), static_cast<std::uint32_t>(tag.step), tag.microbatch},
+        head_);
+  frame_header frame{frame_kind::tensor,
+                     static_cast<std::uint32_t>(settings_.rank),
+                     static_cast<std::uint32_t>(to_rank),
+                     generation_,
+                     sequence,
+                     value.size_bytes()};
+  auto rest = begin_frame(frame, tensor_header_bytes(value.extents(), body_code), head_);
+  write_tensor_header(tag, value.type(), value.extents(), body_code, rest);
+  rest.put(to.code);
+  if (!settings_.heads_are_private)
+    std::ranges::copy(settings_.key.code(covered_head(head_)),
+                      head_.end() - authentication_code_bytes);
+  else if (value.size_bytes() <= largest_repeated_bytes && settings_.rank <= last_short_rank)
+    to.pattern = {sequence, tag, value.type(), value.extents()};
 }
 
 void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
@@ -159,33 +177,56 @@ ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void
 
 /// Into opened_, but for the value. Returns the layout of that, or nothing if it is not for us.
 std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std::size_t body_bytes) {
+  auto layout = head.size() == repeated_head_bytes ? open_repeated(head, body_bytes)
+                                                   : open_whole(head, body_bytes);
+  if (layout.empty()) {
+    ++settings_.counters.bad_frames;
+    return {};
+  }
+  if (opened_.tag.generation < generation_) {
+    ++settings_.counters.stale_frames;
+    return {};
+  }
+  return layout;
+}
+
+std::span<const std::byte> data_plane::open_repeated(std::span<const std::byte> head,
+                                                     std::size_t body_bytes) {
+  auto repeated = read_repeated_head(head);
+  auto found = repeated ? senders_.find(repeated->from_rank) : senders_.end();
+  if (found == senders_.end()) return {};
+  const auto& [from_rank, by] = *found;
+  if (repeated->code != half_of(by.code) || !by.pattern.is_meant(*repeated, body_bytes)) return {};
+  opened_.from_rank = static_cast<int>(from_rank);
+  opened_.tag = repeated_tag(by.pattern.tag, *repeated);
+  opened_.body_code.reset();
+  return by.pattern.layout;
+}
+
+std::span<const std::byte> data_plane::open_whole(std::span<const std::byte> head, std::size_t body_bytes) {
   frame_head frame;
   authentication_code code;
   std::span<const std::byte> layout;
   if (!read_frame(head, body_bytes, frame, code) && frame.header.kind == frame_kind::tensor &&
       std::cmp_equal(frame.header.to_rank, settings_.rank) && is_authentic(frame.header, head, code))
     layout = read_tensor_header(frame.extension, opened_.tag, opened_.body_code);
-  if (layout.empty() || opened_.tag.generation != frame.header.generation) {
-    ++settings_.counters.bad_frames;
-    return {};
-  }
-  if (frame.header.generation < generation_) {
-    ++settings_.counters.stale_frames;
-    return {};
-  }
+  if (opened_.tag.generation != frame.header.generation) return {};
   opened_.from_rank = static_cast<int>(frame.header.from_rank);
+  if (settings_.heads_are_private && !layout.empty() && body_bytes <= largest_repeated_bytes)
+    senders_[frame.header.from_rank].pattern = {
+        frame.header.sequence, opened_.tag, {layout.begin(), layout.end()}, body_bytes};
   return layout;
 }
 
 bool data_plane::is_authentic(const frame_header& header, std::span<const std::byte> head,
                               const authentication_code& code) {
   if (!settings_.heads_are_private) return same_code(code, settings_.key.code(covered_head(head)));
-  auto found = expected_.find(header.from_rank);
-  if (found != expected_.end() && found->second.generation == header.generation)
+  auto found = senders_.find(header.from_rank);
+  if (found != senders_.end() && found->second.generation == header.generation)
     return same_code(code, found->second.code);
   auto wanted = connection_code(settings_.key, header.generation, header.from_rank, header.to_rank);
   if (!same_code(code, wanted)) return false;
-  expected_[header.from_rank] = {header.generation, wanted};
+  senders_[header.from_rank] = {header.generation, wanted, {}};
   return true;
 }
 
