@@ -354,6 +354,32 @@ TEST_CASE("a process that was stopped and wakes up in a later generation spoils 
 
 TEST_CASE("generations follow each other without a loss") { spawn_ranks(2, many_generations); }
 
+TEST_CASE("tensors that still wait to be fetched when their generation ends spoil nothing") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    constexpr std::uint64_t generations = 5, count = 40;
+    for (std::uint64_t generation = 1; generation <= generations; ++generation) {
+      node.join_all(generation);
+      if (self.rank() == 0) {
+        for (std::uint64_t i = 0; i < count; ++i)
+          node.link().send_tensor(1, {generation, i}, pattern(1 << 20, generation * count + i));
+        self.wait_for(1, static_cast<int>(generation));
+      } else {
+        // All of the last generation, of the others only what it takes to see that they come.
+        for (std::uint64_t left = generation == generations ? count : 1; left > 0;) {
+          auto received = node.events.take_tensors().front();
+          auto seed = received.tag.generation * count + received.tag.step;
+          expect(same_bytes(received.value, pattern(1 << 20, seed)), "what was sent");
+          if (received.tag.generation == generation) --left;
+        }
+        self.post(static_cast<int>(generation));
+      }
+    }
+    expect(node.events.error_count() == 0, "no connection broke");
+    self.barrier(1);
+  });
+}
+
 TEST_CASE("a tensor in flight outlives its generation's worker until the next generation is connected") {
   spawn_ranks(2, keep_what_is_in_flight);
 }

@@ -124,6 +124,33 @@ void all_to_all(test_rank& self) {
   self.barrier(1);
 }
 
+struct tagged_tensor {
+  troupe::tensor_tag tag;
+  troupe::tensor value;
+};
+
+/// Numbered by microbatch. Most differ from the one before by the step and the elements, but every field
+/// changes many times.
+std::vector<tagged_tensor> changing_tensors(std::uint32_t count) {
+  std::mt19937_64 random(7);
+  troupe::tensor_tag tag{1, 0xFFFFFF00, 0, 0, 0, tensor_role::activation};
+  std::int64_t rows = 1;
+  auto type = troupe::dtype::i32;
+  std::vector<tagged_tensor> all;
+  for (; tag.microbatch < count; ++tag.microbatch) {
+    tag.step += random() % 2;  // beyond 32 bits on the way
+    auto change = random() % 60;
+    if (change == 0) tag.call ^= 1;
+    if (change == 1) tag.stage ^= 1;
+    if (change == 2) tag.role = random() % 2 == 0 ? tensor_role::gradient : tensor_role::share;
+    if (change == 3) type = random() % 2 == 0 ? troupe::dtype::i32 : troupe::dtype::f32;
+    if (change < 8) rows = static_cast<std::int64_t>(random() % (change == 7 ? 4000 : 150));
+    all.push_back({tag, troupe::tensor::empty({rows, 2}, type)});
+    std::ranges::copy(pattern(all.back().value.size_bytes(), random()).bytes(), all.back().value.bytes().begin());
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("messages of any size come back as they were sent") {
@@ -175,6 +202,26 @@ TEST_CASE("tensors keep their shape and dtype") {
       auto received = node.events.take_tensors(3);
       for (std::size_t i = 0; i < 3; ++i)
         expect(same_bytes(received[i].value, std::vector{sent, scalar, nothing}[i]), "the same tensor");
+    }
+    self.barrier(1);
+  });
+}
+
+TEST_CASE("tensors that are much like the one before, and those that are not, keep what is theirs") {
+  spawn_ranks(2, [](test_rank& self) {
+    ucx_node node(self);
+    node.join_all();
+    constexpr std::uint32_t count = 5000;
+    auto same = changing_tensors(count);
+    if (self.rank() == 0) {
+      for (const auto& [tag, value] : same) node.link().send_tensor(1, tag, value);
+    } else {
+      for (const auto& received : node.events.take_tensors(count)) {
+        const auto& [tag, value] = same.at(received.tag.microbatch);
+        expect(received.from == 0 && received.tag == tag, "its tag");
+        expect(same_bytes(received.value, value), "its shape, dtype and elements");
+      }
+      expect(node.link().statistics().bad_frames == 0, "nothing dropped");
     }
     self.barrier(1);
   });
