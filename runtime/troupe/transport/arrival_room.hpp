@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Room for small tensors that arrive. When one came like the one before, room for a third is made before that
-/// comes, so that nobody waits for it. Not thread-safe.
+/// Room for small tensors that arrive. When one came like the one before, room for a third is made before
+/// that comes, so that nobody waits for it. Not thread-safe.
 class arrival_room {
  public:
   /// Makes `into` a tensor with a layout of a tensor's header. False if there is no such layout, or not of

@@ -6,7 +6,6 @@
 #include <new>
 
 #include "troupe/transport/ucx_library.hpp"
-#include "troupe/wire/frame.hpp"
 
 namespace troupe {
 namespace {
@@ -19,7 +18,6 @@ constexpr std::size_t cleanup_calls = 1000;
 /// Where a fetch is a copy that this thread makes, more of them are no faster, and would not find the memory
 /// of the last ones in the cache.
 constexpr std::size_t copies_at_once = 2;
-constexpr int last_short_rank = std::numeric_limits<std::uint16_t>::max();
 
 }  // namespace
 
@@ -27,6 +25,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
     : settings_(settings),
       generation_(generation),
       worker_(std::make_unique<ucx_worker>(context)),
+      reader_(settings),
       most_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
 }
@@ -61,13 +60,12 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto params = endpoint_params(address.data);
-    auto& peer = peers_[rank];
-    peer.code = connection_code(settings_.key, generation, static_cast<std::uint32_t>(settings_.rank),
-                                static_cast<std::uint32_t>(rank));
-    auto status = ucp_ep_create(worker_->get(), &params, &peer.endpoint);
-    if (status == UCS_OK) continue;
-    peers_.erase(rank);
-    fail(rank, "the data connection cannot be made", status);
+    peer made{nullptr, {settings_, generation, rank}};
+    auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
+    if (status == UCS_OK)
+      peers_.insert_or_assign(rank, std::move(made));
+    else
+      fail(rank, "the data connection cannot be made", status);
   }
 }
 
@@ -76,7 +74,7 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
-  write_head(to, to_rank, tag, body_code, value);
+  to.heads.write(tag, body_code, value, head_);
   auto& transfer = start(to_rank);
   transfer.value = std::move(value);
   transfer.head.swap(head_);
@@ -90,36 +88,11 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
                                   bytes.data(), bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
   if (UCS_PTR_IS_ERR(request)) {
-    to.pattern.sequence.reset();
+    to.heads.forget();
     fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
   }
   end(transfer);
   return !UCS_PTR_IS_ERR(request);
-}
-
-/// Into head_.
-void data_plane::write_head(peer& to, int to_rank, const tensor_tag& tag,
-                            const std::optional<authentication_code>& body_code, const tensor& value) {
-  auto sequence = ++to.sequence;
-  if (to.pattern.fits(tag, value))
-    return write_repeated_head(
-        {static_cast<std::uint8_t>(*to.pattern.sequence), static_cast<std::uint16_t>(settings_.rank),
-         half_of(to.code), static_cast<std::uint32_t>(tag.step), tag.microbatch},
-        head_);
-  frame_header frame{frame_kind::tensor,
-                     static_cast<std::uint32_t>(settings_.rank),
-                     static_cast<std::uint32_t>(to_rank),
-                     generation_,
-                     sequence,
-                     value.size_bytes()};
-  auto rest = begin_frame(frame, tensor_header_bytes(value.extents(), body_code), head_);
-  write_tensor_header(tag, value.type(), value.extents(), body_code, rest);
-  rest.put(to.code);
-  if (!settings_.heads_are_private)
-    std::ranges::copy(settings_.key.code(covered_head(head_)),
-                      head_.end() - authentication_code_bytes);
-  else if (value.size_bytes() <= largest_repeated_bytes && settings_.rank <= last_short_rank)
-    to.pattern = {sequence, tag, value.type(), value.extents()};
 }
 
 void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
@@ -177,8 +150,7 @@ ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void
 
 /// Into opened_, but for the value. Returns the layout of that, or nothing if it is not for us.
 std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std::size_t body_bytes) {
-  auto layout = head.size() == repeated_head_bytes ? open_repeated(head, body_bytes)
-                                                   : open_whole(head, body_bytes);
+  auto layout = reader_.read(head, body_bytes, opened_);
   if (layout.empty()) {
     ++settings_.counters.bad_frames;
     return {};
@@ -188,46 +160,6 @@ std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std
     return {};
   }
   return layout;
-}
-
-std::span<const std::byte> data_plane::open_repeated(std::span<const std::byte> head,
-                                                     std::size_t body_bytes) {
-  auto repeated = read_repeated_head(head);
-  auto found = repeated ? senders_.find(repeated->from_rank) : senders_.end();
-  if (found == senders_.end()) return {};
-  const auto& [from_rank, by] = *found;
-  if (repeated->code != half_of(by.code) || !by.pattern.is_meant(*repeated, body_bytes)) return {};
-  opened_.from_rank = static_cast<int>(from_rank);
-  opened_.tag = repeated_tag(by.pattern.tag, *repeated);
-  opened_.body_code.reset();
-  return by.pattern.layout;
-}
-
-std::span<const std::byte> data_plane::open_whole(std::span<const std::byte> head, std::size_t body_bytes) {
-  frame_head frame;
-  authentication_code code;
-  std::span<const std::byte> layout;
-  if (!read_frame(head, body_bytes, frame, code) && frame.header.kind == frame_kind::tensor &&
-      std::cmp_equal(frame.header.to_rank, settings_.rank) && is_authentic(frame.header, head, code))
-    layout = read_tensor_header(frame.extension, opened_.tag, opened_.body_code);
-  if (opened_.tag.generation != frame.header.generation) return {};
-  opened_.from_rank = static_cast<int>(frame.header.from_rank);
-  if (settings_.heads_are_private && !layout.empty() && body_bytes <= largest_repeated_bytes)
-    senders_[frame.header.from_rank].pattern = {
-        frame.header.sequence, opened_.tag, {layout.begin(), layout.end()}, body_bytes};
-  return layout;
-}
-
-bool data_plane::is_authentic(const frame_header& header, std::span<const std::byte> head,
-                              const authentication_code& code) {
-  if (!settings_.heads_are_private) return same_code(code, settings_.key.code(covered_head(head)));
-  auto found = senders_.find(header.from_rank);
-  if (found != senders_.end() && found->second.generation == header.generation)
-    return same_code(code, found->second.code);
-  auto wanted = connection_code(settings_.key, header.generation, header.from_rank, header.to_rank);
-  if (!same_code(code, wanted)) return false;
-  senders_[header.from_rank] = {header.generation, wanted, {}};
-  return true;
 }
 
 void data_plane::fetch(announced what) {

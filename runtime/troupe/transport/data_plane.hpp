@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "troupe/transport/arrival_room.hpp"
+#include "troupe/transport/head_reader.hpp"
+#include "troupe/transport/head_writer.hpp"
 #include "troupe/transport/plane.hpp"
-#include "troupe/transport/repeated_head.hpp"
 #include "troupe/transport/ucx_worker.hpp"
-#include "troupe/wire/frame.hpp"
 
 namespace troupe {
 
@@ -67,15 +67,7 @@ class data_plane {
  private:
   struct peer {
     ucp_ep_h endpoint = nullptr;
-    std::uint64_t sequence = 0;
-    authentication_code code{};  ///< of the connection
-    sent_pattern pattern;
-  };
-  /// A peer's connection to this node, in the generation in which it sent last.
-  struct sender {
-    std::uint64_t generation = 0;
-    authentication_code code{};
-    received_pattern pattern;
+    head_writer heads;
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -91,12 +83,6 @@ class data_plane {
   void receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes);
   ucs_status_t receive_announced(std::span<const std::byte> head, void* descriptor, std::size_t body_bytes);
   std::span<const std::byte> open(std::span<const std::byte> head, std::size_t body_bytes);
-  std::span<const std::byte> open_repeated(std::span<const std::byte> head, std::size_t body_bytes);
-  std::span<const std::byte> open_whole(std::span<const std::byte> head, std::size_t body_bytes);
-  void write_head(peer& to, int to_rank, const tensor_tag& tag,
-                  const std::optional<authentication_code>& body_code, const tensor& value);
-  bool is_authentic(const frame_header& header, std::span<const std::byte> head,
-                    const authentication_code& code);
   bool may_fetch() const { return num_fetching_ < most_fetches_ && phase_ == phase::running; }
   void fetch(announced what);
   void fetch_announced();
@@ -112,9 +98,9 @@ class data_plane {
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
-  std::map<std::uint32_t, sender> senders_;
+  head_reader reader_;
   transfer_list in_flight_;
-  transfer_list ended_;  ///< to be used again, for the memory of their heads
+  transfer_list ended_;          ///< to be used again, for the memory of their heads
   std::vector<std::byte> head_;  ///< of what is to be sent
   tensor_arrival opened_;        ///< of what came
   arrival_room room_;

@@ -6,7 +6,6 @@ namespace troupe {
 namespace {
 
 constexpr std::uint8_t marker = 0xA1;
-constexpr std::uint64_t lower_half = 0xFFFFFFFF;
 
 }  // namespace
 
@@ -33,20 +32,6 @@ std::optional<repeated_head> read_repeated_head(std::span<const std::byte> head)
   return read;
 }
 
-std::uint64_t half_of(const authentication_code& code) {
-  return byte_reader(code).get<std::uint64_t>();
-}
-
-bool sent_pattern::fits(const tensor_tag& other, const tensor& value) const {
-  return sequence && tag.generation == other.generation && tag.call == other.call &&
-         tag.stage == other.stage && tag.role == other.role && tag.step >> 32 == other.step >> 32 &&
-         type == value.type() && extents == value.extents();
-}
-
-tensor_tag repeated_tag(tensor_tag tag, const repeated_head& head) {
-  tag.step = (tag.step & ~lower_half) | head.step;
-  tag.microbatch = head.microbatch;
-  return tag;
-}
+std::uint64_t half_of(const authentication_code& code) { return byte_reader(code).get<std::uint64_t>(); }
 
 }  // namespace troupe

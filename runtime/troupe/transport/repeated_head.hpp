@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "troupe/transport/transport.hpp"
 #include "troupe/wire/authenticator.hpp"
 
 namespace troupe {
@@ -34,30 +33,5 @@ std::optional<repeated_head> read_repeated_head(std::span<const std::byte> head)
 
 /// The first half, as a number.
 std::uint64_t half_of(const authentication_code& code);
-
-/// What a receiver knows of the tensor that a sender repeats.
-struct received_pattern {
-  std::optional<std::uint64_t> sequence;
-  tensor_tag tag;
-  std::vector<std::byte> layout;
-  std::size_t body_bytes = 0;
-
-  bool is_meant(const repeated_head& head, std::size_t bytes) const {
-    return sequence && static_cast<std::uint8_t>(*sequence) == head.pattern && bytes == body_bytes;
-  }
-};
-
-/// What a sender knows of the tensor that it may repeat.
-struct sent_pattern {
-  std::optional<std::uint64_t> sequence;
-  tensor_tag tag;
-  dtype type = dtype::f32;
-  shape extents;
-
-  bool fits(const tensor_tag& other, const tensor& value) const;
-};
-
-/// `tag` with the step and microbatch of `head`.
-tensor_tag repeated_tag(tensor_tag tag, const repeated_head& head);
 
 }  // namespace troupe

@@ -18,8 +18,8 @@ struct tensor_layout {
   bool operator==(const tensor_layout&) const = default;
 };
 
-/// The header extension of a tensor frame is the tensor's tag, its layout and, if frames are verified, the code
-/// of its elements. Throws std::invalid_argument for more than 255 extents.
+/// The header extension of a tensor frame is the tensor's tag, its layout and, if frames are verified, the
+/// code of its elements. Throws std::invalid_argument for more than 255 extents.
 std::size_t tensor_header_bytes(const shape& extents, const std::optional<authentication_code>& body_code);
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
                          const std::optional<authentication_code>& body_code, byte_writer& writer);

@@ -146,7 +146,8 @@ std::vector<tagged_tensor> changing_tensors(std::uint32_t count) {
     if (change == 3) type = random() % 2 == 0 ? troupe::dtype::i32 : troupe::dtype::f32;
     if (change < 8) rows = static_cast<std::int64_t>(random() % (change == 7 ? 4000 : 150));
     all.push_back({tag, troupe::tensor::empty({rows, 2}, type)});
-    std::ranges::copy(pattern(all.back().value.size_bytes(), random()).bytes(), all.back().value.bytes().begin());
+    std::ranges::copy(pattern(all.back().value.size_bytes(), random()).bytes(),
+                      all.back().value.bytes().begin());
   }
   return all;
 }
