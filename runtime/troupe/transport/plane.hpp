@@ -1,5 +1,7 @@
 #pragma once
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/tensor_header.hpp"
