@@ -13,7 +13,7 @@
 namespace troupe::cpu {
 
 void tiles_of_avx2(const block_product_shape& of, const float* a, const float* b, float* c) {
-  multiply_in_tiles<6, 2, 8>(of, {a, b, c}, of.columns);
+  multiply_in_tiles<4, 2, 8>(of, {a, b, c}, of.columns);
 }
 
 }  // namespace troupe::cpu
