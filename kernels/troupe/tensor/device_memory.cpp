@@ -1,29 +1,40 @@
 #include "troupe/tensor/device_memory.hpp"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include "troupe/tensor/block_cache.hpp"
+#include "troupe/tensor/page_regions.hpp"
 
 namespace troupe {
 namespace {
 
-/// Tensors of at least so much ask for pages of this size: finding small ones takes a quarter of an
-/// optimizer's step, and some percent of a product.
-constexpr std::size_t large_page_bytes = std::size_t{2} << 20;
+#ifdef TROUPE_FREE_AT_ONCE
+constexpr bool shares_pages = false;
+#else
+constexpr bool shares_pages = true;
+#endif
 
+/// Large tensors have large pages of their own, small ones come from the C library, and those between share
+/// pages.
 class cpu_memory : public memory_source {
  public:
   void* take(std::size_t size_bytes) override {
-    if (size_bytes < large_page_bytes) return std::aligned_alloc(64, size_bytes);
-    void* memory = nullptr;
-    if (::posix_memalign(&memory, large_page_bytes, size_bytes) != 0) return nullptr;
-    ::madvise(memory, size_bytes, MADV_HUGEPAGE);  // a wish: small pages hold the same
-    return memory;
+    if (is_shared(size_bytes)) return regions_.take(size_bytes);
+    return size_bytes < large ? std::aligned_alloc(64, size_bytes) : take_large_pages(size_bytes);
   }
-  void give_back(void* memory, std::size_t) override { std::free(memory); }
+  void give_back(void* memory, std::size_t size_bytes) override {
+    is_shared(size_bytes) ? regions_.give_back(memory, size_bytes) : std::free(memory);
+  }
+
+ private:
+  static constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{2} << 20;
+
+  static bool is_shared(std::size_t size_bytes) {
+    return shares_pages && size_bytes >= small && size_bytes <= page_regions::largest_block;
+  }
+
+  page_regions regions_;
 };
 
 }  // namespace
