@@ -163,6 +163,14 @@ TEST_CASE("a backend that cannot carry a group of processes says so and what to 
   CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
 }
 
+TEST_CASE("sizes at which algorithms change are an option of the job, which is looked at first") {
+  auto result = launch(2, {"--network-sizes", "block=1"}, {}, GROUPS_PROGRAM);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("--network-sizes: expected block from 1024"));
+  auto given = launch(2, {"--network-sizes", "whole_inputs=1K,block=4K"}, {}, GROUPS_PROGRAM);
+  CHECK(given.output == "[0] mean 0.5, last of the row 1, 1 first ones\n");
+}
+
 TEST_CASE("the backend mpi is for processes that mpirun started") {
   require_built("mpi");
   auto result = launch(2, {"--scenario", "groups", "--backend", "mpi"});

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/network/network_sizes.hpp"
+
 namespace troupe {
 
 class communicator;
@@ -17,6 +19,8 @@ struct group_maker_options {
   int local_rank = 0;  ///< on its host
   /// By which members on other hosts are reached.
   std::string network_interface = "lo";
+  /// Of ucx, which algorithm carries a call between hosts. The same in all processes.
+  network_sizes sizes = {};
 };
 
 /// What the groups of this process share that one backend carries. For one thread; outlives its groups.

@@ -31,8 +31,8 @@ std::unique_ptr<communicator> group_factory::make(const group_description& group
     throw bad_input("--backend local carries calls between threads of one process, and group " + group.name +
                     " has " + std::to_string(group.size()) + " processes: use --backend ucx");
   if (!ucx_)
-    ucx_ = std::make_unique<ucx_group_resources>(job_token_,
-                                                 network_options{.interface = options_.network_interface});
+    ucx_ = std::make_unique<ucx_group_resources>(
+        job_token_, network_options{.interface = options_.network_interface, .sizes = options_.sizes});
   return make_ucx_group(group, keys, *ucx_, options);
 }
 

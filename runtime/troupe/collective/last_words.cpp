@@ -36,7 +36,7 @@ std::string doing_in(std::uint64_t sequence, const call_signature& signature) {
 
 std::string doing_after(std::uint64_t sequence, const call_signature& signature) {
   if (sequence == 0) return last_words().doing;
-  return "has finished " + call_text(sequence, signature) + ", and called nothing since";
+  return "has finished " + call_text(sequence, signature) + ", and begun no other collective since";
 }
 
 last_words giving_up(last_words words, const collective_error& why) {

@@ -14,9 +14,9 @@ namespace troupe {
 /// What a member of a group says of itself when a call does not end, and when it gives up: to the others, by
 /// whatever carries words between them when calls do not (memory they share, messages, a store).
 struct last_words {
-  std::uint64_t sequence = 0;                    ///< of its newest collective call, 0: none
-  std::string doing = "has called nothing yet";  ///< one line: "is in call 7, all_reduce(sum, f32[4])"
-  std::vector<int> awaited = {};                 ///< members that it waits for
+  std::uint64_t sequence = 0;                         ///< of its newest collective call, 0: none
+  std::string doing = "has begun no collective yet";  ///< one line: "is in call 7, all_reduce(sum, f32[4])"
+  std::vector<int> awaited = {};                      ///< members that it waits for
   std::optional<collective_failure> gave_up = std::nullopt;
   std::vector<int> ranks = {};  ///< in the world, whom it blames, if it gave up and knows
   std::string cause = {};       ///< why it gave up; empty while it still looks for the cause

@@ -67,11 +67,4 @@ std::string call_recorder::text() const {
   return lines;
 }
 
-std::string call_recorder::last() const {
-  std::lock_guard lock(mutex_);
-  if (num_begun_ == 0) return "has called nothing yet";
-  const auto& last = newest(0);
-  return (last.is == entry::phase::running ? "waits in " : "has finished ") + describe(last);
-}
-
 }  // namespace troupe

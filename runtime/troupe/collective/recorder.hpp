@@ -21,8 +21,6 @@ class call_recorder {
   void on_end(const call& what);
   /// One line a call, oldest first: "#7 all_reduce(sum, f32[4]) done in 0.12 ms", "#8 barrier done at once".
   std::string text() const;
-  /// "waits in #8 barrier", "has finished #7 all_reduce(sum, f32[4])", "has called nothing yet"
-  std::string last() const;
 
  private:
   struct entry {

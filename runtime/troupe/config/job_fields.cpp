@@ -39,6 +39,8 @@ const job_field fields[] = {
     {"isa", &o::isa, "cap of the instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16"},
     {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
+    {"network_sizes", &o::network_sizes,
+     "sizes at which ucx groups change algorithms between hosts, such as whole_inputs=64K,block=1M"},
     {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
     {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},

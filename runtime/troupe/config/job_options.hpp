@@ -58,6 +58,10 @@ struct job_options {
   /// Who carries the calls of process groups: ucx, local (one process only), gloo, mpi or nccl.
   std::string backend = "ucx";
   std::string network_interface = "lo";
+  /// Which algorithm calls of ucx groups take between hosts, for networks unlike the one that was measured:
+  /// "whole_inputs=64K,block=1M", see collective/network/network_sizes.hpp. The same in all processes; no bit
+  /// depends on it. Empty: as measured.
+  std::string network_sizes;
   /// Authenticate tensor bytes too.
   bool verify_frames = false;
   /// trace, debug, info, warn, error, off

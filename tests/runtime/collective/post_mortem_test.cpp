@@ -50,7 +50,7 @@ TEST_CASE("behind is who is awaited by somebody and waits for nobody") {
   CHECK(states[1].doing == "says nothing");
   auto others = post_mortem(three).examine({own, last_words(), {}});
   CHECK(others[0].is_behind);
-  CHECK(others[0].doing == "has called nothing yet");
+  CHECK(others[0].doing == "has begun no collective yet");
   CHECK_FALSE(others[1].is_behind);  // done with its part, and computes
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "runtime/collective/cases/process_group.hpp"
+#include "troupe/error/errors.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -115,6 +116,24 @@ TEST_CASE("a process of another job is not let in") {
     }
     expect(told.find("do not share memory") != std::string::npos,
            "both members to hear that they cannot meet");
+    self.barrier(1);
+  });
+}
+
+TEST_CASE("members that would take other algorithms for one call are refused, with their sizes") {
+  temp_folder folder;
+  spawn_ranks(3, [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token", {.sizes = network_sizes_from(self.rank() == 2 ? "block=1M" : "")});
+    std::string told;
+    try {
+      make_ucx_group(everyone(self), place, resources);
+    } catch (const bad_input& error) {
+      told = error.what();
+    }
+    expect(told.find("block=524288,blocks_ahead=3 on rank 0") != std::string::npos &&
+               told.find("block=1048576,blocks_ahead=3 on rank 2") != std::string::npos,
+           "all members to hear whose sizes differ");
     self.barrier(1);
   });
 }

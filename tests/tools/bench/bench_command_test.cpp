@@ -156,6 +156,7 @@ TEST_CASE("bench actor times tensors between two actors, in streams, and from st
 TEST_CASE("bench actor refuses options that cannot be used") {
   check_refused("actor --ranks 1", "--ranks");
   check_refused("actor --bytes 0", "--bytes");
+  check_refused("actor --bytes 8:4", "ends with its larger size");
   check_refused("actor --schedule forward_only", "forward_only");
 }
 

@@ -21,6 +21,9 @@ std::int64_t size_from(const std::string& text) {
 }
 
 void add_range(std::vector<std::int64_t>& sizes, std::int64_t first, std::int64_t last) {
+  if (last < first)
+    throw bad_input("--bytes " + std::to_string(first) + ':' + std::to_string(last) +
+                    ": expected a range that ends with its larger size, such as 8:256M");
   for (auto size = first; size < last; size *= 8) sizes.push_back(size);
   sizes.push_back(last);
 }

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace troupe {
 
@@ -17,5 +19,11 @@ struct network_sizes {
   /// Blocks from each member that are awaited at a time; each costs its memory.
   int blocks_ahead = 3;
 };
+
+/// From "whole_inputs=64K,block=1M": those that are named, the others as they are above. Throws bad_input for
+/// other names, and for sizes that are none or of no use.
+network_sizes network_sizes_from(std::string_view text);
+/// All of them, in that form.
+std::string to_string(const network_sizes& sizes);
 
 }  // namespace troupe

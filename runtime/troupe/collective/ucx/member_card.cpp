@@ -22,15 +22,16 @@ std::string this_host() {
 }
 
 std::string to_string(const member_card& card) {
-  return card.host + ' ' + std::to_string(card.process) + ' ' + card.address;
+  return card.host + ' ' + std::to_string(card.process) + ' ' + card.address + ' ' + card.sizes;
 }
 
 std::vector<member_card> parse_cards(const std::vector<std::string>& texts) {
   std::vector<member_card> cards;
   for (const auto& text : texts) {
     member_card card;
-    if (!(std::istringstream(text) >> card.host >> card.process >> card.address))
-      throw std::runtime_error("[member card] expected host, process and address, got \"" + text + '"');
+    if (!(std::istringstream(text) >> card.host >> card.process >> card.address >> card.sizes))
+      throw std::runtime_error("[member card] expected host, process, address and sizes, got \"" + text +
+                               '"');
     cards.push_back(std::move(card));
   }
   return cards;

@@ -11,6 +11,7 @@ struct member_card {
                      ///< share memory
   std::uint64_t process = 0;
   std::string address;  ///< of its peer_exchange
+  std::string sizes;    ///< its network_sizes
   bool is_on_host_of(const member_card& other) const { return host == other.host; }
 };
 

@@ -15,6 +15,15 @@ void require_own_processes(const std::vector<member_card>& cards, int member) {
     throw_invalid("make_ucx_group", "one member in each process", "two (use make_local_group for threads)");
 }
 
+/// Members would wait for messages of different sizes.
+void require_same_sizes(const std::vector<member_card>& cards, const group_description& group) {
+  for (std::size_t i = 1; i < cards.size(); ++i)
+    if (cards[i].sizes != cards[0].sizes)
+      throw bad_input("group " + group.name + ": --network-sizes is " + cards[0].sizes + " on rank " +
+                      std::to_string(group.ranks[0]) + " and " + cards[i].sizes + " on rank " +
+                      std::to_string(group.ranks[i]) + ": start all processes with the same");
+}
+
 std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vector<member_card>& cards,
                                                  ucx_group_resources& resources) {
   std::vector<std::string> hosts;
@@ -38,9 +47,10 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   rendezvous at(group, place, options.timeout);
   const auto& options_here = resources.network.options();
   member_card own{options_here.host.empty() ? this_host() : options_here.host, resources.exchange.process(),
-                  resources.exchange.address()};
+                  resources.exchange.address(), to_string(options_here.sizes)};
   auto cards = parse_cards(at.all_gather("card", to_string(own)));
   require_own_processes(cards, at.member());
+  require_same_sizes(cards, group);
   auto backend = make_backend(at, cards, resources);
   return std::make_unique<communicator>(group, std::move(backend), options);
 }

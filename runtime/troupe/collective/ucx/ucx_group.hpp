@@ -13,7 +13,8 @@ namespace troupe {
 /// messages over resources.network's interface.
 ///
 /// Throws collective_error: timed_out with the ranks that did not come within options.timeout, lost_member
-/// with one that ended meanwhile, transport if the members cannot reach each other.
+/// with one that ended meanwhile, transport if the members cannot reach each other. Throws bad_input on all
+/// members if their network_sizes differ.
 std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& rendezvous,
                                              ucx_group_resources& resources,
                                              const communicator_options& options = {});
