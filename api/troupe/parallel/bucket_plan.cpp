@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/autograd/gradient_rows.hpp"
+
 namespace troupe {
 namespace {
 
@@ -9,23 +11,50 @@ constexpr std::int64_t elements_of_a_cache_line = 16;
 constexpr std::int64_t bytes_of_an_element = 4;
 constexpr std::int64_t least_piece_bytes = std::int64_t{1} << 16;  // below, calls cost more than their bytes
 
+std::int64_t in_whole_lines(std::int64_t num_elements) {
+  return (num_elements + elements_of_a_cache_line - 1) / elements_of_a_cache_line * elements_of_a_cache_line;
+}
+
+/// Of a gradient that come together.
+std::int64_t elements_of_a_block(const shape& extents) {
+  if (extents.rank() == 0 || extents.num_elements() == 0) return 1;
+  return extents.num_elements() / extents[0] * std::min(extents[0], gradient_rows_at_a_time(extents));
+}
+
 void add(planned_bucket& to, int index, const named_parameter& added) {
   const auto& extents = added.target->extents;
   to.parameters.push_back(index);
   to.parts.push_back({added.name, extents, to.num_elements});
-  auto lines = (extents.num_elements() + elements_of_a_cache_line - 1) / elements_of_a_cache_line;
-  to.num_elements += lines * elements_of_a_cache_line;
+  to.num_elements += in_whole_lines(extents.num_elements());
 }
 
-/// As few as have no more than `most_bytes` each.
-void cut(planned_bucket& bucket, std::int64_t most_bytes) {
-  auto most_lines =
-      std::max(most_bytes, least_piece_bytes) / (elements_of_a_cache_line * bytes_of_an_element);
-  auto lines = bucket.num_elements / elements_of_a_cache_line;
+std::int64_t bytes_of(std::int64_t num_elements) { return num_elements * bytes_of_an_element; }
+
+/// Adds elements [first, end) to the last piece, as far as it has no more than `most_bytes` then; otherwise
+/// they are as few new pieces as have no more each, of equal size. In whole cache lines.
+void add_elements(std::vector<bucket_piece>& pieces, std::int64_t first, std::int64_t end,
+                  std::int64_t most_bytes) {
+  if (!pieces.empty() && bytes_of(pieces.back().count + end - first) <= most_bytes) {
+    pieces.back().count += end - first;
+    return;
+  }
+  auto lines = (end - first) / elements_of_a_cache_line;
+  auto most_lines = most_bytes / bytes_of(elements_of_a_cache_line);
   auto num_pieces = (lines + most_lines - 1) / most_lines;
   for (std::int64_t i = 0; i < num_pieces; ++i) {
-    auto first = lines * i / num_pieces, end = lines * (i + 1) / num_pieces;
-    bucket.pieces.push_back({first * elements_of_a_cache_line, (end - first) * elements_of_a_cache_line});
+    auto from = lines * i / num_pieces, to = lines * (i + 1) / num_pieces;
+    pieces.push_back({first + from * elements_of_a_cache_line, (to - from) * elements_of_a_cache_line});
+  }
+}
+
+/// Where rows of a gradient come together, they go together.
+void cut(planned_bucket& bucket, std::int64_t most_bytes) {
+  for (std::size_t i = 0; i < bucket.parts.size(); ++i) {
+    const auto& part = bucket.parts[i];
+    auto end = i + 1 < bucket.parts.size() ? bucket.parts[i + 1].first : bucket.num_elements;
+    auto block = in_whole_lines(elements_of_a_block(part.extents));
+    for (auto first = part.first; first < end; first += block)
+      add_elements(bucket.pieces, first, std::min(first + block, end), most_bytes);
   }
 }
 
@@ -44,7 +73,7 @@ std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& par
     auto limit = result.size() == 1 ? limits.first_bytes : usual_bytes;
     is_open = result.back().num_elements * bytes_of_an_element < limit;
   }
-  for (auto& each : result) cut(each, usual_bytes);
+  for (auto& each : result) cut(each, std::max(usual_bytes, least_piece_bytes));
   return result;
 }
 

@@ -26,8 +26,9 @@ struct planned_bucket {
 };
 
 /// Which gradients travel together: parameters in reverse order, since backward passes bring the last ones
-/// first; a bucket is closed by the parameter with which it reaches its limit, and cut into equal pieces
-/// where that takes it beyond. Small models have smaller buckets, an eighth of all gradients but no less than
+/// first; a bucket is closed by the parameter with which it reaches its limit. Where that takes it beyond, it
+/// is cut into pieces: where gradients come by rows (gradient_rows.hpp), between those that come together, so
+/// that none waits for others. Small models have smaller buckets, an eighth of all gradients but no less than
 /// the first one's limit: what is on its way after the last gradient is hard to hide. A pure function, so
 /// members with the same model have the same buckets (Li et al. 2020, "PyTorch Distributed", section 3.2.3).
 std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& parameters,

@@ -88,14 +88,19 @@ void gradient_reducer::begin_turn(int turn) {
 
 void gradient_reducer::on_gradient(parameter& which) {
   if (!places_.contains(&which)) return;
+  offer_at_once(which, which.extents.num_elements());
   mark_complete(which);
 }
 
-/// They lie where they are reduced only if there is one leaf, of which the gradient is a view.
 void gradient_reducer::on_rows(parameter& which, std::int64_t count) {
-  auto found = places_.find(&which);
-  if (found == places_.end() || hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
-  offer(found->second, which.extents.num_elements() / which.extents[0] * count);
+  if (!places_.contains(&which)) return;
+  offer_at_once(which, which.extents.num_elements() / which.extents[0] * count);
+}
+
+/// Not before its whole bucket is there unless it lies where it is reduced: a view of the only leaf.
+void gradient_reducer::offer_at_once(const parameter& which, std::int64_t num_elements) {
+  if (hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
+  offer(places_.at(&which), num_elements);
 }
 
 void gradient_reducer::mark_complete(const parameter& which) {

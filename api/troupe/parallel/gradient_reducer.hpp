@@ -68,6 +68,7 @@ class gradient_reducer {
   void mark_complete(const parameter& which);
   void complete(std::size_t bucket);
   void send(std::size_t bucket);
+  void offer_at_once(const parameter& which, std::int64_t num_elements);
   void offer(const place& of, std::int64_t num_elements);
   void send_hooked(std::size_t bucket);
   void account_for_missing();

@@ -266,7 +266,7 @@ void operation_queue::rest(int idle_rounds) {
   if (idle_rounds < spinning_rounds_) return pause_briefly();
   auto now = call::clock::now();
   if (idle_rounds == spinning_rounds_) idle_since_ = now;
-  if (now - idle_since_ <= yielding_time) {
+  if (now - idle_since_ <= yielding_time && is_awaited()) {
     ::sched_yield();
     return;
   }
@@ -277,6 +277,12 @@ void operation_queue::rest(int idle_rounds) {
   }
   if (!abort_asked_) backend_.sleep(longest_sleep);
   stay_awake();
+}
+
+/// Otherwise the program computes meanwhile. It may do so on this core, and would keep it for a whole slice
+/// if it were given it by a yield, but leaves it at once to a thread that wakes.
+bool operation_queue::is_awaited() const {
+  return !is_worker_driving_ || num_relying_.load(std::memory_order_relaxed) > 0;
 }
 
 void operation_queue::stay_awake() {
@@ -297,10 +303,14 @@ void operation_queue::look_around() {
   }
 }
 
+/// Not within the lock: the worker wants it next, and would wait for it till the next tick where it wakes on
+/// this core.
 void operation_queue::wake_worker() {
-  std::lock_guard lock(submitting_);
-  if (!worker_.joinable() && !ending_) worker_ = std::thread([this] { work(); });
-  worker_wanted_ = true;
+  {
+    std::lock_guard lock(submitting_);
+    if (!worker_.joinable() && !ending_) worker_ = std::thread([this] { work(); });
+    worker_wanted_ = true;
+  }
   worker_wakes_.notify_one();
 }
 
@@ -314,7 +324,9 @@ void operation_queue::work() {
     lock.unlock();
     {
       std::lock_guard driver(driving_);
+      is_worker_driving_ = true;
       drive_until([this] { return num_unfinished_ == 0 || ending_; });
+      is_worker_driving_ = false;
     }
     lock.lock();
     // Whoever came to wait after the last look found this thread at work, and relies on it.

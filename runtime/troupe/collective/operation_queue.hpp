@@ -15,8 +15,8 @@ namespace troupe {
 
 /// Numbers and carries out the calls of one group: collectives in order, sends and receives of each peer in
 /// order beside them. Whoever waits for a call moves all of them on; if nobody waits, a thread of its own
-/// does, which exists from the first call that asks for it. Waiting spins for some microseconds, then yields,
-/// then sleeps.
+/// does, which exists from the first call that asks for it. Waiting spins for some microseconds, then yields
+/// if somebody waits, then sleeps.
 ///
 /// The first failure fails every call, present and future. Thread-safe.
 class operation_queue {
@@ -75,6 +75,7 @@ class operation_queue {
   void fail(const std::exception_ptr& cause);
   void learn(int idle_rounds);
   void rest(int idle_rounds);
+  bool is_awaited() const;
   void look_around();
   void stay_awake();
   void abort_backend(const std::exception_ptr& error);
@@ -99,8 +100,9 @@ class operation_queue {
   std::condition_variable worker_wakes_;
   std::exception_ptr broken_;
 
-  std::mutex driving_;  // guards the next five, and the backend
+  std::mutex driving_;  // guards the next six, and the backend
   std::vector<lane> lanes_;
+  bool is_worker_driving_ = false;
   bool sleep_announced_ = false;
   int spinning_rounds_ = 400;  ///< of a wait, before it yields
   unsigned rounds_ = 0;

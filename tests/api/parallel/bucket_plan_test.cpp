@@ -3,6 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <deque>
 
+#include "troupe/autograd/gradient_rows.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -12,11 +14,11 @@ struct planned {
   std::vector<planned_bucket> buckets;
 };
 
-planned plan(const std::vector<std::int64_t>& sizes, const bucket_limits& limits) {
+planned plan(const std::vector<shape>& sizes, const bucket_limits& limits) {
   planned result;
   std::vector<named_parameter> named;
-  for (auto size : sizes) {
-    result.parameters.emplace_back("p", shape{size}, nullptr);
+  for (const auto& size : sizes) {
+    result.parameters.emplace_back("p", size, nullptr);
     named.push_back({std::to_string(named.size()), &result.parameters.back()});
   }
   result.buckets = plan_buckets(named, limits);
@@ -26,7 +28,8 @@ planned plan(const std::vector<std::int64_t>& sizes, const bucket_limits& limits
 }  // namespace
 
 TEST_CASE("buckets take parameters from the last to the first, the first bucket being smaller") {
-  auto [parameters, buckets] = plan({20000, 1000, 1000, 16, 16}, {.first_bytes = 100, .bytes = 5000});
+  auto [parameters, buckets] =
+      plan({{20000}, {1000}, {1000}, {16}, {16}}, {.first_bytes = 100, .bytes = 5000});
   REQUIRE(buckets.size() == 3);
   CHECK(buckets[0].parameters == std::vector{4, 3});
   CHECK(buckets[1].parameters == std::vector{2, 1});
@@ -34,7 +37,7 @@ TEST_CASE("buckets take parameters from the last to the first, the first bucket 
 }
 
 TEST_CASE("parts of a bucket begin at cache lines and lie one after the other") {
-  auto [parameters, buckets] = plan({5, 17, 0, 16}, {});
+  auto [parameters, buckets] = plan({{5}, {17}, {0}, {16}}, {});
   REQUIRE(buckets.size() == 1);
   const auto& parts = buckets[0].parts;
   REQUIRE(parts.size() == 4);
@@ -47,18 +50,18 @@ TEST_CASE("parts of a bucket begin at cache lines and lie one after the other") 
 }
 
 TEST_CASE("with a limit of nothing every parameter has a bucket of its own, and no parameters make none") {
-  CHECK(plan({3, 4, 5}, {.first_bytes = 0, .bytes = 0}).buckets.size() == 3);
+  CHECK(plan({{3}, {4}, {5}}, {.first_bytes = 0, .bytes = 0}).buckets.size() == 3);
   CHECK(plan({}, {}).buckets.empty());
 }
 
 TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less than the first one may") {
-  std::vector<std::int64_t> sizes(32, 1024);
+  std::vector<shape> sizes(32, {1024});
   CHECK(plan(sizes, {.first_bytes = 4096}).buckets.size() == 9);
   CHECK(plan(sizes, {.first_bytes = 65536}).buckets.size() == 2);
 }
 
 TEST_CASE("a large bucket is cut into equal pieces that hold all of it, a small one is one piece") {
-  auto [parameters, buckets] = plan({16, 400000, 5}, {.first_bytes = 0, .bytes = 1 << 20});
+  auto [parameters, buckets] = plan({{16}, {400000}, {5}}, {.first_bytes = 0, .bytes = 1 << 20});
   REQUIRE(buckets.size() == 3);
   CHECK(buckets[0].pieces.size() == 1);
   CHECK(buckets[2].pieces.size() == 1);
@@ -72,4 +75,20 @@ TEST_CASE("a large bucket is cut into equal pieces that hold all of it, a small 
     end += each.count;
   }
   CHECK(end == buckets[1].num_elements);
+}
+
+TEST_CASE("a large bucket is cut where rows of a gradient come together") {
+  const shape weight{2048, 2048}, head{10, 2048};
+  auto block = gradient_rows_at_a_time(weight) * 2048;
+  REQUIRE(block < weight.num_elements());
+  auto limit = 4 * (block + block / 2);
+  auto [parameters, buckets] = plan({weight, {2048}, head, {10}}, {.first_bytes = limit, .bytes = limit});
+  REQUIRE(buckets.size() == 1);
+  const auto& pieces = buckets[0].pieces;
+  const auto& rows = buckets[0].parts[3];
+  REQUIRE(rows.extents == weight);
+  REQUIRE(pieces.size() == static_cast<std::size_t>(weight.num_elements() / block));
+  CHECK(pieces[0].first == 0);  // with what is small before the first rows
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    CHECK(pieces[i].first + pieces[i].count == rows.first + static_cast<std::int64_t>(i + 1) * block);
 }

@@ -30,6 +30,11 @@ class scripted_backend : public collective_backend {
     });
     --(what.peer >= 0 ? messages_may_end : num_may_end);
   }
+  void progress() override { ++num_looks_; }
+  void announce_sleep() override {
+    if (!sleeps.exchange(true)) looks_before_sleep = num_looks_;
+    sleeps.notify_all();
+  }
   void sleep(std::chrono::microseconds at_most) override {
     std::unique_lock lock(mutex_);
     awake_.wait_for(lock, at_most, [&] { return std::exchange(woken_, false); });
@@ -48,7 +53,8 @@ class scripted_backend : public collective_backend {
   }
 
   std::atomic<int> num_may_end = 0, messages_may_end = 0, num_begun = 0;
-  std::atomic<bool> fails = false;
+  std::atomic<bool> fails = false, sleeps = false;
+  int looks_before_sleep = 0;  ///< to be read once it sleeps
   std::string aborted_with;
 
  private:
@@ -56,6 +62,7 @@ class scripted_backend : public collective_backend {
   std::condition_variable awake_;
   bool woken_ = false;
   std::vector<std::string> begun_;
+  int num_looks_ = 0;
 };
 
 operation_queue::callbacks hooks() {
@@ -126,6 +133,22 @@ TEST_CASE("calls end in the background without anybody who waits") {
   given.let_end(1);
   added->finished.wait(false);
   CHECK(added->finished);
+}
+
+TEST_CASE("calls that nobody waits for yield to no computing: their thread sleeps at once") {
+  auto looks_before_sleep = [](progress_by by) {
+    scripted_queue given;
+    auto only = given.submit(by);
+    std::thread ender([&] {
+      given.backend.sleeps.wait(false);
+      given.let_end(1);
+    });
+    if (by == progress_by::background) given.backend.sleeps.wait(false);
+    given.handle(only).wait();
+    ender.join();
+    return given.backend.looks_before_sleep;
+  };
+  CHECK(looks_before_sleep(progress_by::background) < looks_before_sleep(progress_by::waiter));
 }
 
 TEST_CASE("many threads wait for calls of both kinds, and all are told") {

@@ -6,6 +6,7 @@
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
+#include "troupe/autograd/gradient_rows.hpp"
 #include "troupe/autograd/used_parameter.hpp"
 #include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
@@ -13,16 +14,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr std::int64_t most_elements_of_a_block = std::int64_t{1} << 19;
-constexpr std::int64_t block_granularity = 16;  // rows: products like whole vectors
-
-/// As few blocks as have no more elements than that, of equal size.
-std::int64_t rows_of_a_block(const shape& weight) {
-  auto num_blocks = (weight.num_elements() + most_elements_of_a_block - 1) / most_elements_of_a_block;
-  auto rows = (weight[0] + num_blocks - 1) / std::max(num_blocks, std::int64_t{1});
-  return (rows + block_granularity - 1) / block_granularity * block_granularity;
-}
 
 class linear_operation : public operation {
  public:
@@ -40,7 +31,7 @@ class linear_operation : public operation {
   }
   void backward_weight_by_rows(const tensor& dy, const rows_listener& on_rows) override {
     auto& weight = *weight_.target();
-    auto num_rows = weight.extents[0], block = rows_of_a_block(weight.extents);
+    auto num_rows = weight.extents[0], block = gradient_rows_at_a_time(weight.extents);
     if (block >= num_rows || wanted_of({&weight}).empty()) return backward_weight(dy);
     auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
     auto mode = begin_gradients({&weight, bias});
