@@ -12,6 +12,7 @@ namespace {
 
 void require_defined(std::string_view operation, const tensor& x) {
   if (!x.defined()) throw_invalid(operation, "a defined tensor", describe(x));
+  x.settle();
 }
 
 int axis_of(std::string_view operation, const shape& extents, int axis) {
