@@ -8,8 +8,12 @@
 
 namespace troupe::optim {
 
-moment_state::moment_state(step_function how, lr_schedule schedule, std::vector<named_parameter> parameters)
-    : how_(std::move(how)), schedule_(std::move(schedule)), parameters_(std::move(parameters)) {
+moment_state::moment_state(step_function how, elements stepped, lr_schedule schedule,
+                           std::vector<named_parameter> parameters)
+    : how_(std::move(how)),
+      stepped_(stepped),
+      schedule_(std::move(schedule)),
+      parameters_(std::move(parameters)) {
   memory_scope counted(memory_category::optimizer);
   for (const auto& each : parameters_) {
     const auto& value = each.target->value;
@@ -20,15 +24,30 @@ moment_state::moment_state(step_function how, lr_schedule schedule, std::vector<
 
 void moment_state::apply(std::uint64_t step) {
   slots_.clear();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const auto& each = *parameters_[i].target;
-    if (each.is_to_step())
-      slots_.push_back({each.value, each.gradient, exp_avg_[i], exp_avg_sq_[i], each.converted()});
-  }
-  how_(slots_, step, schedule_ ? schedule_(step) : 1);
-  slots_.clear();
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
+  step_slots(step);
   for (const auto& each : parameters_)
     if (each.target->is_to_step()) each.target->stepped_with_converted();
+}
+
+void moment_state::apply_to(std::uint64_t step, const parameter_part& which) {
+  if (!steps_elements_alone()) return optimizer_state::apply_to(step, which);
+  auto all = slot_of(which.index);
+  slots_.assign(
+      1, {elements_of(all.weight, which), elements_of(all.gradient, which), elements_of(all.exp_avg, which),
+          elements_of(all.exp_avg_sq, which), elements_of(all.low_precision, which)});
+  step_slots(step);
+}
+
+adam_slot moment_state::slot_of(std::size_t index) const {
+  const auto& of = *parameters_[index].target;
+  return {of.value, of.gradient, exp_avg_[index], exp_avg_sq_[index], of.converted()};
+}
+
+void moment_state::step_slots(std::uint64_t step) {
+  how_(slots_, step, schedule_ ? schedule_(step) : 1);
+  slots_.clear();
 }
 
 std::vector<named_tensor> moment_state::state() const {

@@ -15,12 +15,22 @@ class moment_state : public optimizer_state {
   using step_function =
       std::function<void(std::span<const adam_slot> slots, std::uint64_t step, double rate_factor)>;
 
-  moment_state(step_function how, lr_schedule schedule, std::vector<named_parameter> parameters);
+  /// Whether `how` steps each element by itself.
+  enum class elements { alone, together };
+
+  moment_state(step_function how, elements stepped, lr_schedule schedule,
+               std::vector<named_parameter> parameters);
   void apply(std::uint64_t step) override;
+  bool steps_elements_alone() const override { return stepped_ == elements::alone; }
+  void apply_to(std::uint64_t step, const parameter_part& which) override;
   std::vector<named_tensor> state() const override;
 
  private:
+  adam_slot slot_of(std::size_t index) const;
+  void step_slots(std::uint64_t step);
+
   step_function how_;
+  elements stepped_;
   lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<tensor> exp_avg_, exp_avg_sq_;

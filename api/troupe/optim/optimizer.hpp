@@ -2,10 +2,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "troupe/autograd/parameter.hpp"
 #include "troupe/ops/copy_by_name.hpp"
+#include "troupe/optim/parameter_part.hpp"
 
 namespace troupe::optim {
 
@@ -16,6 +18,13 @@ class optimizer_state {
   /// Step number `step`, from 0, with the gradients of the parameters that have one, which they no longer do
   /// afterwards (parameter::stepped).
   virtual void apply(std::uint64_t step) = 0;
+  /// Whether an element's step depends on no other element's gradient, weight or state.
+  virtual bool steps_elements_alone() const { return false; }
+  /// If so, the same for these elements, whose gradients are there even if the parameter's handles wait for
+  /// others. Whoever has called it for all of a parameter calls parameter::stepped_with_converted.
+  virtual void apply_to(std::uint64_t /*step*/, const parameter_part& /*which*/) {
+    throw std::logic_error("[apply_to] expected an optimizer that steps_elements_alone(), got another");
+  }
   /// Live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The step number is no part of
   /// it: `apply` is told.
   virtual std::vector<named_tensor> state() const = 0;

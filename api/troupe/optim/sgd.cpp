@@ -6,6 +6,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/sgd_step.hpp"
+#include "troupe/optim/parameter_part.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe::optim {
@@ -26,17 +27,20 @@ class sgd_state : public optimizer_state {
   }
 
   void apply(std::uint64_t step) override {
-    auto options = options_;
-    if (schedule_) options.learning_rate *= schedule_(step);
     slots_.clear();
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const auto& each = *parameters_[i].target;
-      if (each.is_to_step()) slots_.push_back({each.value, each.gradient, buffers_[i], each.converted()});
-    }
-    sgd_step(slots_, options);
-    slots_.clear();
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
+    step_slots(step);
     for (const auto& each : parameters_)
       if (each.target->is_to_step()) each.target->stepped_with_converted();
+  }
+
+  bool steps_elements_alone() const override { return true; }
+  void apply_to(std::uint64_t step, const parameter_part& which) override {
+    auto all = slot_of(which.index);
+    slots_.assign(1, {elements_of(all.weight, which), elements_of(all.gradient, which),
+                      elements_of(all.momentum_buffer, which), elements_of(all.low_precision, which)});
+    step_slots(step);
   }
 
   std::vector<named_tensor> state() const override {
@@ -47,6 +51,17 @@ class sgd_state : public optimizer_state {
   }
 
  private:
+  sgd_slot slot_of(std::size_t index) const {
+    const auto& of = *parameters_[index].target;
+    return {of.value, of.gradient, buffers_[index], of.converted()};
+  }
+  void step_slots(std::uint64_t step) {
+    auto options = options_;
+    if (schedule_) options.learning_rate *= schedule_(step);
+    sgd_step(slots_, options);
+    slots_.clear();
+  }
+
   sgd_step_options options_;
   lr_schedule schedule_;
   std::vector<named_parameter> parameters_;

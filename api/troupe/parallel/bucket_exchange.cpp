@@ -95,13 +95,15 @@ void bucket_exchange::end_step() {
   for (std::size_t i = 0; i < arrivals_.size(); ++i) arrivals_[i]->set_due(num_missing_[i] > 0);
 }
 
-void bucket_exchange::follow(bucket_action what) {
+void bucket_exchange::follow(const piece_action& what) {
   if (following_) receive_all();
-  std::vector<std::size_t> received;
-  for (std::size_t i = 0; i < num_missing_.size(); ++i)
-    if (num_missing_[i] == 0) received.push_back(i);
   if (num_received_ < pieces_.size()) following_ = what;
-  for (auto bucket : received) what(bucket);
+  auto num_left = num_missing_;
+  for (std::size_t i = 0; i < num_received_; ++i) ++num_left[pieces_[order_[i]].bucket];
+  for (std::size_t i = 0, end = num_received_; i < end; ++i) {
+    const auto& each = pieces_[order_[i]];
+    what({each.bucket, each.first, each.count, --num_left[each.bucket] == 0});
+  }
 }
 
 void bucket_exchange::receive(std::size_t bucket) {
@@ -123,15 +125,19 @@ void bucket_exchange::receive_next() {
     throw;
   }
   ++num_received_;
-  if (--num_missing_[next.bucket] == 0) on_received(next.bucket);
+  --num_missing_[next.bucket];
+  on_received(next);
 }
 
-void bucket_exchange::on_received(std::size_t bucket) {
-  auto is_last = num_received_ == pieces_.size();
-  auto following = is_last ? std::exchange(following_, nullptr) : following_;
-  arrivals_[bucket]->set_due(false);
-  on_sum_(bucket);
-  if (following) following(bucket);
+void bucket_exchange::on_received(const piece& which) {
+  auto is_last_of_all = num_received_ == pieces_.size();
+  auto following = is_last_of_all ? std::exchange(following_, nullptr) : following_;
+  auto is_last = num_missing_[which.bucket] == 0;
+  if (is_last) {
+    arrivals_[which.bucket]->set_due(false);
+    on_sum_(which.bucket);
+  }
+  if (following) following({which.bucket, which.first, which.count, is_last});
 }
 
 void bucket_exchange::give_up() {

@@ -9,6 +9,13 @@
 
 namespace troupe {
 
+/// Elements [first, first + count) of a bucket whose sum is there.
+struct received_piece {
+  std::size_t bucket;
+  std::int64_t first, count;
+  bool is_last;  ///< the others of the bucket are there as well
+};
+
 /// The buckets of a DataParallel on their way to their sums over all members, an all_reduce for each piece.
 /// Sums are waited for when somebody needs them: arrival(b) is what the handles of a bucket's gradients, of
 /// its weights and of what an optimizer keeps for these wait for. What is to follow a sum, such as the step
@@ -22,6 +29,7 @@ namespace troupe {
 class bucket_exchange {
  public:
   using bucket_action = std::function<void(std::size_t bucket)>;
+  using piece_action = std::function<void(const received_piece& which)>;
 
   /// `on_sum` is called for each bucket when it is received. Buckets and group outlive it.
   bucket_exchange(const std::vector<planned_bucket>& planned, const std::vector<reduced_bucket>& buckets,
@@ -38,8 +46,9 @@ class bucket_exchange {
   void offer(std::size_t bucket, std::int64_t first, std::int64_t count);
   /// Everything was offered; from now on sums are waited for where they are used.
   void end_step();
-  /// Once for each bucket: now if its sum is there, otherwise when it is received.
-  void follow(bucket_action what);
+  /// For all elements of each bucket, piece by piece: now if their sum is there, otherwise when it is
+  /// received. Before the last piece of a bucket comes, its arrival is waited for still.
+  void follow(const piece_action& what);
   void receive(std::size_t bucket);
   void receive_all();
 
@@ -59,7 +68,7 @@ class bucket_exchange {
   void begin_step();
   void send_ready();
   void receive_next();
-  void on_received(std::size_t bucket);
+  void on_received(const piece& which);
   void give_up();
   bool is_planning_step() const;
   void propose_order();
@@ -82,7 +91,7 @@ class bucket_exchange {
   std::vector<std::size_t> num_missing_;  // pieces, by bucket
   bool is_under_way_ = false;
   std::size_t num_sent_ = 0, num_received_ = 0;
-  bucket_action following_;
+  piece_action following_;
 };
 
 }  // namespace troupe

@@ -41,6 +41,17 @@ std::vector<named_parameter> gradient_reducer::parameters_of(std::size_t bucket)
   return result;
 }
 
+std::vector<optim::parameter_part> gradient_reducer::parts_in(const received_piece& which) const {
+  std::vector<optim::parameter_part> result;
+  const auto& parts = planned_[which.bucket].parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto first = std::max(which.first - parts[i].first, std::int64_t{0});
+    auto end = std::min(which.first + which.count - parts[i].first, parts[i].extents.num_elements());
+    if (first < end) result.push_back({parts.size() - 1 - i, first, end - first});
+  }
+  return result;
+}
+
 void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
   if (turn_ != 0)
     throw std::logic_error("[register_comm_hook] expected a call between steps, got one within");

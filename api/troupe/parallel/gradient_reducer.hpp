@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "troupe/optim/parameter_part.hpp"
 #include "troupe/parallel/bucket_exchange.hpp"
 #include "troupe/parallel/comm_hook.hpp"
 
@@ -41,8 +42,12 @@ class gradient_reducer {
   void forget_sums() { holds_sums_ = false; }
   /// What is on its way has come, and what was to follow has been done.
   void finish() { exchange_.receive_all(); }
-  /// What is done once for each bucket, now or when its sum has come.
-  void follow(bucket_exchange::bucket_action what) { exchange_.follow(std::move(what)); }
+  /// What is done for all elements of each bucket, now or when their sum has come. Gradients have it before
+  /// the last piece only if sums_come_by_pieces().
+  void follow(const bucket_exchange::piece_action& what) { exchange_.follow(what); }
+  bool sums_come_by_pieces() const { return options_.gradient_as_bucket_view; }
+  /// What is in a piece; parameters are numbered as in parameters_of(bucket).
+  std::vector<optim::parameter_part> parts_in(const received_piece& which) const;
   std::size_t num_buckets() const { return buckets_.size(); }
   /// Those of one bucket, in the order of the model.
   std::vector<named_parameter> parameters_of(std::size_t bucket) const;

@@ -30,9 +30,12 @@ overlapped_optimizer::~overlapped_optimizer() {
 void overlapped_optimizer::apply(std::uint64_t step) {
   require_sums();
   for (auto& of : parts_)
-    for (const auto& each : of.parameters)
-      if (std::exchange(each.target->has_gradient, false)) of.to_step.push_back(each.target);
-  reducer_->follow([this, step](std::size_t bucket) { step_part(parts_[bucket], step); });
+    for (const auto& each : of.parameters) {
+      if (!each.target->is_to_step()) continue;
+      each.target->has_gradient = false;
+      of.to_step.insert(each.target);
+    }
+  reducer_->follow([this, step](const received_piece& which) { step_piece(which, step); });
 }
 
 /// Gradients of this process only would let the members' weights drift apart.
@@ -49,9 +52,21 @@ void overlapped_optimizer::require_sums() {
   reducer_->forget_sums();
 }
 
-void overlapped_optimizer::step_part(part& of, std::uint64_t step) {
-  for (auto* each : std::exchange(of.to_step, {})) each->has_gradient = true;
-  of.state->apply(step);
+bool overlapped_optimizer::steps_pieces(const part& of) const {
+  return of.state->steps_elements_alone() && reducer_->sums_come_by_pieces();
+}
+
+void overlapped_optimizer::step_piece(const received_piece& which, std::uint64_t step) {
+  auto& of = parts_[which.bucket];
+  if (steps_pieces(of)) {
+    for (const auto& each : reducer_->parts_in(which))
+      if (of.to_step.contains(of.parameters[each.index].target)) of.state->apply_to(step, each);
+    if (!which.is_last) return;
+    for (auto* each : std::exchange(of.to_step, {})) each->stepped_with_converted();
+  } else if (which.is_last) {
+    for (auto* each : std::exchange(of.to_step, {})) each->has_gradient = true;
+    of.state->apply(step);
+  }
 }
 
 std::vector<named_tensor> overlapped_optimizer::state() const {

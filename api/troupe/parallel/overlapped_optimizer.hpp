@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "troupe/optim/optimizer.hpp"
@@ -7,7 +8,8 @@
 
 namespace troupe {
 
-/// An optimizer that steps the parameters of each bucket when its sum has come. Its state is that of `how`
+/// An optimizer that steps the parameters of each bucket when its sum has come, and their elements piece by
+/// piece if these step alone. Its state is that of `how`
 /// for all parameters, by the same names.
 class overlapped_optimizer : public optim::optimizer_state {
  public:
@@ -25,11 +27,12 @@ class overlapped_optimizer : public optim::optimizer_state {
   struct part {
     std::vector<named_parameter> parameters;
     std::unique_ptr<optim::optimizer_state> state;
-    std::vector<parameter*> to_step;  ///< those with a gradient, from `apply` until they step
+    std::unordered_set<parameter*> to_step;  ///< those with a gradient, from `apply` until they step
   };
 
   void require_sums();
-  void step_part(part& of, std::uint64_t step);
+  bool steps_pieces(const part& of) const;
+  void step_piece(const received_piece& which, std::uint64_t step);
 
   std::shared_ptr<gradient_reducer> reducer_;
   std::vector<part> parts_;  // by bucket

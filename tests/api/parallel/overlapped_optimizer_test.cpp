@@ -296,3 +296,32 @@ TEST_CASE("large weights, whose rows are sent as they come, have the same bits w
   CHECK(same_bits(train_wide(2, 2), alone));
   CHECK(same_bits(train_wide(4, 1), alone));
 }
+
+TEST_CASE("weights that step piece by piece have the bits of those that step together") {
+  auto train_wide = [](stepping how, const optim::Optimizer& kind, bool views) {
+    std::vector<named_tensor> result;
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(20, 300), nn::Linear(300, 300), nn::Linear(300, 3));
+      model.materialize(5);
+      DataParallel replicated(model, group, {.bucket_size_mb = 0.1, .gradient_as_bucket_view = views});
+      auto optimizer = optimizer_of(replicated, how, kind);
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        auto x = random_tensor({2, 20}, std::to_string(step) + "." + std::to_string(group.rank()));
+        replicated.backward(
+            nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        optimizer->apply(step);
+      }
+      if (group.rank() != 0) return;
+      result = copy_of(model.state_dict());
+      for (auto& each : copy_of(optimizer->state())) result.push_back(std::move(each));
+    });
+    return result;
+  };
+  for (const optim::Optimizer& kind :
+       {optim::Optimizer(optim::AdamW({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
+        optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
+    auto expected = train_wide(stepping::together, kind, true);
+    CHECK(same_bits(train_wide(stepping::overlapped, kind, true), expected));
+    CHECK(same_bits(train_wide(stepping::overlapped, kind, false), expected));
+  }
+}
