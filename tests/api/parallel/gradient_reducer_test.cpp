@@ -5,7 +5,10 @@
 #include <thread>
 
 #include "api/parallel/replicated_model.hpp"
+#include "support/bits.hpp"
 #include "troupe/autograd/functions.hpp"
+#include "troupe/optim/lamb.hpp"
+#include "troupe/optim/sgd.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -46,4 +49,59 @@ TEST_CASE("gradients are on their way before others of their bucket are there") 
   auto y = linear(between, *parameters[2], parameters[3]);
   replicated.backward(nn::CrossEntropy()(y, tensor::zeros({2}, dtype::i64), 0.5).loss);
   CHECK(has_come);
+}
+
+TEST_CASE("large weights, whose rows are sent as they come, have the same bits whoever hosts the replicas") {
+  auto train_wide = [](int num_members, int replicas) {
+    tensor result;
+    on_members(num_members, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(20, 1100), nn::Linear(1100, 1100), nn::Linear(1100, 3));
+      model.materialize(5);
+      DataParallel replicated(model, group, {.bucket_size_mb = 0.5, .replicas_per_rank = replicas});
+      auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.1}));
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        for (int i = 0; i < replicas; ++i) {
+          auto x = random_tensor({2, 20},
+                                 std::to_string(step) + "." + std::to_string(replicated.current_replica()));
+          replicated.backward(
+              nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        }
+        optimizer->apply(step);
+      }
+      if (group.rank() == 0) result = model.parameters()[2]->value.clone();
+    });
+    return result;
+  };
+  auto alone = train_wide(1, 4);
+  CHECK(same_bits(train_wide(2, 2), alone));
+  CHECK(same_bits(train_wide(4, 1), alone));
+}
+
+TEST_CASE("weights that step piece by piece have the bits of those that step together") {
+  auto train_wide = [](stepping how, const optim::Optimizer& kind, bool views) {
+    std::vector<named_tensor> result;
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(20, 300), nn::Linear(300, 300), nn::Linear(300, 3));
+      model.materialize(5);
+      DataParallel replicated(model, group, {.bucket_size_mb = 0.1, .gradient_as_bucket_view = views});
+      auto optimizer = optimizer_of(replicated, how, kind);
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        auto x = random_tensor({2, 20}, std::to_string(step) + "." + std::to_string(group.rank()));
+        replicated.backward(
+            nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        optimizer->apply(step);
+      }
+      if (group.rank() != 0) return;
+      result = copy_of(model.state_dict());
+      for (auto& each : copy_of(optimizer->state())) result.push_back(std::move(each));
+    });
+    return result;
+  };
+  for (const optim::Optimizer& kind :
+       {optim::Optimizer(optim::AdamW({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
+        optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
+    auto expected = train_wide(stepping::together, kind, true);
+    CHECK(same_bits(train_wide(stepping::overlapped, kind, true), expected));
+    CHECK(same_bits(train_wide(stepping::overlapped, kind, false), expected));
+  }
 }

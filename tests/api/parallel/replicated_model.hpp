@@ -1,4 +1,7 @@
 #pragma once
+#include <exception>
+#include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,6 +27,21 @@ void on_members(int count, Body body) {
   std::vector<std::thread> threads;
   for (auto& each : members) threads.emplace_back([&body, &each] { body(*each); });
   for (auto& each : threads) each.join();
+}
+
+inline std::vector<named_tensor> copy_of(const std::vector<named_tensor>& live) {
+  std::vector<named_tensor> result;
+  for (const auto& each : live) result.push_back({each.name, each.value.clone()});
+  return result;
+}
+
+inline std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 /// Images [N, 1, 6, 6] to 5 classes, with what could depend on who computes it: random numbers and running

@@ -1,0 +1,70 @@
+#include <catch2/catch_test_macros.hpp>
+#include <mutex>
+
+#include "api/parallel/replicated_model.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("models that differ are refused on every member, with rank, parameter and shapes") {
+  std::vector<std::string> told(3);
+  on_members(3, [&](communicator& group) {
+    nn::Sequential model(nn::Linear(6, 4), nn::Linear(4, group.rank() == 2 ? 3 : 2));
+    model.materialize(1);
+    told[static_cast<std::size_t>(group.rank())] = error_of([&] { DataParallel(model, group); });
+  });
+  for (const auto& each : told)
+    CHECK(each ==
+          "[DataParallel] expected the same model and options on all ranks: rank 0 has 1.weight f32[2, 4], "
+          "rank 2 has 1.weight f32[3, 4]");
+}
+
+TEST_CASE("models with more parameters, frozen ones or other options are refused too") {
+  auto told = [](const std::function<void(int, nn::Sequential&, data_parallel_options&)>& differ) {
+    std::vector<std::string> result(2);
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(6, 4));
+      data_parallel_options options;
+      if (group.rank() == 1) differ(1, model, options);
+      model.materialize(1);
+      result[static_cast<std::size_t>(group.rank())] = error_of([&] { DataParallel(model, group, options); });
+    });
+    CHECK(result[0] == result[1]);
+    return result[0];
+  };
+  auto more = told([](int, nn::Sequential& model, auto&) { model.push_back(nn::Linear(4, 2)); });
+  CHECK(more.find("rank 0 has no more parameters, rank 1 has 1.weight f32[2, 4]") != std::string::npos);
+  auto frozen =
+      told([](int, nn::Sequential& model, auto&) { model.parameters()[1]->requires_gradient = false; });
+  CHECK(frozen.find("rank 0 has 0.bias f32[4], rank 1 has 0.bias f32[4], frozen") != std::string::npos);
+  auto options = told([](int, auto&, data_parallel_options& own) { own.bucket_size_mb = 3; });
+  CHECK(options.find("bucket_size_mb 3") != std::string::npos);
+}
+
+TEST_CASE("a loss that is no scalar is refused as that") {
+  on_members(1, [](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group);
+    auto output = replicated.forward({batch_of(0, 0).samples});
+    CHECK(error_of([&] { replicated.backward(output); }) ==
+          "[DataParallel::backward] expected a scalar, the mean loss of this replica, got f32[3, 5]");
+  });
+}
+
+TEST_CASE("a number of replicas that is no block of the tree is refused") {
+  on_members(2, [&](communicator& group) {
+    auto model = small_model();
+    auto told = error_of([&] { DataParallel(model, group, {.replicas_per_rank = 3}); });
+    static std::mutex checking;
+    std::lock_guard lock(checking);
+    CHECK(told.find("a power of two as the number of virtual replicas of each member, got 3") !=
+          std::string::npos);
+  });
+}
+
+TEST_CASE("a model without memory is refused by name") {
+  on_members(1, [&](communicator& group) {
+    nn::Sequential model(nn::Linear(2, 2));
+    CHECK(error_of([&] { DataParallel(model, group); }).find("0.weight without memory") != std::string::npos);
+  });
+}
