@@ -86,11 +86,11 @@ class DataParallel {
   /// Among all replicas, the one whose forward or backward comes next.
   int current_replica() const { return group_.rank() * options_.replicas_per_rank + reducer_->turn(); }
 
-  /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket, or
-  /// piece by piece if it steps_elements_alone(), as their gradients come, beside what is still on its way,
-  /// and with the bits that `how` would give otherwise, which must treat each parameter by itself, as all
-  /// optimizers here do. Gradients may be clipped before `apply`, which waits for them. Learning rates are
-  /// asked for when weights step. `apply` throws std::logic_error for gradients that were not averaged
+  /// An optimizer over the model's parameters whose `apply` returns at once: weights step bucket by bucket,
+  /// or piece by piece if it steps_elements_alone(), as their gradients come, beside what is still on its
+  /// way, and with the bits that `how` would give otherwise, which must treat each parameter by itself, as
+  /// all optimizers here do. Gradients may be clipped before `apply`, which waits for them. Learning rates
+  /// are asked for when weights step. `apply` throws std::logic_error for gradients that were not averaged
   /// (loss.backward(), no_sync()).
   std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& how);
 
