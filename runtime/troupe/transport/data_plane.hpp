@@ -48,7 +48,7 @@ class data_plane {
   bool arm() { return arrivals_.empty() && failures_.empty() && worker_->arm(); }
   /// A peer that cannot be connected (it may just have died) becomes a failure.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
-  /// Whether it was done at once; if not, the progress thread must be awake. A peer without a connection:
+  /// Whether nothing is left to do; if not, the progress thread must be awake. A peer without a connection:
   /// dropped.
   bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
             tensor&& value);
@@ -68,6 +68,7 @@ class data_plane {
   struct peer {
     ucp_ep_h endpoint = nullptr;
     head_writer heads;
+    bool was_heard = false;  ///< since then it is connected for good
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -88,6 +89,7 @@ class data_plane {
   void fetch_announced();
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
+  bool settle();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
