@@ -4,7 +4,8 @@
 //
 // groups: every group a job of five processes can want. loop: sums 20 times; the victim kills itself at the
 // 10th, and the others go on without its help until its successor is there. late: rank 1 kills itself before
-// it is in any group. given-up: calls that some give up while others have ended theirs, and a new group. by-hand: rank 1 kills itself, and the others look what they can still do.
+// it is in any group. given-up: calls that some give up while others have ended theirs, and a new group.
+// by-hand: rank 1 kills itself, and the others look what they can still do.
 #include <signal.h>
 #include <unistd.h>
 
