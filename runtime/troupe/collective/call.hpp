@@ -29,6 +29,9 @@ struct call_options {
 struct call {
   using clock = std::chrono::steady_clock;
 
+  call() = default;
+  call(collective_operation of, const call_options& how) : what(std::move(of)), options(how) {}
+
   collective_operation what;
   std::uint64_t sequence = 0;
   call_options options;

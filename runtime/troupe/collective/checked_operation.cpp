@@ -44,17 +44,22 @@ std::int64_t total(const std::vector<std::int64_t>& parts) {
   return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
-/// The same, if output and input share no memory, or the smaller one is the part of `member` in the other.
-collective_operation in_place(collective_operation made, int member) {
-  if (!made.input.defined() || !made.output.defined() || !overlap(made.input, made.output)) return made;
+/// Output and input share no memory, or the smaller one is the part of `member` in the other.
+void require_in_place(const collective_operation& made, int member) {
+  if (!made.input.defined() || !made.output.defined() || !overlap(made.input, made.output)) return;
   bool is_gathered = made.input.num_elements() < made.output.num_elements();
   const auto &part = is_gathered ? made.input : made.output, &whole = is_gathered ? made.output : made.input;
   auto first = made.parts.empty() ? 0 : part_begin(made, member);
   auto offset = first * static_cast<std::int64_t>(size_bytes(whole.type()));
-  if (part.bytes().data() == whole.bytes().data() + offset) return made;
+  if (part.bytes().data() == whole.bytes().data() + offset) return;
   throw_invalid(std::string(to_string(made.signature.kind)).c_str(),
                 "input and output that share no memory, or the one in its place in the other",
                 describe(made.input) + " and " + describe(made.output) + " that overlap elsewhere");
+}
+
+collective_operation in_place(collective_operation made, int member) {
+  require_in_place(made, member);
+  return made;
 }
 
 call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
@@ -78,12 +83,14 @@ void require_parts(const std::vector<std::int64_t>& parts, int num_members, cons
                            : ", the least " + std::to_string(*std::min_element(parts.begin(), parts.end()))));
 }
 
-collective_operation all_reduce_of(tensor x, tensor result, reduce_op op) {
+collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op) {
   require_numbers(x, "all_reduce", "x");
   require_like(result, x.type(), x.num_elements(), "all_reduce", "result");
   auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
   signature.op = op;
-  return in_place({signature, std::move(x), std::move(result), {}}, 0);
+  collective_operation made(signature, x, result);
+  require_in_place(made, 0);
+  return made;
 }
 
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
@@ -161,7 +168,8 @@ collective_operation send_of(const tensor& x, int peer) {
 
 collective_operation receive_of(tensor x, int peer) {
   require_numbers(x, "receive", "x");
-  return {signed_as(collective_kind::receive, x.type(), x.num_elements()), {}, std::move(x), {}, peer};
+  auto signature = signed_as(collective_kind::receive, x.type(), x.num_elements());
+  return {signature, {}, std::move(x), {}, peer};
 }
 
 }  // namespace troupe

@@ -6,7 +6,7 @@ namespace troupe {
 // Operations from a call's arguments. Tensors that do not fit each other throw std::invalid_argument naming
 // the call, the argument, what was expected and what came.
 
-collective_operation all_reduce_of(tensor x, tensor result, reduce_op op);
+collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op);
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
                                        reduce_op op, int member);
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,

@@ -43,13 +43,13 @@ operation_queue::callbacks communicator::hooks() {
 
 communicator::~communicator() = default;  // the queue cancels what has not ended
 
-work communicator::all_reduce(tensor x, reduce_op op, const call_options& options) {
-  auto result = x;
-  return all_reduce(std::move(x), std::move(result), op, options);
+work communicator::all_reduce(const tensor& x, reduce_op op, const call_options& options) {
+  return all_reduce(x, x, op, options);
 }
 
-work communicator::all_reduce(tensor x, tensor result, reduce_op op, const call_options& options) {
-  return start(all_reduce_of(std::move(x), std::move(result), op), options);
+work communicator::all_reduce(const tensor& x, const tensor& result, reduce_op op,
+                              const call_options& options) {
+  return start(all_reduce_of(x, result, op), options);
 }
 
 work communicator::reduce_scatter(const tensor& x, tensor result, reduce_op op, const call_options& options) {
@@ -133,19 +133,17 @@ void communicator::require_place(const tensor& x, const collective_operation& wh
                   describe(x));
 }
 
-work communicator::start(collective_operation what, const call_options& options) {
+work communicator::start(collective_operation&& what, const call_options& options) {
   if (options.timeout.count() < 0)
     throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
                   "a time-out above 0, or 0 for the group's",
                   std::to_string(options.timeout.count()) + " ms");
   require_place(what.input, what);
   require_place(what.output, what);
-  auto added = std::make_shared<call>();
-  added->what = std::move(what);
+  auto added = std::make_shared<call>(std::move(what), options);
   // By this thread: the one that moves calls on may have to bring what is awaited.
   added->what.input.settle();
   added->what.output.settle();
-  added->options = options;
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   added->options.timeout = std::min(added->options.timeout, longest_timeout);
   queue_.submit(added);

@@ -54,8 +54,8 @@ class communicator {
   device where() const { return backend_->where(); }
 
   /// x: the same shape on all members; afterwards the reduction of all members' x.
-  work all_reduce(tensor x, reduce_op op = reduce_op::sum, const call_options& options = {});
-  work all_reduce(tensor x, tensor result, reduce_op op, const call_options& options = {});
+  work all_reduce(const tensor& x, reduce_op op = reduce_op::sum, const call_options& options = {});
+  work all_reduce(const tensor& x, const tensor& result, reduce_op op, const call_options& options = {});
 
   /// x: [n * k] elements, result: [k]: part `rank()` of the reduction. The result may be that part of x.
   work reduce_scatter(const tensor& x, tensor result, reduce_op op = reduce_op::sum,
@@ -104,7 +104,7 @@ class communicator {
 
  private:
   operation_queue::callbacks hooks();
-  work start(collective_operation what, const call_options& options);
+  work start(collective_operation&& what, const call_options& options);
   std::exception_ptr timeout_error(const call& late);
   std::exception_ptr cancel_error(const call& unwanted) const;
   std::exception_ptr with_last_calls(const std::exception_ptr& error) const;

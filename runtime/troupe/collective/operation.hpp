@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/tree_reduction.hpp"
@@ -56,6 +57,11 @@ std::string to_string(const call_signature& signature);
 /// | send | [c] | undefined | |
 /// | receive | undefined | [c] | |
 struct collective_operation {
+  collective_operation() = default;
+  collective_operation(const call_signature& says, tensor from, tensor to, std::vector<std::int64_t> of = {},
+                       int with = -1)
+      : signature(says), input(std::move(from)), output(std::move(to)), parts(std::move(of)), peer(with) {}
+
   call_signature signature;
   tensor input, output;
   std::vector<std::int64_t> parts;  ///< elements, by member

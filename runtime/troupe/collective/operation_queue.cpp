@@ -4,18 +4,11 @@
 
 #include <algorithm>
 
-#include "troupe/posix/short_slices.hpp"
-
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A peer that computes at the same pace comes within microseconds; one that was descheduled within a time
-// slice, and sooner if it is given this core. So spinning is tried less when it is of no use.
-constexpr int most_spinning_rounds = 400;
-constexpr int least_spinning_rounds = 2;
-constexpr auto yielding_time = 200us;
 constexpr int rounds_between_looks = 32;
 constexpr auto longest_sleep = 50ms;
 
@@ -40,13 +33,9 @@ operation_queue::~operation_queue() {
   if (num_unfinished_ > 0)
     abort(std::make_exception_ptr(
         collective_error(collective_failure::cancelled, {}, 0, {}, "the group ended with calls in flight")));
-  {
-    std::lock_guard lock(submitting_);
-    ending_ = true;
-    worker_wakes_.notify_all();
-  }
+  ending_ = true;
   backend_.wake();
-  if (worker_.joinable()) worker_.join();
+  worker_.end();
 }
 
 void operation_queue::submit(const std::shared_ptr<call>& added) {
@@ -59,7 +48,7 @@ void operation_queue::submit(const std::shared_ptr<call>& added) {
     has_submitted_.store(true, std::memory_order_relaxed);
     ++num_unfinished_;
   }
-  if (added->options.progress == progress_by::background) wake_worker();
+  if (added->options.progress == progress_by::background) worker_.want();
   if (sleeping_) backend_.wake();
 }
 
@@ -69,7 +58,7 @@ bool operation_queue::begin_at_once(const std::shared_ptr<call>& added) {
   std::unique_lock driver(driving_, std::try_to_lock);
   if (!driver) return false;
   take_submitted();
-  auto& its_lane = lane_of(added->what);
+  auto& its_lane = lanes_.of(added->what);
   if (broken_ || !its_lane.calls.empty()) return false;
   its_lane.add(added);
   ++num_unfinished_;
@@ -80,16 +69,6 @@ bool operation_queue::begin_at_once(const std::shared_ptr<call>& added) {
   }
   stop_driving(std::move(driver), num_relying_);
   return true;
-}
-
-/// Collectives first, then sends to and receives from each member.
-operation_queue::lane& operation_queue::lane_of(const collective_operation& what) {
-  std::size_t index = 0;
-  if (what.peer >= 0)
-    index = 1 + 2 * static_cast<std::size_t>(what.peer) +
-            (what.signature.kind == collective_kind::receive ? 1 : 0);
-  if (index >= lanes_.size()) lanes_.resize(index + 1);
-  return lanes_[index];
 }
 
 std::exception_ptr operation_queue::failure() {
@@ -128,7 +107,7 @@ bool operation_queue::rely_on_others(call& wanted, std::unique_lock<std::mutex>&
 /// reading it also changes it: whoever changes it next sees what was done here before.
 void operation_queue::stop_driving(std::unique_lock<std::mutex> driver, std::atomic<int>& others) {
   driver.unlock();
-  if (others.fetch_add(0, std::memory_order_acq_rel) > 0) wake_worker();
+  if (others.fetch_add(0, std::memory_order_acq_rel) > 0) worker_.want();
 }
 
 template <class MakeError>
@@ -151,18 +130,17 @@ void operation_queue::cancel(const call& unwanted) {
 /// Moves calls on until `reached`.
 template <class Reached>
 void operation_queue::drive_until(Reached reached) {
-  int idle_rounds = 0;
+  patience_.begin();
   while (!reached() && !abort_asked_) {
     try {
       // Whatever else moves: the time of a call that does not may have passed.
       if (++rounds_ % rounds_between_looks == 0) look_around();
       if (advance_all()) {
-        if (idle_rounds > 0) learn(idle_rounds);
-        idle_rounds = 0;
+        patience_.moved();
         continue;
       }
       if (reached()) break;
-      rest(++idle_rounds);
+      rest();
     } catch (...) {
       fail(std::current_exception());
     }
@@ -178,7 +156,7 @@ bool operation_queue::advance_all() {
   return moved;
 }
 
-bool operation_queue::advance(lane& of) {
+bool operation_queue::advance(call_lanes::lane& of) {
   if (of.calls.empty()) return false;
   auto& first = *of.calls.front();
   if (!first.running) {
@@ -213,7 +191,7 @@ void operation_queue::take_submitted() {
   if (!has_submitted_.load(std::memory_order_relaxed) && !sleep_announced_) return;
   std::lock_guard lock(submitting_);
   has_submitted_.store(false, std::memory_order_relaxed);
-  for (auto& added : submitted_) lane_of(added->what).add(std::move(added));
+  for (auto& added : submitted_) lanes_.of(added->what).add(std::move(added));
   submitted_.clear();
 }
 
@@ -254,22 +232,24 @@ void operation_queue::abort_backend(const std::exception_ptr& error) {
   }
 }
 
-/// From how long a wait took that has ended.
-void operation_queue::learn(int idle_rounds) {
-  if (idle_rounds < spinning_rounds_)
-    spinning_rounds_ = std::min(spinning_rounds_ + 1, most_spinning_rounds);
-  else
-    spinning_rounds_ = std::max(spinning_rounds_ / 2, least_spinning_rounds);
+void operation_queue::rest() {
+  switch (patience_.next()) {
+    case patience::step::spin:
+      return pause_briefly();
+    case patience::step::yield:
+      return is_awaited() ? yield() : sleep();
+    case patience::step::sleep:
+      return sleep();
+  }
 }
 
-void operation_queue::rest(int idle_rounds) {
-  if (idle_rounds < spinning_rounds_) return pause_briefly();
-  auto now = call::clock::now();
-  if (idle_rounds == spinning_rounds_) idle_since_ = now;
-  if (now - idle_since_ <= yielding_time && is_awaited()) {
-    ::sched_yield();
-    return;
-  }
+void operation_queue::yield() {
+  auto since = call::clock::now();
+  ::sched_yield();
+  patience_.yielded(call::clock::now() - since);
+}
+
+void operation_queue::sleep() {
   look_around();
   if (!std::exchange(sleep_announced_, true)) {
     sleeping_ = true;
@@ -303,35 +283,15 @@ void operation_queue::look_around() {
   }
 }
 
-/// Not within the lock: the worker wants it next, and would wait for it till the next tick where it wakes on
-/// this core.
-void operation_queue::wake_worker() {
+/// Whoever came to wait after the last look found this thread at work, and relies on it.
+bool operation_queue::drive_in_background() {
   {
-    std::lock_guard lock(submitting_);
-    if (!worker_.joinable() && !ending_) worker_ = std::thread([this] { work(); });
-    worker_wanted_ = true;
+    std::lock_guard driver(driving_);
+    is_worker_driving_ = true;
+    drive_until([this] { return num_unfinished_ == 0 || ending_; });
+    is_worker_driving_ = false;
   }
-  worker_wakes_.notify_one();
-}
-
-void operation_queue::work() {
-  ask_for_short_slices();  // it shares a core with the program's computing
-  std::unique_lock lock(submitting_);
-  while (true) {
-    worker_wakes_.wait(lock, [&] { return ending_ || worker_wanted_; });
-    if (ending_) return;
-    worker_wanted_ = false;
-    lock.unlock();
-    {
-      std::lock_guard driver(driving_);
-      is_worker_driving_ = true;
-      drive_until([this] { return num_unfinished_ == 0 || ending_; });
-      is_worker_driving_ = false;
-    }
-    lock.lock();
-    // Whoever came to wait after the last look found this thread at work, and relies on it.
-    if (num_unfinished_ > 0) worker_wanted_ = true;
-  }
+  return num_unfinished_.fetch_add(0, std::memory_order_acq_rel) > 0;  // as in stop_driving
 }
 
 }  // namespace troupe

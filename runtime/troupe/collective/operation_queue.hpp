@@ -1,15 +1,14 @@
 #pragma once
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "troupe/collective/backend.hpp"
-#include "troupe/collective/call.hpp"
+#include "troupe/collective/background_turns.hpp"
+#include "troupe/collective/call_lanes.hpp"
+#include "troupe/collective/patience.hpp"
 
 namespace troupe {
 
@@ -57,24 +56,15 @@ class operation_queue {
   std::exception_ptr failure();
 
  private:
-  struct lane {
-    std::deque<std::shared_ptr<call>> calls;
-    std::uint64_t last_sequence = 0;
-    void add(std::shared_ptr<call> next) {
-      next->sequence = ++last_sequence;
-      calls.push_back(std::move(next));
-    }
-  };
-
   bool begin_at_once(const std::shared_ptr<call>& added);
-  lane& lane_of(const collective_operation& what);
   bool advance_all();
-  bool advance(lane& of);
+  bool advance(call_lanes::lane& of);
   void take_submitted();
   void end(call& last, std::exception_ptr error);
   void fail(const std::exception_ptr& cause);
-  void learn(int idle_rounds);
-  void rest(int idle_rounds);
+  void rest();
+  void yield();
+  void sleep();
   bool is_awaited() const;
   void look_around();
   void stay_awake();
@@ -88,25 +78,21 @@ class operation_queue {
   void wait_begins(call& first);
   template <class Reached>
   void drive_until(Reached reached);
-  void wake_worker();
-  void work();
+  bool drive_in_background();
 
   collective_backend& backend_;
   callbacks hooks_;
 
-  std::mutex submitting_;  // guards the next four; broken_ changes while driving_ is held too
+  std::mutex submitting_;  // guards the next two; broken_ changes while driving_ is held too
   std::vector<std::shared_ptr<call>> submitted_;
-  bool worker_wanted_ = false;
-  std::condition_variable worker_wakes_;
   std::exception_ptr broken_;
 
-  std::mutex driving_;  // guards the next six, and the backend
-  std::vector<lane> lanes_;
+  std::mutex driving_;  // guards the next five, and the backend
+  call_lanes lanes_;
   bool is_worker_driving_ = false;
   bool sleep_announced_ = false;
-  int spinning_rounds_ = 400;  ///< of a wait, before it yields
+  patience patience_;
   unsigned rounds_ = 0;
-  call::clock::time_point idle_since_;  ///< the end of a wait's spinning
 
   std::atomic<bool> has_submitted_ = false;
   std::atomic<bool> ending_ = false;
@@ -115,7 +101,7 @@ class operation_queue {
   std::atomic<bool> abort_asked_ = false;
   std::atomic<bool> sleeping_ = false;
 
-  std::thread worker_;
+  background_turns worker_{[this] { return drive_in_background(); }};
 };
 
 }  // namespace troupe

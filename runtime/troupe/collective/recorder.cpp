@@ -14,9 +14,16 @@ std::string milliseconds_text(call::clock::duration time) {
 
 }  // namespace
 
-void call_recorder::add(const call& what) {
-  ++num_begun_;
-  newest(0) = {what.sequence, what.what.signature, what.what.peer, what.begun, {}};
+call_recorder::entry& call_recorder::add(const call& what) {
+  auto& added = entries_[next_];
+  if (++next_ == entries_.size()) next_ = 0;
+  if (num_kept_ < entries_.size()) ++num_kept_;
+  added.sequence = what.sequence;
+  added.signature = what.what.signature;
+  added.peer = what.what.peer;
+  added.begun = what.begun;
+  added.is = entry::phase::running;
+  return added;
 }
 
 void call_recorder::on_wait(const call& what) {
@@ -26,8 +33,7 @@ void call_recorder::on_wait(const call& what) {
 
 void call_recorder::on_end(const call& what) {
   std::lock_guard lock(mutex_);
-  if (!what.has_waited) add(what);
-  auto* known = find(what);
+  auto* known = what.has_waited ? find(what) : &add(what);
   if (!known) return;
   known->ended = what.ended;
   known->is = what.error ? entry::phase::failed : entry::phase::done;
@@ -35,8 +41,8 @@ void call_recorder::on_end(const call& what) {
 
 /// Null if it has been forgotten.
 call_recorder::entry* call_recorder::find(const call& what) {
-  for (std::size_t age = 0; age < num_kept(); ++age) {
-    auto& each = newest(age);
+  for (std::size_t age = 0; age < num_kept_; ++age) {
+    auto& each = entries_[place_of(age)];
     if (each.sequence == what.sequence && each.signature.kind == what.what.signature.kind &&
         each.peer == what.what.peer)
       return &each;
@@ -63,7 +69,7 @@ std::string call_recorder::outcome(const entry& of) {
 std::string call_recorder::text() const {
   std::lock_guard lock(mutex_);
   std::string lines;
-  for (auto age = num_kept(); age-- > 0;) lines += describe(newest(age)) + ' ' + outcome(newest(age)) + '\n';
+  for (auto age = num_kept_; age-- > 0;) lines += describe(newest(age)) + ' ' + outcome(newest(age)) + '\n';
   return lines;
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -32,17 +31,19 @@ class call_recorder {
   };
   std::string describe(const entry& of) const;
   static std::string outcome(const entry& of);
-  void add(const call& what);
+  entry& add(const call& what);
   entry* find(const call& what);
-  /// 0: the newest one, below num_kept().
-  entry& newest(std::size_t age) { return entries_[(num_begun_ - 1 - age) % entries_.size()]; }
-  const entry& newest(std::size_t age) const { return entries_[(num_begun_ - 1 - age) % entries_.size()]; }
-  std::size_t num_kept() const { return std::min(num_begun_, entries_.size()); }
+  std::size_t place_of(std::size_t age) const {
+    return next_ > age ? next_ - 1 - age : next_ + entries_.size() - 1 - age;
+  }
+  /// 0: the newest one, below num_kept_.
+  const entry& newest(std::size_t age) const { return entries_[place_of(age)]; }
 
   std::vector<int> ranks_;
   mutable std::mutex mutex_;
   std::vector<entry> entries_;  ///< a ring
-  std::size_t num_begun_ = 0;
+  std::size_t next_ = 0;        ///< where the next one goes
+  std::size_t num_kept_ = 0;
 };
 
 }  // namespace troupe

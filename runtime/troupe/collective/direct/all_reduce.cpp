@@ -11,6 +11,7 @@ algorithm all_reduce_small(meeting at) {
   at.come_with([&](int) { return bytes; });
   co_await until([&] { return at.everyone_is_here(); });
   std::vector<const std::byte*> inputs;
+  inputs.reserve(static_cast<std::size_t>(at.num_members()));
   for (int i = 0; i < at.num_members(); ++i)
     inputs.push_back(i == at.member() ? bytes.data() : at.left_by(i, bytes.size()));
   auto output = at.what().output_bytes();

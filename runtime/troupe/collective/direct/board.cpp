@@ -116,6 +116,10 @@ bool board::is_taken(int to, std::uint64_t sequence) {
   return known >= sequence;
 }
 
+void board::look_at_taken(int to, std::uint64_t sequence) {
+  is_taken(to, sequence > sends_in_flight / 2 ? sequence - sends_in_flight / 2 : 0);
+}
+
 void board::pass_phase() {
   cell_of(member_).phases.store(++phase_, std::memory_order_release);
   ring();

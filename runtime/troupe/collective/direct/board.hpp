@@ -63,6 +63,9 @@ class board {
   /// Whether the receiver `to` has taken this one and all before. The counter is in its core's cache, so it
   /// is looked at only if that was not known before.
   bool is_taken(int to, std::uint64_t sequence);
+  /// After send `sequence` has left: looks what was taken while nobody waits for that, so that the next ones
+  /// seldom have to.
+  void look_at_taken(int to, std::uint64_t sequence);
 
   // ---- progress of the members through the phases of calls
 

@@ -1,24 +1,11 @@
 #include "troupe/collective/direct/meeting.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "troupe/collective/direct/aborted.hpp"
-#include "troupe/collective/direct/share.hpp"
 #include "troupe/collective/post_mortem.hpp"
 
 namespace troupe::direct {
-namespace {
-
-void copy_elements(const tensor& from, tensor& to) {
-  copy_bytes(from.bytes().data(), to.bytes().data(), to.size_bytes(), store_for(to.size_bytes()));
-}
-
-}  // namespace
-
-meeting::meeting(board& at, member_memory& memory, const group_description& group, presence here,
-                 const collective_operation& what, std::uint64_t sequence)
-    : at_(at), memory_(memory), group_(group), here_(std::move(here)), what_(what), sequence_(sequence) {}
 
 /// A note's slot, free since everybody has begun the call before: nobody reads the one before that any more.
 call_note& meeting::begin_note(int to) {
@@ -41,23 +28,12 @@ const std::byte* meeting::left_by(int from, std::size_t size_bytes) const {
 }
 
 void meeting::come_with_tensors(exposed which) {
-  bool in_place = what_.input.defined() && what_.output.defined() &&
-                  what_.input.bytes().data() == what_.output.bytes().data();
-  buffer_place input_place, output_place;
-  if (which != exposed::output && what_.input.defined()) {
-    input_ = reachable(what_.input);
-    if (input_.bytes().data() != what_.input.bytes().data()) copy_elements(what_.input, input_);
-    input_place = expose(input_, input_reach_);
-  }
-  if (which != exposed::input && what_.output.defined()) {
-    output_ = in_place && input_.defined() ? input_ : reachable(what_.output);
-    output_place = in_place && input_.defined() ? input_place : expose(output_, output_reach_);
-  }
+  tensors_ = std::make_unique<opened_tensors>(memory_, what_, which);
   for (int to = 0; to < num_members(); ++to) {
     if (to == member()) continue;
     auto& note = begin_note(to);
-    note.input = input_place;
-    note.output = output_place;
+    note.input = tensors_->input_place();
+    note.output = tensors_->output_place();
     note.sequence.store(sequence_, std::memory_order_release);
   }
   at_.ring();
@@ -73,29 +49,14 @@ void meeting::pass() {
   at_.pass_phase();
 }
 
-buffer_place meeting::expose(const tensor& elements, in_reach& guard) {
-  guard = in_reach(memory_, elements.bytes());
-  return memory_.place_of(elements.bytes());
-}
-
-tensor meeting::reachable(const tensor& wanted) {
-  if (!wanted.defined() || memory_.place_of(wanted.bytes()).is_reachable()) return wanted;
-  return memory_.empty(wanted.extents(), wanted.type());
-}
-
 const std::byte* meeting::input_of(int from) {
-  if (from == member()) return input_.bytes().data();
+  if (from == member()) return tensors_->input();
   return memory_.find(from, at_.note(member(), from, sequence_).input);
 }
 
 std::byte* meeting::output_of(int to) {
-  if (to == member()) return output_.bytes().data();
+  if (to == member()) return tensors_->output();
   return memory_.find(to, at_.note(member(), to, sequence_).output);
-}
-
-void meeting::take_output() {
-  auto wanted = what_.output;
-  if (wanted.defined() && output_.bytes().data() != wanted.bytes().data()) copy_elements(output_, wanted);
 }
 
 bool meeting::everyone_is_here() {

@@ -1,25 +1,23 @@
 #pragma once
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "troupe/collective/algorithm.hpp"
 #include "troupe/collective/direct/board.hpp"
 #include "troupe/collective/direct/member_memory.hpp"
+#include "troupe/collective/direct/opened_tensors.hpp"
 #include "troupe/collective/direct/presence.hpp"
 #include "troupe/collective/group.hpp"
 
 namespace troupe::direct {
 
-/// Which of a call's tensors other members reach into.
-enum class exposed : std::uint8_t { input, output, both };
-
 /// One member's part in one collective call: it comes with a note for each of the others, sees that all came
-/// for the same, and reaches into their tensors. Members whose tensors cannot be reached bring copies that
-/// can.
+/// for the same, and reaches into their tensors.
 class meeting {
  public:
   meeting(board& at, member_memory& memory, const group_description& group, presence here,
-          const collective_operation& what, std::uint64_t sequence);
+          const collective_operation& what, std::uint64_t sequence)
+      : at_(at), memory_(memory), group_(group), here_(std::move(here)), what_(what), sequence_(sequence) {}
 
   const collective_operation& what() const { return what_; }
   int member() const { return at_.member(); }
@@ -51,7 +49,7 @@ class meeting {
   void pass();
   bool everyone_passed() const { return at_.everyone_passed(); }
   /// Brings the result to where the caller wants it, after the last phase.
-  void take_output();
+  void take_output() { tensors_->take_output(); }
 
   /// Whether all notes are there. Throws collective_error (mismatch) if one tells of another call.
   bool everyone_is_here();
@@ -59,8 +57,6 @@ class meeting {
  private:
   call_note& begin_note(int to);
   void leave_note(int to, std::span<const std::byte> bytes);
-  tensor reachable(const tensor& wanted);
-  buffer_place expose(const tensor& elements, in_reach& guard);
 
   board& at_;
   member_memory& memory_;
@@ -68,9 +64,8 @@ class meeting {
   presence here_;
   const collective_operation& what_;
   std::uint64_t sequence_;
-  tensor input_, output_;  // what others reach: the caller's, or copies
-  in_reach input_reach_, output_reach_;
-  int num_here_ = 0;  // members whose notes were seen, in order
+  std::unique_ptr<opened_tensors> tensors_;  // of a large call
+  int num_here_ = 0;                         // members whose notes were seen, in order
 };
 
 }  // namespace troupe::direct

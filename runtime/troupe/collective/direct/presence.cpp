@@ -1,7 +1,5 @@
 #include "troupe/collective/direct/presence.hpp"
 
-#include <utility>
-
 namespace troupe::direct {
 
 presence::presence(std::vector<running_call>& all, board& at, const collective_operation& what,
@@ -11,11 +9,7 @@ presence::presence(std::vector<running_call>& all, board& at, const collective_o
   if (is_collective()) at_.enter(sequence, what.signature);
 }
 
-presence::presence(presence&& other) noexcept
-    : all_(std::exchange(other.all_, nullptr)), at_(other.at_), call_(other.call_) {}
-
-presence::~presence() {
-  if (!all_) return;
+void presence::end() {
   std::erase_if(*all_, [&](const running_call& each) { return each.what == call_.what; });
   // A call that failed is not left; its group has been aborted.
   if (is_collective() && !at_.is_aborted()) at_.leave(call_.sequence);

@@ -1,4 +1,5 @@
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "troupe/collective/direct/board.hpp"
@@ -15,11 +16,15 @@ class presence {
  public:
   presence(std::vector<running_call>& all, board& at, const collective_operation& what,
            std::uint64_t sequence);
-  presence(presence&& other) noexcept;
+  presence(presence&& other) noexcept
+      : all_(std::exchange(other.all_, nullptr)), at_(other.at_), call_(other.call_) {}
   presence& operator=(presence&&) = delete;
-  ~presence();
+  ~presence() {
+    if (all_) end();
+  }
 
  private:
+  void end();
   bool is_collective() const { return call_.what->peer < 0; }
 
   std::vector<running_call>* all_;
