@@ -33,7 +33,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libuct.so\nl
 /// Before a buffer of gloo ends it waits until nobody uses it, by a count of references that is not seen
 /// here.
 extern "C" const char* __tsan_default_suppressions() {
-  return "race:gloo::transport::tcp::UnboundBuffer::signalException\n";
+  return "race:gloo::transport::tcp::UnboundBuffer::\n";
 }
 #endif
 
