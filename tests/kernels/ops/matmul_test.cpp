@@ -2,11 +2,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <tuple>
 
 #include "support/bits.hpp"
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
@@ -133,4 +135,18 @@ TEST_CASE("matmul names the argument, what it expected and what it got", "[host]
                     ContainsSubstring("c f32[2, 4, 3], got f32[2, 4, 4]"));
   CHECK_THROWS_WITH(troupe::matmul_into(a, b, {}, gradient_mode::assign),
                     ContainsSubstring("c f32[2, 4, 3]"));
+}
+
+TEST_CASE("TF32 rounds the operands of f32 products on a GPU, and nothing on the CPU") {
+  problem of{1, 65, 200, 48, dtype::f32, {}};
+  auto a = of.a(), b = of.b();
+  auto exact = matmul(a, b);
+  troupe::set_matmul_precision(troupe::matmul_precision::tf32);
+  auto rounded = matmul(a, b);
+  troupe::set_matmul_precision(troupe::matmul_precision::f32);
+  CHECK(same_bits(matmul(a, b), exact));
+  CHECK(same_bits(rounded, exact) == (a.where().type == troupe::device::kind::cpu));
+  auto got = values_of(rounded), expected = values_of(exact);
+  // Each operand is wrong by at most 2^-11 of itself, and operands are at most 1.
+  for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(std::abs(got[i] - expected[i]) <= 200 * 0x1p-10);
 }

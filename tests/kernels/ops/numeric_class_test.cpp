@@ -7,6 +7,7 @@
 #include "support/devices.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/linear.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::EndsWith;
@@ -55,4 +56,16 @@ TEST_CASE("the numeric class of the CPU is the process's, and that of a GPU name
     CHECK_THAT(troupe::numeric_class(gpu),
                StartsWith(troupe::numeric_class() + "+cuda-") && ContainsSubstring("+cublaslt-") &&
                    ContainsSubstring("+cudnn-") && EndsWith(troupe::device_name(gpu)));
+}
+
+TEST_CASE("TF32 is in the numeric class of a GPU where it is chosen, and never in that of the CPU") {
+  CHECK(troupe::current_matmul_precision() == troupe::matmul_precision::f32);
+  auto before = troupe::numeric_class(troupe::device{});
+  troupe::set_matmul_precision(troupe::matmul_precision::tf32);
+  CHECK(troupe::numeric_class(troupe::device{}) == before);
+  for (auto gpu : troupe::testing::gpus_here())
+    CHECK_THAT(troupe::numeric_class(gpu), EndsWith("+tf32+" + troupe::device_name(gpu)));
+  troupe::set_matmul_precision(troupe::matmul_precision::f32);
+  for (auto gpu : troupe::testing::gpus_here())
+    CHECK_THAT(troupe::numeric_class(gpu), !ContainsSubstring("tf32"));
 }

@@ -2,6 +2,7 @@
 
 #include "troupe/ops/cuda/cublaslt.hpp"
 #include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe {
@@ -17,8 +18,9 @@ std::string cublaslt_version() {
 
 std::string gpu_class(device where) {
   auto cudnn = cuda::cudnn_version();
+  auto precision = current_matmul_precision() == matmul_precision::tf32 ? "+tf32" : "";
   return "cuda-" + cuda_version() + "+cublaslt-" + cublaslt_version() + "+cudnn-" +
-         (cudnn.empty() ? "none" : cudnn) + "+" + device_name(where);
+         (cudnn.empty() ? "none" : cudnn) + precision + "+" + device_name(where);
 }
 
 }  // namespace troupe

@@ -80,7 +80,12 @@ void strided_product(const strided_product_shape& shape, const tensor& a, const 
     if (!shape.of.accumulate) c.fill_zero();
     return;
   }
-  product_key key{shape, a.type(), c.type(), bias.defined(), common_alignment(shape, a, b, bias, c)};
+  product_key key{shape,
+                  a.type(),
+                  c.type(),
+                  bias.defined(),
+                  common_alignment(shape, a, b, bias, c),
+                  current_matmul_precision()};
   plans_of(c.where()).run(key, a, b, bias, c);
 }
 

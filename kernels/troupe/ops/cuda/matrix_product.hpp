@@ -16,7 +16,8 @@ struct strided_product_shape {
   auto operator<=>(const strided_product_shape&) const = default;
 };
 
-/// As in troupe/ops/kernels/products.hpp, on one GPU, with products and sums in f32 (never TF32). Equal
+/// As in troupe/ops/kernels/products.hpp, on one GPU, with sums in f32, and products too unless
+/// set_matmul_precision has chosen TF32. Equal
 /// arguments give equal bits on equal GPUs with one version of cuBLASLt.
 void matrix_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c);

@@ -26,6 +26,12 @@ cublasLtEpilogue_t epilogue_of(const product_key& key) {
   return key.shape.of.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/// 16-bit operands are multiplied as they are, whatever the precision.
+cublasComputeType_t compute_type(const product_key& key) {
+  auto is_tf32 = key.from == dtype::f32 && key.precision == matmul_precision::tf32;
+  return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 cublasOperation_t operation(bool is_transposed) { return is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 template <class Value>
@@ -91,7 +97,7 @@ product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std:
 void product_plan::describe(const product_key& key) {
   const auto& of = key.shape.of;
   cublasLtMatmulDesc_t made = nullptr;
-  check(cublaslt().desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  check(cublaslt().desc_create(&made, compute_type(key), CUDA_R_32F));
   description_.reset(made);
   set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(of.right_is_transposed));
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(of.left_is_transposed));

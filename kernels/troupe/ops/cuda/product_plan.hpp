@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "troupe/ops/cuda/matrix_product.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 
 namespace troupe::cuda {
 
@@ -13,7 +14,8 @@ struct product_key {
   strided_product_shape shape;
   dtype from = dtype::f32, to = dtype::f32;
   bool has_bias = false;
-  std::uint32_t alignment_bytes = 0;  ///< of all operands, a power of two up to 256
+  std::uint32_t alignment_bytes = 0;                   ///< of all operands, a power of two up to 256
+  matmul_precision precision = matmul_precision::f32;  ///< of f32 operands
   auto operator<=>(const product_key&) const = default;
 };
 

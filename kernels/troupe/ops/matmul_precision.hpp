@@ -1,0 +1,16 @@
+#pragma once
+
+namespace troupe {
+
+/// How GPUs multiply f32 matrices. f32: products and sums in f32. tf32: operands rounded to the 10 bits after
+/// the point that TF32 has, sums in f32; several times as fast on tensor cores (8.0 and later), with relative
+/// errors of about 1e-3 of each product.
+enum class matmul_precision { f32, tf32 };
+
+/// Chooses it for this process, f32 otherwise: for the matrix products that follow, in linear layers and in
+/// attention too, but not for convolutions. `numeric_class` names tf32. The CPU always computes in f32. Steps
+/// that were recorded before keep what they were recorded with. Thread-safe.
+void set_matmul_precision(matmul_precision precision);
+matmul_precision current_matmul_precision();
+
+}  // namespace troupe
