@@ -14,7 +14,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--model", choices=["gpt", "gpt2", "mlp", "cnn"], required=True)
 parser.add_argument("--threads", type=int, default=1)
 parser.add_argument("--seconds", type=float, default=8)
-parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+parser.add_argument("--dtype", choices=["f32", "tf32", "bf16"], default="f32")
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--batch", type=int, default=0)
 parser.add_argument("--length", type=int, default=0)
@@ -36,6 +36,7 @@ import torch.nn.functional as F
 
 torch.set_num_threads(options.threads)
 torch.manual_seed(0)
+torch.backends.cuda.matmul.allow_tf32 = options.dtype == "tf32"
 device = torch.device(options.device)
 on_gpu = device.type == "cuda"
 

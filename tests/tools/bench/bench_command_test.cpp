@@ -134,6 +134,25 @@ TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --schedule forward_only", "forward_only");
 }
 
+TEST_CASE("bench compute holds a step to the rates of a product and of a copy that it measured beside it") {
+  auto lines =
+      objects_of(bench("compute --model mlp --batch 16 --threads 1 --rounds 2 --seconds 0.05 --json"));
+  REQUIRE(lines.size() == 1);
+  for (const char* measured :
+       {"samples_per_s", "of_product_rate", "product_gflops_per_s", "of_copy_rate", "copy_gb_per_s"}) {
+    check_is_spread(lines[0].at(measured), 2);
+    CHECK(lines[0].at(measured).at("min") > 0);
+  }
+  CHECK(lines[0].at("queueing") == "direct");
+  CHECK_FALSE(lines[0].at("numeric_class").get<std::string>().empty());
+}
+
+TEST_CASE("bench compute and bench kernels refuse TF32 on the CPU") {
+  check_refused("compute --dtype tf32", "only GPUs compute in TF32");
+  check_refused("kernels --dtype tf32", "only GPUs compute in TF32");
+  check_refused("compute --dtype f64", "--dtype");
+}
+
 TEST_CASE("bench actor times tensors between two actors, in streams, and from stage to stage") {
   auto lines = objects_of(bench("actor --ranks 3 --microbatches 4 --steps 4 --rounds 2 --bytes 8,1M --json"));
   REQUIRE(lines.size() == 2);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "bench/benches.hpp"
+#include "bench/compute/device_rates.hpp"
 #include "bench/measure/machine.hpp"
 #include "bench/measure/measured_object.hpp"
 #include "bench/measure/spread.hpp"
@@ -68,8 +69,8 @@ struct peer {
 
 /// What one model came to at one number of threads.
 struct results {
-  std::string unit, device;
-  std::vector<double> own, of_product_rate, product_rate;
+  std::string unit, device, numeric_class;
+  std::vector<double> own, of_product_rate, product_rate, of_copy_rate, copy_rate;
   double own_mib = 0;
   std::uint64_t allocations = 0;
   peer torch, compiled;
@@ -91,9 +92,12 @@ results measure(const std::string& model, int threads, const compute_options& op
     found.own.push_back(own.at(found.unit));
     found.of_product_rate.push_back(own.at("of_product_rate"));
     found.product_rate.push_back(own.at("product_gflops_per_s"));
+    found.of_copy_rate.push_back(own.at("of_copy_rate"));
+    found.copy_rate.push_back(own.at("copy_gb_per_s"));
     found.own_mib = std::max(found.own_mib, own.at("own_mib").get<double>());
     found.allocations = std::max(found.allocations, own.at("allocations_after_warm_up").get<std::uint64_t>());
     found.device = own.at("device");
+    found.numeric_class = own.at("numeric_class");
     if (!options.torch.empty()) measure_peer(what, options, found, found.torch);
     if (!options.torch_compile) continue;
     auto compiled = what;
@@ -117,6 +121,12 @@ void print_peer(const char* name, const peer& of) {
               to_text(spread_of(of.ratio), 1, 2).c_str());
 }
 
+/// How a step's kernels come to the device.
+const char* queueing_of(const compute_options& options) {
+  if (options.device.starts_with("cpu")) return "direct";
+  return options.queue_each_kernel ? "each_kernel" : "graph";
+}
+
 void print_json(const task& what, const results& found, const compute_options& options,
                 const machine& where) {
   nlohmann::ordered_json line{{"event", "compute"},
@@ -124,9 +134,13 @@ void print_json(const task& what, const results& found, const compute_options& o
                               {"device", found.device},
                               {"threads", what.threads},
                               {"dtype", options.type},
+                              {"queueing", queueing_of(options)},
+                              {"numeric_class", found.numeric_class},
                               {found.unit, to_json(spread_of(found.own))},
                               {"of_product_rate", to_json(spread_of(found.of_product_rate))},
                               {"product_gflops_per_s", to_json(spread_of(found.product_rate))},
+                              {"of_copy_rate", to_json(spread_of(found.of_copy_rate))},
+                              {"copy_gb_per_s", to_json(spread_of(found.copy_rate))},
                               {"own_mib", found.own_mib},
                               {"allocations_after_warm_up", found.allocations}};
   add_peer("torch", found.torch, found.unit, line);
@@ -137,11 +151,15 @@ void print_json(const task& what, const results& found, const compute_options& o
 
 void print(const task& what, const results& found, const compute_options& options, const machine& where) {
   if (options.json) return print_json(what, found, options, where);
-  std::printf("%-4s %s, %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   %.0f MiB",
-              what.model.c_str(), options.type.c_str(), found.device.c_str(), what.threads,
-              what.threads == 1 ? "" : "s", to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
-              to_text(spread_of(found.of_product_rate), 100, 1).c_str(),
-              to_text(spread_of(found.product_rate), 1, 0).c_str(), found.own_mib);
+  std::printf(
+      "%-4s %s, %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   "
+      "%s %% of a copy's (%s GB/s)   %.0f MiB",
+      what.model.c_str(), options.type.c_str(), found.device.c_str(), what.threads,
+      what.threads == 1 ? "" : "s", to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
+      to_text(spread_of(found.of_product_rate), 100, 1).c_str(),
+      to_text(spread_of(found.product_rate), 1, 0).c_str(),
+      to_text(spread_of(found.of_copy_rate), 100, 1).c_str(),
+      to_text(spread_of(found.copy_rate), 1, 0).c_str(), found.own_mib);
   if (found.torch.rate.empty()) std::printf("   no peer was measured (--torch ROOT)");
   print_peer("torch", found.torch);
   print_peer("torch.compile", found.compiled);
@@ -179,7 +197,9 @@ double compare_losses(const std::string& model, const compute_options& options) 
 
 int run(compute_options options) {
   auto where = this_machine();
-  require_device(device_from_string(options.device));
+  auto device = device_from_string(options.device);
+  require_device(device);
+  bench_precision{options.type}.choose(device);
   if (options.losses > 0 && options.torch.empty())
     throw bad_input("--losses compares with PyTorch: say where it is with --torch ROOT");
   if (options.torch_compile && options.torch.empty())
@@ -217,8 +237,8 @@ void add_compute_bench(CLI::App& app, int& exit_code) {
                    "Numbers of threads, with commas between; on the CPU otherwise 1 and the cores")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
-  command->add_option("--dtype", options->type, "f32, or bf16 for mixed precision")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+  command->add_option("--dtype", options->type, "f32, tf32 on a GPU, or bf16 for mixed precision")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "Of one measurement")->capture_default_str();
   command->add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")

@@ -24,7 +24,7 @@ struct worker_options {
   std::string device = "cpu";
   int threads = 1;
   double seconds = 8;
-  std::string type = "f32";
+  bench_precision precision;
   int losses = 0;
   std::string weights;
   queueing how = queueing::recorded;
@@ -60,11 +60,24 @@ nlohmann::ordered_json memory_mib(device where) {
           {"activations", of(memory_category::activations)}};
 }
 
-nlohmann::ordered_json timed(compute_model& model, const worker_options& options, dtype type) {
+/// The least that a step moves: the weights are read in both passes and by the optimizer, gradients are
+/// written and read, Adam's two moments and the weights are read and written; activations are written once
+/// and read once.
+double step_bytes(compute_model& model, device where) {
+  double parameters = 0;
+  for (const auto* each : model.module->parameters())
+    parameters += static_cast<double>(each->value.size_bytes());
+  auto activations =
+      memory_of(where).peak_by_category[static_cast<std::size_t>(memory_category::activations)];
+  return 10 * parameters + 2 * static_cast<double>(activations);
+}
+
+nlohmann::ordered_json timed(compute_model& model, const worker_options& options) {
   auto where = options.model.where;
   compute_training training(model, options.how);
-  product_rate rate(type, where);
+  product_rate rate(options.precision.type(), where);
   rate.measure();
+  auto copied_per_s = copy_bytes_per_s(where);
   for (int step = 0; step < 3; ++step) training.step();
   std::vector<double> times;
   double total = 0;
@@ -82,21 +95,21 @@ nlohmann::ordered_json timed(compute_model& model, const worker_options& options
           {"steps", times.size()},
           {"product_gflops_per_s", rate.flops_per_s() / 1e9},
           {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},
+          {"copy_gb_per_s", copied_per_s / 1e9},
+          {"of_copy_rate", step_bytes(model, where) / copied_per_s / step_s},
           {"allocations_after_warm_up", allocated},
           {"peak_mib", resident_mib("VmHWM")},
           {"tensors_peak_mib", memory_mib(where)},
           {"device", device_name(where)},
-          {"numeric_class", numeric_class()}};
+          {"numeric_class", numeric_class(where)}};
 }
 
 void run(worker_options options) {
   set_num_threads(options.threads);
   options.model.where = device_from_string(options.device);
-  if (options.type != "f32" && options.type != "bf16")
-    throw bad_input("--dtype " + options.type + ": expected f32 or bf16");
-  auto type = options.type == "f32" ? dtype::f32 : dtype::bf16;
+  options.precision.choose(options.model.where);
   std::optional<autocast> mixed;
-  if (type != dtype::f32) mixed.emplace(type);
+  if (auto type = options.precision.type(); type != dtype::f32) mixed.emplace(type);
   auto before_mib = resident_mib("VmRSS");
   auto model = make_compute_model(options.model);
   if (!options.weights.empty()) {
@@ -110,7 +123,7 @@ void run(worker_options options) {
   if (options.losses > 0)
     line["losses"] = losses(model, options);
   else
-    line = timed(model, options, type);
+    line = timed(model, options);
   auto is_on_cpu = options.model.where.type == device::kind::cpu;
   line["own_mib"] = is_on_cpu ? resident_mib("VmHWM") - before_mib
                               : static_cast<double>(memory_of(options.model.where).peak) / (1 << 20);
@@ -128,7 +141,7 @@ void add_compute_worker(CLI::App& app) {
   command->add_option("--length", options->model.length);
   command->add_option("--threads", options->threads);
   command->add_option("--seconds", options->seconds);
-  command->add_option("--dtype", options->type);
+  command->add_option("--dtype", options->precision.name);
   command->add_option("--losses", options->losses, "Print the losses of so many steps instead");
   command->add_option("--weights", options->weights, "Write the initial weights and the data there");
   command->add_flag_callback("--queue-each-kernel", [options] { options->how = queueing::each_kernel; });

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 #include "troupe/random/uniform.hpp"
 #include "troupe/tensor/devices.hpp"
 
@@ -16,10 +18,19 @@ constexpr auto cpu = device::kind::cpu;
 
 std::int64_t product_size(dtype type, device where) {
   if (where.type == cpu) return 1024;
-  return type == dtype::f32 ? 4096 : 8192;
+  auto is_f32 = type == dtype::f32 && current_matmul_precision() == matmul_precision::f32;
+  return is_f32 ? 4096 : 8192;
 }
 
 }  // namespace
+
+void bench_precision::choose(device where) const {
+  if (name != "f32" && name != "tf32" && name != "bf16")
+    throw bad_input("--dtype " + name + ": expected f32, tf32 or bf16");
+  if (name == "tf32" && where.type == cpu)
+    throw bad_input("--dtype tf32: only GPUs compute in TF32; choose one with --device cuda:0");
+  set_matmul_precision(name == "tf32" ? matmul_precision::tf32 : matmul_precision::f32);
+}
 
 double seconds_of(device where, const std::function<void()>& work) {
   synchronize(where);

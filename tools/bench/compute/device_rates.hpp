@@ -1,10 +1,22 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::bench {
+
+/// In what a bench computes products: f32, tf32 or bf16.
+struct bench_precision {
+  std::string name = "f32";
+
+  /// Of the operands: those of tf32 are f32.
+  dtype type() const { return name == "bf16" ? dtype::bf16 : dtype::f32; }
+  /// Chooses TF32 for this process if that is its name. Throws bad_input for another name, and for TF32 on
+  /// the CPU, which has none.
+  void choose(device where) const;
+};
 
 /// How long `work` takes, with what it queues on `where`, where nothing else is queued.
 double seconds_of(device where, const std::function<void()>& work);
@@ -14,7 +26,7 @@ double seconds_of(device where, const std::function<void()>& work);
 double best_seconds_of(device where, int rounds, const std::function<void()>& work);
 
 /// What floors are made of: the best rate of a square matrix product of random numbers, on a GPU one of 8192
-/// rows (f32: 4096), on the CPU one that lies in the caches.
+/// rows (f32 without TF32: 4096), on the CPU one that lies in the caches.
 class product_rate {
  public:
   product_rate(dtype type, device where);

@@ -8,6 +8,7 @@
 #include "bench/measure/machine.hpp"
 #include "bench/measure/spread.hpp"
 #include "bench/peers/torch_peer.hpp"
+#include "troupe/ops/numeric_class.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/tensor/devices.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 struct kernel_options {
   std::string device = "cpu";
-  std::string type = "f32";
+  bench_precision precision;
   int threads = 1;
   int rounds = 5;
   std::string only;
@@ -77,13 +78,16 @@ int run(const kernel_options& options) {
   set_num_threads(options.threads);
   auto where = device_from_string(options.device);
   require_device(where);
-  auto type = options.type == "f32" ? dtype::f32 : dtype::bf16;
+  options.precision.choose(where);
+  auto type = options.precision.type();
   product_rate product(type, where);
   product.measure();
   rates of{copy_bytes_per_s(where), product.flops_per_s()};
   if (options.json)
     std::printf("%s\n", nlohmann::ordered_json{{"event", "rates"},
                                                {"device", device_name(where)},
+                                               {"numeric_class", numeric_class(where)},
+                                               {"dtype", options.precision.name},
                                                {"threads", options.threads},
                                                {"copy_gb_per_s", of.bytes_per_s / 1e9},
                                                {"product_gflops_per_s", of.flops_per_s / 1e9},
@@ -93,7 +97,7 @@ int run(const kernel_options& options) {
   else
     std::printf("%s, %d thread%s; floors: a copy's %.1f GB/s, a %s product's %.0f GFLOP/s\n",
                 device_name(where).c_str(), options.threads, options.threads == 1 ? "" : "s",
-                of.bytes_per_s / 1e9, options.type.c_str(), of.flops_per_s / 1e9);
+                of.bytes_per_s / 1e9, options.precision.name.c_str(), of.flops_per_s / 1e9);
   std::optional<torch_peer> torch;
   if (!options.torch.empty()) torch.emplace(options.torch, options.torch_script, options.threads);
   auto sizes = where.type == device::kind::cpu ? cpu_sizes() : gpu_sizes();
@@ -102,6 +106,7 @@ int run(const kernel_options& options) {
       if (each.name.find(options.only) == std::string::npos) continue;
       auto found = measure(each, where, options.rounds, torch ? &*torch : nullptr);
       options.json ? print_json(each, found, of.floor_s(each)) : print(each, found, of.floor_s(each));
+      std::fflush(stdout);  // whoever ends the bench has what was measured before
     }
   return 0;
 }
@@ -112,8 +117,10 @@ void add_kernel_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<kernel_options>();
   auto* command = app.add_subcommand("kernels", "Time each kernel against a copy's or a product's rate");
   command->add_option("--device", options->device, "cpu, or a GPU such as cuda:0")->capture_default_str();
-  command->add_option("--dtype", options->type, "f32, or bf16 where mixed precision has it")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+  command
+      ->add_option("--dtype", options->precision.name,
+                   "f32, tf32 on a GPU, or bf16 where mixed precision has it")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Of the CPU")
       ->check(CLI::Range(1, 1024))
