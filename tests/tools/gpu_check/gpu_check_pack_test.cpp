@@ -1,0 +1,79 @@
+// Packs this build and runs what was packed, as on a machine that has nothing of the project.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+process_result pack(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {TROUPE_GPU_CHECK, "--pack"});
+  run_options options;
+  options.command = std::move(arguments);
+  options.deadline = std::chrono::seconds(120);
+  return run_process(options);
+}
+
+nlohmann::json report_in(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "gpu_check.json");
+  REQUIRE(file);
+  return nlohmann::json::parse(file);
+}
+
+}  // namespace
+
+TEST_CASE("what is packed of a build is small, and runs by itself") {
+  temp_folder folder;
+  auto there = folder.path() / "there";
+  auto packed = pack({"--build", TROUPE_BUILD, "--output", there.string()});
+  INFO(packed.output << packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  CHECK_THAT(packed.output, ContainsSubstring("for GPUs ") && ContainsSubstring(" MiB"));
+  CHECK(std::filesystem::file_size(there / "programs.tar.gz") < std::size_t{64} << 20);
+
+  run_options options;
+  options.command = {(there / "gpu_check").string(),
+                     "--only",
+                     "versions,memory,operations,gpu_tests,nccl",
+                     "--time",
+                     "200",
+                     "--output",
+                     (folder.path() / "results").string()};
+  options.environment["PATH"] = "/usr/bin:/bin";
+  options.deadline = std::chrono::seconds(220);
+  auto seen = run_process(options);
+  INFO(seen.output << seen.errors);
+  auto report = report_in(folder.path() / "results");
+  CHECK(report.at("exit_code") == seen.exit_code);
+  // Every program starts: each counts its cases, whether there is a GPU or not.
+  int steps = 0;
+  for (const auto& part : report.at("parts"))
+    for (const auto& step : part.at("steps")) {
+      if (!step.contains("cases")) continue;
+      ++steps;
+      INFO(step.dump());
+      CHECK(step.at("state") != "failed");
+      CHECK(step.at("cases").at("passed").get<int>() + step.at("cases").at("skipped").get<int>() > 0);
+    }
+  CHECK(steps >= 5);
+}
+
+TEST_CASE("a build that does not fit is refused") {
+  temp_folder folder;
+  auto seen = pack({"--build", folder.path().string()});
+  CHECK(seen.exit_code == 2);
+  CHECK_THAT(seen.errors, ContainsSubstring("no build folder"));
+
+  auto cached = [&](const std::string& lines) {
+    std::ofstream(folder.path() / "CMakeCache.txt") << lines;
+    return pack({"--build", folder.path().string(), "--arch", "90"});
+  };
+  CHECK_THAT(cached("TROUPE_CUDA:BOOL=OFF\n").errors, ContainsSubstring("built without CUDA"));
+  CHECK_THAT(cached("TROUPE_CUDA:BOOL=ON\n").errors, ContainsSubstring("gpu_memory_test"));
+}

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+
+#include "fake_pack.hpp"
+
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string reason_of(const nlohmann::json& step) { return step.at("reason"); }
+
+}  // namespace
+
+TEST_CASE("where everything passes, the exit code is 0 and the report names every part and figure") {
+  fake_pack pack;
+  auto seen = pack.run();
+  INFO(seen.output << seen.errors);
+  CHECK(seen.exit_code == 0);
+  auto report = pack.report();
+  CHECK(report.at("format") == "troupe_gpu_check");
+  CHECK(report.at("format_version") == 1);
+  CHECK(report.at("state") == "finished");
+  CHECK(report.at("exit_code") == 0);
+  std::vector<std::string> parts;
+  for (const auto& part : report.at("parts")) {
+    CHECK(part.at("state") == "passed");
+    parts.push_back(part.at("part"));
+  }
+  CHECK(parts == std::vector<std::string>{"versions", "memory", "operations", "sanitizer", "gpu_tests",
+                                          "nccl", "bench_kernels", "bench_compute"});
+  CHECK(report.at("machine").at("gpu").at("name") == "Fake \"GPU\" 9000");
+  CHECK(report.at("machine").at("driver_cuda") == "13.1");
+  CHECK(report.at("machine").at("gpu").at("mig.mode.current") == "Disabled");
+  CHECK_THAT(report.at("machine").at("libraries").at("nccl").at("file").get<std::string>(),
+             ContainsSubstring("/libraries/libfake_nccl.so"));
+  CHECK(pack.step("memory", "gpu_memory_test").at("cases").at("passed") == 2);
+  CHECK(pack.part("bench_compute").at("results").size() == 6);
+  CHECK(pack.part("bench_kernels").at("results").at(0).at("product_gflops_per_s") == 700000.5);
+  CHECK_THAT(pack.text(),
+             ContainsSubstring("123457 tokens/s   50.0 % of 700 TFLOP/s   25.0 % of 4300 GB/s") &&
+                 ContainsSubstring("80.0 %  softmax") && ContainsSubstring("exit code 0"));
+  CHECK(std::ranges::count(pack.text(), '\n') <= 60);
+  CHECK_THAT(seen.output, ContainsSubstring(pack.text()));
+}
+
+TEST_CASE("with --json each part is one object as soon as it is over, and the report is the last") {
+  fake_pack pack;
+  auto seen = pack.run({"--json", "--only", "memory,nccl"});
+  CHECK(seen.exit_code == 0);
+  std::istringstream lines(seen.output);
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(lines, line);) objects.push_back(nlohmann::json::parse(line));
+  REQUIRE(objects.size() == 3);
+  CHECK(objects[0].at("part") == "memory");
+  CHECK(objects[1].at("part") == "nccl");
+  CHECK(objects[2].at("format") == "troupe_gpu_check");
+  CHECK(pack.part("operations").at("state") == "not asked");
+}
+
+TEST_CASE("a failing case fails its part by name, and the others still run") {
+  fake_pack pack;
+  pack.set_program("ops_gpu_test",
+                   "begin; passed one; failed 'softmax of &lt;long&gt; rows' '0.1 == 0.2'; end");
+  auto seen = pack.run();
+  CHECK(seen.exit_code == 1);
+  CHECK(pack.part("operations").at("state") == "failed");
+  auto step = pack.step("operations", "ops_gpu_test");
+  CHECK(step.at("exit_code") == 42);
+  CHECK(step.at("cases").at("failed") == 1);
+  CHECK(step.at("failures") == "softmax of <long> rows: 0.1 == 0.2 (b.cpp:7)");
+  CHECK_THAT(pack.text(), ContainsSubstring("softmax of <long> rows: 0.1 == 0.2"));
+  CHECK(pack.part("bench_compute").at("state") == "passed");
+}
+
+TEST_CASE("a program that crashes, or ends well without results, has failed") {
+  fake_pack pack;
+  pack.set_program("gpu_memory_test", "begin; passed one; under_way 'rows are copied'; kill -SEGV $$");
+  pack.set_program("nn_gpu_test", "exit 0");
+  CHECK(pack.run({"--only", "memory,gpu_tests"}).exit_code == 1);
+  CHECK_THAT(
+      reason_of(pack.step("memory", "gpu_memory_test")),
+      ContainsSubstring("SIGSEGV") && ContainsSubstring("in \"rows are copied\", after 1 cases passed"));
+  CHECK(pack.step("gpu_tests", "nn_gpu_test").at("state") == "failed");
+  CHECK(pack.step("gpu_tests", "autograd_functions_gpu_test").at("state") == "passed");
+}
+
+TEST_CASE("cases that skip themselves do not pass") {
+  fake_pack pack;
+  pack.set_program("gpu_memory_test", "begin; skipped one 'no GPU here'; end");
+  pack.set_program("ops_gpu_test", "begin; passed one; skipped two 'no GPU here'; end");
+  pack.set_program("collective_nccl_gpu_test", "begin; passed one; skipped two 'one GPU here'; end");
+  CHECK(pack.run({"--only", "memory,operations,nccl"}).exit_code == 3);
+  CHECK(pack.part("memory").at("state") == "skipped");
+  CHECK_THAT(reason_of(pack.part("memory")),
+             ContainsSubstring("no GPU here") && ContainsSubstring("driver new enough"));
+  CHECK(pack.step("operations", "ops_gpu_test").at("state") == "skipped");
+  CHECK(pack.part("operations").at("state") == "incomplete");
+  CHECK(pack.part("nccl").at("state") == "passed");
+  CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("1 cases skipped themselves: one GPU here"));
+}
+
+TEST_CASE("without a GPU what needs one is skipped, and the exit code says so") {
+  fake_pack pack;
+  pack.set_machine("nvidia-smi", "echo 'no devices were found'; exit 6");
+  for (const char* name : {"gpu_memory_test", "ops_gpu_test", "autograd_functions_gpu_test", "nn_gpu_test",
+                           "collective_nccl_gpu_test"})
+    pack.set_program(name, "begin; skipped one 'no GPU here'; end");
+  auto seen = pack.run();
+  CHECK(seen.exit_code == 3);
+  CHECK_THAT(seen.output, ContainsSubstring("No GPU is to be seen here"));
+  for (const char* name :
+       {"versions", "memory", "sanitizer", "gpu_tests", "nccl", "bench_kernels", "bench_compute"})
+    CHECK(pack.part(name).at("state") == "skipped");
+}
+
+TEST_CASE("a library that is not there is named, and only what needs it is skipped") {
+  fake_pack pack;
+  pack.remove_library("libfake_nccl.so");
+  pack.remove_library("libfake_blas.so");
+  pack.set_program(
+      "ops_gpu_test",
+      "begin; passed one; failed linear 'products need cuBLASLt, which cannot be loaded: x'; end");
+  CHECK(pack.run().exit_code == 3);
+  CHECK_THAT(reason_of(pack.part("nccl")),
+             ContainsSubstring("libfake_nccl.so") && ContainsSubstring("--libraries"));
+  CHECK(pack.part("nccl").at("state") == "skipped");
+  CHECK(pack.part("bench_compute").at("state") == "skipped");
+  CHECK(pack.step("operations", "ops_gpu_test").at("state") == "incomplete");
+  CHECK(pack.part("gpu_tests").at("state") == "passed");
+}
+
+TEST_CASE("a library that is there but cannot be loaded is a failure") {
+  fake_pack pack;
+  pack.set_program("ops_gpu_test",
+                   "begin; failed linear 'products need cuBLASLt, which cannot be loaded: x'; end");
+  CHECK(pack.run({"--only", "operations"}).exit_code == 1);
+}
+
+TEST_CASE("a program that hangs is ended when the time is up, and what was not reached is named") {
+  fake_pack pack;
+  pack.set_program("ops_gpu_test", "begin; passed one; under_way 'it hangs'; sleep 300");
+  CHECK(pack.run({"--time", "15"}).exit_code == 3);
+  CHECK(pack.part("memory").at("state") == "passed");
+  auto step = pack.step("operations", "ops_gpu_test");
+  CHECK(step.at("state") == "incomplete");
+  CHECK_THAT(reason_of(step), ContainsSubstring("was up in \"it hangs\", after 1 cases passed"));
+  CHECK_THAT(reason_of(pack.part("bench_compute")), ContainsSubstring("no time was left"));
+}
+
+TEST_CASE("a bench that is cut off keeps its whole lines") {
+  fake_pack pack;
+  pack.set_program("troupe",
+                   R"(echo '{"event":"kernel","kernel":"one"}'; printf '{"event":"kernel","ker'; sleep 300)");
+  CHECK(pack.run({"--time", "15", "--only", "bench_kernels"}).exit_code == 3);
+  CHECK(pack.step("bench_kernels", "bf16").at("state") == "incomplete");
+  CHECK(pack.part("bench_kernels").at("results").at(0).at("kernel") == "one");
+}
+
+TEST_CASE("a bench that fails fails its part with its last words") {
+  fake_pack pack;
+  pack.set_program("troupe", "echo 'out of memory' >&2; exit 1");
+  CHECK(pack.run({"--only", "bench_compute"}).exit_code == 1);
+  CHECK_THAT(reason_of(pack.step("bench_compute", "bf16")), ContainsSubstring("exit code 1: out of memory"));
+}
+
+TEST_CASE("what the sanitizer finds fails, and where it refuses the machine it is skipped") {
+  fake_pack pack;
+  pack.set_machine("compute-sanitizer",
+                   "echo '========= Invalid __global__ write of size 4 bytes'; echo '========= ERROR "
+                   "SUMMARY: 1 error'; exit 86");
+  CHECK(pack.run({"--only", "sanitizer"}).exit_code == 1);
+  CHECK_THAT(reason_of(pack.step("sanitizer", "racecheck")),
+             ContainsSubstring("Invalid __global__ write") && ContainsSubstring("ERROR SUMMARY: 1 error"));
+  pack.set_machine("compute-sanitizer", "yes '========= Invalid __global__ read' | head -n 50000; exit 86");
+  CHECK(pack.run({"--only", "sanitizer,nccl"}).exit_code == 1);
+  CHECK(pack.part("nccl").at("state") == "passed");
+  pack.set_machine("compute-sanitizer", "exit 86");
+  CHECK(pack.run({"--only", "sanitizer,nccl"}).exit_code == 1);
+  CHECK(pack.part("nccl").at("state") == "passed");
+  pack.set_machine("compute-sanitizer", "echo '========= Error: Device not supported'; exit 1");
+  CHECK(pack.run({"--only", "sanitizer"}).exit_code == 3);
+  CHECK_THAT(reason_of(pack.step("sanitizer", "memcheck")), ContainsSubstring("Device not supported"));
+}
+
+TEST_CASE("a sanitizer that is not done in its time found nothing so far, which is not all") {
+  fake_pack pack;
+  pack.set_machine("compute-sanitizer", "begin; passed one; under_way two; sleep 300");
+  CHECK(pack.run({"--only", "sanitizer", "--time", "16"}).exit_code == 3);
+  CHECK(pack.part("sanitizer").at("state") == "incomplete");
+  CHECK_THAT(reason_of(pack.step("sanitizer", "memcheck")),
+             ContainsSubstring("after 1 cases without an error"));
+}
+
+TEST_CASE("a run that is killed leaves a whole report of what was done") {
+  fake_pack pack;
+  pack.set_program("ops_gpu_test", "begin; sleep 300");
+  for (int number : {SIGKILL, SIGTERM}) {
+    CAPTURE(number);
+    background_process run(pack.command());
+    run.wait_for_line("memory        passed");
+    ::kill(run.pid(), number);
+    auto ended = run.wait();
+    auto report = pack.report();
+    CHECK(pack.part("memory").at("state") == "passed");
+    CHECK(pack.step("memory", "gpu_memory_test").at("cases").at("passed") == 2);
+    CHECK(report.at("state") == (number == SIGKILL ? "running" : "interrupted"));
+    CHECK_THAT(pack.text(), ContainsSubstring("memory        passed"));
+    if (number == SIGTERM) CHECK(ended.exit_code == 1);
+  }
+}
+
+TEST_CASE("bad arguments are refused with what was expected") {
+  fake_pack pack;
+  auto check_refused = [&](const std::vector<std::string>& arguments, const std::string& part) {
+    CAPTURE(arguments);
+    auto seen = pack.run(arguments);
+    CHECK(seen.exit_code == 2);
+    CHECK_THAT(seen.errors, ContainsSubstring(part));
+  };
+  check_refused({"--fast"}, "unknown argument '--fast'");
+  check_refused({"--only", "memory,disk"}, "--only 'disk': expected some of versions memory");
+  check_refused({"--time", "soon"}, "--time 'soon'");
+  check_refused({"--time", "0"}, "--time '0'");
+  check_refused({"--time"}, "--time needs a value");
+  check_refused({"--libraries", "/nowhere"}, "no folder '/nowhere'");
+  check_refused({"--arch", "90"}, "--arch and --build go with --pack");
+  check_refused({"--pack", "--arch", "hopper"}, "--arch 'hopper'");
+}
+
+TEST_CASE("outside a packed folder it says how to make one") {
+  run_options options;
+  options.command = {TROUPE_GPU_CHECK};
+  auto seen = run_process(options);
+  CHECK(seen.exit_code == 2);
+  CHECK_THAT(seen.errors, ContainsSubstring("tools/gpu_check --pack"));
+}
