@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
@@ -62,6 +63,24 @@ TEST_CASE("what is packed of a build is small, and runs by itself") {
       CHECK(step.at("cases").at("passed").get<int>() + step.at("cases").at("skipped").get<int>() > 0);
     }
   CHECK(steps >= 5);
+}
+
+TEST_CASE("what is packed links nothing but what is packed, and the C library") {
+  temp_folder folder;
+  REQUIRE(pack({"--build", TROUPE_BUILD, "--output", folder.path().string()}).exit_code == 0);
+  run_options options;
+  options.command = {"bash", "-c",
+                     "cd $0 && tar -xzf programs.tar.gz && LD_LIBRARY_PATH=lib:lib/compiler ldd bin/* | "
+                     "awk '$2 == \"=>\" && $3 !~ /^lib\\// { print $1 }' | sort -u",
+                     folder.path().string()};
+  auto seen = run_process(options);
+  CHECK(seen.exit_code == 0);
+  std::istringstream names(seen.output);
+  for (std::string name; std::getline(names, name);) {
+    CAPTURE(name);
+    CHECK((name.starts_with("libc.so") || name.starts_with("libm.so") || name.starts_with("libdl.so") ||
+           name.starts_with("librt.so") || name.starts_with("libpthread.so")));
+  }
 }
 
 TEST_CASE("a build that does not fit is refused") {
