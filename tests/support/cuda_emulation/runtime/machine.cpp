@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <utility>
 
 #include "gpus.hpp"
+#include "troupe/config/launch_environment.hpp"
 
 namespace troupe::emulation {
 namespace {
@@ -14,8 +15,8 @@ thread_local int current = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
 int num_gpus_of_environment() {
-  const auto* count = std::getenv("TROUPE_EMULATED_GPUS");
-  return count ? std::atoi(count) : 1;
+  auto count = process_environment()("TROUPE_EMULATED_GPUS");
+  return count ? std::stoi(*count) : 1;
 }
 
 void resize(machine& of, int count) {
