@@ -87,9 +87,13 @@ void block_cache::release_cached() {
 
 void block_cache::release_locked() {
   for (auto& [size, blocks] : free_)
-    for (auto* block : blocks) source_.give_back(block, size);
+    while (!blocks.empty()) {
+      auto* block = blocks.back();
+      blocks.pop_back();  // first: who fails to free it must not be asked again
+      statistics_.cached -= size;
+      source_.give_back(block, size);
+    }
   free_.clear();
-  statistics_.cached = 0;
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/launch.cuh"
+#include "troupe/tensor/cuda/pitched_copy.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -16,10 +17,13 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   auto& owner = gpu_at(to.where().index);
   gpu_scope scope(owner.index());
   auto pitch = [step](const tensor& of) { return static_cast<std::size_t>(of.extents()[1] * step); };
-  check(cudaMemcpy2DAsync(to.bytes().data() + to_first * step, pitch(to),
-                          from.bytes().data() + from_first * step, pitch(from),
-                          static_cast<std::size_t>(count * step), static_cast<std::size_t>(runs),
-                          cudaMemcpyDeviceToDevice, owner.stream()));
+  queue({.to = to.bytes().data() + to_first * step,
+         .to_pitch_bytes = pitch(to),
+         .from = from.bytes().data() + from_first * step,
+         .from_pitch_bytes = pitch(from),
+         .width_bytes = static_cast<std::size_t>(count * step),
+         .num_rows = static_cast<std::size_t>(runs)},
+        owner.stream());
 }
 
 void concat(std::span<const tensor> parts, tensor& to) {

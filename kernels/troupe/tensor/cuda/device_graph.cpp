@@ -1,6 +1,9 @@
 #include "troupe/tensor/device_graph.hpp"
 
+#include <new>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
@@ -11,18 +14,6 @@
 
 namespace troupe {
 namespace {
-
-class owned_stream {
- public:
-  owned_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~owned_stream() { cudaStreamDestroy(stream_); }
-  owned_stream(const owned_stream&) = delete;
-  owned_stream& operator=(const owned_stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 struct destroy_graph {
   void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
@@ -58,7 +49,10 @@ class capture {
 class cuda_graph final : public device_graph {
  public:
   explicit cuda_graph(gpu& on) : on_(on) {}
-  ~cuda_graph() override { drop(); }
+  ~cuda_graph() override {
+    gpu_scope scope(on_.index(), std::nothrow);
+    drop();
+  }
 
   bool is_recorded() const override { return executable_ != nullptr; }
 
@@ -66,35 +60,43 @@ class cuda_graph final : public device_graph {
     gpu_scope scope(on_.index());
     drop();
     owned_stream stream;
-    recorded_ = {on_.index(), stream.get(), std::make_shared<recording_pool>(on_.cache()), {}};
-    auto graph = captured(work, stream.get());
+    recording made{on_.index(), stream.get(), std::make_shared<recording_pool>(on_.cache()), {}};
+    auto graph = captured(work, made);
     check(cudaGraphInstantiateWithFlags(&executable_, graph.get(), 0));
+    pool_ = std::move(made.pool);
+    pinned_ = std::move(made.pinned);
   }
 
+  // A replay within another recording would become part of that, but what it owns would not.
   void replay() override {
+    if (recording_on(on_.index()))
+      throw std::logic_error(
+          "[captured_step] expected runs outside of another one's work, got one while that is recorded; call "
+          "the inner one's work itself");
     gpu_scope scope(on_.index());
-    check(cudaGraphLaunch(executable_, on_.stream()));
+    check(cudaGraphLaunch(executable_, on_.own_stream()));
   }
 
  private:
-  owned_graph captured(const std::function<void()>& work, cudaStream_t stream) {
-    capture running(stream);
-    recording_scope current(recorded_);
+  static owned_graph captured(const std::function<void()>& work, recording& into) {
+    capture running(into.stream);
+    recording_scope current(into);
     work();
     return running.end();
   }
 
-  /// What it owns is needed until its last replay is over.
-  void drop() {
+  /// What it owns is needed until its last replay is over. This GPU is the current one.
+  void drop() noexcept {
     if (!executable_) return;
-    gpu_scope scope(on_.index());
-    cudaStreamSynchronize(on_.stream());
+    cudaStreamSynchronize(on_.own_stream());
     cudaGraphExecDestroy(std::exchange(executable_, nullptr));
-    recorded_ = {};
+    pinned_.clear();
+    pool_ = nullptr;
   }
 
   gpu& on_;
-  recording recorded_;
+  std::shared_ptr<recording_pool> pool_;
+  std::vector<std::shared_ptr<void>> pinned_;
   cudaGraphExec_t executable_ = nullptr;
 };
 

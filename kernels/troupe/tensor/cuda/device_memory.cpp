@@ -2,6 +2,7 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/cuda/peer_access.hpp"
 #include "troupe/tensor/cuda/recording.hpp"
 
 namespace troupe {
@@ -31,10 +32,11 @@ fence fence_of(const gpu& owner) {
 }
 
 // The source's stream copies, once the target's stream is done with what the memory held before; then the
-// target's stream goes on.
+// target's stream goes on. The source's GPU writes into the other's memory, where it can.
 void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::size_t size_bytes) {
   refuse_to_wait(to_gpu.index(), "copy between GPUs");
   refuse_to_wait(from_gpu.index(), "copy between GPUs");
+  enable_peer_access(from_gpu.index(), to_gpu.index());
   auto before = fence_of(to_gpu), after = fence_of(from_gpu);
   {
     gpu_scope scope(to_gpu.index());

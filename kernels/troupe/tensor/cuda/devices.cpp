@@ -75,7 +75,9 @@ std::string cuda_name(int index) {
 
 void synchronize_cuda(int index) {
   refuse_to_wait(index, "synchronize");
-  check(cudaStreamSynchronize(gpu_at(index).stream()));
+  auto& owner = gpu_at(index);
+  gpu_scope scope(index);
+  check(cudaStreamSynchronize(owner.own_stream()));
 }
 
 }  // namespace troupe

@@ -12,13 +12,6 @@
 namespace troupe {
 namespace {
 
-cudaStream_t new_stream(int index) {
-  gpu_scope scope(index);
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return stream;
-}
-
 /// A GPU that is made once, by whoever comes first.
 struct place {
   std::once_flag once;
@@ -27,18 +20,13 @@ struct place {
 
 }  // namespace
 
-gpu_scope::gpu_scope(int index) {
-  check(cudaGetDevice(&outer_));
-  check(cudaSetDevice(index));
-}
-gpu_scope::~gpu_scope() { cudaSetDevice(outer_); }
+owned_stream::owned_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 
-gpu::gpu(int index)
-    : index_(index), stream_(new_stream(index)), memory_(index), cache_(memory_), staging_(stream_) {}
+gpu::gpu(int index) : index_(index), memory_(index), cache_(memory_), staging_(stream_.get()) {}
 
 cudaStream_t gpu::stream() const {
   const auto* recorded = recording_on(index_);
-  return recorded ? recorded->stream : stream_;
+  return recorded ? recorded->stream : own_stream();
 }
 
 void* gpu::memory::take(std::size_t size_bytes) {

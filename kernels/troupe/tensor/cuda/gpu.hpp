@@ -2,32 +2,25 @@
 #include <cuda_runtime_api.h>
 
 #include "troupe/tensor/block_cache.hpp"
+#include "troupe/tensor/cuda/gpu_scope.hpp"
+#include "troupe/tensor/cuda/owned_stream.hpp"
 #include "troupe/tensor/cuda/staging_buffer.hpp"
 
 namespace troupe {
-
-/// Makes a GPU this thread's current one for a while.
-class gpu_scope {
- public:
-  explicit gpu_scope(int index);
-  ~gpu_scope();
-  gpu_scope(const gpu_scope&) = delete;
-  gpu_scope& operator=(const gpu_scope&) = delete;
-
- private:
-  int outer_ = 0;
-};
 
 /// What the process has of one GPU. All work on it, by whichever thread, goes through one stream, in the
 /// order in which it was queued. So memory that a tensor gives back may be taken for another at once: what
 /// still reads or writes it was queued before whatever comes next.
 class gpu {
  public:
+  /// This GPU is the current one.
   explicit gpu(int index);
 
   int index() const { return index_; }
   /// While this thread records (recording.hpp), the recording's.
   cudaStream_t stream() const;
+  /// Whatever this thread records.
+  cudaStream_t own_stream() const { return stream_.get(); }
   block_cache& cache() { return cache_; }
   staging_buffer& staging() { return staging_; }
 
@@ -43,7 +36,7 @@ class gpu {
   };
 
   int index_;
-  cudaStream_t stream_;
+  owned_stream stream_;
   memory memory_;
   block_cache cache_;
   staging_buffer staging_;

@@ -7,22 +7,21 @@
 
 namespace troupe {
 
-staging_buffer::staging_buffer(cudaStream_t stream) : stream_(stream) {
-  for (auto& each : slots_) {
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, slot_bytes, cudaHostAllocDefault));
-    each.memory = static_cast<std::byte*>(memory);
-    check(cudaEventCreateWithFlags(&each.done, cudaEventDisableTiming));
-  }
+staging_buffer::slot::slot() {
+  check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+  void* pinned = nullptr;
+  auto status = cudaHostAlloc(&pinned, slot_bytes, cudaHostAllocDefault);
+  if (status != cudaSuccess) cudaEventDestroy(done);
+  check(status);
+  memory = static_cast<std::byte*>(pinned);
 }
 
-staging_buffer::~staging_buffer() {
-  cudaStreamSynchronize(stream_);
-  for (auto& each : slots_) {
-    cudaEventDestroy(each.done);
-    cudaFreeHost(each.memory);
-  }
+staging_buffer::slot::~slot() {
+  cudaEventDestroy(done);
+  cudaFreeHost(memory);
 }
+
+staging_buffer::~staging_buffer() { cudaStreamSynchronize(stream_); }
 
 void staging_buffer::to_gpu(std::byte* to, const std::byte* from, std::size_t size_bytes) {
   std::lock_guard lock(mutex_);

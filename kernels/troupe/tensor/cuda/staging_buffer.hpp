@@ -12,7 +12,7 @@ namespace troupe {
 /// the calling thread.
 class staging_buffer {
  public:
-  explicit staging_buffer(cudaStream_t stream);
+  explicit staging_buffer(cudaStream_t stream) : stream_(stream) {}
   ~staging_buffer();
   staging_buffer(const staging_buffer&) = delete;
   staging_buffer& operator=(const staging_buffer&) = delete;
@@ -26,6 +26,11 @@ class staging_buffer {
   static constexpr std::size_t num_slots = 8, slot_bytes = std::size_t{1} << 20;
 
   struct slot {
+    slot();
+    ~slot();
+    slot(const slot&) = delete;
+    slot& operator=(const slot&) = delete;
+
     std::byte* memory = nullptr;
     cudaEvent_t done = nullptr;  // the GPU's last copy from or to it
   };

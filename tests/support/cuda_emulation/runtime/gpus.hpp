@@ -7,8 +7,8 @@
 // What tests ask of the fake CUDA runtime and tell it. All functions are thread-safe.
 namespace troupe::emulation {
 
-/// How many GPUs there are. Without this call, which comes before any other, the environment variable
-/// TROUPE_EMULATED_GPUS says it, and without that there is one.
+/// How many GPUs there are; their number cannot change after the first call of the runtime. Without this the
+/// environment variable TROUPE_EMULATED_GPUS says it, and without that there is one.
 void set_num_gpus(int count);
 
 /// Whether the process has a context on a GPU: whether some thread made it the current one with

@@ -76,6 +76,7 @@ cudaError_t call(const char* function, context_need need, const std::function<cu
 void set_num_gpus(int count) {
   auto& all = the_machine();
   std::lock_guard lock(all.mutex);
+  if (static_cast<int>(all.gpus.size()) == count) return;
   if (!all.num_calls.empty())
     refuse("expected set_num_gpus before any call of the runtime, got it after one");
   resize(all, count);

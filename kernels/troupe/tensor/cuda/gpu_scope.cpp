@@ -1,0 +1,60 @@
+#include "troupe/tensor/cuda/gpu_scope.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "troupe/tensor/cuda/cuda_error.hpp"
+
+namespace troupe {
+namespace {
+
+using context_query = decltype(&cuDevicePrimaryCtxGetState);
+
+/// The driver's own function: the runtime has none that asks for a context without making it. Null if the
+/// driver lacks it.
+context_query find_context_query() {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+#if CUDART_VERSION >= 12050
+  auto status = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &found, 12000,
+                                                 cudaEnableDefault, &result);
+#else
+  auto status = cudaGetDriverEntryPoint("cuDevicePrimaryCtxGetState", &found, cudaEnableDefault, &result);
+#endif
+  if (status != cudaSuccess) cudaGetLastError();
+  if (status != cudaSuccess || result != cudaDriverEntryPointSuccess) return nullptr;
+  return reinterpret_cast<context_query>(found);
+}
+
+/// True where nobody can say.
+bool has_context(int index) {
+  static const auto query = find_context_query();
+  unsigned flags = 0;
+  int is_active = 0;
+  return !query || query(index, &flags, &is_active) != CUDA_SUCCESS || is_active != 0;
+}
+
+/// Makes GPU `index` the current one and `outer` the one before, unless that has no context or is the same.
+cudaError_t enter(int index, int& outer) {
+  int before = index;
+  auto status = cudaGetDevice(&before);
+  if (status != cudaSuccess || before == index) return status;
+  auto is_used = has_context(before);
+  status = cudaSetDevice(index);
+  if (status == cudaSuccess && is_used) outer = before;
+  return status;
+}
+
+}  // namespace
+
+gpu_scope::gpu_scope(int index) { check(enter(index, outer_)); }
+
+gpu_scope::gpu_scope(int index, const std::nothrow_t&) noexcept {
+  if (enter(index, outer_) != cudaSuccess) cudaGetLastError();
+}
+
+gpu_scope::~gpu_scope() {
+  if (outer_ != none) cudaSetDevice(outer_);
+}
+
+}  // namespace troupe

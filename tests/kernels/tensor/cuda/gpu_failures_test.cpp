@@ -1,0 +1,133 @@
+// What is left when CUDA fails, and when recordings end in unusual ways.
+#include <cuda_runtime_api.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "support/bits.hpp"
+#include "support/cuda_emulation/runtime/gpus.hpp"
+#include "troupe/tensor/captured_step.hpp"
+#include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/devices.hpp"
+#include "troupe/tensor/memory.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace emulation = troupe::emulation;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using troupe::captured_step;
+using troupe::device;
+using troupe::dtype;
+using troupe::tensor;
+using troupe::testing::same_bits;
+
+namespace {
+
+/// The cases run in any order and number within a process, so each that fails a GPU's beginning has its own.
+device gpu(int index) {
+  emulation::set_num_gpus(5);
+  return {device::kind::cuda, index};
+}
+
+tensor numbers(std::int32_t first) {
+  return tensor::from(std::vector<std::int32_t>{first, 1, 4, 1, 5, 9, 2, 6}, {8});
+}
+
+void require_whole_beginning(device target, const char* function, int calls_before) {
+  auto handles = emulation::num_live_handles(), pinned = emulation::num_pinned_allocations();
+  emulation::fail_call(function, cudaErrorMemoryAllocation, calls_before);
+  CHECK_THROWS_AS(troupe::synchronize(target), troupe::cuda_error);
+  CHECK(emulation::num_live_handles() == handles);
+  CHECK(emulation::num_pinned_allocations() == pinned);
+  CHECK(same_bits(numbers(3).to(target), numbers(3)));
+}
+
+}  // namespace
+
+TEST_CASE("a GPU whose first use fails halfway leaves nothing behind, and serves the next one") {
+  require_whole_beginning(gpu(1), "cudaStreamCreateWithFlags", 0);
+  require_whole_beginning(gpu(2), "cudaHostAlloc", 3);
+  require_whole_beginning(gpu(3), "cudaEventCreateWithFlags", 5);
+}
+
+TEST_CASE("memory that CUDA fails to free is not freed twice") {
+  auto target = gpu(0);
+  troupe::release_cached_memory(target);
+  { auto a = tensor::empty({1000}, dtype::u8, target), b = tensor::empty({1000}, dtype::u8, target); }
+  emulation::fail_call("cudaFree", cudaErrorLaunchFailure, 1);
+  CHECK_THROWS_AS(troupe::release_cached_memory(target), troupe::cuda_error);
+  troupe::release_cached_memory(target);
+  CHECK(troupe::memory_of(target).cached == 0);
+}
+
+TEST_CASE("a recording that fails gives its memory back at once") {
+  auto target = gpu(0);
+  auto x = numbers(1).to(target);
+  auto before = troupe::memory_of(target).current;
+  auto pinned = emulation::num_pinned_allocations();
+  int runs = 0;
+  captured_step step(target, [&] {
+    auto copy = x.clone();
+    copy.copy_from(numbers(2));
+    if (++runs == 2) throw std::runtime_error("no more");
+  });
+  step.run();
+  CHECK_THROWS_AS(step.run(), std::runtime_error);
+  CHECK(troupe::memory_of(target).current == before);
+  CHECK(emulation::num_pinned_allocations() == pinned);
+  step.run();
+  CHECK(step.is_recorded());
+}
+
+TEST_CASE("a step that goes while another is recorded waits for its own replays") {
+  auto target = gpu(0);
+  auto x = numbers(1).to(target), y = numbers(2).to(target), z = numbers(3).to(target);
+  auto inner = std::make_optional<captured_step>(target, [&] { y.copy_from(numbers(7)); });
+  inner->run();
+  inner->run();  // reads memory of its own
+  int runs = 0;
+  captured_step outer(target, [&] {
+    z.copy_from(x);
+    if (++runs == 2) inner.reset();
+  });
+  outer.run();
+  outer.run();
+  CHECK(outer.is_recorded());
+  CHECK(same_bits(y, numbers(7)));
+  CHECK(same_bits(z, numbers(1)));
+}
+
+TEST_CASE("a recorded step cannot run within the recording of another") {
+  auto target = gpu(0);
+  auto y = numbers(2).to(target);
+  captured_step inner(target, [&] { y.fill_zero(); });
+  inner.run();
+  inner.run();
+  int runs = 0;
+  captured_step outer(target, [&] {
+    if (++runs == 2) inner.run();
+  });
+  outer.run();
+  CHECK_THROWS_MATCHES(outer.run(), std::logic_error,
+                       MessageMatches(ContainsSubstring("[captured_step] expected runs outside of another")));
+  CHECK_FALSE(outer.is_recorded());
+  inner.run();
+  CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
+}
+
+TEST_CASE("a step is destroyed quietly where CUDA can be used no more") {
+  auto target = gpu(0);
+  auto y = numbers(2).to(target);
+  auto step = std::make_optional<captured_step>(target, [&] { y.fill_zero(); });
+  step->run();
+  step->run();
+  emulation::fail_call("cudaGetDevice", cudaErrorLaunchFailure);
+  step.reset();  // an exception here would end the process
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
+}
