@@ -35,13 +35,14 @@ void multiply_matrices(const tensor& a, const tensor& b, tensor& c, gradient_mod
                        const matmul_options& options) {
   std::int64_t batch = 1;
   for (int axis = 0; axis < c.extents().rank() - 2; ++axis) batch *= c.extents()[axis];
+  auto shares = b.extents().rank() == 2 && batch != 1;  // a batch of one is computed as plain matrices are
   kernels_on(a.where()).products.matrix_product({.rows = c.extents()[-2],
                                                  .columns = c.extents()[-1],
                                                  .inner = b.extents()[options.transpose_b ? -1 : -2],
                                                  .batch = batch,
                                                  .left_is_transposed = options.transpose_a,
                                                  .right_is_transposed = options.transpose_b,
-                                                 .right_is_shared = b.extents().rank() == 2,
+                                                 .right_is_shared = shares,
                                                  .accumulate = mode == gradient_mode::accumulate},
                                                 a, b, {}, c);
 }

@@ -4,15 +4,18 @@
 
 #include "kernels/autograd/finite_differences.hpp"
 #include "support/bits.hpp"
+#include "support/gpu_agreement.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
+using troupe::testing::device_under_test;
 using troupe::testing::make_parameter;
 using troupe::testing::placed;
 using troupe::testing::random_tensor;
+using troupe::testing::require_close_to;
 using troupe::testing::same_bits;
 
 namespace {
@@ -31,14 +34,22 @@ std::vector<tensor> forwards_and_back(const std::function<variable(const variabl
   return result;
 }
 
-bool agree(const std::vector<tensor>& a, const std::vector<tensor>& b) {
-  return std::ranges::equal(a, b,
-                            [](const tensor& x, const tensor& y) { return same_bits(x.to({}), y.to({})); });
+void require_same_bits(const std::vector<tensor>& a, const std::vector<tensor>& b) {
+  REQUIRE(std::ranges::equal(a, b,
+                             [](const tensor& x, const tensor& y) { return same_bits(x.to({}), y.to({})); }));
+}
+
+/// The CPU promises the bits. On a GPU cuBLASLt's heuristics choose an algorithm for each epilogue, and two
+/// of them may add in different orders.
+void require_same_products(const std::vector<tensor>& a, const std::vector<tensor>& b) {
+  if (device_under_test().type == device::kind::cpu) return require_same_bits(a, b);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) require_close_to(a[i], b[i]);
 }
 
 }  // namespace
 
-TEST_CASE("a relu in the pass of a product has the bits of one that follows, and its gradients") {
+TEST_CASE("a relu in the pass of a product does what one that follows does, and so do its gradients") {
   auto weight = make_parameter("weight", {37, 50}), bias = make_parameter("bias", {37});
   auto kernel = make_parameter("kernel", {9, 3, 3, 3}), kernel_bias = make_parameter("kernel_bias", {9});
   auto rows = placed(random_tensor({21, 50}, "rows")),
@@ -50,11 +61,11 @@ TEST_CASE("a relu in the pass of a product has the bits of one that follows, and
                                    {&weight, &bias});
     auto apart = forwards_and_back([&](const auto& x) { return relu(linear(x, weight, &bias)); }, rows,
                                    {&weight, &bias});
-    CHECK(agree(fused, apart));
+    require_same_products(fused, apart);
     fused = forwards_and_back([&](const auto& x) { return conv2d(x, kernel, &kernel_bias, with_relu); },
                               images, {&kernel, &kernel_bias});
     apart = forwards_and_back([&](const auto& x) { return relu(conv2d(x, kernel, &kernel_bias, without)); },
                               images, {&kernel, &kernel_bias});
-    CHECK(agree(fused, apart));
+    require_same_bits(fused, apart);  // on GPUs too: there the relu is a pass of our own in any case
   }
 }

@@ -24,6 +24,8 @@ using troupe::testing::first_gpu;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
 
+// Equal bits, products included: a product's plan, found once in a process, serves each that has its shape,
+// its dtypes and its operands' alignment, which for whole tensors is the same wherever they lie.
 TEST_CASE("GPUs: a recorded step computes from what is in its tensors, and calls its work no more") {
   auto gpu = first_gpu();
   auto x = random_tensor({33, 20}, "x").to(gpu), weight = random_tensor({15, 20}, "w").to(gpu),
