@@ -1,5 +1,6 @@
 // Memory of GPUs and pinned memory.
 #include "machine.hpp"
+#include "memory_faults.hpp"
 
 using troupe::emulation::call;
 using troupe::emulation::current_gpu;
@@ -8,6 +9,7 @@ using troupe::emulation::memory_block;
 using troupe::emulation::refuse;
 using troupe::emulation::run_all;
 using troupe::emulation::the_machine;
+using troupe::emulation::watch_memory_faults;
 
 namespace {
 
@@ -22,6 +24,7 @@ cudaError_t take(void** memory, int gpu, std::size_t size_bytes) {
   auto& all = the_machine();
   std::lock_guard lock(all.mutex);
   if (is_unsafe_in_capture(all)) return cudaErrorStreamCaptureUnsupported;
+  watch_memory_faults();
   *memory = size_bytes > 0 ? all.blocks.take(gpu, size_bytes) : nullptr;
   return *memory || size_bytes == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }

@@ -134,6 +134,10 @@ int memory_blocks::gpu_of(const void* address) const {
   return found->second.gpu;
 }
 
+void memory_blocks::refuse_access(const void* address) const {
+  if (const auto* found = find(address)) refuse("something read or wrote " + describe(address, found));
+}
+
 std::size_t memory_blocks::count(int gpu) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       blocks_, [gpu](const auto& each) { return each.second.gpu == gpu && !each.second.is_freed; }));

@@ -40,6 +40,9 @@ class memory_blocks {
   /// none.
   int gpu_of(const void* address) const;
 
+  /// Ends the program if the address is one that a block or its guard page has or had.
+  void refuse_access(const void* address) const;
+
   /// Blocks that are not freed.
   std::size_t count(int gpu) const;
 

@@ -281,3 +281,16 @@ TEST_CASE("what writes behind the end of a block is found when the block is free
                  "10 bytes into a block of 10 bytes"));
 }
 #endif
+
+TEST_CASE("an access to freed memory or far behind a block's end is named") {
+  auto write_at = [](std::size_t offset, bool is_freed) {
+    return refusal_of([=] {
+      void* memory = nullptr;
+      cudaMalloc(&memory, 4096);
+      if (is_freed) cudaFree(memory);
+      static_cast<volatile char*>(memory)[offset] = 1;
+    });
+  };
+  CHECK(contains(write_at(100, true), "100 bytes into a freed block of 4096 bytes, memory of GPU 0"));
+  CHECK(contains(write_at(4096, false), "4096 bytes into a block of 4096 bytes, memory of GPU 0"));
+}
