@@ -1,4 +1,6 @@
 // Devices, their properties and the access to each other's memory.
+#include <cuda.h>
+
 #include <cstring>
 
 #include "machine.hpp"
@@ -15,13 +17,13 @@ namespace {
 bool is_there(int gpu) { return gpu >= 0 && gpu < static_cast<int>(the_machine().gpus.size()); }
 
 /// cuDevicePrimaryCtxGetState of the driver, which says whether a GPU has a context and makes none.
-int primary_context_state(int gpu, unsigned* flags, int* is_active) {
+CUresult primary_context_state(CUdevice gpu, unsigned* flags, int* is_active) {
   auto& all = the_machine();
   std::lock_guard lock(all.mutex);
-  if (!is_there(gpu)) return cudaErrorInvalidDevice;
+  if (!is_there(gpu)) return CUDA_ERROR_INVALID_DEVICE;
   *flags = 0;
   *is_active = all.gpus[static_cast<std::size_t>(gpu)].has_context;
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -103,8 +105,14 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
   });
 }
 
+// What finds functions of the driver has another name since CUDA 12.5.
+#if CUDART_VERSION >= 12050
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
+#else
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* result) {
+#endif
   return call(__func__, context_need::none, [=] {
     auto is_known = std::strcmp(name, "cuDevicePrimaryCtxGetState") == 0;
     *function = is_known ? reinterpret_cast<void*>(primary_context_state) : nullptr;
