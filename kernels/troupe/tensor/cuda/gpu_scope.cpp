@@ -26,12 +26,15 @@ context_query find_context_query() {
   return reinterpret_cast<context_query>(found);
 }
 
-/// True where nobody can say.
+/// True where nobody can say. A driver that has not begun has no contexts.
 bool has_context(int index) {
   static const auto query = find_context_query();
+  if (!query) return true;
   unsigned flags = 0;
   int is_active = 0;
-  return !query || query(index, &flags, &is_active) != CUDA_SUCCESS || is_active != 0;
+  auto status = query(index, &flags, &is_active);
+  if (status != CUDA_SUCCESS) return status != CUDA_ERROR_NOT_INITIALIZED;
+  return is_active != 0;
 }
 
 /// Makes GPU `index` the current one and `outer` the one before, unless that has no context or is the same.
