@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/cuda/ptx.cuh"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::cuda {
@@ -14,11 +15,7 @@ __device__ inline float as_float(float value) { return value; }
 __device__ inline float as_float(bfloat16 value) {
   return __uint_as_float(static_cast<std::uint32_t>(value.bits) << 16);
 }
-__device__ inline float as_float(float16 value) {
-  float result;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
-  return result;
-}
+__device__ inline float as_float(float16 value) { return ptx::cvt_f32_f16(value.bits); }
 
 /// To the nearest T, ties to even.
 template <class T>
@@ -30,13 +27,13 @@ __device__ inline float rounded<float>(float value) {
 template <>
 __device__ inline bfloat16 rounded<bfloat16>(float value) {
   bfloat16 result;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  result.bits = ptx::cvt_rn_bf16_f32(value);
   return result;
 }
 template <>
 __device__ inline float16 rounded<float16>(float value) {
   float16 result;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  result.bits = ptx::cvt_rn_f16_f32(value);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "troupe/ops/cuda/launch_kernel.cuh"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 
@@ -26,7 +27,7 @@ void launch_with_memory(device where, dim3 blocks, unsigned num_threads, int mem
   gpu_scope scope(owner.index());
   if (memory_bytes > without_asking)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory_bytes));
-  kernel<<<blocks, num_threads, static_cast<unsigned>(memory_bytes), owner.stream()>>>(arguments...);
+  launch_kernel(owner.stream(), blocks, num_threads, memory_bytes, kernel, arguments...);
   check(cudaGetLastError());
 }
 
@@ -34,13 +35,6 @@ void launch_with_memory(device where, dim3 blocks, unsigned num_threads, int mem
 template <class Kernel, class... Arguments>
 void launch(device where, dim3 blocks, unsigned num_threads, Kernel kernel, Arguments... arguments) {
   launch_with_memory(where, blocks, num_threads, 0, kernel, arguments...);
-}
-
-/// What launch_with_memory() gives a block.
-template <class T>
-__device__ T* dynamic_shared_memory() {
-  extern __shared__ uint4 memory[];
-  return reinterpret_cast<T*>(memory);
 }
 
 }  // namespace troupe::cuda

@@ -2,8 +2,8 @@
 #include "troupe/ops/cuda/elements.cuh"
 
 // Matrix products of a warp on tensor cores, in tiles of 16 x 16 elements of bf16 or f16 with sums in f32,
-// and copies into shared memory that go on beside them. Instructions of GPUs from 8.0 on; which thread holds
-// what is laid down with mma.m16n8k16 in the PTX ISA ("Warp Level Matrix Instructions").
+// and copies into shared memory that go on beside them: ptx.cuh with types. Which thread holds what is laid
+// down with mma.m16n8k16 in the PTX ISA ("Warp Level Matrix Instructions").
 
 namespace troupe::cuda {
 
@@ -22,10 +22,6 @@ struct sum_tile {
 __device__ inline int sum_row(int i) { return static_cast<int>(threadIdx.x % 32) / 4 + i / 2 % 2 * 8; }
 __device__ inline int sum_column(int i) { return i / 4 * 8 + static_cast<int>(threadIdx.x % 4) * 2 + i % 2; }
 
-__device__ inline std::uint32_t shared_address(const void* in_shared_memory) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(in_shared_memory));
-}
-
 /// The operand whose first row begins at `rows`, in shared memory, and the others each `stride` elements
 /// further; a row's beginning is a multiple of 16 bytes. It is the left operand, or, since a right one is
 /// held by columns, the right operand that these rows are the transpose of.
@@ -34,9 +30,7 @@ __device__ operand_tile load_rows(const T* rows, int stride, bool is_right) {
   int lane = threadIdx.x % 32;
   auto row = is_right ? lane / 16 * 8 + lane % 8 : lane % 16, column = is_right ? lane / 8 % 2 : lane / 16;
   operand_tile tile;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(tile.words[0]), "=r"(tile.words[1]), "=r"(tile.words[2]), "=r"(tile.words[3])
-               : "r"(shared_address(rows + row * stride + column * 8)));
+  ptx::ldmatrix_x4(tile.words, rows + row * stride + column * 8);
   return tile;
 }
 
@@ -54,9 +48,7 @@ template <class T>
 __device__ operand_tile load_right(const T* rows, int stride) {
   int lane = threadIdx.x % 32;
   operand_tile tile;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(tile.words[0]), "=r"(tile.words[1]), "=r"(tile.words[2]), "=r"(tile.words[3])
-               : "r"(shared_address(rows + lane % 16 * stride + lane / 16 * 8)));
+  ptx::ldmatrix_x4_trans(tile.words, rows + lane % 16 * stride + lane / 16 * 8);
   return tile;
 }
 
@@ -65,15 +57,11 @@ template <class T>
 __device__ std::uint32_t rounded_pair(float first, float second);
 template <>
 __device__ inline std::uint32_t rounded_pair<bfloat16>(float first, float second) {
-  std::uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  return pair;
+  return ptx::cvt_rn_bf16x2_f32(second, first);
 }
 template <>
 __device__ inline std::uint32_t rounded_pair<float16>(float first, float second) {
-  std::uint32_t pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  return pair;
+  return ptx::cvt_rn_f16x2_f32(second, first);
 }
 
 /// Sums, rounded, as a left operand: each thread has already what it needs.
@@ -91,20 +79,12 @@ __device__ void add_half(const operand_tile& left, std::uint32_t right_0, std::u
 template <>
 __device__ inline void add_half<bfloat16>(const operand_tile& left, std::uint32_t right_0,
                                           std::uint32_t right_1, float* sums) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left.words[0]), "r"(left.words[1]), "r"(left.words[2]), "r"(left.words[3]), "r"(right_0),
-        "r"(right_1));
+  ptx::mma_m16n8k16_bf16(left.words, right_0, right_1, sums);
 }
 template <>
 __device__ inline void add_half<float16>(const operand_tile& left, std::uint32_t right_0,
                                          std::uint32_t right_1, float* sums) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left.words[0]), "r"(left.words[1]), "r"(left.words[2]), "r"(left.words[3]), "r"(right_0),
-        "r"(right_1));
+  ptx::mma_m16n8k16_f16(left.words, right_0, right_1, sums);
 }
 
 /// sums += left right
@@ -115,21 +95,14 @@ __device__ void add_product(const operand_tile& left, const operand_tile& right,
 }
 
 /// Two to the power of `value`, to about 2 units in the last place; below 2^-126 it is 0.
-__device__ inline float power_of_two(float value) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
-  return result;
-}
+__device__ inline float power_of_two(float value) { return ptx::ex2_approx_ftz(value); }
 
 /// Begins to copy 16 bytes into shared memory; unless `there` they become 0, and `from` need only be some
 /// address of global memory. Both are multiples of 16 bytes.
 __device__ inline void begin_copy(void* to, const void* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0)
-               : "memory");
+  ptx::cp_async_16(to, from, there ? 16 : 0);
 }
 /// Waits for the copies that this thread has begun.
-__device__ inline void finish_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ inline void finish_copies() { ptx::cp_async_wait_all(); }
 
 }  // namespace troupe::cuda

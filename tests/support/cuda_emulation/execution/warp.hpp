@@ -1,0 +1,43 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "support/cuda_emulation/execution/call.hpp"
+
+namespace troupe::emulation {
+
+constexpr unsigned num_lanes = 32;
+constexpr std::uint32_t all_lanes = ~0U;
+
+/// 32 threads of a block, or fewer at its end, which exchange values.
+struct warp {
+  static constexpr std::size_t most_bytes = 48;  ///< that a lane publishes
+  static constexpr std::size_t result_floats = 128;
+
+  /// What lanes exchange in one call. Two take turns: a lane may be at the next call while others still read this one's.
+  struct exchange {
+    alignas(16) std::byte values[num_lanes * most_bytes];
+    float result[result_floats];  ///< of `complete`
+    call by;
+  };
+
+  std::uint32_t present = 0, alive = 0;  ///< bit i: lane i exists, has not ended
+  unsigned num_arrived = 0, generation = 0;
+  exchange exchanges[2];
+};
+
+/// Publishes `size_bytes` of the current thread and waits until every lane of its warp has done so in the same call. Lane i's
+/// are then at `values` + i * size_bytes. `complete` is called once, by the lane that comes last, before the others go on.
+/// Fails unless `mask` names every lane, none has ended, and all are in the same call.
+const warp::exchange& exchange_in_warp(std::uint32_t mask, const call& by, const void* value,
+                                       std::size_t size_bytes,
+                                       void (*complete)(warp::exchange&) = nullptr);
+
+/// The current thread's.
+unsigned lane_index();
+/// Whether the current thread's warp has this lane: the last of a block may have fewer than 32.
+bool is_present(unsigned lane);
+/// `lane`, if it is present. What a lane receives from one that is not is undefined, so this fails.
+unsigned lane_of_source(const call& by, unsigned lane);
+
+}  // namespace troupe::emulation
