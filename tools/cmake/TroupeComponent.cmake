@@ -103,4 +103,8 @@ function(troupe_device_tests name)
   troupe_test(${name}_test SOURCES ${support}/on_cpu.cpp ${cases} DEPENDS ${arg_DEPENDS})
   troupe_test(${name}_gpu_test SOURCES ${support}/on_gpu.cpp ${arg_GPU_SOURCES} ${cases} DEPENDS ${arg_DEPENDS}
     LABELS gpu CASES ~[host])
+  if(TARGET troupe_emulated_kernels)
+    troupe_test(${name}_emulated_gpu_test SOURCES ${support}/on_gpu.cpp ${arg_GPU_SOURCES} ${cases} ${TROUPE_EMULATED_GPU}
+      DEPENDS ${arg_DEPENDS} troupe::config CASES ~[host])
+  endif()
 endfunction()

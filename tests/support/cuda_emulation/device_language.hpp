@@ -1,7 +1,7 @@
 #pragma once
 
-// The language of .cu files for g++, which includes this file before each of them (-include): what nvcc knows without
-// including anything, as far as the project's kernels use it. Blocks are one-dimensional.
+// The language of .cu files for g++, which includes this file before each of them (-include): what nvcc knows
+// without including anything, as far as the project's kernels use it. Blocks are one-dimensional.
 
 #include <cuda_runtime_api.h>
 
@@ -45,8 +45,7 @@ inline dim3 block_dimensions() { return dim3(running->shape().num_threads); }
 inline void __syncthreads(troupe::emulation::where site = troupe::emulation::where::current()) {
   troupe::emulation::running->synchronize({"__syncthreads", site}, false);
 }
-inline int __syncthreads_or(int value,
-                            troupe::emulation::where site = troupe::emulation::where::current()) {
+inline int __syncthreads_or(int value, troupe::emulation::where site = troupe::emulation::where::current()) {
   return troupe::emulation::running->synchronize({"__syncthreads_or", site}, value != 0);
 }
 inline void __syncwarp(std::uint32_t mask = troupe::emulation::all_lanes,
@@ -59,7 +58,8 @@ T __shfl_xor_sync(std::uint32_t mask, T value, int distance,
                   troupe::emulation::where site = troupe::emulation::where::current()) {
   troupe::emulation::call by{"__shfl_xor_sync", site};
   const auto& all = troupe::emulation::exchange_in_warp(mask, by, &value, sizeof(value));
-  auto from = troupe::emulation::lane_of_source(by, troupe::emulation::lane_index() ^ static_cast<unsigned>(distance));
+  auto from = troupe::emulation::lane_of_source(
+      by, troupe::emulation::lane_index() ^ static_cast<unsigned>(distance));
   std::memcpy(&value, all.values + from * sizeof(value), sizeof(value));
   return value;
 }
@@ -99,6 +99,7 @@ using std::memset;
 template <class... Arguments>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaErrorInvalidValue;
-  troupe::emulation::allow_shared_memory(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(value));
+  troupe::emulation::allow_shared_memory(reinterpret_cast<const void*>(kernel),
+                                         static_cast<std::size_t>(value));
   return cudaSuccess;
 }

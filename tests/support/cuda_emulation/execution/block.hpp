@@ -33,13 +33,14 @@ struct gpu_thread {
 /// A launch, as all of its blocks see it.
 struct launch_shape {
   dim3 grid;
-  unsigned num_threads = 0;  ///< of a block
+  unsigned num_threads = 0;   ///< of a block
   unsigned memory_bytes = 0;  ///< dynamic shared memory of a block
 };
 
-/// Runs the threads of one block after the other in turns: each until it waits for others or ends. A thread gets a stack when
-/// it begins; one that ends leaves it to the next that begins, at once, so that threads that never wait need one stack. An OS
-/// thread has one such object, which keeps its memory from launch to launch.
+/// Runs the threads of one block after the other in turns: each until it waits for others or ends. A thread
+/// gets a stack when it begins; one that ends leaves it to the next that begins, at once, so that threads
+/// that never wait need one stack. An OS thread has one such object, which keeps its memory from launch to
+/// launch.
 class block {
  public:
   using thread_body = void (*)(const void* arguments);

@@ -22,8 +22,7 @@ std::string place() {
 
 bool is_same(const call& a, const call& b) {
   return a.site.line() == b.site.line() && a.site.column() == b.site.column() &&
-         std::strcmp(a.function, b.function) == 0 &&
-         std::strcmp(a.site.file_name(), b.site.file_name()) == 0;
+         std::strcmp(a.function, b.function) == 0 && std::strcmp(a.site.file_name(), b.site.file_name()) == 0;
 }
 
 std::string to_string(const call& of) {

@@ -5,8 +5,8 @@
 
 namespace troupe::emulation {
 
-/// Ends the process with abort() after "CUDA emulation: ..." on standard error: the kernel, the block, the thread and the
-/// call. A kernel that does what it must not leaves no state in which a test could go on.
+/// Ends the process with abort() after "CUDA emulation: ..." on standard error: the kernel, the block, the
+/// thread and the call. A kernel that does what it must not leaves no state in which a test could go on.
 [[noreturn]] void fail(const call& at, const std::string& problem);
 [[noreturn]] void fail(const std::string& problem);
 

@@ -3,14 +3,15 @@
 
 namespace troupe::emulation {
 
-/// A stack on which a function runs until it switches to another fiber. All fibers that switch to each other belong to one
-/// OS thread. A switch saves the registers that a call keeps (System V ABI, x86-64), not the rounding mode.
+/// A stack on which a function runs until it switches to another fiber. All fibers that switch to each other
+/// belong to one OS thread. A switch saves the registers that a call keeps (System V ABI, x86-64), not the
+/// rounding mode.
 class fiber {
  public:
   /// The calling OS thread's own stack.
   fiber() = default;
-  /// A new stack, on which `run`, which never returns, begins at the first switch to it. `number` staggers the beginnings of
-  /// stacks, which would otherwise lie in the same lines of the cache.
+  /// A new stack, on which `run`, which never returns, begins at the first switch to it. `number` staggers
+  /// the beginnings of stacks, which would otherwise lie in the same lines of the cache.
   fiber(void (*run)(), unsigned number);
   ~fiber();
   fiber(const fiber&) = delete;

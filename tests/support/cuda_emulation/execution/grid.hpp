@@ -13,7 +13,8 @@ void run_grid(const launch_shape& shape, const execution_options& options, const
 template <class Kernel, class Body>
 void run_grid(const launch_shape& shape, const execution_options& options, const Body& body) {
   run_grid(
-      shape, options, typeid(Kernel).name(), [](const void* of) { (*static_cast<const Body*>(of))(); }, &body);
+      shape, options, typeid(Kernel).name(), [](const void* of) { (*static_cast<const Body*>(of))(); },
+      &body);
 }
 
 /// Of the block that runs.

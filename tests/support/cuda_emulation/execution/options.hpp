@@ -3,8 +3,8 @@
 
 namespace troupe::emulation {
 
-/// In which order the threads of a block run. A thread runs until it waits for others; then the next one that can run does.
-/// A kernel that is right gives the same bits in every order.
+/// In which order the threads of a block run. A thread runs until it waits for others; then the next one that
+/// can run does. A kernel that is right gives the same bits in every order.
 enum class thread_order { ascending, descending, shuffled, warp_by_warp };
 
 /// When cp.async writes: as the thread waits for it, or as it is issued.

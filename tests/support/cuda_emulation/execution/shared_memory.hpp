@@ -4,8 +4,8 @@
 
 namespace troupe::emulation {
 
-/// The dynamic shared memory of the blocks that an OS thread runs. Its end is that of a page, and the next page survives no
-/// access, so that what a kernel reads or writes behind it is seen.
+/// The dynamic shared memory of the blocks that an OS thread runs. Its end is that of a page, and the next
+/// page survives no access, so that what a kernel reads or writes behind it is seen.
 class dynamic_shared_memory_arena {
  public:
   dynamic_shared_memory_arena();
@@ -23,8 +23,8 @@ class dynamic_shared_memory_arena {
 /// What memory holds that nobody has written: as f32, bf16 or f16 a NaN, as an index one far outside.
 constexpr int unset_byte = 0xff;
 
-/// Fills the `__shared__` variables of all kernels between the objects of shared_memory_begin.cpp and shared_memory_end.cpp
-/// with unset_byte, for the calling OS thread.
+/// Fills the `__shared__` variables of all kernels between the objects of shared_memory_begin.cpp and
+/// shared_memory_end.cpp with unset_byte, for the calling OS thread.
 void unset_static_shared_memory();
 
 }  // namespace troupe::emulation

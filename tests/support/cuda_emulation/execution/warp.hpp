@@ -14,7 +14,8 @@ struct warp {
   static constexpr std::size_t most_bytes = 48;  ///< that a lane publishes
   static constexpr std::size_t result_floats = 128;
 
-  /// What lanes exchange in one call. Two take turns: a lane may be at the next call while others still read this one's.
+  /// What lanes exchange in one call. Two take turns: a lane may be at the next call while others still read
+  /// this one's.
   struct exchange {
     alignas(16) std::byte values[num_lanes * most_bytes];
     float result[result_floats];  ///< of `complete`
@@ -26,12 +27,12 @@ struct warp {
   exchange exchanges[2];
 };
 
-/// Publishes `size_bytes` of the current thread and waits until every lane of its warp has done so in the same call. Lane i's
-/// are then at `values` + i * size_bytes. `complete` is called once, by the lane that comes last, before the others go on.
-/// Fails unless `mask` names every lane, none has ended, and all are in the same call.
+/// Publishes `size_bytes` of the current thread and waits until every lane of its warp has done so in the
+/// same call. Lane i's are then at `values` + i * size_bytes. `complete` is called once, by the lane that
+/// comes last, before the others go on. Fails unless `mask` names every lane, none has ended, and all are in
+/// the same call.
 const warp::exchange& exchange_in_warp(std::uint32_t mask, const call& by, const void* value,
-                                       std::size_t size_bytes,
-                                       void (*complete)(warp::exchange&) = nullptr);
+                                       std::size_t size_bytes, void (*complete)(warp::exchange&) = nullptr);
 
 /// The current thread's.
 unsigned lane_index();

@@ -7,8 +7,8 @@
 #include "support/cuda_emulation/execution/warp.hpp"
 #include "troupe/tensor/half.hpp"
 
-// Which lane holds which element: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". A lane's group is lane / 4
-// and its place in the group lane % 4.
+// Which lane holds which element: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". A lane's group
+// is lane / 4 and its place in the group lane % 4.
 
 namespace troupe::emulation {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-// In place of the header of this name: each instruction as the CPU computes it. Where a GPU's results are not defined to the
-// bit (mma's sums, ex2.approx), these are only close to them.
+// In place of the header of this name: each instruction as the CPU computes it. Where a GPU's results are not
+// defined to the bit (mma's sums, ex2.approx), these are only close to them.
 
 #include <cmath>
 #include <limits>
