@@ -57,14 +57,24 @@ function(troupe_program name)
   target_link_libraries(${name} PRIVATE troupe_quick_flags ${arg_DEPENDS})
 endfunction()
 
-# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set]): one
+# How the threads of emulated GPUs are run by tests (tests/support/cuda_emulation): what a wrong kernel gets right in one
+# order it gets wrong in another.
+set(troupe_emulation_orders ascending shuffled)
+if(TROUPE_SANITIZE)
+  list(APPEND troupe_emulation_orders descending warps early_copies)
+endif()
+set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
+  "Of ascending, descending, shuffled, warps, early_copies: in which of them each test on an emulated GPU runs")
+
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set] [EMULATED]): one
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
 # (TroupePrecompile.cmake), "tests" unless told otherwise.
 # TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
 # whole jobs from running beside each other. Cases tagged [many] draw much alike again and again; where threads are watched
-# on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize.
+# on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize. EMULATED: on emulated GPUs, once for each of
+# TROUPE_EMULATION_ORDERS.
 function(troupe_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;EMULATED" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -86,12 +96,25 @@ function(troupe_test name)
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL TRUE)
   endif()
-  catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  if(NOT arg_EMULATED)
+    catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+    return()
+  endif()
+  foreach(order IN LISTS TROUPE_EMULATION_ORDERS)
+    if(order STREQUAL early_copies)
+      set(variable TROUPE_EMULATION_EARLY_COPIES=set:1)
+    else()
+      set(variable TROUPE_EMULATION_ORDER=set:${order})
+    endif()
+    # The name of the run keeps the lists of cases apart, of which a program has one for each order.
+    catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}, ${order}: " EXTRA_ARGS --name ${order}
+      DISCOVERY_MODE PRE_TEST PROPERTIES ${properties} ENVIRONMENT_MODIFICATION ${variable})
+  endforeach()
 endfunction()
 
 # troupe_device_tests(<name> SOURCES ... DEPENDS ... [GPU_SOURCES ...]): the same sources as <name>_test, on the CPU, and as
-# <name>_gpu_test, on the first GPU, without the cases tagged [host], in which no device takes part. GPU_SOURCES are in the
-# latter only.
+# <name>_gpu_test, on the first GPU, without the cases tagged [host], in which no device takes part, and as
+# <name>_emulated_gpu_test, where the CPU runs the GPU's kernels. GPU_SOURCES are in the latter two only.
 function(troupe_device_tests name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;GPU_SOURCES" ${ARGN})
   set(support ${PROJECT_SOURCE_DIR}/tests/support)
@@ -105,6 +128,6 @@ function(troupe_device_tests name)
     LABELS gpu CASES ~[host])
   if(TARGET troupe_emulated_kernels)
     troupe_test(${name}_emulated_gpu_test SOURCES ${support}/on_gpu.cpp ${arg_GPU_SOURCES} ${cases} ${TROUPE_EMULATED_GPU}
-      DEPENDS ${arg_DEPENDS} troupe::config CASES ~[host])
+      DEPENDS ${arg_DEPENDS} troupe::config CASES ~[host] TIMEOUT 600 EMULATED)
   endif()
 endfunction()

@@ -75,6 +75,8 @@ void reduce_once(const tensor& x, const reduced_axis& along, std::int64_t num_pa
 /// [outer, inner] in f32.
 template <class Combine>
 tensor reduced(tensor x, reduced_axis along) {
+  // Rows of one element are columns of one element: a thread for each instead of a block.
+  if (along.count == 1) along = {.outer = 1, .count = 1, .inner = along.outer * along.inner};
   do {
     auto part = part_of(along);
     auto num_parts = (along.count + part - 1) / part;
