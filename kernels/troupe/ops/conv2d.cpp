@@ -41,9 +41,10 @@ conv2d_problem problem_of(std::string_view operation, const shape& x, const shap
   if (x.rank() != 4 || weight.rank() != 4)
     throw_invalid(operation, "x [N, C, H, W] and weight [O, C / groups, KH, KW]",
                   to_string(x) + " and " + to_string(weight));
+  require_at_least(operation, "kernel", {weight[2], weight[3]}, 0);
   conv2d_problem of{x[0], x[1], weight[0], {x[2], x[3]}, {}, {weight[2], weight[3]}, options};
-  if (of.in_channels != weight[1] * options.groups || of.out_channels % options.groups != 0 ||
-      weight.num_elements() == 0)
+  if (weight.num_elements() == 0 || of.out_channels % options.groups != 0 ||
+      of.in_channels != weight[1] * options.groups)
     throw_invalid(operation,
                   "weight of x's channels / groups and a multiple of " + std::to_string(options.groups) +
                       " output channels, none 0",
@@ -82,7 +83,12 @@ void require_gradient(std::string_view argument, const tensor& value, const tens
 }
 
 /// bias_gradient = or += the sum of each channel of dy.
-void bias_alone(const tensor& dy, const tensor& bias_gradient, gradient_mode mode) {
+void bias_alone(const tensor& x, const tensor& dy, const tensor& bias_gradient, gradient_mode mode) {
+  if (!dy.defined() || dy.extents().rank() != 4 || dy.type() != x.type() || dy.where() != x.where())
+    throw_invalid("conv2d_backward_weight",
+                  "dy " + std::string(to_string(x.type())) + "[N, O, OH, OW] on " + to_string(x.where()),
+                  describe(dy));
+  require_gradient("bias_gradient", bias_gradient, x, {dy.extents()[1]});
   auto zero = tensor::zeros({dy.extents()[1]}, dtype::f32, dy.where());
   batch_norm_backward_weight(dy, dy, zero, zero, {}, bias_gradient, mode);
 }
@@ -116,7 +122,7 @@ void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
   constexpr const char* operation = "conv2d_backward_weight";
   require_floating(operation, "x", x);
   if (!weight_gradient.defined()) {
-    if (bias_gradient.defined()) bias_alone(dy, bias_gradient, mode);
+    if (bias_gradient.defined()) bias_alone(x, dy, bias_gradient, mode);
     return;
   }
   require_gradient("weight_gradient", weight_gradient, x, weight_gradient.extents());
