@@ -43,10 +43,15 @@ struct attention_heads {
   __device__ int end_of_keys(int end) const { return causal ? min(end, positions) : positions; }
 };
 
+/// Throws std::invalid_argument for more positions than the kernels count: blocks of rows may end behind the
+/// last.
 template <class... Tensors>
 attention_heads heads_of(const tensor& out, const attention_options& options, const Tensors&... others) {
   const auto& extents = out.extents();
   auto width = extents[2] / options.num_heads;
+  constexpr auto most_positions = (std::int64_t{1} << 31) - 1024;
+  if (extents[1] > most_positions)
+    throw_invalid("attention", "at most 2^31 - 1024 positions on a GPU", std::to_string(extents[1]));
   auto are_packs = width * static_cast<std::int64_t>(size_bytes(out.type())) % 16 == 0;
   return {extents[0] * options.num_heads,
           static_cast<int>(extents[1]),
@@ -64,7 +69,7 @@ struct head_block {
   int first;  ///< row
 
   static unsigned count(const attention_heads& heads, int size) {
-    return static_cast<unsigned>(heads.count * blocks_for(heads.positions, static_cast<unsigned>(size)));
+    return num_blocks(heads.count * blocks_for(heads.positions, static_cast<unsigned>(size)));
   }
   __device__ static head_block in_order(const attention_heads& heads, int size) {
     auto per_head = (heads.positions + size - 1) / size;

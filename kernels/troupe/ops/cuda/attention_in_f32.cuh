@@ -25,9 +25,12 @@ using square_scores = float[4][4];
 
 struct square_memory {
   static constexpr int part_stride = row_part + 4, weight_stride = square_rows + 4;
-  float parts[2 * square_rows * part_stride];  ///< of rows; their beginnings lie in different banks
-  float weights[square_rows * weight_stride];
+  // Both are read and written as float4.
+  alignas(
+      16) float parts[2 * square_rows * part_stride];  ///< of rows; their beginnings lie in different banks
+  alignas(16) float weights[square_rows * weight_stride];
 };
+static_assert(alignof(square_memory) == alignof(float4));
 
 template <class T>
 struct alignas(4 * sizeof(T)) four {

@@ -73,7 +73,7 @@ channel_sum_memory sums_over_channels(const batch_norm_problem& of, device where
   auto num_parts = (count + part_elements - 1) / part_elements;
   auto memory =
       tensor::empty({of.channels * num_parts * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, where);
-  dim3 grid(static_cast<unsigned>(of.channels), static_cast<unsigned>(num_parts));
+  dim3 grid(num_blocks(of.channels), static_cast<unsigned>(num_parts));
   launch(where, grid, block_threads, channel_parts_kernel<Term>, term, of, part_elements,
          elements_of<double2>(memory));
   return {memory, {elements_of<double2>(memory), num_parts}};

@@ -128,6 +128,7 @@ tensor memory_for(std::int64_t count, device where) {
 
 void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
              cross_entropy_result& result) {
+  require_short_rows("cross_entropy", layout_of_rows(logits));
   auto num_samples = labels.num_elements();
   auto of_samples = memory_for(num_samples, logits.where()), all = memory_for(1, logits.where());
   with_floating(logits.type(), [&](auto zero) {

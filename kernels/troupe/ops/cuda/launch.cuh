@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/ops/cuda/launch_kernel.cuh"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
@@ -11,9 +13,20 @@ constexpr unsigned warp_threads = 32;
 /// Threads of a block where nothing speaks for another number.
 constexpr unsigned block_threads = 256;
 
-/// How many blocks hold `count` threads.
+/// The most blocks that a grid has along x.
+constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
+
+/// `count` as a grid's extent along x. Throws std::invalid_argument if a grid cannot have so many blocks.
+inline unsigned num_blocks(std::int64_t count) {
+  if (count > most_blocks)
+    throw_invalid("launch", "tensors for at most 2^31 - 1 blocks of a GPU's kernel (cut them into parts)",
+                  std::to_string(count) + " blocks");
+  return static_cast<unsigned>(count);
+}
+
+/// How many blocks hold `count` threads. Throws as num_blocks().
 inline unsigned blocks_for(std::int64_t count, unsigned threads = block_threads) {
-  return static_cast<unsigned>((count + threads - 1) / threads);
+  return num_blocks((count + threads - 1) / threads);
 }
 
 /// Queues `kernel(arguments...)` on the GPU `where`, unless there are no blocks, with so much

@@ -107,17 +107,22 @@ bool swaps_last_two(const permutation& axes) {
   return axes.count == 2 || axes.step[2] == axes.extent[0] * axes.extent[1];
 }
 
+/// Of all matrices of `size` elements whose last two axes are swapped.
+std::int64_t num_tiles(const permutation& axes, std::int64_t size) {
+  auto rows = axes.extent[0], columns = axes.extent[1];
+  auto tiles = [](std::int64_t extent) { return (extent + tile_side - 1) / tile_side; };
+  return size / (rows * columns) * tiles(rows) * tiles(columns);
+}
+
 template <class Word>
 void transpose_words(const tensor& x, const permutation& axes, tensor& y) {
   auto size = x.num_elements();
-  if (!swaps_last_two(axes))
+  auto blocks = swaps_last_two(axes) ? num_tiles(axes, size) : 0;
+  if (blocks == 0 || blocks > most_blocks)
     return launch(x.where(), blocks_for(size), block_threads, permute_kernel<Word>, axes, size,
                   elements_of<Word>(x), elements_of<Word>(y));
-  auto rows = axes.extent[0], columns = axes.extent[1];
-  auto tiles = [](std::int64_t extent) { return (extent + tile_side - 1) / tile_side; };
-  auto blocks = size / (rows * columns) * tiles(rows) * tiles(columns);
-  launch(x.where(), static_cast<unsigned>(blocks), tile_side * tile_rows, transpose_kernel<Word>, rows,
-         columns, elements_of<Word>(x), elements_of<Word>(y));
+  launch(x.where(), num_blocks(blocks), tile_side * tile_rows, transpose_kernel<Word>, axes.extent[0],
+         axes.extent[1], elements_of<Word>(x), elements_of<Word>(y));
 }
 
 void transpose(const tensor& x, const std::vector<int>& axes, tensor& y) {

@@ -63,8 +63,8 @@ void reduce_once(const tensor& x, const reduced_axis& along, std::int64_t num_pa
       const auto* from = elements_of<T>(x) + first * along.count * along.inner;
       auto* to = elements_of<float>(y) + first * num_parts * along.inner;
       if (along.inner == 1)
-        launch(x.where(), dim3(static_cast<unsigned>(num_parts), grid_y), block_threads,
-               reduce_rows_kernel<Combine, T>, from, along.count, to);
+        launch(x.where(), dim3(num_blocks(num_parts), grid_y), block_threads, reduce_rows_kernel<Combine, T>,
+               from, along.count, to);
       else
         launch(x.where(), dim3(blocks_for(along.inner), grid_y), block_threads,
                reduce_columns_kernel<Combine, T>, from, along, part_of(along), num_parts, to);
@@ -122,8 +122,8 @@ __global__ void argmax_kernel(const T* x, reduced_axis along, const float* large
 void argmax(const tensor& x, const reduced_axis& along, const tensor& largest_values, tensor& index) {
   with_floating(x.type(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.where(), static_cast<unsigned>(index.num_elements()), warp_threads, argmax_kernel<T>,
-           elements_of<T>(x), along, elements_of<float>(largest_values), elements_of<std::int64_t>(index));
+    launch(x.where(), num_blocks(index.num_elements()), warp_threads, argmax_kernel<T>, elements_of<T>(x),
+           along, elements_of<float>(largest_values), elements_of<std::int64_t>(index));
   });
 }
 

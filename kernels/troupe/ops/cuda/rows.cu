@@ -81,7 +81,7 @@ std::int64_t row_elements(const tensor& values) {
 
 template <class Word>
 void gather_words(const tensor& values, const tensor& indices, std::int64_t row_bytes, tensor& out) {
-  launch(values.where(), static_cast<unsigned>(indices.num_elements()), 128, gather_kernel<Word>,
+  launch(values.where(), num_blocks(indices.num_elements()), 128, gather_kernel<Word>,
          elements_of<Word>(values), values.extents()[0], index_list(indices),
          row_bytes / static_cast<std::int64_t>(sizeof(Word)), elements_of<Word>(out));
 }
@@ -132,7 +132,7 @@ void scatter_add(std::string_view operation, const tensor& indices, const tensor
   auto by_position = num_indices < num_rows;
   with_floating(rows.type(), [&](auto zero) {
     using T = decltype(zero);
-    launch(sum.where(), static_cast<unsigned>(by_position ? num_indices : num_rows), block_threads,
+    launch(sum.where(), num_blocks(by_position ? num_indices : num_rows), block_threads,
            scatter_add_kernel<T>, index_list(indices), by_position, elements_of<T>(rows), row_elements(sum),
            num_rows, elements_of<float>(sum));
   });

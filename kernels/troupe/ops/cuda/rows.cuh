@@ -29,6 +29,13 @@ row_layout layout_of_rows(const tensor& first, const Tensors&... others) {
   return {size, ((are_packs && is_aligned(first)) && ... && is_aligned(others))};
 }
 
+/// For kernels that count a row's elements in 32 bits. Throws std::invalid_argument if there are more.
+inline void require_short_rows(std::string_view operation, row_layout layout) {
+  constexpr auto longest = std::int64_t{1} << 32;
+  if (layout.size > longest)
+    throw_invalid(operation, "rows of at most 2^32 elements on a GPU", std::to_string(layout.size));
+}
+
 /// Elements [first, first + lanes) of a row; `outside` stands for those behind its end.
 template <class T>
 __device__ lanes_of<T> read_lanes(const T* row, std::int64_t first, row_layout layout, float outside) {
@@ -153,14 +160,13 @@ __device__ void map_rows(const T* a, const T* b, T* y, row_layout layout, const 
 constexpr unsigned row_threads = 1024;
 
 /// Queues `kernel(layout, arguments...)`, of row_threads at most, with a block for each of `num_rows` rows of
-/// T.
+/// T. Throws std::invalid_argument for more rows than a grid has blocks.
 template <class T, class Kernel, class... Arguments>
 void launch_rows(device where, std::int64_t num_rows, row_layout layout, Kernel kernel,
                  Arguments... arguments) {
   auto num_packs = static_cast<std::uint64_t>((layout.size + pack<T>::size - 1) / pack<T>::size);
   auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, row_threads);
-  launch(where, static_cast<unsigned>(num_rows), static_cast<unsigned>(threads), kernel, layout,
-         arguments...);
+  launch(where, num_blocks(num_rows), static_cast<unsigned>(threads), kernel, layout, arguments...);
 }
 
 inline std::int64_t num_rows(const tensor& of) {

@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(row_threads)
 }
 
 void select(const tensor& x, tensor& values, tensor& indices) {
+  require_short_rows("top_k", layout_of_rows(x));
   with_floating(x.type(), [&](auto zero) {
     using T = decltype(zero);
     launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x), select_kernel<T>, values.extents()[-1],
