@@ -12,8 +12,9 @@ std::string numeric_class();
 
 /// That of a process that computes on `where`: for a GPU the GPU's model and the versions of CUDA, cuBLASLt
 /// and cuDNN are named too, as in "plain+cuda-13.0+cublaslt-13.1.0+cudnn-9.19.0+NVIDIA H100 80GB HBM3", with
-/// tf32 before the model where set_matmul_precision has chosen it. Loads cuBLASLt, and cuDNN if it is there.
-/// Throws bad_input if the device or cuBLASLt is not.
+/// tf32 before the model where set_matmul_precision has chosen it. Loads cuBLASLt, and cuDNN if it is there;
+/// without it, "cudnn-none", convolutions are kernels of this project. Throws bad_input if the device or
+/// cuBLASLt is not.
 std::string numeric_class(device where);
 
 /// Limits the instruction set that operations may use to `name`: auto (leaves it as it is), sse41, avx2,

@@ -122,7 +122,7 @@ double objective(const operands& p, const std::vector<double>& x, const std::vec
 
 }  // namespace
 
-TEST_CASE("a convolution is the sum over its windows, with and without bias") {
+TEST_CASE("a convolution is the sum over its windows, with and without bias", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (const auto& problem : problems) {
       operands p(problem, type);
@@ -132,7 +132,7 @@ TEST_CASE("a convolution is the sum over its windows, with and without bias") {
     }
 }
 
-TEST_CASE("a convolution followed by relu in one call is the two in turn") {
+TEST_CASE("a convolution followed by relu in one call is the two in turn", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto problem : problems) {
       operands p(problem, type);
@@ -145,7 +145,7 @@ TEST_CASE("a convolution followed by relu in one call is the two in turn") {
     }
 }
 
-TEST_CASE("a convolution's input gradient is the sum over the windows that saw a pixel") {
+TEST_CASE("a convolution's input gradient is the sum over the windows that saw a pixel", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (const auto& problem : problems) {
       operands p(problem, type);
@@ -154,7 +154,8 @@ TEST_CASE("a convolution's input gradient is the sum over the windows that saw a
     }
 }
 
-TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the dtype of x") {
+TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the dtype of x",
+          "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto gradient_type : {dtype::f32, type})
       for (const auto& problem : problems) {
@@ -198,7 +199,8 @@ TEST_CASE("the reference gradients of a convolution are those of finite differen
   }
 }
 
-TEST_CASE("a convolution gives the same bits every time, and forward on any number of threads") {
+TEST_CASE("a convolution gives the same bits every time, and forward on any number of threads",
+          "[by_library]") {
   for (const auto& problem : problems) {
     operands p(problem, dtype::f32);
     set_num_threads(1);
@@ -215,7 +217,7 @@ TEST_CASE("a convolution gives the same bits every time, and forward on any numb
   }
 }
 
-TEST_CASE("a convolution of no images gives none, and a gradient of zero") {
+TEST_CASE("a convolution of no images gives none, and a gradient of zero", "[by_library]") {
   auto weight = placed(tensor::full({3, 2, 1, 1}, 5)), bias = placed(tensor::full({3}, 5));
   auto none = placed(tensor::empty({0, 2, 4, 4})), dy = placed(tensor::empty({0, 3, 4, 4}));
   CHECK(conv2d_forward(none, weight, bias).extents() == shape{0, 3, 4, 4});
@@ -257,6 +259,15 @@ TEST_CASE("a convolution names what does not fit", "[host]") {
   CHECK_THROWS_WITH(
       conv2d_backward_weight(x, dy, tensor::zeros({8, 4, 3, 3}, dtype::bf16), {}, {}, gradient_mode::assign),
       ContainsSubstring("weight_gradient"));
+  CHECK_THROWS_WITH(conv2d_backward_weight(x, {}, {}, tensor::zeros({8}), {}, gradient_mode::assign),
+                    ContainsSubstring("dy f32[N, O, OH, OW] on cpu, got undefined"));
+  CHECK_THROWS_WITH(
+      conv2d_backward_weight(x, tensor::zeros({8}), {}, tensor::zeros({8}), {}, gradient_mode::assign),
+      ContainsSubstring("dy f32[N, O, OH, OW] on cpu, got f32[8]"));
+  CHECK_THROWS_WITH(conv2d_backward_weight(x, dy, {}, tensor::zeros({4}), {}, gradient_mode::assign),
+                    ContainsSubstring("bias_gradient f32 or f32[8], got f32[4]"));
+  CHECK_THROWS_WITH(conv2d_forward(x, weight, {}, {.groups = std::int64_t{1} << 62}),
+                    ContainsSubstring("multiple of 4611686018427387904"));
   CHECK_THROWS_WITH(
       conv2d_backward_weight(x, dy, weight, tensor::zeros({8}, dtype::bf16), {}, gradient_mode::assign),
       ContainsSubstring("bias_gradient f32"));

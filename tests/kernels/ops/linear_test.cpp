@@ -69,7 +69,8 @@ const std::vector<std::tuple<int, int, int>> odd_sizes{{1, 1, 1},    {3, 5, 7}, 
 
 }  // namespace
 
-TEST_CASE("linear forward is x weight^T + bias, and what is negative is 0 after a fused relu") {
+TEST_CASE("linear forward is x weight^T + bias, and what is negative is 0 after a fused relu",
+          "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
       problem p{rows, in, out, type};
@@ -92,7 +93,7 @@ TEST_CASE("on the CPU a fused relu gives the bits of one that follows", "[host]"
     }
 }
 
-TEST_CASE("linear's input gradient is dy weight") {
+TEST_CASE("linear's input gradient is dy weight", "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
       problem p{rows, in, out, type};
@@ -101,7 +102,7 @@ TEST_CASE("linear's input gradient is dy weight") {
     }
 }
 
-TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f32") {
+TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f32", "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
       problem p{rows, in, out, type};
@@ -121,7 +122,7 @@ TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f3
     }
 }
 
-TEST_CASE("leading axes of linear's operands count as rows") {
+TEST_CASE("leading axes of linear's operands count as rows", "[by_library]") {
   problem p{12, 5, 7};
   auto x = p.x.reshape({2, 3, 2, 5}), dy = p.dy.reshape({2, 3, 2, 7});
   CHECK(same_bits(troupe::linear_forward(x, p.weight, p.bias),
@@ -137,7 +138,7 @@ TEST_CASE("leading axes of linear's operands count as rows") {
   CHECK(troupe::linear_forward(p.x.rows(0, 1).reshape({5}), p.weight, p.bias).extents() == troupe::shape{7});
 }
 
-TEST_CASE("the bias gradient has the same bits from one thread and from three") {
+TEST_CASE("the bias gradient has the same bits from one thread and from three", "[by_library]") {
   auto dy = placed(random_tensor({1001, 300}, "dy")), x = placed(random_tensor({1001, 2}, "x"));
   require_same_bits_on_threads([&] {
     auto dw = placed(tensor::zeros({300, 2})), db = placed(tensor::zeros({300}));
@@ -160,7 +161,7 @@ TEST_CASE("on the CPU the same shapes give the same bits, wherever the operands 
                   troupe::linear_forward(view, p.weight.clone(), p.bias)));
 }
 
-TEST_CASE("an empty batch adds nothing") {
+TEST_CASE("an empty batch adds nothing", "[by_library]") {
   auto dw = placed(tensor::full({3, 2}, 5));
   troupe::linear_backward_weight(placed(tensor::empty({0, 2})), placed(tensor::empty({0, 3})), dw, {});
   CHECK(same_bits(dw, tensor::full({3, 2}, 5)));

@@ -1,5 +1,6 @@
 #include "troupe/ops/matmul.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "support/bits.hpp"
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
+#include "troupe/ops/kernels/all.hpp"
 #include "troupe/ops/matmul_precision.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -76,7 +78,7 @@ void for_each_problem(const Check& check) {
 
 }  // namespace
 
-TEST_CASE("matmul multiplies each pair of matrices, transposed or not") {
+TEST_CASE("matmul multiplies each pair of matrices, transposed or not", "[by_library]") {
   for_each_problem([](const problem& p) {
     CAPTURE(p.batch, p.rows, p.options.transpose_a, p.options.transpose_b, p.right_is_shared);
     auto c = troupe::matmul(p.a(), p.b(), p.options);
@@ -86,7 +88,7 @@ TEST_CASE("matmul multiplies each pair of matrices, transposed or not") {
   });
 }
 
-TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32") {
+TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32", "[by_library]") {
   for_each_problem([](const problem& p) {
     for (auto type : {p.type, dtype::f32}) {
       auto c = placed(random_tensor({p.batch, p.rows, p.columns}, "c", type));
@@ -102,7 +104,7 @@ TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32") {
   });
 }
 
-TEST_CASE("matmul takes plain matrices and several leading axes") {
+TEST_CASE("matmul takes plain matrices and several leading axes", "[by_library]") {
   auto a = placed(random_tensor({6, 4, 5}, "a")), b = placed(random_tensor({6, 5, 3}, "b"));
   CHECK(same_bits(troupe::matmul(a.reshape({2, 3, 4, 5}), b.reshape({2, 3, 5, 3})),
                   troupe::matmul(a, b).reshape({2, 3, 4, 3})));
@@ -110,13 +112,33 @@ TEST_CASE("matmul takes plain matrices and several leading axes") {
   CHECK(same_bits(plain, troupe::matmul(a.rows(0, 1), b.rows(0, 1)).reshape({4, 3})));
 }
 
-TEST_CASE("an empty inner axis of matmul gives zeros and adds nothing") {
+TEST_CASE("an empty inner axis of matmul gives zeros and adds nothing", "[by_library]") {
   auto c = troupe::matmul(placed(tensor::empty({2, 0})), placed(tensor::empty({0, 3})));
   CHECK(same_bits(c, tensor::zeros({2, 3})));
   auto ones = placed(tensor::full({2, 3}, 1));
   troupe::matmul_into(placed(tensor::empty({2, 0})), placed(tensor::empty({0, 3})), ones,
                       gradient_mode::accumulate);
   CHECK(same_bits(ones, tensor::full({2, 3}, 1)));
+}
+
+TEST_CASE("a product along an empty inner axis is its bias, after relu if that is fused", "[by_library]") {
+  for (auto type : floating_types)
+    for (auto c_type : {type, dtype::f32})
+      for (auto relu : {false, true})
+        for (auto accumulate : {false, true}) {
+          auto bias = placed(random_tensor({3}, "bias", type)),
+               c = placed(random_tensor({2, 3}, "c", c_type));
+          std::vector<exact_sum> expected(6);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            if (accumulate) expected[i].add(values_of(c)[i]);
+            expected[i].add(values_of(bias)[i % 3]);
+            if (relu) expected[i].value = std::max(expected[i].value, 0.0);
+          }
+          troupe::kernels_on(c.where()).products.matrix_product(
+              {.rows = 2, .columns = 3, .accumulate = accumulate, .relu = relu},
+              placed(tensor::empty({2, 0}, type)), placed(tensor::empty({0, 3}, type)), bias, c);
+          require_close(c, expected);
+        }
 }
 
 TEST_CASE("matmul names the argument, what it expected and what it got", "[host]") {

@@ -3,46 +3,59 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "troupe/ops/cuda/alignment.hpp"
 #include "troupe/ops/cuda/cublaslt.hpp"
 #include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/product_plan.hpp"
 #include "troupe/ops/cuda/row_sum.hpp"
+#include "troupe/ops/cuda/tiled_product.hpp"
+#include "troupe/ops/matmul_precision.hpp"
+#include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-/// One GPU's plans, made at the first product of their kind.
+/// One GPU's plans, made at the first product of their kind. A recorded product needs none of them again: the
+/// graph has the kernels' arguments, and its workspace is of the recording's pool.
 class product_plans {
  public:
-  void run(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
+  /// Returns false where cuBLASLt has no algorithm.
+  bool run(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
     auto& owner = gpu_at(c.where().index);
     gpu_scope scope(owner.index());
     std::lock_guard lock(mutex_);
     if (!handle_) check(cublaslt().create(&handle_));
     auto& plan = plan_for(key);
-    auto bytes = static_cast<std::int64_t>(plan.workspace_bytes());
+    if (!plan) return false;
+    auto bytes = static_cast<std::int64_t>(plan->workspace_bytes());
     auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, c.where()) : tensor();
-    plan.run(handle_, owner.stream(), a.bytes().data(), b.bytes().data(), bias.bytes().data(),
-             c.bytes().data(), workspace.bytes().data());
+    if (plan->run(handle_, owner.stream(), a.bytes().data(), b.bytes().data(), bias.bytes().data(),
+                  c.bytes().data(), workspace.bytes().data()))
+      return true;
+    plan.reset();
+    return false;
   }
 
  private:
   /// Shapes that change all the time must not fill the memory.
   static constexpr std::size_t most_plans = 1024;
 
-  product_plan& plan_for(const product_key& key) {
+  /// Empty where cuBLASLt has no algorithm.
+  std::optional<product_plan>& plan_for(const product_key& key) {
     auto at = plans_.find(key);
     if (at != plans_.end()) return at->second;
+    auto made = product_plan::make(handle_, key);
     if (plans_.size() >= most_plans) plans_.clear();
-    return plans_.try_emplace(key, handle_, key).first->second;
+    return plans_.emplace(key, std::move(made)).first->second;
   }
 
   std::mutex mutex_;
   cublasLtHandle_t handle_ = nullptr;
-  std::map<product_key, product_plan> plans_;
+  std::map<product_key, std::optional<product_plan>> plans_;
 };
 
 product_plans& plans_of(device where) {
@@ -51,47 +64,57 @@ product_plans& plans_of(device where) {
   return all->at(static_cast<std::size_t>(where.index));
 }
 
-/// Where one operand's matrices begin, as bits of which the lowest one set is their common alignment.
-std::uintptr_t beginnings(const tensor& operand, std::int64_t pair_elements) {
-  return reinterpret_cast<std::uintptr_t>(operand.bytes().data()) |
-         static_cast<std::uintptr_t>(pair_elements) * size_bytes(operand.type());
+bool by_cublaslt(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
+  try {
+    return plans_of(c.where()).run(key, a, b, bias, c);
+  } catch (const cuda_error& problem) {
+    throw cuda_error(problem, "in the product " + to_string(key));
+  }
 }
 
-/// The largest power of two, up to 256, that divides the addresses of all matrices.
-std::uint32_t common_alignment(const strided_product_shape& shape, const tensor& a, const tensor& b,
-                               const tensor& bias, const tensor& c) {
-  const auto& of = shape.of;
-  auto pair = [&](const matrix_strides& strides, std::int64_t elements) {
-    if (of.batch == 1) return std::int64_t{0};
-    return strides.pair > 0 ? strides.pair : elements;
-  };
-  auto bits = std::uintptr_t{256} | beginnings(a, pair(shape.left, of.rows * of.inner)) |
-              beginnings(b, of.right_is_shared ? 0 : pair(shape.right, of.inner * of.columns)) |
-              beginnings(bias, 0) | beginnings(c, pair(shape.result, of.rows * of.columns));
-  return static_cast<std::uint32_t>(bits & (~bits + 1));
+/// Of all pairs' matrices.
+std::uint32_t common_alignment(const matrix_product_shape& of, const tensor& a, const tensor& b,
+                               const tensor& c) {
+  auto pair = [&](std::int64_t elements) { return of.batch == 1 ? 0 : elements; };
+  return alignment_of(begin_of(a, pair(of.rows * of.inner)) |
+                      begin_of(b, of.right_is_shared ? 0 : pair(of.inner * of.columns)) |
+                      begin_of(c, pair(of.rows * of.columns)));
+}
+
+/// By cuBLASLt to f32, then rounded once.
+bool product_then_epilogue(product_key key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
+  auto of = key.shape;
+  key.shape.relu = key.shape.accumulate = false;
+  key.bias_alignment_bytes = 0;
+  key.to = dtype::f32;
+  auto product = tensor::empty({of.batch, of.rows, of.columns}, dtype::f32, c.where());
+  key.alignment_bytes = common_alignment(of, a, b, product);
+  if (!by_cublaslt(key, a, b, {}, product)) return false;
+  product_epilogue(of, product, bias, c);
+  return true;
 }
 
 }  // namespace
 
-void strided_product(const strided_product_shape& shape, const tensor& a, const tensor& b, const tensor& bias,
-                     tensor& c) {
+void matrix_product(const matrix_product_shape& pairs, const tensor& a, const tensor& b, const tensor& bias,
+                    tensor& c) {
+  auto of = pairs.joined();
   if (c.num_elements() == 0) return;
-  if (shape.of.inner == 0) {
-    if (!shape.of.accumulate) c.fill_zero();
+  auto has_epilogue = bias.defined() || of.relu;
+  if (of.inner == 0 && !has_epilogue) {
+    if (!of.accumulate) c.fill_zero();
     return;
   }
-  product_key key{shape,
+  if (of.inner == 0) return tiled_product(of, a, b, bias, c);
+  product_key key{of,
                   a.type(),
                   c.type(),
-                  bias.defined(),
-                  common_alignment(shape, a, b, bias, c),
+                  common_alignment(of, a, b, c),
+                  bias.defined() ? alignment_of(begin_of(bias, 0)) : 0,
                   current_matmul_precision()};
-  plans_of(c.where()).run(key, a, b, bias, c);
-}
-
-void matrix_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
-                    tensor& c) {
-  strided_product({of.joined()}, a, b, bias, c);
+  if (by_cublaslt(key, a, b, bias, c)) return;
+  if (has_epilogue && product_then_epilogue(key, a, b, bias, c)) return;
+  tiled_product(of, a, b, bias, c);
 }
 
 product_kernels products() { return {.matrix_product = matrix_product, .row_sum = row_sum}; }

@@ -1,5 +1,8 @@
 #include "troupe/ops/cuda/product_plan.hpp"
 
+#include <algorithm>
+#include <array>
+#include <climits>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
@@ -22,8 +25,9 @@ cudaDataType_t data_type(dtype type) {
 }
 
 cublasLtEpilogue_t epilogue_of(const product_key& key) {
-  if (key.has_bias) return key.shape.of.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return key.shape.of.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  if (key.bias_alignment_bytes > 0)
+    return key.shape.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return key.shape.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 /// 16-bit operands are multiplied as they are, whatever the precision.
@@ -43,11 +47,17 @@ void set(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttribute_t attribute, c
   check(cublaslt().layout_set(of, attribute, &value, sizeof(value)));
 }
 
+struct preference_delete {
+  void operator()(cublasLtMatmulPreference_t of) const { cublaslt().preference_destroy(of); }
+};
+
 /// What an algorithm may need; sums are never split so that parts of them are rounded to the result's dtype.
 class preference {
  public:
   explicit preference(std::uint32_t alignment_bytes) {
-    check(cublaslt().preference_create(&preference_));
+    cublasLtMatmulPreference_t made = nullptr;
+    check(cublaslt().preference_create(&made));
+    preference_.reset(made);
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace_bytes);
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     for (auto operand :
@@ -55,82 +65,121 @@ class preference {
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       set(operand, alignment_bytes);
   }
-  ~preference() { cublaslt().preference_destroy(preference_); }
-  preference(const preference&) = delete;
-  preference& operator=(const preference&) = delete;
 
-  cublasLtMatmulPreference_t get() const { return preference_; }
+  cublasLtMatmulPreference_t get() const { return preference_.get(); }
 
  private:
   template <class Value>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
-    check(cublaslt().preference_set(preference_, attribute, &value, sizeof(value)));
+    check(cublaslt().preference_set(preference_.get(), attribute, &value, sizeof(value)));
   }
 
-  cublasLtMatmulPreference_t preference_ = nullptr;
+  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, preference_delete> preference_;
 };
+
+/// False if the library does not support what was asked for; throws for other failures.
+bool is_supported(cublasStatus_t status,
+                  const std::source_location& where = std::source_location::current()) {
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  check(status, where);
+  return true;
+}
+
+std::string matrix(std::int64_t rows, std::int64_t columns, bool is_transposed) {
+  if (is_transposed) std::swap(rows, columns);
+  return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" + (is_transposed ? "^T" : "");
+}
 
 }  // namespace
 
 void cublaslt_delete::operator()(cublasLtMatmulDesc_t of) const { cublaslt().desc_destroy(of); }
 void cublaslt_delete::operator()(cublasLtMatrixLayout_t of) const { cublaslt().layout_destroy(of); }
 
-product_plan::product_plan(cublasLtHandle_t handle, const product_key& key)
-    : beta_(key.shape.of.accumulate ? 1.0F : 0.0F) {
-  describe(key);
-  choose(handle, key.alignment_bytes);
+std::string to_string(const product_key& key) {
+  const auto& of = key.shape;
+  auto text = std::string(to_string(key.from)) + " " + matrix(of.rows, of.inner, of.left_is_transposed) +
+              " x " + matrix(of.inner, of.columns, of.right_is_transposed) + " to " +
+              std::string(to_string(key.to));
+  if (of.batch > 1) text += ", " + std::to_string(of.batch) + " pairs";
+  if (of.right_is_shared) text += ", one right matrix";
+  if (of.accumulate) text += ", accumulated";
+  if (key.bias_alignment_bytes > 0)
+    text += ", bias aligned to " + std::to_string(key.bias_alignment_bytes) + " bytes";
+  if (of.relu) text += ", relu";
+  return text + ", aligned to " + std::to_string(key.alignment_bytes) + " bytes";
 }
 
-/// Of a row-major [rows, columns].
+std::optional<product_plan> product_plan::make(cublasLtHandle_t handle, const product_key& key) {
+  if (key.shape.batch > INT32_MAX) return std::nullopt;  // cuBLASLt counts pairs in 32 bits
+  product_plan made(key);
+  if (!made.choose(handle, key.alignment_bytes)) return std::nullopt;
+  return made;
+}
+
+product_plan::product_plan(const product_key& key) : beta_(key.shape.accumulate ? 1.0F : 0.0F) {
+  describe(key);
+}
+
+/// Of dense row-major [rows, columns].
 product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std::int64_t columns,
-                                             std::int64_t batch, const matrix_strides& strides) {
-  auto row = strides.row > 0 ? strides.row : columns, pair = strides.pair > 0 ? strides.pair : rows * row;
+                                             std::int64_t batch) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublaslt().layout_create(&made, data_type(type), static_cast<std::uint64_t>(columns),
-                                 static_cast<std::uint64_t>(rows), row));
+                                 static_cast<std::uint64_t>(rows), columns));
   layout result(made);
   set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
-  set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, pair);
+  set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
   return result;
 }
 
 void product_plan::describe(const product_key& key) {
-  const auto& of = key.shape.of;
+  const auto& of = key.shape;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().desc_create(&made, compute_type(key), CUDA_R_32F));
   description_.reset(made);
   set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(of.right_is_transposed));
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(of.left_is_transposed));
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
-  if (key.has_bias) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.from));
-  auto as_it_lies = [&](bool is_transposed, std::int64_t rows, std::int64_t columns,
-                        const matrix_strides& strides) {
+  if (key.bias_alignment_bytes > 0) {
+    set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.from));
+    // Heuristics take the alignment from the pointer, which they do not follow.
+    set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        reinterpret_cast<const void*>(std::uintptr_t{key.bias_alignment_bytes}));
+  }
+  auto as_it_lies = [&](bool is_transposed, std::int64_t rows, std::int64_t columns) {
     if (is_transposed) std::swap(rows, columns);
-    return layout_of(key.from, rows, columns, of.batch, strides);
+    return layout_of(key.from, rows, columns, of.batch);
   };
-  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns, key.shape.right);
+  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns);
   if (of.right_is_shared) set(left_.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{0});
-  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner, key.shape.left);
-  result_ = layout_of(key.to, of.rows, of.columns, of.batch, key.shape.result);
+  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner);
+  result_ = layout_of(key.to, of.rows, of.columns, of.batch);
 }
 
-void product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {
+bool product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {
   preference wanted(alignment_bytes);
-  cublasLtMatmulHeuristicResult_t best{};
+  std::array<cublasLtMatmulHeuristicResult_t, 8> candidates{};  // the fastest first
   int found = 0;
-  check(cublaslt().get_heuristic(handle, description_.get(), left_.get(), right_.get(), result_.get(),
-                                 result_.get(), wanted.get(), 1, &best, &found));
-  check(found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED);
-  algorithm_ = best.algo;
-  workspace_bytes_ = best.workspaceSize;
+  if (!is_supported(cublaslt().get_heuristic(handle, description_.get(), left_.get(), right_.get(),
+                                             result_.get(), result_.get(), wanted.get(),
+                                             static_cast<int>(candidates.size()), candidates.data(), &found)))
+    return false;
+  auto end = candidates.begin() + found;
+  auto best = std::find_if(candidates.begin(), end,
+                           [](const auto& each) { return each.state == CUBLAS_STATUS_SUCCESS; });
+  if (best == end) return false;
+  algorithm_ = best->algo;
+  workspace_bytes_ = best->workspaceSize;
+  return true;
 }
 
-void product_plan::run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b,
+bool product_plan::run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b,
                        const void* bias, void* c, void* workspace) {
   if (bias) set(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const float alpha = 1;
-  check(cublaslt().matmul(handle, description_.get(), &alpha, b, left_.get(), a, right_.get(), &beta_, c,
-                          result_.get(), c, result_.get(), &algorithm_, workspace, workspace_bytes_, stream));
+  return is_supported(cublaslt().matmul(handle, description_.get(), &alpha, b, left_.get(), a, right_.get(),
+                                        &beta_, c, result_.get(), c, result_.get(), &algorithm_, workspace,
+                                        workspace_bytes_, stream));
 }
 
 }  // namespace troupe::cuda

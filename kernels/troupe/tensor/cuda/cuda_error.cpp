@@ -8,6 +8,9 @@ cuda_error::cuda_error(std::string_view library, std::string_view problem, const
     : std::runtime_error(std::string(library) + ": " + std::string(problem) + " (" + where.function_name() +
                          ")") {}
 
+cuda_error::cuda_error(const cuda_error& problem, std::string_view during)
+    : std::runtime_error(std::string(problem.what()) + ", " + std::string(during)) {}
+
 void check(cudaError_t status, const std::source_location& where) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or the next call would report it again

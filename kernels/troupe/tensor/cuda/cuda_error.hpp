@@ -12,6 +12,8 @@ namespace troupe {
 class cuda_error : public std::runtime_error {
  public:
   cuda_error(std::string_view library, std::string_view problem, const std::source_location& where);
+  /// `problem`, and during what it came up, such as "in the product f32 [2, 3] x [3, 4]".
+  cuda_error(const cuda_error& problem, std::string_view during);
 };
 
 void check(cudaError_t status, const std::source_location& where = std::source_location::current());

@@ -1,8 +1,7 @@
 #include "troupe/ops/cuda/cudnn/convolution_plan.hpp"
 
+#include <algorithm>
 #include <climits>
-
-#include "troupe/error/errors.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -22,77 +21,131 @@ cudnnMathType_t math_of(const convolution_key& key) {
   return key.are_short ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-int number(std::int64_t value) {
-  if (value > INT_MAX) throw_invalid("conv2d", "extents below 2^31 on a GPU", std::to_string(value));
-  return static_cast<int>(value);
+/// Whether the library knows a problem like this. Throws for failures, among them those that are the
+/// installation's: another process of the same numeric class would not have them.
+bool is_supported(cudnnStatus_t status, const std::source_location& where = std::source_location::current()) {
+  if (status == CUDNN_STATUS_SUCCESS) return true;
+  auto is_of_installation = status == CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER ||
+                            status == CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART ||
+                            status == CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING ||
+                            status == CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
+  if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED || is_of_installation) check(status, where);
+  return false;
 }
 
-std::unique_ptr<cudnnTensorStruct, cudnn_delete> images(dtype type, std::int64_t batch, std::int64_t channels,
-                                                        size_2d extents) {
+shape x_extents(const conv2d_problem& of) { return {of.batch, of.in_channels, of.in.h, of.in.w}; }
+shape y_extents(const conv2d_problem& of) { return {of.batch, of.out_channels, of.out.h, of.out.w}; }
+shape weight_extents(const conv2d_problem& of) {
+  return {of.out_channels, of.in_channels / of.options.groups, of.kernel.h, of.kernel.w};
+}
+
+/// cuDNN counts in 32 bits, the elements of a tensor too.
+bool fits(const conv2d_problem& of) {
+  const auto& [stride, padding, dilation, groups, relu] = of.options;
+  auto largest =
+      std::max({x_extents(of).num_elements(), weight_extents(of).num_elements(), y_extents(of).num_elements(),
+                stride.h, stride.w, padding.h, padding.w, dilation.h, dilation.w});
+  return largest <= INT_MAX;
+}
+
+int number(std::int64_t value) { return static_cast<int>(value); }
+
+std::unique_ptr<cudnnTensorStruct, cudnn_delete> new_tensor() {
   cudnnTensorDescriptor_t made = nullptr;
   check(cudnn().tensor_create(&made));
-  std::unique_ptr<cudnnTensorStruct, cudnn_delete> result(made);
-  check(cudnn().tensor_set(made, CUDNN_TENSOR_NCHW, data_type(type), number(batch), number(channels),
-                           number(extents.h), number(extents.w)));
-  return result;
+  return std::unique_ptr<cudnnTensorStruct, cudnn_delete>(made);
+}
+
+/// Returns false if cuDNN does not support it.
+bool describe_images(cudnnTensorDescriptor_t images, dtype type, const shape& extents) {
+  return is_supported(cudnn().tensor_set(images, CUDNN_TENSOR_NCHW, data_type(type), number(extents[0]),
+                                         number(extents[1]), number(extents[2]), number(extents[3])));
+}
+
+std::string by(size_2d of) { return std::to_string(of.h) + " x " + std::to_string(of.w); }
+
+std::string_view name_of(convolution_pass pass) {
+  if (pass == convolution_pass::forward) return "conv2d";
+  return pass == convolution_pass::input_gradient ? "conv2d_backward_input" : "conv2d_backward_weight";
 }
 
 }  // namespace
+
+std::string to_string(const convolution_key& key) {
+  const auto& of = key.of;
+  const auto& [stride, padding, dilation, groups, relu] = of.options;
+  return std::string(name_of(key.pass)) + " of " + std::string(to_string(key.type)) + " x " +
+         to_string(x_extents(of)) + " and weight " + to_string(weight_extents(of)) + ", stride " +
+         by(stride) + ", padding " + by(padding) + ", dilation " + by(dilation) + ", groups " +
+         std::to_string(groups);
+}
 
 void cudnn_delete::operator()(cudnnTensorStruct* of) const { cudnn().tensor_destroy(of); }
 void cudnn_delete::operator()(cudnnFilterStruct* of) const { cudnn().filter_destroy(of); }
 void cudnn_delete::operator()(cudnnConvolutionStruct* of) const { cudnn().convolution_destroy(of); }
 
-convolution_plan::convolution_plan(cudnnHandle_t handle, const convolution_key& key) : pass_(key.pass) {
-  describe(key);
-  find_workspace(handle);
+std::optional<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const convolution_key& key) {
+  if (!fits(key.of)) return std::nullopt;
+  convolution_plan made(key);
+  if (!made.describe(key) || !made.find_workspace(handle)) return std::nullopt;
+  return made;
 }
 
-void convolution_plan::describe(const convolution_key& key) {
+bool convolution_plan::describe(const convolution_key& key) {
   const auto& of = key.of;
   const auto& [stride, padding, dilation, groups, relu] = of.options;
-  x_ = images(key.type, of.batch, of.in_channels, of.in);
-  y_ = images(key.type, of.batch, of.out_channels, of.out);
+  x_ = new_tensor();
+  y_ = new_tensor();
   cudnnFilterDescriptor_t filter = nullptr;
   check(cudnn().filter_create(&filter));
   weight_.reset(filter);
-  check(cudnn().filter_set(filter, data_type(key.type), CUDNN_TENSOR_NCHW, number(of.out_channels),
-                           number(of.in_channels / groups), number(of.kernel.h), number(of.kernel.w)));
   cudnnConvolutionDescriptor_t how = nullptr;
   check(cudnn().convolution_create(&how));
   how_.reset(how);
-  check(cudnn().convolution_set(how, number(padding.h), number(padding.w), number(stride.h), number(stride.w),
-                                number(dilation.h), number(dilation.w), CUDNN_CROSS_CORRELATION,
-                                CUDNN_DATA_FLOAT));
-  check(cudnn().convolution_set_groups(how, number(groups)));
-  check(cudnn().convolution_set_math(how, math_of(key)));
+  return describe_images(x_.get(), key.type, x_extents(of)) &&
+         describe_images(y_.get(), key.type, y_extents(of)) &&
+         is_supported(cudnn().filter_set(filter, data_type(key.type), CUDNN_TENSOR_NCHW,
+                                         number(of.out_channels), number(of.in_channels / groups),
+                                         number(of.kernel.h), number(of.kernel.w))) &&
+         is_supported(cudnn().convolution_set(how, number(padding.h), number(padding.w), number(stride.h),
+                                              number(stride.w), number(dilation.h), number(dilation.w),
+                                              CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) &&
+         is_supported(cudnn().convolution_set_groups(how, number(groups))) &&
+         is_supported(cudnn().convolution_set_math(how, math_of(key)));
 }
 
-void convolution_plan::find_workspace(cudnnHandle_t handle) {
-  if (pass_ == convolution_pass::forward)
-    check(cudnn().forward_workspace(handle, x_.get(), weight_.get(), how_.get(), y_.get(), forward_algorithm,
-                                    &workspace_bytes_));
-  else if (pass_ == convolution_pass::input_gradient)
-    check(cudnn().input_gradient_workspace(handle, weight_.get(), y_.get(), how_.get(), x_.get(),
-                                           input_gradient_algorithm, &workspace_bytes_));
-  else
-    check(cudnn().weight_gradient_workspace(handle, x_.get(), y_.get(), how_.get(), weight_.get(),
-                                            weight_gradient_algorithm, &workspace_bytes_));
+bool convolution_plan::find_workspace(cudnnHandle_t handle) {
+  switch (pass_) {
+    case convolution_pass::forward:
+      return is_supported(cudnn().forward_workspace(handle, x_.get(), weight_.get(), how_.get(), y_.get(),
+                                                    forward_algorithm, &workspace_bytes_));
+    case convolution_pass::input_gradient:
+      return is_supported(cudnn().input_gradient_workspace(handle, weight_.get(), y_.get(), how_.get(),
+                                                           x_.get(), input_gradient_algorithm,
+                                                           &workspace_bytes_));
+    default:
+      return is_supported(cudnn().weight_gradient_workspace(handle, x_.get(), y_.get(), how_.get(),
+                                                            weight_.get(), weight_gradient_algorithm,
+                                                            &workspace_bytes_));
+  }
 }
 
-void convolution_plan::run(cudnnHandle_t handle, void* x, void* weight, void* y, void* workspace,
-                           bool accumulate) const {
-  const float one = 1, kept = accumulate ? 1 : 0;
-  if (pass_ == convolution_pass::forward)
-    check(cudnn().forward(handle, &one, x_.get(), x, weight_.get(), weight, how_.get(), forward_algorithm,
-                          workspace, workspace_bytes_, &kept, y_.get(), y));
-  else if (pass_ == convolution_pass::input_gradient)
-    check(cudnn().input_gradient(handle, &one, weight_.get(), weight, y_.get(), y, how_.get(),
-                                 input_gradient_algorithm, workspace, workspace_bytes_, &kept, x_.get(), x));
-  else
-    check(cudnn().weight_gradient(handle, &one, x_.get(), x, y_.get(), y, how_.get(),
-                                  weight_gradient_algorithm, workspace, workspace_bytes_, &kept,
-                                  weight_.get(), weight));
+bool convolution_plan::run(cudnnHandle_t handle, void* x, void* weight, void* y, void* workspace) const {
+  const float one = 1;
+  switch (pass_) {
+    case convolution_pass::forward:
+      return is_supported(cudnn().forward(handle, &one, x_.get(), x, weight_.get(), weight, how_.get(),
+                                          forward_algorithm, workspace, workspace_bytes_, &kept_, y_.get(),
+                                          y));
+    case convolution_pass::input_gradient:
+      return is_supported(cudnn().input_gradient(handle, &one, weight_.get(), weight, y_.get(), y, how_.get(),
+                                                 input_gradient_algorithm, workspace, workspace_bytes_,
+                                                 &kept_, x_.get(), x));
+    default:
+      return is_supported(cudnn().weight_gradient(handle, &one, x_.get(), x, y_.get(), y, how_.get(),
+                                                  weight_gradient_algorithm, workspace, workspace_bytes_,
+                                                  &kept_, weight_.get(), weight));
+  }
 }
 
 }  // namespace troupe::cuda

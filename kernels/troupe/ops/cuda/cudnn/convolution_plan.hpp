@@ -1,12 +1,12 @@
 #pragma once
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
-#include "troupe/ops/kernels/conv2d.hpp"
+#include "troupe/ops/cuda/library_convolution.hpp"
 
 namespace troupe::cuda {
-
-enum class convolution_pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
 /// What decides how cuDNN computes a convolution.
 struct convolution_key {
@@ -14,9 +14,14 @@ struct convolution_key {
   dtype type = dtype::f32;  ///< of all three tensors
   /// Whether f32 factors may be cut to TF32's 11 bits, as those that come from bf16 or f16 have no more.
   bool are_short = false;
-  conv2d_problem of;
+  bool accumulate = false;
+  std::uint32_t alignment_bytes = 0;  ///< of all three tensors, a power of two up to 256
+  conv2d_problem of;                  ///< without relu
   bool operator==(const convolution_key&) const = default;
 };
+
+/// For messages: the pass, dtype, extents and options.
+std::string to_string(const convolution_key& of);
 
 /// Calls one of cuDNN's destroy functions.
 struct cudnn_delete {
@@ -29,18 +34,23 @@ struct cudnn_delete {
 /// thread-safe.
 class convolution_plan {
  public:
-  /// Throws cuda_error for what cuDNN cannot compute.
-  convolution_plan(cudnnHandle_t handle, const convolution_key& key);
+  /// Empty for what cuDNN does not support. Throws cuda_error if it fails.
+  static std::optional<convolution_plan> make(cudnnHandle_t handle, const convolution_key& key);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  /// Queues the pass: of x, weight and y, or their gradients, one is written to: = , or with `accumulate` +=.
-  void run(cudnnHandle_t handle, void* x, void* weight, void* y, void* workspace, bool accumulate) const;
+  /// Queues the pass: of x, weight and y, or their gradients, one is written to. Returns false, with nothing
+  /// queued, if cuDNN does not support it after all.
+  bool run(cudnnHandle_t handle, void* x, void* weight, void* y, void* workspace) const;
 
  private:
-  void describe(const convolution_key& key);
-  void find_workspace(cudnnHandle_t handle);
+  explicit convolution_plan(const convolution_key& key)
+      : pass_(key.pass), kept_(key.accumulate ? 1.0F : 0.0F) {}
+  /// Return false for what cuDNN does not support.
+  bool describe(const convolution_key& key);
+  bool find_workspace(cudnnHandle_t handle);
 
   convolution_pass pass_;
+  float kept_;  ///< the factor of what was there before
   std::unique_ptr<cudnnTensorStruct, cudnn_delete> x_, y_;
   std::unique_ptr<cudnnFilterStruct, cudnn_delete> weight_;
   std::unique_ptr<cudnnConvolutionStruct, cudnn_delete> how_;

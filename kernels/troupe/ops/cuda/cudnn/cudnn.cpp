@@ -47,13 +47,19 @@ const cudnn_functions& cudnn() {
   return all;
 }
 
+const cudnn_functions* cudnn_if_there() {
+  static const bool is_there = dynamic_library::is_there(place());
+  return is_there ? &cudnn() : nullptr;
+}
+
 void check(cudnnStatus_t status, const std::source_location& where) {
   if (status != CUDNN_STATUS_SUCCESS) throw cuda_error("cuDNN", cudnn().get_error_string(status), where);
 }
 
 std::string cudnn_version() {
-  if (!dynamic_library::is_there(place())) return "";
-  auto version = cudnn().get_version();
+  const auto* functions = cudnn_if_there();
+  if (!functions) return "";
+  auto version = functions->get_version();
   return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
          std::to_string(version % 100);
 }

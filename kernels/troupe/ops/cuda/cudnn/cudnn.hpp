@@ -33,6 +33,9 @@ struct cudnn_functions {
 /// Throws bad_input, naming the file and what to do, if the library cannot be loaded. Thread-safe.
 const cudnn_functions& cudnn();
 
+/// Null if the library cannot be loaded: what it is at the first call it stays.
+const cudnn_functions* cudnn_if_there();
+
 void check(cudnnStatus_t status, const std::source_location& where = std::source_location::current());
 
 }  // namespace troupe::cuda
