@@ -260,10 +260,10 @@ TEST_CASE("a convolution names what does not fit", "[host]") {
       conv2d_backward_weight(x, dy, tensor::zeros({8, 4, 3, 3}, dtype::bf16), {}, {}, gradient_mode::assign),
       ContainsSubstring("weight_gradient"));
   CHECK_THROWS_WITH(conv2d_backward_weight(x, {}, {}, tensor::zeros({8}), {}, gradient_mode::assign),
-                    ContainsSubstring("dy f32[N, O, OH, OW] on cpu, got undefined"));
+                    ContainsSubstring("dy f32[N, O, OH, OW] on cpu:0, got undefined"));
   CHECK_THROWS_WITH(
       conv2d_backward_weight(x, tensor::zeros({8}), {}, tensor::zeros({8}), {}, gradient_mode::assign),
-      ContainsSubstring("dy f32[N, O, OH, OW] on cpu, got f32[8]"));
+      ContainsSubstring("dy f32[N, O, OH, OW] on cpu:0, got f32[8]"));
   CHECK_THROWS_WITH(conv2d_backward_weight(x, dy, {}, tensor::zeros({4}), {}, gradient_mode::assign),
                     ContainsSubstring("bias_gradient f32 or f32[8], got f32[4]"));
   CHECK_THROWS_WITH(conv2d_forward(x, weight, {}, {.groups = std::int64_t{1} << 62}),
