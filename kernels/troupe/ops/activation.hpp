@@ -8,10 +8,10 @@ namespace troupe {
 // Elementwise; x of any shape in f32, bf16 or f16, the arithmetic in f32. Results have x's shape and dtype.
 // Backward functions throw std::invalid_argument unless both arguments agree in dtype, shape and device.
 
-/// y = max(x, 0). NaN becomes 0.
+/// y = max(x, 0); NaN stays.
 tensor relu_forward(const tensor& x);
 
-/// dx = dy where y > 0, else 0; y is what relu_forward returned.
+/// dx = 0 where y <= 0, else dy; y is what relu_forward returned.
 tensor relu_backward(const tensor& dy, const tensor& y);
 
 /// Hendrycks, Gimpel, "Gaussian error linear units", 2016: `exact` is x Phi(x) with the normal distribution's

@@ -11,7 +11,7 @@ struct conv2d_options {
   size_2d dilation{1, 1};  ///< pixels between neighbouring elements of the kernel
   /// Channels are cut into so many parts, and the output channels of each see the input channels of the same.
   std::int64_t groups = 1;
-  /// The output is max(y, 0) without another pass over it. The backward functions take the gradient of what
+  /// The output is max(y, 0), as relu_forward computes it. The backward functions take the gradient of what
   /// comes before: relu_backward(dy, y).
   bool relu = false;
   bool operator==(const conv2d_options&) const = default;

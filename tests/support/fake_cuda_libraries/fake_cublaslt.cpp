@@ -117,7 +117,6 @@ described_product described(const fake_description& how, const fake_layout& left
               .right_is_shared = left.batch > 1 && left.pair == 0};
   of.from = dtype_of(left.type);
   of.to = dtype_of(result.type);
-  of.shape.relu = (how.epilogue & CUBLASLT_EPILOGUE_RELU) == CUBLASLT_EPILOGUE_RELU;
   of.has_bias = (how.epilogue & CUBLASLT_EPILOGUE_BIAS) == CUBLASLT_EPILOGUE_BIAS;
   if (of.has_bias) of.bias_alignment_bytes = cuda::alignment_of(reinterpret_cast<std::uintptr_t>(how.bias));
   return of;

@@ -1,17 +1,19 @@
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/relu.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/vector_math.hpp"
 
 namespace troupe::cpu {
 namespace {
 
+// Comparisons with NaN are false, so that "x <= 0" keeps it where "x > 0" would not.
 TROUPE_CLONES void relu(const float* x, float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  for (std::int64_t i = 0; i < size; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
 }
 
 TROUPE_CLONES void relu_gradient(const float* dy, const float* y, float* dx, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+  for (std::int64_t i = 0; i < size; ++i) dx[i] = y[i] <= 0 ? 0 : dy[i];
 }
 
 /// Phi(x) within 2.5e-7, and within 1e-7 / |x| where it is small: of |x| a rational function is fitted to the
@@ -101,6 +103,8 @@ void backward(const tensor& dy, const tensor& from, tensor& dx) {
 }
 
 }  // namespace
+
+void relu_in_place(tensor& x) { map_in_blocks(relu, x, x); }
 
 activation_kernels activation() {
   return {.relu_forward = forward<relu>,

@@ -3,6 +3,7 @@
 #include "troupe/ops/cpu/convolution.hpp"
 #include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/relu.hpp"
 #include "troupe/ops/cpu/weight_gradient.hpp"
 
 namespace troupe::cpu {
@@ -27,8 +28,12 @@ void into(tensor& result, const Compute& compute) {
   map_in_blocks(copy, result, computed);
 }
 
-void forward(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias, tensor& y) {
+void forward(const conv2d_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
+             tensor& y) {
+  auto of = problem;
+  of.options.relu = false;
   into(y, [&](tensor& result) { convolution_forward(of, taken(x), taken(weight), taken(bias), result); });
+  if (problem.options.relu) relu_in_place(y);
 }
 
 void backward_input(const conv2d_problem& of, const tensor& dy, const tensor& weight, tensor& dx) {

@@ -6,9 +6,10 @@
 namespace troupe::cpu {
 namespace {
 
+/// x - x is 0 but for infinity and NaN, which go on as NaN.
 TROUPE_CLONES void apply_words(const float* x, const std::uint32_t* words, float* y, std::int64_t size,
                                std::uint32_t threshold, float factor) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = words[i] >= threshold ? x[i] * factor : 0;
+  for (std::int64_t i = 0; i < size; ++i) y[i] = words[i] >= threshold ? x[i] * factor : x[i] - x[i];
 }
 
 void apply(const tensor& x, const dropout_mask& mask, tensor& y) {

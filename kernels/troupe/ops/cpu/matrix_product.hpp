@@ -12,7 +12,7 @@ void matrix_product(const matrix_product_shape& of, const tensor& a, const tenso
 /// Whether `multiply` takes bf16 here.
 bool multiplies_bf16();
 
-/// A product for operands of f32 or, if it does, bf16; no extent is 0.
+/// A product for operands of f32 or, if it does, bf16; no extent is 0, and `of.relu` is not set.
 void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
               tensor& c);
 

@@ -5,10 +5,10 @@ namespace troupe::cuda {
 namespace {
 
 struct relu {
-  __device__ float operator()(float x) const { return x > 0 ? x : 0; }
+  __device__ float operator()(float x) const { return x <= 0 ? 0 : x; }
 };
 struct relu_gradient {
-  __device__ float operator()(float dy, float y) const { return y > 0 ? dy : 0; }
+  __device__ float operator()(float dy, float y) const { return y <= 0 ? 0 : dy; }
 };
 
 constexpr float inverse_sqrt_two_pi = 0x1.988454p-2F;

@@ -12,7 +12,7 @@ __global__ void bias_kernel(batch_norm_problem of, std::int64_t count, floating_
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   auto value = as_float(y[i]) + bias.at(i / of.size % of.channels, 0);
-  y[i] = rounded<T>(relu && !(value > 0) ? 0 : value);
+  y[i] = rounded<T>(relu && value <= 0 ? 0 : value);
 }
 
 template <class T>

@@ -6,8 +6,8 @@ namespace troupe::cuda {
 
 // What a convolution needs beside its products, of y [batch, channels, size].
 
-/// y += bias [channels], unless it is undefined, and with `relu` then max(y, 0). One pass, none if there is
-/// nothing to do.
+/// y += bias [channels], unless it is undefined, and with `relu` then max(y, 0), where NaN stays. One pass,
+/// none if there is nothing to do.
 void add_channel_bias(const batch_norm_problem& of, const tensor& bias, bool relu, tensor& y);
 
 /// gradient [channels] (+)= the sum of each channel of dy.

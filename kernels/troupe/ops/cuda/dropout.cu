@@ -27,7 +27,7 @@ __device__ uint4 words_of_block(const mask& of, std::uint32_t index) {
 }
 
 __device__ float kept(float x, std::uint32_t word, const mask& by) {
-  return word >= by.threshold ? x * by.factor : 0;
+  return word >= by.threshold ? x * by.factor : x - x;  // 0, but NaN for infinity and NaN
 }
 
 template <class T>

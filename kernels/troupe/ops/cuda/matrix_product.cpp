@@ -82,9 +82,9 @@ std::uint32_t common_alignment(const matrix_product_shape& of, const tensor& a, 
 }
 
 /// By cuBLASLt to f32, then rounded once.
-bool product_then_epilogue(product_key key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
-  auto of = key.shape;
-  key.shape.relu = key.shape.accumulate = false;
+bool product_then_epilogue(const matrix_product_shape& of, product_key key, const tensor& a, const tensor& b,
+                           const tensor& bias, tensor& c) {
+  key.shape.accumulate = false;
   key.bias_alignment_bytes = 0;
   key.to = dtype::f32;
   auto product = tensor::empty({of.batch, of.rows, of.columns}, dtype::f32, c.where());
@@ -106,14 +106,20 @@ void matrix_product(const matrix_product_shape& pairs, const tensor& a, const te
     return;
   }
   if (of.inner == 0) return tiled_product(of, a, b, bias, c);
-  product_key key{of,
+  // cuBLASLt does not say that its ReLU keeps NaN, so it gets products without.
+  auto plain = of;
+  plain.relu = false;
+  product_key key{plain,
                   a.type(),
                   c.type(),
                   common_alignment(of, a, b, c),
                   bias.defined() ? alignment_of(begin_of(bias, 0)) : 0,
                   current_matmul_precision()};
-  if (by_cublaslt(key, a, b, bias, c)) return;
-  if (has_epilogue && product_then_epilogue(key, a, b, bias, c)) return;
+  if (by_cublaslt(key, a, b, bias, c)) {
+    if (of.relu) activation().relu_forward(c, c);
+    return;
+  }
+  if (has_epilogue && product_then_epilogue(of, key, a, b, bias, c)) return;
   tiled_product(of, a, b, bias, c);
 }
 

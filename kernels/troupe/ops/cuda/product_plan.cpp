@@ -25,9 +25,7 @@ cudaDataType_t data_type(dtype type) {
 }
 
 cublasLtEpilogue_t epilogue_of(const product_key& key) {
-  if (key.bias_alignment_bytes > 0)
-    return key.shape.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return key.shape.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  return key.bias_alignment_bytes > 0 ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 /// 16-bit operands are multiplied as they are, whatever the precision.
@@ -105,7 +103,6 @@ std::string to_string(const product_key& key) {
   if (of.accumulate) text += ", accumulated";
   if (key.bias_alignment_bytes > 0)
     text += ", bias aligned to " + std::to_string(key.bias_alignment_bytes) + " bytes";
-  if (of.relu) text += ", relu";
   return text + ", aligned to " + std::to_string(key.alignment_bytes) + " bytes";
 }
 

@@ -13,7 +13,7 @@ namespace troupe::cuda {
 
 /// What decides how cuBLASLt computes a product.
 struct product_key {
-  matrix_product_shape shape;
+  matrix_product_shape shape;  ///< without relu
   dtype from = dtype::f32, to = dtype::f32;
   std::uint32_t alignment_bytes = 0;                   ///< of all matrices, a power of two up to 256
   std::uint32_t bias_alignment_bytes = 0;              ///< likewise; 0: no bias
@@ -21,7 +21,7 @@ struct product_key {
   auto operator<=>(const product_key&) const = default;
 };
 
-/// For messages, such as "bf16 [4, 5] x [5, 3]^T to f32, 2 pairs, bias, relu, aligned to 16 bytes".
+/// For messages, such as "bf16 [4, 5] x [5, 3]^T to f32, 2 pairs, bias, aligned to 16 bytes".
 std::string to_string(const product_key& of);
 
 /// Calls one of cuBLASLt's destroy functions.

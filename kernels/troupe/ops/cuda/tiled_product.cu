@@ -21,7 +21,7 @@ struct epilogue {
   template <class To>
   __device__ void store(float sum, std::int64_t column, To& to) const {
     auto value = (accumulate ? as_float(to) + sum : sum) + bias.at(column, 0);
-    to = rounded<To>(relu && !(value > 0) ? 0 : value);
+    to = rounded<To>(relu && value <= 0 ? 0 : value);
   }
 };
 

@@ -56,18 +56,13 @@ tag inner_format(const key& of) {
   return few ? tag::nchw : tag::any;
 }
 
-dnnl::primitive_attr attributes(bool relu) {
+dnnl::primitive_attr attributes() {
   dnnl::primitive_attr result;
   result.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (!relu) return result;
-  dnnl::post_ops after;
-  after.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-  result.set_post_ops(after);
   return result;
 }
 
-dnnl::convolution_forward::primitive_desc forward_description(const key& of, const extents& size,
-                                                              bool with_relu) {
+dnnl::convolution_forward::primitive_desc forward_description(const key& of, const extents& size) {
   auto type = data_type_of(of.type);
   auto format = inner_format(of);
   memory::desc bias;
@@ -82,13 +77,13 @@ dnnl::convolution_forward::primitive_desc forward_description(const key& of, con
            size.dilation,
            size.padding,
            size.padding},
-          attributes(with_relu),
+          attributes(),
           this_engine()};
 }
 
 bordered_primitive make_forward(const key& of, const extents& size) {
   auto type = data_type_of(of.type);
-  auto description = forward_description(of, size, of.of.options.relu);
+  auto description = forward_description(of, size);
   bordered_primitive made{dnnl::convolution_forward(description)};
   made.add_input(DNNL_ARG_SRC, {size.x, type, tag::nchw}, description.src_desc());
   made.add_input(DNNL_ARG_WEIGHTS, {size.weight, type, size.plain_weight()}, description.weights_desc());
@@ -109,9 +104,9 @@ bordered_primitive make_backward_input(const key& of, const extents& size) {
                                                                size.dilation,
                                                                size.padding,
                                                                size.padding},
-                                                              attributes(false),
+                                                              attributes(),
                                                               this_engine(),
-                                                              forward_description(of, size, false)};
+                                                              forward_description(of, size)};
   bordered_primitive made{dnnl::convolution_backward_data(description)};
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());
   made.add_input(DNNL_ARG_WEIGHTS, {size.weight, type, size.plain_weight()}, description.weights_desc());
@@ -134,9 +129,9 @@ bordered_primitive make_backward_weight(const key& of, const extents& size) {
                                                                   size.dilation,
                                                                   size.padding,
                                                                   size.padding},
-                                                                 attributes(false),
+                                                                 attributes(),
                                                                  this_engine(),
-                                                                 forward_description(of, size, false)};
+                                                                 forward_description(of, size)};
   bordered_primitive made{dnnl::convolution_backward_weights(description)};
   made.add_input(DNNL_ARG_SRC, {size.x, type, tag::nchw}, description.src_desc());
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());

@@ -36,7 +36,6 @@ dnnl::matmul::desc operation_of(const product_key& key) {
 dnnl::primitive_attr attributes_of(const matrix_product_shape& of) {
   dnnl::post_ops after;
   if (of.accumulate) after.append_sum(1);
-  if (of.relu) after.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -16,7 +16,7 @@ struct product_key {
 };
 
 /// oneDNN's matmul for one key. Operands stay as they lie: on plain layouts it is as fast as on its own ones,
-/// and transposition, bias, activation and accumulation cost nothing. Failures throw dnnl::error.
+/// and transposition, bias and accumulation cost nothing. Failures throw dnnl::error.
 class product_primitive {
  public:
   explicit product_primitive(const product_key& key);

@@ -56,8 +56,6 @@ void convolution_forward(const conv2d_problem& of, const tensor& x, const tensor
   const auto *from = x.values<float>().data(), *factor = weight.values<float>().data();
   auto* to = y.values<float>().data();
   for_each_term(of, [&](auto at_x, auto at_w, auto at_y) { to[at_y] += from[at_x] * factor[at_w]; });
-  if (of.options.relu)
-    for (auto& value : y.values<float>()) value = value > 0 ? value : 0;
 }
 
 void convolution_backward_input(const conv2d_problem& of, const tensor& dy, const tensor& weight,

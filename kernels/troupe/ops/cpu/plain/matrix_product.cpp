@@ -23,7 +23,6 @@ void multiply_pair(const matrix_product_shape& of, const float* a, const float* 
     for (std::int64_t k = 0; k < of.inner; ++k)
       for (std::int64_t j = 0; j < of.columns; ++j)
         row[j] += a[i * a_row + k * a_inner] * b[k * b_inner + j * b_column];
-    for (std::int64_t j = 0; of.relu && j < of.columns; ++j) row[j] = std::max(row[j], 0.0F);
   }
 }
 

@@ -1,0 +1,10 @@
+#pragma once
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::cpu {
+
+/// x = max(x, 0), NaN stays; x of f32, bf16 or f16. For the pass behind a product or convolution, while its
+/// result is in the cache: the ReLU that oneDNN offers within its own pass turns NaN into 0.
+void relu_in_place(tensor& x);
+
+}  // namespace troupe::cpu
