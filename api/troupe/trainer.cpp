@@ -15,6 +15,12 @@
 namespace troupe {
 namespace {
 
+numerics numerics_for(const Pipeline& pipeline, const job_options& options) {
+  auto how = pipeline.how();
+  how.on_non_finite = non_finite_policy_from(options.on_non_finite);
+  return how;
+}
+
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
   auto stages = pipeline.stages() == 0 ? num_devices : pipeline.stages();
   if (stages < num_devices)
@@ -26,7 +32,7 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
   auto cut = cut_into_stages(pipeline.model(), stages);
-  auto reductions = reductions_of(pipeline.model(), cut, pipeline.how());
+  auto reductions = reductions_of(pipeline.model(), cut, numerics_for(pipeline, options));
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages});
 }
 
@@ -64,14 +70,16 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
   const auto& how = pipeline.how();
   if (how.precision != dtype::f32) identity.emplace_back("precision", to_string(how.precision));
   if (how.clip_grad_norm > 0) identity.emplace_back("clip_grad_norm", std::to_string(how.clip_grad_norm));
+  if (options.on_non_finite == "skip")
+    identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
   job_definition job;
-  job.make_program = make_module_programs(
-      pipeline.model(), training.num_stages,
-      {pipeline.loss(), pipeline.optimizer(), options.seed, pipeline.how(), pipeline.begin_with()});
+  job.make_program = make_module_programs(pipeline.model(), training.num_stages,
+                                          {pipeline.loss(), pipeline.optimizer(), options.seed,
+                                           numerics_for(pipeline, options), pipeline.begin_with()});
   job.training = training;
   job.devices_per_rank = options.devices;
   job.num_threads = options.threads;
@@ -80,6 +88,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.snapshots.cadence.disk_interval = options.snapshot_interval;
   job.snapshots.folder = options.snapshot_dir;
   job.resume = options.resume;
+  job.on_non_finite = non_finite_policy_from(options.on_non_finite);
   job.identity = identity_of(pipeline, options, training.num_stages);
   return job;
 }

@@ -21,6 +21,10 @@ struct fake_model {
   std::vector<std::string> calls;
   /// Called with each entry before anything is done: may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
+  /// What a stage finds that is not finite in a step; empty: nothing.
+  std::function<std::string(int stage, std::uint64_t step)> non_finite = [](int, std::uint64_t) {
+    return "";
+  };
 };
 
 /// One weight a stage: y = w * x, squared loss, gradient descent with momentum, small enough to follow by
@@ -78,6 +82,10 @@ class fake_program : public stage_program {
     sum_ = 0;
     for (const auto& share : shares)
       sum_ = 0.5f * sum_ + share.values<float>()[0];  // not the same in any order
+  }
+
+  std::string non_finite() override {
+    return model_->non_finite(stage_, static_cast<std::uint64_t>(state_[2].values<float>()[0]));
   }
 
   void apply(std::uint64_t step) override {

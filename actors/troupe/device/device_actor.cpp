@@ -31,6 +31,7 @@ void device_state::on_begin(const begin_generation& order) {
   copies_.clear();
   committed_step_ = 0;  // may be later than where this generation begins, if all was lost
   running_ = true;
+  is_halted_ = false;
   set_num_threads(order.job->num_threads);
 }
 
@@ -101,7 +102,7 @@ attached_stage& device_state::stage(int number) {
 }
 
 void device_state::run_ready() {
-  while (running_ && call_ && !is_fenced() && step_ < end_step_) {
+  while (running_ && !is_halted_ && call_ && !is_fenced() && step_ < end_step_) {
     if (!step_begun_) begin_step();
     if (position_ == actions().size()) {
       finish_step();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "troupe/device/inbox.hpp"
 #include "troupe/device/messages.hpp"
@@ -91,6 +92,8 @@ class device_state : private tensor_waiter {
   tensor_tag share_tag(int to_stage, int reduction, int from_stage) const;
   // the end of a step: finish_step.cpp
   void finish_step();
+  std::string apply_step();
+  std::string find_non_finite();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
 
@@ -102,6 +105,7 @@ class device_state : private tensor_waiter {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
+  bool is_halted_ = false;  ///< by a value that is not finite
   begin_generation order_;
   inbox inbox_;
 

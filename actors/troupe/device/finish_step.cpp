@@ -12,27 +12,20 @@ namespace troupe {
 void device_state::finish_step() {
   is_busy_ = std::exchange(was_busy_, false);
   if (is_busy_) stop_receiving();
-  step_done done{generation_,
-                 call_->index,
-                 step_,
-                 static_cast<std::uint32_t>(options_.device),
-                 {},
-                 clock_.first_begin_ns(),
-                 clock_.last_end_ns(),
-                 clock_.busy_ns(),
-                 0,
-                 clock_.peak_activations(),
-                 {}};
+  step_done done;
+  done.generation = generation_;
+  done.call = call_->index;
+  done.step = step_;
+  done.device = static_cast<std::uint32_t>(options_.device);
+  done.first_begin_ns = clock_.first_begin_ns();
+  done.last_end_ns = clock_.last_end_ns();
+  done.busy_ns = clock_.busy_ns();
+  done.peak_activations = clock_.peak_activations();
   if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
-  for (auto& attached : order_.stages) {
-    if (call_->kind == call_kind::train) {
-      options_.faults->at(fault_point::apply, step_);
-      auto begin = now_ns();
-      attached.program->apply(step_);
-      clock_.note(trace_kind::apply, begin, generation_, step_, attached.stage);
-    }
-    done.metrics += attached.program->take_metrics();
-  }
+  if (call_->kind == call_kind::train) done.non_finite = apply_step();
+  for (auto& attached : order_.stages) done.metrics += attached.program->take_metrics();
+  // No copy of a state that would not be finite is made: none can be committed.
+  if (is_halted_) return self_->send(order_.scheduler, done);
   auto applied = step_ + 1;
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
   if (call_->kind == call_kind::train && due != copies_.end()) {
@@ -46,6 +39,27 @@ void device_state::finish_step() {
   ++step_;
   position_ = 0;
   step_begun_ = false;
+}
+
+/// Returns what is not finite; if the job is to end because of it, nothing is applied.
+std::string device_state::apply_step() {
+  auto non_finite = find_non_finite();
+  is_halted_ = !non_finite.empty() && order_.job->on_non_finite == non_finite_policy::stop;
+  if (is_halted_) return non_finite;
+  for (auto& attached : order_.stages) {
+    options_.faults->at(fault_point::apply, step_);
+    auto begin = now_ns();
+    attached.program->apply(step_);
+    clock_.note(trace_kind::apply, begin, generation_, step_, attached.stage);
+  }
+  return non_finite;
+}
+
+std::string device_state::find_non_finite() {
+  for (auto& attached : order_.stages)
+    if (auto what = attached.program->non_finite(); !what.empty())
+      return "stage " + std::to_string(attached.stage) + ": " + what;
+  return {};
 }
 
 void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {

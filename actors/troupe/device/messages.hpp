@@ -7,6 +7,7 @@
 
 #include "troupe/job/call.hpp"
 #include "troupe/program/batch_source.hpp"
+#include "troupe/program/non_finite_policy.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/transport.hpp"
 
@@ -41,6 +42,7 @@ struct device_job {
   plan training;
   std::vector<int> rank_of_stage;  ///< [num_stages]
   int num_threads = 1;
+  non_finite_policy on_non_finite = non_finite_policy::stop;
   int prefetch_steps = 2;  ///< batches asked of the loader ahead of the step at hand
   int num_stages() const { return training.num_stages; }
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/program/non_finite_policy.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
 #include "troupe/schedule/plan.hpp"
@@ -27,6 +28,7 @@ struct job_definition {
   int num_threads = 1;
   snapshot_settings snapshots;
   bool resume = false;
+  non_finite_policy on_non_finite = non_finite_policy::stop;
   /// Options the bits depend on; stands in every manifest, and a resumed snapshot's must be equal.
   std::vector<std::pair<std::string, std::string>> identity;
 

@@ -70,10 +70,13 @@ struct step_done {
   std::int64_t copy_ns = 0;  ///< state copy, if one was due
   std::uint32_t peak_activations = 0;
   std::vector<measured_action> actions;  ///< in the last step of a call only
+  /// "stage 2: the gradient of 3.weight", if that is infinite or NaN: see non_finite_policy. With `stop` the
+  /// step was not applied, and the device does nothing more in this generation.
+  std::string non_finite;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns,
-            peak_activations, actions);
+            peak_activations, actions, non_finite);
   }
 };
 

@@ -86,6 +86,7 @@ class scheduler_state {
   void on_restored(const node_restored& restored);
   // running: run_steps.cpp
   void on_step_done(const step_done& done);
+  bool goes_on_after_non_finite(const step_done& done);
   void on_parameters(const parameters_arrived& arrived);
   void train_on();
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);

@@ -112,6 +112,7 @@ std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
   made->training = job_->training;
   made->rank_of_stage = job_->ranks_of_stages();
   made->num_threads = job_->num_threads;
+  made->on_non_finite = job_->on_non_finite;
   return made;
 }
 

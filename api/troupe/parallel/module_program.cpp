@@ -1,6 +1,7 @@
 #include "troupe/parallel/module_program.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -61,7 +62,8 @@ module_program::module_program(const nn::Sequential& model, const std::vector<st
     : is_first_(stage == 0),
       is_last_(static_cast<std::size_t>(stage) + 1 == cut.size()),
       loss_(options.loss),
-      precision_(options.how.precision) {
+      precision_(options.how.precision),
+      looks_for_non_finite_(options.how.on_non_finite != non_finite_policy::go_on) {
   auto range = cut.at(static_cast<std::size_t>(stage));
   for (int index = range.first; index < range.last; ++index) {
     auto prefix = model.prefix_of(index);
@@ -169,6 +171,14 @@ void module_program::backward_weight(const microbatch& which) {
   passes_.erase(which.index);
   last_accumulated_ = which.index;
   if (which.index + 1 == which.count) gradients_->accumulated();
+}
+
+std::string module_program::non_finite() {
+  if (!looks_for_non_finite_) return {};
+  if (!std::isfinite(metrics_.loss_sum)) return "the loss";
+  const auto* found = gradients_->first_non_finite();
+  if (!found) return {};
+  return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
 }
 
 void module_program::apply(std::uint64_t step) {

@@ -47,6 +47,7 @@ class module_program : public stage_program {
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
+  std::string non_finite() override;
   void apply(std::uint64_t step) override;
   void discard() override;
   step_metrics take_metrics() override;
@@ -73,6 +74,7 @@ class module_program : public stage_program {
   std::vector<std::shared_ptr<nn::Module>> layers_;
   nn::Loss loss_;
   dtype precision_;
+  bool looks_for_non_finite_;
   std::vector<named_parameter> parameters_;  // in name order; tied ones once
   std::set<std::string> borrowed_;           // names of those that an earlier stage lists
   std::vector<nn::named_buffer> buffers_;    // the same

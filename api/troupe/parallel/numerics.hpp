@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/optim/loss_scaler.hpp"
+#include "troupe/program/non_finite_policy.hpp"
 #include "troupe/tensor/dtype.hpp"
 
 namespace troupe {
@@ -14,9 +15,13 @@ struct numerics {
   /// Of f16 only: small gradients would vanish, and a step whose gradients overflow is skipped.
   optim::loss_scaler_options loss_scale = {};
 
+  non_finite_policy on_non_finite = non_finite_policy::stop;
+
   bool scales_loss() const { return precision == dtype::f16; }
   /// Whether each stage must know the norm of all gradients before its step.
-  bool needs_norm() const { return scales_loss() || clip_grad_norm > 0; }
+  bool needs_norm() const { return skips_steps() || clip_grad_norm > 0; }
+  /// Whether a step whose gradients are not finite is left out.
+  bool skips_steps() const { return scales_loss() || on_non_finite == non_finite_policy::skip; }
 };
 
 }  // namespace troupe

@@ -18,7 +18,10 @@ step_gradients::step_gradients(const numerics& how, const stage_reductions& redu
       counted_(std::move(counted)),
       stepped_(std::move(stepped)),
       tied_(std::move(tied)) {
-  if (how.scales_loss()) scaler_.emplace(how.loss_scale);
+  if (how.scales_loss())
+    scaler_.emplace(how.loss_scale);
+  else if (how.skips_steps())
+    skipped_steps_ = tensor::zeros({}, dtype::i64);
 }
 
 tensor step_gradients::share_of(int reduction) {
@@ -39,11 +42,33 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
 
 /// Loss scale and clipping in one pass over the gradients, if any is needed.
 void step_gradients::use_norm(double norm) {
-  is_finite_ = !scaler_ || std::isfinite(norm);
-  if (!is_finite_) return optim::drop_gradients(stepped_);
+  is_finite_ = std::isfinite(norm);
+  if (!is_finite_ && how_.skips_steps()) {
+    non_finite_ = find_non_finite();
+    return optim::drop_gradients(stepped_);
+  }
   auto scale = loss_scale();
   auto clip = how_.clip_grad_norm > 0 ? clipping_factor(norm / scale, how_.clip_grad_norm) : 1;
   if (auto factor = clip / scale; factor != 1) scale_all(optim::gradients_of(stepped_), factor);
+}
+
+const parameter* step_gradients::find_non_finite() const {
+  for (const auto* each : stepped_)
+    if (each->is_to_step() && !all_finite(std::span(&each->gradient, 1))) return each;
+  return nullptr;
+}
+
+const parameter* step_gradients::first_non_finite() const {
+  // What loss scaling skips is its way to find a scale.
+  if (scaler_ || how_.on_non_finite == non_finite_policy::go_on) return nullptr;
+  if (how_.skips_steps()) return non_finite_;
+  auto is_known = how_.needs_norm() && is_finite_;
+  return is_known ? nullptr : find_non_finite();
+}
+
+std::uint64_t step_gradients::num_skipped() const {
+  if (scaler_) return scaler_->num_skipped();
+  return skipped_steps_.defined() ? static_cast<std::uint64_t>(skipped_steps_.values<std::int64_t>()[0]) : 0;
 }
 
 std::optional<std::uint64_t> step_gradients::optimizer_step(std::uint64_t step) const {
@@ -51,12 +76,13 @@ std::optional<std::uint64_t> step_gradients::optimizer_step(std::uint64_t step) 
     throw std::logic_error("[module_program::apply] expected " + std::to_string(num_reductions_) +
                            " reductions before step " + std::to_string(step) + ", got " +
                            std::to_string(reduced_.size()) + ": plan them as reductions_of says");
-  if (!is_finite_) return {};
-  return step - (scaler_ ? scaler_->num_skipped() : 0);
+  if (!is_finite_ && how_.skips_steps()) return {};
+  return step - num_skipped();
 }
 
 void step_gradients::stepped() {
   if (scaler_) scaler_->update(is_finite_);
+  if (skipped_steps_.defined() && !is_finite_) ++skipped_steps_.values<std::int64_t>()[0];
   discard();
 }
 
@@ -64,10 +90,13 @@ void step_gradients::discard() {
   tied_.stepped();
   reduced_.clear();
   is_finite_ = true;
+  non_finite_ = nullptr;
 }
 
 std::vector<named_tensor> step_gradients::state() const {
-  return scaler_ ? scaler_->state() : std::vector<named_tensor>();
+  if (scaler_) return scaler_->state();
+  if (skipped_steps_.defined()) return {{"skipped_steps", skipped_steps_}};
+  return {};
 }
 
 }  // namespace troupe

@@ -30,6 +30,10 @@ class step_gradients {
   tensor share_of(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
 
+  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none, or
+  /// non_finite_policy does not want to know. After the reductions, before the step.
+  const parameter* first_non_finite() const;
+
   /// The number of the optimizer's step, in which skipped steps do not count; none: this one is skipped.
   /// Throws std::logic_error if a reduction has not taken place.
   std::optional<std::uint64_t> optimizer_step(std::uint64_t step) const;
@@ -38,11 +42,13 @@ class step_gradients {
 
   /// Values were written to from outside.
   void changed() { tied_.stepped(); }
-  /// What the loss scaler keeps, if there is one; the same in every stage.
+  /// What the loss scaler keeps, if there is one, and the number of skipped steps; the same in every stage.
   std::vector<named_tensor> state() const;
 
  private:
   void use_norm(double norm);
+  const parameter* find_non_finite() const;
+  std::uint64_t num_skipped() const;
 
   numerics how_;
   std::size_t num_reductions_;  ///< that this stage takes part in
@@ -51,9 +57,11 @@ class step_gradients {
   std::vector<parameter*> stepped_;
   tied_gradients tied_;
   std::optional<optim::loss_scaler> scaler_;
+  tensor skipped_steps_;  ///< i64 [], where steps are skipped without a loss scaler
   // The current step.
   std::set<int> reduced_;
-  bool is_finite_ = true;
+  bool is_finite_ = true;                  ///< of all stages, as far as norms were combined
+  const parameter* non_finite_ = nullptr;  ///< where this step is skipped: the first here that is not
 };
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "troupe/tensor/tensor.hpp"
@@ -60,6 +61,11 @@ class stage_program {
   /// Combines the shares of all stages that take part, in ascending order of stages, this one's among them.
   /// Everyone gets the same, so that everyone comes to the same.
   virtual void reduce(int reduction, const std::vector<tensor>& shares);
+
+  /// Asked before apply: the first of this step's values here that is infinite or NaN, as a phrase ("the
+  /// gradient of 3.weight"), with which the job's non_finite_policy deals. Empty if there is none, and where
+  /// a program does not look.
+  virtual std::string non_finite() { return {}; }
 
   /// The optimizer's step number `step` (from 0) with the accumulated gradients, which are zero afterwards.
   virtual void apply(std::uint64_t step) = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_device.hpp"
@@ -136,4 +137,34 @@ TEST_CASE("the same tensor twice ends the device") {
   here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
   REQUIRE(of.reason());
   CHECK(of.reason()->find("each tensor once") != std::string::npos);
+}
+
+TEST_CASE("a device that finds a value that is not finite names it, applies nothing and stops") {
+  one_device here(2, 1, 0);
+  here.begin();
+  here.model->non_finite = [](int stage, std::uint64_t step) {
+    return stage == 1 && step == 1 ? "the gradient of 1.weight" : "";
+  };
+  here.give(here.training(0, 4, {{1, 0}, {2, 0}}));
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  CHECK(here.steps_done() == steps{0, 1});
+  auto reports = here.scheduler.all<step_done>();
+  CHECK(reports.front().non_finite.empty());
+  CHECK(reports.back().non_finite == "stage 1: the gradient of 1.weight");
+  CHECK(std::ranges::count(here.model->calls, "A0@0") == 1);
+  CHECK(std::ranges::count(here.model->calls, "A0@1") == 0);
+  for (const auto& copy : here.owner.all<state_copied>()) CHECK(copy.step == 1);
+}
+
+TEST_CASE("a device whose job skips such steps names them and goes on") {
+  one_device here(1, 1, 0);
+  here.job->on_non_finite = non_finite_policy::skip;
+  here.begin();
+  here.model->non_finite = [](int, std::uint64_t step) {
+    return step == 0 ? "the gradient of 0.weight" : "";
+  };
+  here.give(here.training(0, 2));
+  for (std::uint64_t step = 0; step < 2; ++step) here.batch_comes(step);
+  CHECK(here.steps_done() == steps{0, 1});
+  CHECK(here.scheduler.all<step_done>().front().non_finite == "stage 0: the gradient of 0.weight");
 }

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "api/parallel/pipeline.hpp"
+#include "support/bits.hpp"
+#include "troupe/optim/sgd.hpp"
+
+using troupe::dtype;
+using troupe::non_finite_policy;
+using troupe::numerics;
+using troupe::tensor;
+using troupe::testing::four_layer_model;
+using troupe::testing::num_microbatches;
+using troupe::testing::pipeline;
+using troupe::testing::same_bits;
+
+namespace {
+
+pipeline with(const numerics& how) {
+  return pipeline(2, troupe::optim::SGD({.lr = 0.1}), four_layer_model(), how);
+}
+
+/// A step up to its reductions, in whose last microbatch the gradient between the stages is NaN.
+void bad_gradients(pipeline& model, std::uint64_t step) {
+  for (int index = 0; index < num_microbatches; ++index) model.forward(step, index);
+  for (int index = 0; index < num_microbatches; ++index) {
+    auto which = pipeline::which(step, index);
+    auto gradient = model.at(1).backward_input(which, {}).clone();
+    model.at(1).backward_weight(which);
+    if (index + 1 == num_microbatches) std::ranges::fill(gradient.values<float>(), std::nanf(""));
+    model.at(0).backward_input(which, gradient);
+    model.at(0).backward_weight(which);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the first parameter whose gradient is NaN is named, by its stage only") {
+  for (auto max_norm : {0.0, 1.0}) {
+    auto model = with({.clip_grad_norm = max_norm});
+    bad_gradients(model, 0);
+    if (max_norm > 0)
+      for (int stage : {0, 1}) model.at(stage).reduce(0, {model.at(0).share_of(0), model.at(1).share_of(0)});
+    CHECK(model.at(0).non_finite() == "the gradient of 2.bias");
+    CHECK(model.at(1).non_finite().empty());
+  }
+}
+
+TEST_CASE("nothing is named in a step whose values are finite") {
+  for (auto policy : {non_finite_policy::stop, non_finite_policy::skip, non_finite_policy::go_on}) {
+    auto model = with({.on_non_finite = policy});
+    model.train_step(0);
+    for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
+  }
+}
+
+TEST_CASE("a loss that is not finite is named by the last stage") {
+  auto model = with({});
+  auto images = troupe::testing::make_images(0, 0);
+  for (auto& [name, value] : model.at(1).parameters()) value.values<float>()[0] = std::nanf("");
+  model.forward(pipeline::which(0, 0), images, troupe::testing::make_labels(0, 0));
+  CHECK(model.at(1).non_finite() == "the loss");
+}
+
+TEST_CASE("a step whose gradients are not finite is skipped on all stages, and does not count") {
+  const numerics how{.on_non_finite = non_finite_policy::skip};
+  auto model = with(how), undisturbed = with(how);
+  auto before = model.parameters();
+  bad_gradients(model, 0);
+  model.apply(0);
+  CHECK(same_bits(model.parameters(), before));
+  for (std::uint64_t step : {1, 2}) {
+    model.train_step(step);
+    undisturbed.train_step(step);
+  }
+  CHECK(same_bits(model.parameters(), undisturbed.parameters()));
+}
+
+TEST_CASE("the number of skipped steps is part of a stage's state") {
+  auto model = with({.on_non_finite = non_finite_policy::skip});
+  bad_gradients(model, 0);
+  model.apply(0);
+  for (auto& stage : model.stages) {
+    auto state = stage->state();
+    REQUIRE(state.back().name == "skipped_steps");
+    CHECK(state.back().value.values<std::int64_t>()[0] == 1);
+  }
+}
+
+TEST_CASE("who wants to go on is told nothing, and gets weights of NaN") {
+  auto model = with({.on_non_finite = non_finite_policy::go_on});
+  bad_gradients(model, 0);
+  CHECK(model.at(0).non_finite().empty());
+  model.apply(0);
+  auto is_nan = [](float value) { return std::isnan(value); };
+  auto all = model.parameters();
+  CHECK(std::ranges::any_of(all, [&](const auto& each) {
+    return std::ranges::any_of(each.value.template values<float>(), is_nan);
+  }));
+}
+
+TEST_CASE("what loss scaling skips by design is not named") {
+  auto model = with({.precision = dtype::f16, .loss_scale = {.initial_scale = 1e30}});
+  for (int index = 0; index < num_microbatches; ++index) model.forward(0, index);
+  for (int index = 0; index < num_microbatches; ++index) model.backward(0, index);
+  for (int stage : {0, 1}) model.at(stage).reduce(0, {model.at(0).share_of(0), model.at(1).share_of(0)});
+  for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
+}
