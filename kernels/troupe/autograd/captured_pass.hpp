@@ -14,7 +14,8 @@ namespace troupe {
 class captured_pass {
  public:
   /// What captured_step says of `work` holds, and where gradients are handed to a hook, the hook is work as
-  /// well. The parameters outlive it.
+  /// well: one that reduces over GPUs, as a DataParallel's does, is refused while it is recorded. The
+  /// parameters outlive it.
   captured_pass(device where, std::function<void()> work, std::vector<parameter*> parameters);
 
   /// Afterwards the parameters that the work reaches have their gradient. Throws std::logic_error if one of

@@ -20,8 +20,9 @@ class device_graph;
 /// the graph, and tensors that it keeps from then on change with each run. What it finds computed before,
 /// such as a parameter in another dtype, is not computed again: change the parameters between the first two
 /// runs, as an optimizer does. To wait for the GPU while recorded throws std::logic_error: results go to the
-/// CPU after the run. So does a recorded step's run within another's work. Indices and labels out of range
-/// are not refused then: what they lead to is NaN.
+/// CPU after the run. So does a recorded step's run within another's work, and so does a call to a group of
+/// GPUs (`nccl`) or a wait for one: replays would leave it out. Indices and labels out of range are not
+/// refused then: what they lead to is NaN.
 ///
 /// Not thread-safe. The tensors that the work uses outlive it.
 class captured_step {

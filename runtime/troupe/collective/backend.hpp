@@ -26,6 +26,9 @@ class collective_backend {
   virtual std::string_view name() const = 0;
   /// Where the tensors of its calls lie.
   virtual device where() const { return {}; }
+  /// Throws std::logic_error, "[what] ...", if this thread may not make or wait for calls now: a recording
+  /// (captured_step.hpp) would repeat without them. From any thread.
+  virtual void refuse_in_recording(std::string_view /*what*/) const {}
   /// What this call's algorithm is called, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their

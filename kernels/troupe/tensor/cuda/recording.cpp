@@ -11,6 +11,12 @@ namespace {
 
 thread_local recording* current = nullptr;
 
+[[noreturn]] void refuse(std::string_view what, std::string_view why) {
+  throw std::logic_error(
+      "[" + std::string(what) +
+      "] expected a call outside of captured_step's work, got one while it is recorded: " + std::string(why));
+}
+
 }  // namespace
 
 recording_pool::~recording_pool() {
@@ -29,10 +35,14 @@ recording_scope::~recording_scope() { current = nullptr; }
 
 void refuse_to_wait(int index, std::string_view what) {
   if (recording_on(index))
-    throw std::logic_error(
-        "[" + std::string(what) +
-        "] expected a call outside of captured_step's work, got one while it is recorded: "
-        "what waits for the GPU cannot be repeated; take results to the CPU after the run");
+    refuse(what, "what waits for the GPU cannot be repeated; take results to the CPU after the run");
+}
+
+void refuse_in_recording(std::string_view what) {
+  if (current)
+    refuse(what,
+           "replays would leave it out; call the group before or after the run, and let a DataParallel's "
+           "passes run without captured_pass");
 }
 
 const void* keep_pinned(recording& in, const void* from, std::size_t size_bytes) {
