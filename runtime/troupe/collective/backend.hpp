@@ -47,6 +47,7 @@ class collective_backend {
   /// From any thread.
   virtual void wake() = 0;
   /// What the other members are doing, as far as can be known while this one waits in call `sequence`.
+  /// Throws collective_error instead where one of them is known to have given up, and why.
   virtual std::vector<member_state> examine(std::uint64_t sequence) = 0;
   /// Gives up: the other members hear why as soon as they look, and when it returns nobody will write to this
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.

@@ -85,11 +85,19 @@ collective_error post_mortem::wrong_message(const failed_call& expected, int fro
               group_.name + ": expected " + to_string(expected.signature) + ", got " + to_string(theirs)};
 }
 
+collective_error post_mortem::failed_here(const failed_call& of, const std::string& problem) const {
+  return {collective_failure::transport,
+          group_.name,
+          of.sequence,
+          {rank_of(group_.member)},
+          text_of(of) + ", failed on " + rank_text(group_.member) + ": " + problem};
+}
+
 collective_error post_mortem::refused(const failed_call& of, const std::string& problem,
                                       const members_words& words) const {
   auto kind = collective_failure::transport;
   std::vector<int> silent;
-  auto message = text_of(of) + ", failed on " + rank_text(group_.member) + ": " + problem;
+  std::string message = failed_here(of, problem).what();
   for (int i = 0; i < group_.size(); ++i) {
     const auto& its = words[static_cast<std::size_t>(i)];
     if (i == group_.member) continue;

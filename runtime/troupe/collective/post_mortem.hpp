@@ -48,6 +48,9 @@ class post_mortem {
   collective_error refused(const failed_call& of, const std::string& problem,
                            const members_words& words) const;
 
+  /// This member cannot go on, whatever the others do.
+  collective_error failed_here(const failed_call& of, const std::string& problem) const;
+
   int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
 
  private:

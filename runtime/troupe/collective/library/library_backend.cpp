@@ -26,7 +26,18 @@ std::vector<member_state> library_backend::examine(std::uint64_t) {
   own.gave_up = collective_failure::timed_out;
   left_words_.leave(own);
   break_off();  // so that the others come to leave theirs
-  return post_mortem(group_).examine(left_words_.read());
+  auto words = left_words_.read();
+  require_nobody_gave_up(words);
+  return post_mortem(group_).examine(words);
+}
+
+/// Who gave up says why; who waited as long as this member does not know either.
+void library_backend::require_nobody_gave_up(const members_words& words) const {
+  for (int i = 0; i < group_.size(); ++i) {
+    const auto& its = words[static_cast<std::size_t>(i)];
+    if (i != group_.member && its && its->gave_up && its->gave_up != collective_failure::timed_out)
+      throw post_mortem(group_).given_up(i, *its);
+  }
 }
 
 void library_backend::abort(const collective_error& why) noexcept {
@@ -58,6 +69,12 @@ void library_backend::fail(const std::string& problem, const collective_operatio
   left_words_.leave(own_words());
   break_off();
   throw post_mortem(group_).refused({what.signature, sequence}, problem, left_words_.read());
+}
+
+void library_backend::fail_here(const std::string& problem, const collective_operation& what,
+                                std::uint64_t sequence) {
+  break_off();
+  throw post_mortem(group_).failed_here({what.signature, sequence}, problem);
 }
 
 void library_backend::announce_sleep() {

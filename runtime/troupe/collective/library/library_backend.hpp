@@ -17,6 +17,7 @@ class library_backend : public collective_backend {
  public:
   library_backend(group_description group, store& rendezvous);
 
+  /// Throws collective_error with the cause of a member that gave up.
   std::vector<member_state> examine(std::uint64_t sequence) override;
   void abort(const collective_error& why) noexcept override;
 
@@ -39,6 +40,10 @@ class library_backend : public collective_backend {
   [[noreturn]] void fail(const std::string& problem, const collective_operation& what,
                          std::uint64_t sequence);
 
+  /// This member cannot go on, for a reason that is none of the others': nobody is asked.
+  [[noreturn]] void fail_here(const std::string& problem, const collective_operation& what,
+                              std::uint64_t sequence);
+
   /// The library's calls of this member end, and as far as it can those of the others: afterwards nothing
   /// writes to this member's tensors. Idempotent.
   virtual void break_off() noexcept = 0;
@@ -47,6 +52,7 @@ class library_backend : public collective_backend {
 
  private:
   last_words own_words() const;
+  void require_nobody_gave_up(const members_words& words) const;
 
   group_description group_;
   left_words left_words_;

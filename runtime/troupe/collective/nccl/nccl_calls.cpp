@@ -39,11 +39,24 @@ struct arguments {
   }
 };
 
-/// Calls of NCCL between its group_start and group_end, which run together.
+/// Calls of NCCL between its group_start and group_end, which run together. The group ends in any case: one
+/// left open would hold back whatever this thread asks of NCCL later.
 class grouped {
  public:
   grouped() { check(nccl().group_start()); }
-  void end() { check(nccl().group_end()); }
+  ~grouped() {
+    if (!has_ended_) nccl().group_end();
+  }
+  grouped(const grouped&) = delete;
+  grouped& operator=(const grouped&) = delete;
+
+  void end() {
+    has_ended_ = true;
+    check(nccl().group_end());
+  }
+
+ private:
+  bool has_ended_ = false;
 };
 
 void send(const arguments& with, const std::byte* from, std::size_t count, int to) {

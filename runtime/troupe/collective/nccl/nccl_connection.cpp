@@ -3,87 +3,129 @@
 #include <cstring>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 
+// NCCL answers ncclInProgress to whatever it goes on with on a thread of its own. Until its state is
+// ncclSuccess again a communicator takes no call but an abort: another one would be refused, and
+// ncclCommDestroy would leave the thread's group open as well.
+
 namespace troupe {
 
-nccl_connection::nccl_connection(device gpu, store& place, std::string key, int num_members, int member)
-    : gpu_(gpu), place_(place), key_(std::move(key)), num_members_(num_members), member_(member) {
+nccl_connection::owned_stream nccl_connection::new_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return owned_stream(stream);
+}
+
+nccl_connection::owned_event nccl_connection::new_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return owned_event(event);
+}
+
+nccl_connection::nccl_connection(device gpu, store& place, nccl_end end,
+                                 std::chrono::milliseconds longest_end)
+    : gpu_(gpu), place_(place), end_point_(std::move(end)), longest_end_(longest_end) {
   gpu_scope scope(gpu_.index);
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  check(cudaEventCreateWithFlags(&queued_, cudaEventDisableTiming));
-  check(cudaEventCreateWithFlags(&end_, cudaEventDisableTiming));
-  if (member_ != 0) return;
+  stream_ = new_stream();
+  queued_ = new_event();
+  end_ = new_event();
+  if (member() != 0) return;
   ncclUniqueId id;
   check(nccl().get_unique_id(&id));
-  place_.put(key_, std::as_bytes(std::span(&id, 1)));
+  place_.put(end_point_.key, std::as_bytes(std::span(&id, 1)));
 }
 
 nccl_connection::~nccl_connection() {
-  gpu_scope scope(gpu_.index);
-  if (communicator_ && !is_aborted_) {
-    nccl().finalize(communicator_);
-    auto state = ncclInProgress;
-    while (nccl().get_async_error(communicator_, &state) == ncclSuccess && state == ncclInProgress)
-      std::this_thread::yield();
-    nccl().destroy(communicator_);
-  }
-  cudaEventDestroy(end_);
-  cudaEventDestroy(queued_);
-  cudaStreamDestroy(stream_);
+  gpu_scope scope(gpu_.index, std::nothrow);
+  if (communicator_ && !finalize()) abort({this});
+  end_ = nullptr;  // within the scope
+  queued_ = nullptr;
+  stream_ = nullptr;
+}
+
+/// Whether NCCL is done with it; otherwise it is to be aborted.
+bool nccl_connection::finalize() noexcept {
+  if (state() != ncclSuccess) return false;
+  auto begun = nccl().finalize(communicator_);
+  if (begun != ncclSuccess && begun != ncclInProgress) return false;
+  auto deadline = std::chrono::steady_clock::now() + longest_end_;
+  while (state() == ncclInProgress && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  if (state() != ncclSuccess) return false;
+  nccl().destroy(std::exchange(communicator_, nullptr));
+  return true;
+}
+
+ncclResult_t nccl_connection::state() const {
+  auto its = ncclSuccess;
+  auto asked = nccl().get_async_error(communicator_, &its);
+  return asked == ncclSuccess ? its : asked;
 }
 
 std::optional<ncclUniqueId> nccl_connection::find_id() {
-  auto bytes = place_.get(key_, std::chrono::milliseconds(1));
+  auto bytes = place_.get(end_point_.key, std::chrono::milliseconds(1));
   if (!bytes) return std::nullopt;
   ncclUniqueId id;
+  if (bytes->size() != sizeof id)
+    throw nccl_error("NCCL: expected a unique id of " + std::to_string(sizeof id) + " bytes under " +
+                     end_point_.key + ", got " + std::to_string(bytes->size()));
   std::memcpy(&id, bytes->data(), sizeof id);
   return id;
 }
 
 bool nccl_connection::is_ready() {
+  if (is_aborted_) throw nccl_error("NCCL: the communicator was aborted");
+  gpu_scope scope(gpu_.index);
   if (!communicator_) {
     auto id = find_id();
     if (!id) return false;
-    gpu_scope scope(gpu_.index);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    check(nccl().init(&communicator_, num_members_, *id, member_, &config));
+    check(nccl().init(&communicator_, num_members(), *id, member(), &config));
   }
   return is_issued();
 }
 
 bool nccl_connection::is_issued() {
-  auto state = ncclSuccess;
-  check(nccl().get_async_error(communicator_, &state));
-  check(state);
-  return state == ncclSuccess;
+  auto its = state();
+  check(its);
+  return its == ncclSuccess;
 }
 
 void nccl_connection::follow_queued_work() {
-  check(cudaEventRecord(queued_, stream_of(gpu_)));
-  check(cudaStreamWaitEvent(stream_, queued_));
+  gpu_scope scope(gpu_.index);
+  check(cudaEventRecord(queued_.get(), stream_of(gpu_)));
+  check(cudaStreamWaitEvent(stream(), queued_.get(), 0));
 }
 
-void nccl_connection::mark_end() { check(cudaEventRecord(end_, stream_)); }
+void nccl_connection::mark_end() {
+  gpu_scope scope(gpu_.index);
+  check(cudaEventRecord(end_.get(), stream()));
+}
 
 bool nccl_connection::has_ended() {
-  auto state = cudaEventQuery(end_);
-  if (state == cudaErrorNotReady) {
-    is_issued();  // throws NCCL's own errors meanwhile
-    return false;
-  }
-  check(state);
-  return true;
+  gpu_scope scope(gpu_.index);
+  auto reached = cudaEventQuery(end_.get());
+  if (reached == cudaErrorNotReady)
+    cudaGetLastError();  // no error, but whoever asks for this thread's last one would be told it
+  else
+    check(reached);
+  return is_issued() && reached == cudaSuccess;  // NCCL's own errors first
 }
 
-void nccl_connection::abort() noexcept {
-  if (is_aborted_) return;
-  is_aborted_ = true;
-  if (communicator_) nccl().abort(communicator_);
-  cudaStreamSynchronize(stream_);
+void nccl_connection::abort(std::vector<nccl_connection*> connections) noexcept {
+  for (auto* each : connections) each->is_aborted_ = true;
+  std::erase_if(connections, [](const auto* each) { return each->communicator_ == nullptr; });
+  if (connections.empty()) return;
+  gpu_scope scope(connections.front()->gpu_.index, std::nothrow);
+  nccl().group_start();
+  for (auto* each : connections) nccl().abort(std::exchange(each->communicator_, nullptr));
+  nccl().group_end();
+  for (auto* each : connections) cudaStreamSynchronize(each->stream());
 }
 
 }  // namespace troupe

@@ -38,10 +38,4 @@ const nccl_functions& nccl() {
   return all;
 }
 
-void check(ncclResult_t status, const std::source_location& where) {
-  if (status == ncclSuccess || status == ncclInProgress) return;
-  throw nccl_error(std::string("NCCL: ") + nccl().get_error_string(status) + " (in " + where.function_name() +
-                   ')');
-}
-
 }  // namespace troupe

@@ -3,6 +3,7 @@
 
 #include <source_location>
 #include <stdexcept>
+#include <string>
 
 namespace troupe {
 
@@ -33,7 +34,13 @@ const nccl_functions& nccl();
 /// NCCL refused: `what` gives its words and the function of ours that called.
 class nccl_error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit nccl_error(const std::string& message, ncclResult_t status = ncclInternalError)
+      : std::runtime_error(message), status_(status) {}
+  /// Whether another member may be what went wrong: its process ended, or the network to it.
+  bool may_be_of_others() const { return status_ == ncclRemoteError || status_ == ncclSystemError; }
+
+ private:
+  ncclResult_t status_;
 };
 
 /// A call that goes on by itself is well.

@@ -19,13 +19,24 @@ namespace troupe {
 ///
 /// NCCL does not notice that members make different calls: these wait for each other until the time-out, or
 /// bring wrong elements. Who is missing is asked through the store then, for two seconds at most. A lost or
-/// silent member is noticed by the time-out, or earlier where NCCL sees its connection end. Messages take a
-/// communicator of their own for each peer and direction, made with the first one.
+/// silent member is noticed by the time-out, or earlier where NCCL sees its connection end. What CUDA or NCCL
+/// refuses on one member fails its calls at once as collective_error (transport) that names its rank, and the
+/// others' by the time-out, which tells them. Messages take a communicator of their own for each peer and
+/// direction, made with the first one.
 ///
-/// Compiled and linked, but not run with several GPUs or processes yet; the tests are of groups of one.
+/// A group that fails, or goes with calls in flight, aborts all its communicators together, and nothing of
+/// them touches memory afterwards. One that goes in peace waits for NCCL ten seconds at most, or
+/// options.timeout if that is less, and aborts then. No context is made on any other GPU than `gpu`.
 ///
-/// Throws collective_error (timed_out, transport) if the group does not come together within options.timeout;
-/// bad_input if `gpu` is not there, NCCL cannot be loaded, or Troupe was built without it.
+/// While a thread records (captured_step.hpp), on whichever GPU, it can neither begin a group nor make calls
+/// or wait for them: std::logic_error, since replays would leave these out. The calls of other threads go on.
+///
+/// The tests run it without GPUs, with up to three members as threads, over a NCCL and a CUDA runtime of
+/// their own; with NCCL itself it has not run with several GPUs or processes yet.
+///
+/// Throws collective_error (timed_out, transport) if the group does not come together within options.timeout
+/// or CUDA or NCCL refuses; bad_input if `gpu` is not there, NCCL cannot be loaded, or Troupe was built
+/// without it.
 std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& rendezvous, device gpu,
                                               const communicator_options& options = {});
 
