@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+
+#include "troupe/collective/backend.hpp"
+
+namespace troupe::testing {
+
+/// A backend whose tensors are a GPU's, behind calls with tensors in CPU memory: each call works on copies,
+/// which share memory where its own tensors do. So the cases that every backend keeps run over it as they
+/// are.
+class device_copies final : public collective_backend {
+ public:
+  explicit device_copies(std::unique_ptr<collective_backend> below) : below_(std::move(below)) {}
+
+  std::string_view name() const override { return below_->name(); }
+  void refuse_in_recording(std::string_view what) const override { below_->refuse_in_recording(what); }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+  void progress() override { below_->progress(); }
+  void check_members() override { below_->check_members(); }
+  void announce_sleep() override { below_->announce_sleep(); }
+  void cancel_sleep() override { below_->cancel_sleep(); }
+  void sleep(std::chrono::microseconds at_most) override { below_->sleep(at_most); }
+  void wake() override { below_->wake(); }
+  std::vector<member_state> examine(std::uint64_t sequence) override { return below_->examine(sequence); }
+  void abort(const collective_error& why) noexcept override { below_->abort(why); }
+
+ private:
+  std::unique_ptr<collective_backend> below_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,87 @@
+#include "support/fake_nccl/members.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "support/cuda_emulation/runtime/stream_work.hpp"
+
+namespace troupe::fake_nccl {
+namespace {
+
+bool has_everybody(const clique& of) {
+  return std::ranges::all_of(of.members, [](auto member) { return member != nullptr; });
+}
+
+/// One attempt at a launch, as a kernel that waits for the other members' does. True once it is over.
+bool attempt(ncclComm& own, std::uint64_t number, const launch& calls) {
+  std::lock_guard lock(the_library().mutex);
+  if (own.is_aborted) return true;
+  auto& all = own.of->launches[number];
+  all.by_member.resize(own.of->members.size());
+  all.by_member[static_cast<std::size_t>(own.rank)] = calls;
+  auto has_come = [](const auto& each) { return each.has_value(); };
+  auto is_there = [](auto member) { return !member->is_aborted; };
+  if (!all.is_done && std::ranges::all_of(all.by_member, has_come) &&
+      std::ranges::all_of(own.of->members, is_there)) {
+    std::vector<launch> by_member;
+    for (const auto& each : all.by_member) by_member.push_back(*each);
+    all.is_done = carry_out(by_member);
+  }
+  own.num_done += all.is_done ? 1 : 0;
+  return all.is_done;
+}
+
+/// On a thread of its own, as NCCL does it: which GPU is current elsewhere is nobody's matter.
+void put_into_stream(ncclComm& own) {
+  auto launched = std::exchange(own.waiting, std::nullopt);
+  std::thread([&own, number = own.num_launched++, what = std::move(*launched)] {
+    cudaSetDevice(own.gpu);
+    emulation::enqueue_attempts(what.stream,
+                                [&own, number, calls = what.calls] { return attempt(own, number, calls); });
+  }).join();
+}
+
+bool is_in_flight(const ncclComm& which) {
+  return !which.is_aborted && !which.is_ended && which.num_done < which.num_launched;
+}
+
+}  // namespace
+
+library& the_library() {
+  static library all;
+  return all;
+}
+
+ncclResult_t state_of(const ncclComm& which) {
+  if (which.failure != ncclSuccess) return which.failure;
+  bool is_waiting = which.num_in_progress > 0 || which.is_never_ready || !has_everybody(*which.of) ||
+                    (which.is_finalizing && the_library().is_never_finalized);
+  return is_waiting ? ncclInProgress : ncclSuccess;
+}
+
+void go_on(ncclComm& which) {
+  if (which.num_in_progress > 0) --which.num_in_progress;
+  if (which.waiting && state_of(which) == ncclSuccess) put_into_stream(which);
+}
+
+void begin(ncclComm& which, waiting_launch launched) {
+  which.waiting = std::move(launched);
+  which.num_in_progress = the_library().num_in_progress;
+  if (which.num_in_progress == 0) put_into_stream(which);
+}
+
+void abort(const std::vector<ncclComm_t>& together) {
+  for (auto* each : together) {
+    each->is_aborted = each->is_ended = true;
+    each->waiting = std::nullopt;
+  }
+  // An abort frees memory, and so waits for all that the GPU does.
+  for (const auto& other : the_library().communicators)
+    if (is_in_flight(*other) &&
+        std::ranges::any_of(together, [&](auto* each) { return each->gpu == other->gpu; }))
+      the_library().problems.push_back("ncclCommAbort waits for a call of another communicator on GPU " +
+                                       std::to_string(other->gpu) + ", which waits for its members");
+}
+
+}  // namespace troupe::fake_nccl

@@ -1,0 +1,81 @@
+#pragma once
+#include <nccl.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/fake_nccl/fake_nccl.hpp"
+#include "support/fake_nccl/launch.hpp"
+
+namespace troupe::fake_nccl {
+
+/// What the members of one unique id launch with the same number.
+struct shared_launch {
+  std::vector<std::optional<launch>> by_member;
+  bool is_done = false;
+};
+
+/// The members of one unique id.
+struct clique {
+  std::vector<ncclComm_t> members;  ///< null: has not come
+  std::map<std::uint64_t, shared_launch> launches;
+};
+
+struct waiting_launch {
+  launch calls;
+  cudaStream_t stream = nullptr;
+};
+
+struct planned_failure {
+  std::string name;
+  ncclResult_t status;
+  int calls_before;
+};
+
+/// All there is. Whoever looks at it holds `mutex`.
+struct library {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ncclComm>> communicators;  ///< those that ended too
+  std::map<std::string, std::shared_ptr<clique>> cliques;
+  std::vector<recorded_call> calls;
+  std::vector<std::string> problems;
+  std::vector<planned_failure> failures;
+  int num_in_progress = 0;
+  std::uint64_t num_ids = 0;
+  bool is_never_ready = false, is_never_finalized = false;
+};
+library& the_library();
+
+}  // namespace troupe::fake_nccl
+
+/// A communicator of one member. NCCL's header leaves it to the library.
+struct ncclComm {
+  std::shared_ptr<troupe::fake_nccl::clique> of;
+  int rank = 0, gpu = 0;
+  bool is_never_ready = false;
+  bool is_finalizing = false, is_ended = false, is_aborted = false;
+  int num_in_progress = 0;  ///< answers to come
+  ncclResult_t failure = ncclSuccess;
+  std::optional<troupe::fake_nccl::waiting_launch> waiting;  ///< is in no stream yet
+  std::uint64_t num_launched = 0;
+  std::uint64_t num_done = 0;  ///< of those, in its stream
+};
+
+namespace troupe::fake_nccl {
+
+/// Its state, as ncclCommGetAsyncError tells it.
+ncclResult_t state_of(const ncclComm& which);
+/// A communicator goes on by one answer; what it was asked for last may come to its stream.
+void go_on(ncclComm& which);
+/// Hands it a launch.
+void begin(ncclComm& which, waiting_launch launched);
+/// Ends communicators at once: what they have in streams ends.
+void abort(const std::vector<ncclComm_t>& together);
+
+}  // namespace troupe::fake_nccl
