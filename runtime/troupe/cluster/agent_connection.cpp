@@ -16,9 +16,9 @@ constexpr std::size_t max_read_bytes = 1 << 18;
 }  // namespace
 
 agent_connection::agent_connection(unique_fd socket, std::span<const std::byte> secret, time_point now)
-    : socket_(std::move(socket)), secret_(secret), opened_(now), nonce_(make_nonce()) {
-  out_.resize(greeting_bytes);
-  std::ranges::copy(nonce_, std::ranges::copy(handshake_magic, out_.begin()).out);
+    : socket_(std::move(socket)), opened_(now), responder_(secret, agent_protocol) {
+  auto greeting = responder_.greeting();
+  out_.assign(greeting.begin(), greeting.end());
   write();
 }
 
@@ -40,17 +40,12 @@ std::vector<agent_wire::client_message> agent_connection::read() {
 
 void agent_connection::read_reply() {
   if (in_.size() < reply_bytes) return;
-  handshake_nonce theirs;
-  std::copy_n(in_.begin(), theirs.size(), theirs.begin());
-  handshake proofs(secret_, nonce_, theirs);
-  bool known = proofs.verify(handshake_role::client,
-                             std::span(in_).subspan<sizeof(handshake_nonce), sizeof(handshake_proof)>());
+  auto keys = responder_.check(std::span(in_).first<reply_bytes>());
   in_.clear();
-  out_.push_back(known ? verdict_accepted : verdict_refused);
-  auto proof = known ? proofs.proof_of(handshake_role::agent) : handshake_proof{};
-  out_.insert(out_.end(), proof.begin(), proof.end());
-  if (known)
-    channel_.emplace(handshake_role::agent, proofs);
+  auto verdict = handshake_responder::verdict(keys);
+  out_.insert(out_.end(), verdict.begin(), verdict.end());
+  if (keys)
+    channel_.emplace(handshake_role::responder, *keys);
   else
     finishing_ = true;
   write();

@@ -45,9 +45,8 @@ class agent_connection {
   std::vector<agent_wire::client_message> read_frames();
 
   unique_fd socket_;
-  std::span<const std::byte> secret_;
   time_point opened_;
-  handshake_nonce nonce_;
+  handshake_responder responder_;
   std::optional<sealed_channel> channel_;
   std::vector<std::byte> in_, out_;
   bool finishing_ = false;

@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 
 constexpr auto handshake_deadline = 5s;
 constexpr std::size_t max_strangers = 64;
+/// The others come in the next turn of the loop, so that strangers are read and ended in between.
+constexpr int most_accepted_at_once = 16;
 
 }  // namespace
 
@@ -43,15 +45,15 @@ void agent_connections::poll(int wake_fd, const std::function<void(agent_connect
     else
       connection.close();
   }
-  if (i < polled.size() && polled[i].revents) accept_all();
+  if (i < polled.size() && polled[i].revents) accept_some();
 }
 
-void agent_connections::accept_all() {
-  while (true) {
+void agent_connections::accept_some() {
+  for (int left = most_accepted_at_once; left > 0; --left) {
     unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       // Out of descriptors the listener would stay readable: look again after a tick.
-      accept_paused_ = errno != EAGAIN;
+      accept_paused_ = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
       return;
     }
     int on = 1;
@@ -61,12 +63,13 @@ void agent_connections::accept_all() {
   }
 }
 
-/// The oldest of too many unauthenticated connections goes. As many as the whole job may shake hands at once.
+/// The oldest of too many unauthenticated connections goes, and its descriptor with it. As many as the whole
+/// job may shake hands at once.
 void agent_connections::make_room_for_stranger() {
   auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
   auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));
   if (count < max_strangers + static_cast<std::size_t>(options_.world_size)) return;
-  std::ranges::find_if(connections_, is_stranger)->close();
+  connections_.erase(std::ranges::find_if(connections_, is_stranger));
 }
 
 std::list<agent_connection> agent_connections::take_ended() {

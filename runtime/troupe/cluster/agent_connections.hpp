@@ -27,7 +27,7 @@ class agent_connections {
   void drop(int rank);
 
  private:
-  void accept_all();
+  void accept_some();
   void make_room_for_stranger();
 
   const agent_options& options_;

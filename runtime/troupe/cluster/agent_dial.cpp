@@ -76,26 +76,23 @@ struct attempt {
 
 std::optional<sealed_channel> shake_hands(attempt& with) {
   if (!with.receive(greeting_bytes)) return {};
-  if (!std::equal(handshake_magic.begin(), handshake_magic.end(), with.in.begin()))
-    refuse(with.options,
-           "what listens there is no troupe agent of this version. Check MASTER_ADDR and MASTER_PORT");
-  handshake_nonce theirs, mine = make_nonce();
-  std::copy_n(with.in.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
+  auto greeting = std::span<const std::byte>(with.in).first<greeting_bytes>();
+  if (auto fault = greeting_fault(greeting, agent_protocol))
+    refuse(with.options, *fault + ". It is no troupe agent of this version: check MASTER_ADDR and MASTER_PORT");
+  auto mine = make_nonce();
+  auto proofs = answer_greeting(greeting, with.options.secret, agent_protocol, mine);
   with.in.clear();
-  handshake proofs(with.options.secret, theirs, mine);
-  auto proof = proofs.proof_of(handshake_role::client);
-  bytes reply(mine.begin(), mine.end());
-  reply.insert(reply.end(), proof.begin(), proof.end());
-  if (!with.send(std::move(reply)) || !with.receive(verdict_bytes)) return {};
+  auto reply = reply_of(proofs, mine);
+  if (!with.send({reply.begin(), reply.end()}) || !with.receive(verdict_bytes)) return {};
   if (with.in[0] != verdict_accepted)
     refuse(with.options,
            "the agent refused this process's job secret. All processes of a job need the same "
            "TROUPE_JOB_SECRET; is this the port of another job?");
-  if (!proofs.verify(handshake_role::agent, std::span(with.in).subspan<1, sizeof(handshake_proof)>()))
+  if (!proofs.verify(handshake_role::responder, std::span(with.in).subspan<1, sizeof(handshake_proof)>()))
     refuse(with.options,
            "the agent does not know the job's secret, so it is not this job's. Check MASTER_PORT");
   with.in.clear();
-  return sealed_channel(handshake_role::client, proofs);
+  return sealed_channel(handshake_role::initiator, proofs);
 }
 
 bool say_hello(attempt& with, sealed_channel& channel) {

@@ -21,7 +21,7 @@ agent_server::agent_server(const agent_options& options, agent_callbacks callbac
       callbacks_(std::move(callbacks)),
       state_(rules_of(options), clock::now()),
       connections_(options_) {
-  handshake check_secret(options_.secret, {}, {});
+  handshake check_secret(options_.secret, agent_protocol, {}, {});
   thread_ = std::thread([this] { run(); });
 }
 

@@ -47,9 +47,9 @@ std::size_t length_at(const std::vector<std::byte>& in) {
 sealed_channel::sealed_channel(handshake_role self, const handshake& keys)
     : sending_(keys.key_of(self)),
       receiving_(
-          keys.key_of(self == handshake_role::client ? handshake_role::agent : handshake_role::client)),
-      max_sent_bytes_(self == handshake_role::client ? max_from_client : max_from_agent),
-      max_received_bytes_(self == handshake_role::client ? max_from_agent : max_from_client) {}
+          keys.key_of(self == handshake_role::initiator ? handshake_role::responder : handshake_role::initiator)),
+      max_sent_bytes_(self == handshake_role::initiator ? max_from_client : max_from_agent),
+      max_received_bytes_(self == handshake_role::initiator ? max_from_agent : max_from_client) {}
 
 void sealed_channel::seal(std::span<const std::byte> body, std::vector<std::byte>& out) {
   if (body.size() > max_sent_bytes_)

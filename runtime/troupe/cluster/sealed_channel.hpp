@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "troupe/cluster/handshake.hpp"
+#include "troupe/wire/handshake.hpp"
 
 namespace troupe {
 
@@ -29,7 +29,7 @@ class sealed_channel {
   static constexpr std::size_t code_bytes = 16;
   static constexpr std::size_t header_bytes = 4 + code_bytes;
 
-  /// The end of the channel that `self` has.
+  /// The end of the channel that `self` has: members initiate, the agent responds.
   sealed_channel(handshake_role self, const handshake& keys);
 
   /// Appends the next frame to `out`. std::invalid_argument for a body over the limit.

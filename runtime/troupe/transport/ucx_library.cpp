@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <mutex>
 
+#include "troupe/transport/ucx_overrides.hpp"
+
 namespace troupe {
 namespace {
 
@@ -33,6 +35,7 @@ ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_
 void tame_ucx_library() {
   static std::once_flag once;
   std::call_once(once, [] {
+    check_ucx_overrides();
     ucs_log_push_handler(to_standard_error);
     ucx_silence expected;  // it warns about signals that the environment told it to leave alone
     for (int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) ucs_debug_disable_signal(signal_number);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "live_agent.hpp"
-#include "troupe/cluster/handshake.hpp"
+#include "troupe/wire/handshake.hpp"
 #include "troupe/cluster/sealed_channel.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 
@@ -72,15 +72,13 @@ struct authenticated_line {
 authenticated_line shake_hands(const live_agent& job) {
   auto socket = connect_to(job);
   auto greeting = read_exactly(socket, greeting_bytes);
-  handshake_nonce theirs, mine = make_nonce();
-  std::copy_n(greeting.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
-  handshake proofs(job.options.secret, theirs, mine);
-  auto proof = proofs.proof_of(handshake_role::client);
-  bytes reply(mine.begin(), mine.end());
-  reply.insert(reply.end(), proof.begin(), proof.end());
-  send_all(socket, reply);
+  auto mine = make_nonce();
+  auto proofs = answer_greeting(std::span<const std::byte>(greeting).first<greeting_bytes>(),
+                                job.options.secret, agent_protocol, mine);
+  auto reply = reply_of(proofs, mine);
+  send_all(socket, {reply.begin(), reply.end()});
   CHECK(read_exactly(socket, verdict_bytes).at(0) == verdict_accepted);
-  return {std::move(socket), sealed_channel(handshake_role::client, proofs)};
+  return {std::move(socket), sealed_channel(handshake_role::initiator, proofs)};
 }
 
 }  // namespace
@@ -113,13 +111,12 @@ TEST_CASE("a recorded proof is of no use on another connection") {
   live_agent job(job_of_one());
   auto first = connect_to(job);
   auto greeting = read_exactly(first, greeting_bytes);
-  handshake_nonce theirs, mine = make_nonce();
-  std::copy_n(greeting.begin() + sizeof handshake_magic, theirs.size(), theirs.begin());
-  auto proof = handshake(job.options.secret, theirs, mine).proof_of(handshake_role::client);
-  bytes reply(mine.begin(), mine.end());
-  reply.insert(reply.end(), proof.begin(), proof.end());
+  auto mine = make_nonce();
+  auto reply = reply_of(answer_greeting(std::span<const std::byte>(greeting).first<greeting_bytes>(),
+                                        job.options.secret, agent_protocol, mine),
+                        mine);
   auto second = connect_to(job);
-  send_all(second, reply);
+  send_all(second, {reply.begin(), reply.end()});
   CHECK(read_to_end(second).at(greeting_bytes) == verdict_refused);
 }
 

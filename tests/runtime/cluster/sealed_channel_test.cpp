@@ -18,8 +18,8 @@ bytes text(std::string_view letters) {
 }
 
 struct two_ends {
-  handshake keys{bytes(16, std::byte{7}), {}, {}};
-  sealed_channel here{handshake_role::client, keys}, there{handshake_role::agent, keys};
+  handshake keys{bytes(16, std::byte{7}), agent_protocol, {}, {}};
+  sealed_channel here{handshake_role::initiator, keys}, there{handshake_role::responder, keys};
 };
 
 }  // namespace
@@ -75,16 +75,16 @@ TEST_CASE("proofs and keys depend on secret, nonces and role") {
   bytes secret(16, std::byte{7}), other(16, std::byte{8});
   auto agent = make_nonce(), client = make_nonce();
   CHECK(agent != client);
-  handshake mine(secret, agent, client);
+  handshake mine(secret, agent_protocol, agent, client);
   CHECK(
-      mine.verify(handshake_role::client, handshake(secret, agent, client).proof_of(handshake_role::client)));
-  CHECK_FALSE(mine.verify(handshake_role::client, mine.proof_of(handshake_role::agent)));
+      mine.verify(handshake_role::initiator, handshake(secret, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
+  CHECK_FALSE(mine.verify(handshake_role::initiator, mine.proof_of(handshake_role::responder)));
   CHECK_FALSE(
-      mine.verify(handshake_role::client, handshake(other, agent, client).proof_of(handshake_role::client)));
+      mine.verify(handshake_role::initiator, handshake(other, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
   CHECK_FALSE(
-      mine.verify(handshake_role::client, handshake(secret, client, agent).proof_of(handshake_role::client)));
-  CHECK(mine.key_of(handshake_role::client) != mine.key_of(handshake_role::agent));
-  CHECK(mine.key_of(handshake_role::client) !=
-        handshake(secret, client, agent).key_of(handshake_role::client));
-  CHECK_THROWS_AS(handshake(bytes(15), agent, client), std::invalid_argument);
+      mine.verify(handshake_role::initiator, handshake(secret, agent_protocol, client, agent).proof_of(handshake_role::initiator)));
+  CHECK(mine.key_of(handshake_role::initiator) != mine.key_of(handshake_role::responder));
+  CHECK(mine.key_of(handshake_role::initiator) !=
+        handshake(secret, agent_protocol, client, agent).key_of(handshake_role::initiator));
+  CHECK_THROWS_AS(handshake(bytes(15), agent_protocol, agent, client), std::invalid_argument);
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace troupe {
+
+/// Two functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker takes
+/// the program's definitions instead of those in libucs.
+///
+/// - `ucs_sysv_alloc` makes the System V segments through which tensors pass. UCX makes them for user and
+///   group (0660); here they are the user's alone (0600) from the call of shmget on.
+/// - `ucs_get_system_id` says which processes share a host, hence memory. UCX wakes a receiver in shared
+///   memory by an abstract Unix socket, which no other network namespace reaches, but calls processes that
+///   share IPC and not the network neighbours; both would sleep for ever. Here the network namespace is part
+///   of the host.
+///
+/// Throws std::runtime_error unless UCX in this process calls the replacements.
+void check_ucx_overrides();
+
+}  // namespace troupe
