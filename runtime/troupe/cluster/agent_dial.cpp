@@ -34,8 +34,12 @@ struct attempt {
 
   bool reach() {
     int error = 0;
-    socket = try_connect(options.address, options.port, std::min<std::chrono::milliseconds>(time_left(), 2s),
-                         error);
+    try {
+      socket = try_connect(options.address, options.port, std::min<std::chrono::milliseconds>(time_left(), 2s),
+                           error);
+    } catch (const system_failure& failure) {  // out of descriptors, for now
+      error = failure.error_number();
+    }
     if (!socket) problem = std::strerror(error);
     return static_cast<bool>(socket);
   }

@@ -5,7 +5,9 @@
 #include <limits>
 #include <new>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/transport/ucx_library.hpp"
+#include "troupe/wire/handshake.hpp"
 
 namespace troupe {
 namespace {
@@ -27,10 +29,18 @@ constexpr int most_settling_calls = 100;
 data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uint64_t generation)
     : settings_(settings),
       generation_(generation),
+      nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
-      reader_(settings),
+      reader_(settings, nonce_),
       most_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
+}
+
+std::vector<std::byte> data_plane::address() const {
+  std::vector<std::byte> bytes(nonce_.begin(), nonce_.end());
+  auto worker = worker_->address();
+  bytes.insert(bytes.end(), worker.begin(), worker.end());
+  return bytes;
 }
 
 data_plane::~data_plane() {
@@ -63,8 +73,14 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   settle();
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
-    auto params = endpoint_params(address.data);
-    peer made{nullptr, {settings_, generation, rank}, false};
+    auto bytes = std::span<const std::byte>(address.data);
+    if (bytes.size() <= sizeof(receiver_nonce))
+      throw_invalid("transport::connect", "an address of rank " + std::to_string(rank) + " with a nonce",
+                    std::to_string(bytes.size()) + " bytes");
+    receiver_nonce receiver;
+    std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
+    auto params = endpoint_params(bytes.subspan(sizeof receiver));
+    peer made{nullptr, {settings_, generation, rank, receiver}, false};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status == UCS_OK)
       peers_.insert_or_assign(rank, std::move(made));

@@ -39,7 +39,8 @@ class data_plane {
   data_plane& operator=(const data_plane&) = delete;
   ~data_plane();
 
-  std::vector<std::byte> address() const { return worker_->address(); }
+  /// The nonce of the generation, then the worker's address.
+  std::vector<std::byte> address() const;
   /// Readable when something happens after a successful arm().
   int event_fd() const { return worker_->event_fd(); }
   /// Whether anything was done.
@@ -96,6 +97,7 @@ class data_plane {
 
   plane_settings& settings_;
   std::uint64_t generation_;
+  const receiver_nonce nonce_;
   std::unique_ptr<ucx_worker> worker_;
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;

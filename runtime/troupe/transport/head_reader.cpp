@@ -38,7 +38,7 @@ std::span<const std::byte> head_reader::read_whole(std::span<const std::byte> he
   if (layout.empty() || arrival.tag.generation != frame.header.generation) return {};
   arrival.from_rank = static_cast<int>(frame.header.from_rank);
   if (settings_.heads_are_private && body_bytes <= largest_repeated_bytes) {
-    auto& by = senders_[frame.header.from_rank];
+    auto& by = senders_.at(frame.header.from_rank);
     by.sequence = frame.header.sequence;
     by.tag = arrival.tag;
     by.layout.assign(layout.begin(), layout.end());
@@ -49,14 +49,20 @@ std::span<const std::byte> head_reader::read_whole(std::span<const std::byte> he
 
 bool head_reader::is_authentic(const frame_header& header, std::span<const std::byte> head,
                                const authentication_code& code) {
-  if (!settings_.heads_are_private) return same_code(code, settings_.key.code(covered_head(head)));
   auto found = senders_.find(header.from_rank);
   if (found != senders_.end() && found->second.generation == header.generation)
-    return same_code(code, found->second.code);
-  auto wanted = connection_code(settings_.key, header.generation, header.from_rank, header.to_rank);
-  if (!same_code(code, wanted)) return false;
-  senders_[header.from_rank] = {header.generation, wanted, {}, {}, {}, 0};
+    return is_authentic(found->second, header.sequence, head, code);
+  auto wanted = connection_code(settings_.key, own_, header.generation, header.from_rank, header.to_rank);
+  sender by{header.generation, wanted, frame_authenticator(wanted), {}};
+  if (!is_authentic(by, header.sequence, head, code)) return false;
+  senders_.insert_or_assign(header.from_rank, std::move(by));
   return true;
+}
+
+bool head_reader::is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
+                               const authentication_code& code) const {
+  if (settings_.heads_are_private) return same_code(code, by.code);
+  return same_code(code, by.key.code(covered_head(head))) && by.seen.admit(sequence);
 }
 
 }  // namespace troupe

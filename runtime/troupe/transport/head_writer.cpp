@@ -8,11 +8,14 @@
 
 namespace troupe {
 
-head_writer::head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank)
+head_writer::head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
+                         const receiver_nonce& receiver)
     : settings_(&settings),
       generation_(generation),
       to_rank_(static_cast<std::uint32_t>(to_rank)),
-      code_(connection_code(settings.key, generation, static_cast<std::uint32_t>(settings.rank), to_rank_)) {}
+      code_(connection_code(settings.key, receiver, generation, static_cast<std::uint32_t>(settings.rank),
+                            to_rank_)),
+      key_(code_) {}
 
 bool head_writer::is_repeated(const tensor_tag& tag, const tensor& value) const {
   if (!pattern_) return false;
@@ -38,7 +41,7 @@ void head_writer::write(const tensor_tag& tag, const std::optional<authenticatio
   write_tensor_header(tag, value.type(), value.extents(), body_code, rest);
   rest.put(code_);
   if (!settings_->heads_are_private)
-    std::ranges::copy(settings_->key.code(covered_head(head)), head.end() - authentication_code_bytes);
+    std::ranges::copy(key_.code(covered_head(head)), head.end() - authentication_code_bytes);
   else if (value.size_bytes() <= largest_repeated_bytes &&
            settings_->rank <= std::numeric_limits<std::uint16_t>::max())
     pattern_ = {sequence, tag, value.type(), value.extents()};

@@ -11,7 +11,8 @@ namespace troupe {
 class head_writer {
  public:
   /// `settings` must outlive it.
-  head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank);
+  head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
+              const receiver_nonce& receiver);
 
   /// In the order in which they are sent. Throws std::invalid_argument for more than 255 extents.
   void write(const tensor_tag& tag, const std::optional<authentication_code>& body_code, const tensor& value,
@@ -33,6 +34,7 @@ class head_writer {
   std::uint64_t generation_;
   std::uint32_t to_rank_;
   authentication_code code_;  ///< of the connection
+  frame_authenticator key_;   ///< of heads that are not private
   std::uint64_t sequence_ = 0;
   std::optional<pattern> pattern_;
 };

@@ -12,6 +12,7 @@ namespace troupe {
 /// What both planes of a node share. It outlives them.
 struct plane_settings {
   int rank = 0;
+  std::vector<std::byte> secret;
   frame_authenticator key;
   bool verify_tensors = false;
   /// Tensors go through memory that only this user's processes can reach, so that it is enough if their heads

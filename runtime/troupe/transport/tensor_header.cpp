@@ -93,10 +93,12 @@ std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std
   }
 }
 
-authentication_code connection_code(const frame_authenticator& key, std::uint64_t generation,
-                                    std::uint32_t from_rank, std::uint32_t to_rank) {
-  std::array<std::byte, sizeof generation + sizeof from_rank + sizeof to_rank> bytes;
+authentication_code connection_code(const frame_authenticator& key, const receiver_nonce& receiver,
+                                    std::uint64_t generation, std::uint32_t from_rank,
+                                    std::uint32_t to_rank) {
+  std::array<std::byte, sizeof receiver + sizeof generation + sizeof from_rank + sizeof to_rank> bytes;
   byte_writer writer(bytes);
+  writer.put(receiver);
   writer.put(generation);
   writer.put(from_rank);
   writer.put(to_rank);

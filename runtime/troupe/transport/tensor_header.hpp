@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,8 +31,13 @@ std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, 
 /// Nothing if there is no such layout, or not of a tensor of `body_bytes` bytes.
 std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std::uint64_t body_bytes);
 
-/// The code that heads of tensors show which need none of their own: who knows it knows the secret.
-authentication_code connection_code(const frame_authenticator& key, std::uint64_t generation,
-                                    std::uint32_t from_rank, std::uint32_t to_rank);
+/// What a node makes for each generation and puts into its address: what was sent to it before is of no use
+/// in that generation.
+using receiver_nonce = std::array<std::byte, 32>;
+
+/// What is known to the two ends of a connection in one generation alone: who knows it knows the secret.
+/// Heads that need no code of their own show it; others have a code with it as the key.
+authentication_code connection_code(const frame_authenticator& key, const receiver_nonce& receiver,
+                                    std::uint64_t generation, std::uint32_t from_rank, std::uint32_t to_rank);
 
 }  // namespace troupe

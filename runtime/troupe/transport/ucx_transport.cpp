@@ -42,6 +42,7 @@ class ucx_transport final : public transport {
       : events_(events),
         spin_(options.spin),
         settings_{options.rank,
+                  options.secret,
                   frame_authenticator(options.secret),
                   options.verify_frames,
                   !options.verify_frames && data_transports(options).find("tcp") == std::string::npos,
@@ -79,7 +80,7 @@ class ucx_transport final : public transport {
   bool progress_control();
   void wait_for_events(clock::duration idle);
   void judge_suspicions();
-  std::chrono::milliseconds longest_sleep();
+  std::chrono::milliseconds longest_sleep(bool is_reconnecting);
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
   transport_events& events_;
@@ -212,12 +213,14 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
   wakeup_.wake();
 }
 
-/// How long the progress thread may sleep; negative is for ever.
-std::chrono::milliseconds ucx_transport::longest_sleep() {
-  auto longest = std::chrono::milliseconds(tensors_.is_to_be_watched() ? 10 : -1);
+/// How long the progress thread may sleep. Called without locks, so what another thread changes meanwhile
+/// wakes this one.
+std::chrono::milliseconds ucx_transport::longest_sleep(bool is_reconnecting) {
+  bool looks_often = tensors_.is_to_be_watched() || is_reconnecting;
+  auto longest = looks_often ? std::chrono::milliseconds(10) : wakeup::longest_sleep;
   if (suspicions_.empty()) return longest;
   auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));
-  return std::chrono::ceil<std::chrono::milliseconds>(left);
+  return std::min(longest, std::chrono::ceil<std::chrono::milliseconds>(left));
 }
 
 /// Sleeps until there is something to do. Both are armed after the sleep was announced, so a send that
@@ -225,12 +228,14 @@ std::chrono::milliseconds ucx_transport::longest_sleep() {
 void ucx_transport::wait_for_events(clock::duration idle) {
   wakeup_.announce_sleep();
   bool armed = !stop_;
+  bool is_reconnecting = false;
   std::array<int, 2> descriptors = {control_.event_fd(), tensors_.arm(armed)};
   {
     std::lock_guard lock(control_mutex_);
     armed = armed && !control_.progress() && control_.arm();
+    is_reconnecting = control_.is_reconnecting();
   }
-  wakeup_.rest(descriptors, armed, idle, longest_sleep());
+  wakeup_.rest(descriptors, armed, idle, longest_sleep(is_reconnecting));
 }
 
 }  // namespace

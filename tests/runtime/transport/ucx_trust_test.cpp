@@ -11,6 +11,7 @@
 #include "troupe/transport/ucx_context.hpp"
 #include "troupe/transport/ucx_worker.hpp"
 #include "troupe/wire/frame.hpp"
+#include "troupe/wire/handshake.hpp"
 #include "ucx_node.hpp"
 
 using namespace troupe::testing;
@@ -80,9 +81,9 @@ void verified(test_rank& self) {
 /// Somebody who reached the data worker and speaks UCX, but not through a transport of ours.
 class data_stranger {
  public:
-  explicit data_stranger(const troupe::node_address& address)
-      : context_(troupe::make_ucx_context("sysv,cma", "lo")), worker_(context_.get()) {
-    auto params = troupe::endpoint_params(address.data);
+  explicit data_stranger(const troupe::node_address& address, const std::string& transports = "sysv,cma")
+      : context_(troupe::make_ucx_context(transports, "lo")), worker_(context_.get()) {
+    auto params = troupe::endpoint_params(worker_address_in(address));
     troupe::check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect a stranger");
   }
 
@@ -121,18 +122,34 @@ class control_stranger {
   }
   void send(std::span<const std::byte> bytes) {
     ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    sent_.insert(sent_.end(), bytes.begin(), bytes.end());
   }
+  /// All bytes that went out so far.
+  const std::vector<std::byte>& sent() const { return sent_; }
   void wait_until_closed() {
     std::byte byte;
     while (::recv(socket_.get(), &byte, 1, 0) > 0) {
     }
   }
-  /// A control frame of rank 1 for rank 0, sealed with the secret.
+  /// Proves that it knows the secret.
+  void shake_hands() {
+    std::array<std::byte, troupe::greeting_bytes> greeting;
+    ::recv(socket_.get(), greeting.data(), greeting.size(), MSG_WAITALL);
+    auto nonce = troupe::make_nonce();
+    auto secret = test_secret();
+    auto keys = troupe::answer_greeting(greeting, secret, troupe::control_protocol, nonce);
+    send(troupe::reply_of(keys, nonce));
+    std::array<std::byte, troupe::verdict_bytes> verdict;
+    ::recv(socket_.get(), verdict.data(), verdict.size(), MSG_WAITALL);
+    expect(verdict[0] == troupe::verdict_accepted, "the secret is known");
+    key_.emplace(keys.key_of(troupe::handshake_role::initiator));
+  }
+  /// A control frame of rank 1 for rank 0, sealed with the connection's key.
   void send_frame(std::uint64_t sequence, std::span<const std::byte> extension, std::uint32_t to_rank = 0) {
     troupe::frame_header header{troupe::frame_kind::control, 1, to_rank, 1, sequence, greeting.size()};
     auto body = std::span(greeting).first(sequence == 0 ? 0 : greeting.size());
     header.body_bytes = body.size();
-    send(troupe::seal_frame(troupe::frame_authenticator(test_secret()), header, extension, body));
+    send(troupe::seal_frame(*key_, header, extension, body));
     send(body);
   }
   /// What a connection of process `from` begins with.
@@ -145,6 +162,8 @@ class control_stranger {
  private:
   troupe::control_address peer_;
   troupe::unique_fd socket_;
+  std::vector<std::byte> sent_;
+  std::optional<troupe::frame_authenticator> key_;
 };
 
 /// Bytes that are no frames, a connection each.
@@ -152,7 +171,7 @@ void send_control_garbage(const troupe::node_address& address, int count) {
   std::mt19937_64 random(1);
   for (int i = 0; i < count; ++i) {
     control_stranger caller(address);
-    caller.send(pattern(40 + random() % 5000, random()).bytes());
+    caller.send(pattern(troupe::reply_bytes + random() % 5000, random()).bytes());
     caller.wait_until_closed();
   }
 }
@@ -172,13 +191,14 @@ troupe::node_address address_posted(test_rank& self, int process, std::uint64_t 
 
 /// A sealed tensor frame for rank 0 in generation 5, or almost.
 struct forged_tensor {
+  troupe::receiver_nonce nonce;
   std::uint64_t generation = 5;
   std::uint64_t tag_generation = 5;
   std::uint32_t to_rank = 0;
   std::int64_t extent = 1000;
 
   troupe::authentication_code connection_code(std::uint32_t receiver) const {
-    return troupe::connection_code(troupe::frame_authenticator(test_secret()), generation, 1, receiver);
+    return troupe::connection_code(troupe::frame_authenticator(test_secret()), nonce, generation, 1, receiver);
   }
   std::vector<std::byte> head() const {
     std::vector<std::byte> head;
@@ -199,7 +219,7 @@ void misplaced_frames(test_rank& self) {
     expect(node.events.take_tensors().front().tag.generation == 5, "the tensor of this generation");
     expect(node.events.take_tensors().front().tag.generation == 6, "the tensor of a later generation");
     self.wait_for(1, 1);
-    while (node.link().statistics().bad_frames < 3) std::this_thread::yield();
+    while (node.link().statistics().bad_frames < 4) std::this_thread::yield();
     expect(node.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
     expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
     self.post(2);
@@ -207,10 +227,11 @@ void misplaced_frames(test_rank& self) {
     auto address = address_posted(self, 0, 5);
     data_stranger to_data(address);
     auto elements = pattern(1000, 1);
+    auto nonce = nonce_in(address);
     for (const auto& forged :
-         {forged_tensor{.generation = 4, .tag_generation = 4}, forged_tensor{.tag_generation = 4},
-          forged_tensor{.to_rank = 1}, forged_tensor{.extent = 999}, forged_tensor{},
-          forged_tensor{.generation = 6, .tag_generation = 6}})
+         {forged_tensor{nonce, 4, 4}, forged_tensor{nonce, 5, 4}, forged_tensor{.nonce = nonce, .to_rank = 1},
+          forged_tensor{.nonce = nonce, .extent = 999}, forged_tensor{troupe::receiver_nonce{}},
+          forged_tensor{nonce}, forged_tensor{nonce, 6, 6}})
       to_data.send(forged.head(), elements.bytes(), 0);
     self.post(1);
     self.wait_for(0, 2);
@@ -233,15 +254,17 @@ void misplaced_repetitions(test_rank& self) {
     expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
     self.post(2);
   } else {
-    data_stranger to_data(address_posted(self, 0, 5));
-    auto code = troupe::half_of(forged_tensor{}.connection_code(0));
+    auto address = address_posted(self, 0, 5);
+    data_stranger to_data(address);
+    forged_tensor forged{nonce_in(address)};
+    auto code = troupe::half_of(forged.connection_code(0));
     auto send = [&](const troupe::repeated_head& repeated, std::size_t size_bytes) {
       std::vector<std::byte> head;
       troupe::write_repeated_head(repeated, head);
       to_data.send(head, pattern(size_bytes, 2).bytes(), 0);
     };
     send({1, 1, code, 78, 9}, 1000);  // of nothing yet
-    to_data.send(forged_tensor{}.head(), pattern(1000, 1).bytes(), 0);
+    to_data.send(forged.head(), pattern(1000, 1).bytes(), 0);
     send({1, 1, code, 78, 9}, 1000);
     send({1, 1, code ^ 1, 78, 9}, 1000);  // by one who does not know the secret
     send({2, 1, code, 78, 9}, 1000);      // of a tensor that was not sent
@@ -262,15 +285,17 @@ void ill_mannered_callers(test_rank& self) {
     auto address = node.address_of(0, 1);
     auto refused = [&](auto act) {
       control_stranger caller(address);
+      caller.shake_hands();
       act(caller);
       caller.wait_until_closed();
     };
-    refused([&](auto& caller) { caller.send_frame(1, {}); });                           // no greeting
+    refused([&](auto& caller) { caller.send_frame(1, {}); });                           // no introduction
     refused([&](auto& caller) { caller.send_frame(0, std::vector<std::byte>(32)); });   // for another process
     refused([&](auto& caller) { caller.send_frame(0, caller.introduction(own), 2); });  // for another rank
-    refused([&](auto& caller) { caller.send(forged_tensor{.extent = 0}.head()); });     // not a control frame
+    refused([&](auto& caller) { caller.send(forged_tensor{.nonce = {}, .extent = 0}.head()); });     // not a control frame
     expect(node.events.error_count() == 0, "the real connection is still there");
     control_stranger caller(address);
+    caller.shake_hands();
     caller.send_frame(0, caller.introduction(own));  // takes the place of the real connection
     caller.send_frame(1, {});
     caller.send_frame(3, {});

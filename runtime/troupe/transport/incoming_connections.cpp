@@ -1,0 +1,169 @@
+#include "troupe/transport/incoming_connections.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "troupe/wire/byte_order.hpp"
+
+namespace troupe {
+namespace {
+
+/// Besides as many as there are members, who may all come at once.
+constexpr std::size_t most_strangers = 64;
+constexpr auto introduction_deadline = std::chrono::seconds(5);
+/// The others come in the next turn, so that strangers are read and ended in between.
+constexpr int most_accepted_at_once = 16;
+constexpr auto accepting_pause = std::chrono::milliseconds(50);
+constexpr std::uint64_t introduction_sequence = 0;
+
+}  // namespace
+
+incoming_connections::incoming_connections(const std::string& interface, plane_settings& settings,
+                                           socket_watch& watch)
+    : settings_(settings), watch_(watch), listener_(listen_on(interface)) {
+  watch_.add(listener_.socket.get(), EPOLLIN);
+}
+
+void incoming_connections::look_at(int socket) {
+  if (socket == listener_.socket.get()) return accept_some();
+  if (auto stranger = strangers_.find(socket); stranger != strangers_.end()) return read_stranger(stranger);
+  if (auto member = members_.find(socket); member != members_.end()) read_member(member);
+}
+
+void incoming_connections::accept_some() {
+  for (int left = most_accepted_at_once; left > 0; --left) {
+    unique_fd socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
+      return;
+    }
+    make_room_for_stranger();
+    watch_.add(socket.get(), EPOLLIN);
+    auto number = socket.get();
+    strangers_.emplace(number, incoming_stream(std::move(socket), settings_.secret));
+  }
+}
+
+/// Without descriptors or memory the listener would stay readable and nothing could be done about it.
+void incoming_connections::pause_accepting() {
+  watch_.change(listener_.socket.get(), 0);
+  accept_again_ = clock::now() + accepting_pause;
+  if (!strangers_.empty()) end_oldest_stranger();
+}
+
+void incoming_connections::make_room_for_stranger() {
+  if (strangers_.size() >= most_strangers + num_members_) end_oldest_stranger();
+}
+
+void incoming_connections::end_oldest_stranger() {
+  strangers_.erase(
+      std::ranges::min_element(strangers_, {}, [](const auto& entry) { return entry.second.opened(); }));
+}
+
+void incoming_connections::keep_time() {
+  if (strangers_.empty() && !accept_again_) return;
+  auto now = clock::now();
+  std::erase_if(strangers_,
+                [&](const auto& entry) { return now - entry.second.opened() > introduction_deadline; });
+  if (!accept_again_ || now < *accept_again_) return;
+  accept_again_.reset();
+  watch_.change(listener_.socket.get(), EPOLLIN);
+}
+
+/// One that has introduced itself by now is moved to the members.
+void incoming_connections::read_stranger(stream_map::iterator stranger) {
+  auto& stream = stranger->second;
+  auto filled = stream.fill();
+  if (!stream.shake_hands()) {
+    ++settings_.counters.bad_frames;
+    strangers_.erase(stranger);
+  } else if (!receive_all(stream) || filled == incoming_stream::filling::closed) {
+    strangers_.erase(stranger);
+  } else if (stream.from) {
+    members_.insert(strangers_.extract(stranger));
+  }
+}
+
+/// Takes in a portion, and drops the stream at its end or if it is refused.
+void incoming_connections::read_member(stream_map::iterator member) {
+  auto filled = member->second.fill();
+  if (!receive_all(member->second) || filled == incoming_stream::filling::closed) members_.erase(member);
+}
+
+/// False: the stream is refused.
+bool incoming_connections::receive_all(incoming_stream& stream) {
+  for (;;) {
+    auto next = stream.next();
+    std::optional<std::string> problem;
+    if (auto* fault = std::get_if<frame_fault>(&next))
+      problem = to_string(*fault);
+    else if (const auto& frame = std::get<0>(next))
+      problem = receive(stream, *frame);
+    else
+      return true;
+    if (!problem) continue;
+    ++settings_.counters.bad_frames;
+    if (stream.from) failures_.push_back({stream.from->rank, "it sent a bad frame: " + *problem});
+    return false;
+  }
+}
+
+/// What is wrong with the frame, if anything.
+std::optional<std::string> incoming_connections::receive(incoming_stream& stream,
+                                                         const incoming_stream::frame& frame) {
+  auto opened = open_frame(stream.key(), frame.head, frame.body.size(), frame.body);
+  if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
+  const auto& head = std::get<frame_head>(opened);
+  if (head.header.kind != frame_kind::control || !std::cmp_equal(head.header.to_rank, settings_.rank))
+    return "not meant for this node";
+  if (!stream.from) return receive_introduction(stream, head);
+  if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
+      head.header.sequence != ++stream.from->sequence)
+    return "out of order";
+  arrivals_.push_back({stream.from->rank, head.header.generation, {frame.body.begin(), frame.body.end()}});
+  return std::nullopt;
+}
+
+std::optional<std::string> incoming_connections::receive_introduction(incoming_stream& stream,
+                                                                      const frame_head& head) {
+  process_id from{};
+  byte_reader reader(head.extension);
+  auto to = reader.take(from.size());
+  std::ranges::copy(reader.take(from.size()), from.begin());
+  if (!reader.ok() || !reader.at_end() || head.header.sequence != introduction_sequence ||
+      !std::ranges::equal(to, listener_.address.process))
+    return "not an introduction to this process";
+  stream.from = {static_cast<int>(head.header.from_rank), from, introduction_sequence};
+  replace(stream);
+  return std::nullopt;
+}
+
+/// A sender that connects anew has closed its older connection; what is still in that comes first.
+void incoming_connections::replace(const incoming_stream& newer) {
+  for (auto entry = members_.begin(); entry != members_.end();) {
+    auto& older = entry->second;
+    if (older.from->rank != newer.from->rank || older.from->process != newer.from->process) {
+      ++entry;
+      continue;
+    }
+    while (older.fill() == incoming_stream::filling::more && receive_all(older)) {
+    }
+    entry = members_.erase(entry);
+  }
+}
+
+void incoming_connections::drop(int rank) {
+  std::erase_if(members_, [&](const auto& entry) { return entry.second.from->rank == rank; });
+}
+
+void incoming_connections::keep_only(const std::map<int, process_id>& members) {
+  num_members_ = members.size();
+  std::erase_if(members_, [&](const auto& entry) {
+    auto member = members.find(entry.second.from->rank);
+    return member == members.end() || member->second != entry.second.from->process;
+  });
+}
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+#pragma once
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/transport/incoming_stream.hpp"
+#include "troupe/transport/plane.hpp"
+#include "troupe/transport/socket_watch.hpp"
+
+namespace troupe {
+
+/// The listening socket of a node and the control connections that come in by it. Not thread-safe.
+///
+/// Whoever connects is a stranger until it has shaken hands and introduced itself. Strangers are bounded in
+/// number and time, and in what is read from them: the oldest of too many goes, and each after some seconds.
+class incoming_connections {
+ public:
+  /// Listens on `interface`. Throws bad_input and system_failure. `settings` and `watch` must outlive it.
+  incoming_connections(const std::string& interface, plane_settings& settings, socket_watch& watch);
+
+  const control_address& address() const { return listener_.address; }
+  /// Something happened at a socket, which need not be one of these.
+  void look_at(int socket);
+  /// To be called again and again: ends what takes too long.
+  void keep_time();
+  /// Closes the connections of a member.
+  void drop(int rank);
+  /// Closes the connections of processes that are no members, like one that was stopped and replaced.
+  void keep_only(const std::map<int, process_id>& members);
+
+  bool has_arrivals() const { return !arrivals_.empty(); }
+  std::vector<control_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  /// The members that sent bad frames since the last call.
+  std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  using stream_map = std::map<int, incoming_stream>;  ///< by socket
+
+  void accept_some();
+  void pause_accepting();
+  void make_room_for_stranger();
+  void end_oldest_stranger();
+  void read_stranger(stream_map::iterator stranger);
+  void read_member(stream_map::iterator member);
+  bool receive_all(incoming_stream& stream);
+  std::optional<std::string> receive(incoming_stream& stream, const incoming_stream::frame& frame);
+  std::optional<std::string> receive_introduction(incoming_stream& stream, const frame_head& head);
+  void replace(const incoming_stream& newer);
+
+  plane_settings& settings_;
+  socket_watch& watch_;
+  control_listener listener_;
+  std::optional<clock::time_point> accept_again_;  ///< when accepting is paused
+  stream_map strangers_, members_;
+  std::size_t num_members_ = 0;
+  std::vector<control_arrival> arrivals_;
+  std::vector<peer_failure> failures_;
+};
+
+}  // namespace troupe

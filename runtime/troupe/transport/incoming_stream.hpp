@@ -1,0 +1,68 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "troupe/posix/unique_fd.hpp"
+#include "troupe/transport/control_address.hpp"
+#include "troupe/wire/authenticator.hpp"
+#include "troupe/wire/frame.hpp"
+#include "troupe/wire/handshake.hpp"
+
+namespace troupe {
+
+/// No control message is longer; what declares itself longer is not read.
+constexpr std::size_t longest_control_bytes = std::size_t{64} << 20;
+
+/// The receiving end of a control connection: shakes hands, then cuts the bytes into frames. Before the other
+/// end has proved that it knows the secret, no more than reply_bytes are read.
+class incoming_stream {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  /// Sends the greeting. `secret` must outlive it.
+  incoming_stream(unique_fd socket, std::span<const std::byte> secret);
+
+  int socket() const { return socket_.get(); }
+  clock::time_point opened() const { return opened_; }
+  enum class filling { more, nothing_yet, closed };
+  /// Reads a portion of what is there.
+  filling fill();
+  /// Looks at the reply once it is whole, and sends the verdict. False: the other end does not know the
+  /// secret.
+  bool shake_hands();
+  bool is_authenticated() const { return key_.has_value(); }
+  /// Of the other end's frames, once it is authenticated.
+  const frame_authenticator& key() const { return *key_; }
+
+  struct frame {
+    std::span<const std::byte> head, body;
+  };
+  /// The next whole frame, valid until the next call of anything, or nothing yet, or a fault after which the
+  /// stream is of no use. None before the other end is authenticated.
+  std::variant<std::optional<frame>, frame_fault> next();
+
+  /// Set once the other end has introduced itself.
+  struct sender {
+    int rank = 0;
+    process_id process{};
+    std::uint64_t sequence = 0;  ///< of the last frame
+  };
+  std::optional<sender> from;
+
+ private:
+  void send(std::span<const std::byte> bytes) const;
+
+  unique_fd socket_;
+  clock::time_point opened_ = clock::now();
+  handshake_responder responder_;
+  std::optional<frame_authenticator> key_;
+  std::vector<std::byte> bytes_;
+  std::size_t begin_ = 0;  ///< of what was not returned yet
+};
+
+}  // namespace troupe

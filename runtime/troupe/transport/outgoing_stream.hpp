@@ -1,0 +1,80 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/posix/unique_fd.hpp"
+#include "troupe/transport/control_address.hpp"
+#include "troupe/wire/authenticator.hpp"
+#include "troupe/wire/handshake.hpp"
+
+namespace troupe {
+
+/// The sending end of a control connection. It connects, shakes hands (wire/handshake.hpp), introduces this
+/// process, and sends frames with the connection's own key. Never blocks: what was not sent yet is kept.
+///
+/// Until the handshake is done, an attempt that fails is followed by another one for some seconds: the
+/// receiver may have had to choose among too many strangers, or descriptors have run out for a while. A peer
+/// that refuses connections is gone, which is a failure at once.
+class outgoing_stream {
+ public:
+  struct ends {
+    int own_rank = 0;
+    process_id own{};
+    int peer_rank = 0;
+    control_address peer;
+    std::span<const std::byte> secret;  ///< outlives the stream
+  };
+  /// Begins to connect.
+  explicit outgoing_stream(ends between);
+
+  /// Negative: none now, until progress() makes the next attempt.
+  int socket() const { return socket_.get(); }
+  /// The epoll events to call progress() for.
+  std::uint32_t wanted_events() const;
+  void send(std::uint64_t generation, std::span<const std::byte> body);
+  /// Does what can be done now. `hung_up`: the peer has closed its end.
+  void progress(bool hung_up);
+  bool all_sent() const { return key_ && kept_.empty(); }
+  /// Why the connection broke, or nothing.
+  const std::optional<std::string>& failure() const { return failure_; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct message {
+    std::uint64_t generation;
+    std::vector<std::byte> body;
+  };
+
+  void attempt();
+  void shake_hands();
+  void answer();
+  void establish();
+  bool receive(std::size_t size);
+  void send_frame(std::uint64_t generation, std::span<const std::byte> extension,
+                  std::span<const std::byte> body);
+  void keep_sending();
+  std::size_t write(std::span<const std::byte> head, std::span<const std::byte> body);
+  void lose(const std::string& cause, int error_number);
+  void fail(const std::string& cause);
+
+  const ends ends_;
+  const clock::time_point last_attempt_;  ///< none begins afterwards
+  clock::time_point next_attempt_;
+  unique_fd socket_;
+  std::vector<std::byte> in_;               ///< of the handshake
+  std::optional<handshake> handshake_;      ///< once the greeting was answered
+  std::optional<frame_authenticator> key_;  ///< once the handshake is done
+  std::deque<message> waiting_;             ///< for that
+  std::uint64_t sequence_ = 0;
+  std::deque<std::vector<std::byte>> kept_;  ///< what the socket did not take
+  std::size_t sent_of_first_ = 0;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace troupe
