@@ -35,8 +35,8 @@ struct attempt {
   bool reach() {
     int error = 0;
     try {
-      socket = try_connect(options.address, options.port, std::min<std::chrono::milliseconds>(time_left(), 2s),
-                           error);
+      socket = try_connect(options.address, options.port,
+                           std::min<std::chrono::milliseconds>(time_left(), 2s), error);
     } catch (const system_failure& failure) {  // out of descriptors, for now
       error = failure.error_number();
     }
@@ -82,7 +82,8 @@ std::optional<sealed_channel> shake_hands(attempt& with) {
   if (!with.receive(greeting_bytes)) return {};
   auto greeting = std::span<const std::byte>(with.in).first<greeting_bytes>();
   if (auto fault = greeting_fault(greeting, agent_protocol))
-    refuse(with.options, *fault + ". It is no troupe agent of this version: check MASTER_ADDR and MASTER_PORT");
+    refuse(with.options,
+           *fault + ". It is no troupe agent of this version: check MASTER_ADDR and MASTER_PORT");
   auto mine = make_nonce();
   auto proofs = answer_greeting(greeting, with.options.secret, agent_protocol, mine);
   with.in.clear();

@@ -46,8 +46,8 @@ std::size_t length_at(const std::vector<std::byte>& in) {
 
 sealed_channel::sealed_channel(handshake_role self, const handshake& keys)
     : sending_(keys.key_of(self)),
-      receiving_(
-          keys.key_of(self == handshake_role::initiator ? handshake_role::responder : handshake_role::initiator)),
+      receiving_(keys.key_of(self == handshake_role::initiator ? handshake_role::responder
+                                                               : handshake_role::initiator)),
       max_sent_bytes_(self == handshake_role::initiator ? max_from_client : max_from_agent),
       max_received_bytes_(self == handshake_role::initiator ? max_from_agent : max_from_client) {}
 

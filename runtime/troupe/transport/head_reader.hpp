@@ -16,8 +16,7 @@ namespace troupe {
 class head_reader {
  public:
   /// `settings` must outlive it.
-  head_reader(const plane_settings& settings, const receiver_nonce& own)
-      : settings_(settings), own_(own) {}
+  head_reader(const plane_settings& settings, const receiver_nonce& own) : settings_(settings), own_(own) {}
 
   /// Any bytes, into `arrival`, all but its value. Returns the layout of that, or no bytes if the head is not
   /// an authentic one for this node.

@@ -1,5 +1,6 @@
 #include "troupe/transport/incoming_connections.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace troupe {
 namespace {
 
-/// Besides as many as there are members, who may all come at once.
-constexpr std::size_t most_strangers = 64;
+/// Besides as many as there are members, who may all come at once; fewer where this process may have so few
+/// descriptors that strangers would take a large part of them.
+constexpr rlim_t most_strangers = 64;
+constexpr rlim_t descriptors_per_stranger = 16;
 constexpr auto introduction_deadline = std::chrono::seconds(5);
 /// The others come in the next turn, so that strangers are read and ended in between.
 constexpr int most_accepted_at_once = 16;
@@ -50,16 +53,24 @@ void incoming_connections::accept_some() {
 void incoming_connections::pause_accepting() {
   watch_.change(listener_.socket.get(), 0);
   accept_again_ = clock::now() + accepting_pause;
-  if (!strangers_.empty()) end_oldest_stranger();
+  end_oldest_stranger();
 }
 
 void incoming_connections::make_room_for_stranger() {
-  if (strangers_.size() >= most_strangers + num_members_) end_oldest_stranger();
+  rlimit descriptors{};
+  check_posix(::getrlimit(RLIMIT_NOFILE, &descriptors), "ask for the limit of descriptors");
+  auto most = std::min(most_strangers, descriptors.rlim_cur / descriptors_per_stranger) + num_members_;
+  if (strangers_.size() >= most) end_oldest_stranger();
 }
 
+/// Not one that has been told that it is accepted: it would take the end for a failure.
 void incoming_connections::end_oldest_stranger() {
-  strangers_.erase(
-      std::ranges::min_element(strangers_, {}, [](const auto& entry) { return entry.second.opened(); }));
+  auto oldest = strangers_.end();
+  for (auto each = strangers_.begin(); each != strangers_.end(); ++each)
+    if (!each->second.is_authenticated() &&
+        (oldest == strangers_.end() || each->second.opened() < oldest->second.opened()))
+      oldest = each;
+  if (oldest != strangers_.end()) strangers_.erase(oldest);
 }
 
 void incoming_connections::keep_time() {

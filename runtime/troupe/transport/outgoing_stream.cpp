@@ -114,9 +114,11 @@ void outgoing_stream::send(std::uint64_t generation, std::span<const std::byte> 
 
 void outgoing_stream::send_frame(std::uint64_t generation, std::span<const std::byte> extension,
                                  std::span<const std::byte> body) {
-  frame_header header{frame_kind::control, static_cast<std::uint32_t>(ends_.own_rank),
+  frame_header header{frame_kind::control,
+                      static_cast<std::uint32_t>(ends_.own_rank),
                       static_cast<std::uint32_t>(ends_.peer_rank),
-                      generation,          sequence_++,
+                      generation,
+                      sequence_++,
                       body.size()};
   auto head = seal_frame(*key_, header, extension, body);
   auto sent = kept_.empty() ? write(head, body) : 0;

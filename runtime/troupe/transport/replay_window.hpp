@@ -6,7 +6,8 @@
 namespace troupe {
 
 /// Admits each sequence number of a connection once, in about the order in which they were given: one that is
-/// older than the newest by `size` or more is refused too. (The anti-replay window of RFC 4303, section 3.4.3.)
+/// older than the newest by `size` or more is refused too. (The anti-replay window of RFC 4303,
+/// section 3.4.3.)
 class replay_window {
  public:
   static constexpr std::uint64_t size = 1024;

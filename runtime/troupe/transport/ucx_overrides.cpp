@@ -40,7 +40,8 @@ extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, 
 
 extern "C" std::uint64_t ucs_get_system_id() {
   constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // spreads small numbers over all bits
-  static const auto id = original(&ucs_get_system_id, "ucs_get_system_id")() ^ network_namespace() * golden_ratio;
+  static const auto id =
+      original(&ucs_get_system_id, "ucs_get_system_id")() ^ network_namespace() * golden_ratio;
   return id;
 }
 

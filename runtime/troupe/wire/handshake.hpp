@@ -16,9 +16,9 @@ namespace troupe {
 ///     initiator -> responder   reply: initiator's nonce, initiator's proof
 ///     responder -> initiator   verdict: accepted with the responder's proof, or refused
 ///
-/// A proof is a keyed BLAKE2b over the protocol, the prover's role and both nonces, so that neither a recorded
-/// nor a reflected proof is of use, nor one of another protocol. Both ends derive one frame key per direction
-/// in the same way. Nothing is encrypted.
+/// A proof is a keyed BLAKE2b over the protocol, the prover's role and both nonces, so that neither a
+/// recorded nor a reflected proof is of use, nor one of another protocol. Both ends derive one frame key per
+/// direction in the same way. Nothing is encrypted.
 using handshake_nonce = std::array<std::byte, 32>;
 using handshake_proof = std::array<std::byte, 32>;
 using frame_key = std::array<std::byte, 32>;

@@ -6,9 +6,9 @@
 #include <random>
 
 #include "live_agent.hpp"
-#include "troupe/wire/handshake.hpp"
 #include "troupe/cluster/sealed_channel.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/wire/handshake.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -76,13 +76,15 @@ TEST_CASE("proofs and keys depend on secret, nonces and role") {
   auto agent = make_nonce(), client = make_nonce();
   CHECK(agent != client);
   handshake mine(secret, agent_protocol, agent, client);
-  CHECK(
-      mine.verify(handshake_role::initiator, handshake(secret, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
+  CHECK(mine.verify(handshake_role::initiator,
+                    handshake(secret, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
   CHECK_FALSE(mine.verify(handshake_role::initiator, mine.proof_of(handshake_role::responder)));
   CHECK_FALSE(
-      mine.verify(handshake_role::initiator, handshake(other, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
+      mine.verify(handshake_role::initiator,
+                  handshake(other, agent_protocol, agent, client).proof_of(handshake_role::initiator)));
   CHECK_FALSE(
-      mine.verify(handshake_role::initiator, handshake(secret, agent_protocol, client, agent).proof_of(handshake_role::initiator)));
+      mine.verify(handshake_role::initiator,
+                  handshake(secret, agent_protocol, client, agent).proof_of(handshake_role::initiator)));
   CHECK(mine.key_of(handshake_role::initiator) != mine.key_of(handshake_role::responder));
   CHECK(mine.key_of(handshake_role::initiator) !=
         handshake(secret, agent_protocol, client, agent).key_of(handshake_role::initiator));

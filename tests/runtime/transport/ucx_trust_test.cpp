@@ -1,24 +1,14 @@
-#include <fcntl.h>
-#include <sys/socket.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <random>
 #include <thread>
 
-#include "troupe/transport/control_address.hpp"
+#include "strangers.hpp"
 #include "troupe/transport/repeated_head.hpp"
 #include "troupe/transport/tensor_header.hpp"
-#include "troupe/transport/ucx_context.hpp"
-#include "troupe/transport/ucx_worker.hpp"
-#include "troupe/wire/frame.hpp"
-#include "troupe/wire/handshake.hpp"
-#include "ucx_node.hpp"
 
 using namespace troupe::testing;
 
 namespace {
-
-const std::vector<std::byte> greeting = {std::byte{'h'}, std::byte{'i'}};
 
 /// Rank 2 has another secret, so nobody believes it and it believes nobody.
 void wrong_secret(test_rank& self) {
@@ -78,94 +68,6 @@ void verified(test_rank& self) {
   self.barrier(2);
 }
 
-/// Somebody who reached the data worker and speaks UCX, but not through a transport of ours.
-class data_stranger {
- public:
-  explicit data_stranger(const troupe::node_address& address, const std::string& transports = "sysv,cma")
-      : context_(troupe::make_ucx_context(transports, "lo")), worker_(context_.get()) {
-    auto params = troupe::endpoint_params(worker_address_in(address));
-    troupe::check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect a stranger");
-  }
-
-  void send(std::span<const std::byte> head, std::span<const std::byte> body, std::uint32_t flags) {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = flags;
-    auto* request = ucp_am_send_nbx(endpoint_, 1, head.data(), head.size(), body.data(), body.size(), &param);
-    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) worker_.progress();
-    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
-  }
-
-  /// Bytes that are no frames, in every way they can be sent.
-  void send_garbage(int count) {
-    std::mt19937_64 random(2);
-    for (int i = 0; i < count; ++i) {
-      auto head = pattern(random() % 300, random());
-      auto body = pattern(random() % 30000, random());
-      std::uint32_t flags[] = {0, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER};
-      send(head.bytes(), body.bytes(), flags[random() % 4]);
-    }
-  }
-
- private:
-  troupe::ucx_context context_;
-  troupe::ucx_worker worker_;
-  ucp_ep_h endpoint_ = nullptr;
-};
-
-/// Somebody who reached the control port.
-class control_stranger {
- public:
-  explicit control_stranger(const troupe::node_address& address)
-      : peer_(troupe::decode_control_address(address.control)), socket_(troupe::connect_to(peer_)) {
-    ::fcntl(socket_.get(), F_SETFL, 0);  // from here on it may wait
-  }
-  void send(std::span<const std::byte> bytes) {
-    ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    sent_.insert(sent_.end(), bytes.begin(), bytes.end());
-  }
-  /// All bytes that went out so far.
-  const std::vector<std::byte>& sent() const { return sent_; }
-  void wait_until_closed() {
-    std::byte byte;
-    while (::recv(socket_.get(), &byte, 1, 0) > 0) {
-    }
-  }
-  /// Proves that it knows the secret.
-  void shake_hands() {
-    std::array<std::byte, troupe::greeting_bytes> greeting;
-    ::recv(socket_.get(), greeting.data(), greeting.size(), MSG_WAITALL);
-    auto nonce = troupe::make_nonce();
-    auto secret = test_secret();
-    auto keys = troupe::answer_greeting(greeting, secret, troupe::control_protocol, nonce);
-    send(troupe::reply_of(keys, nonce));
-    std::array<std::byte, troupe::verdict_bytes> verdict;
-    ::recv(socket_.get(), verdict.data(), verdict.size(), MSG_WAITALL);
-    expect(verdict[0] == troupe::verdict_accepted, "the secret is known");
-    key_.emplace(keys.key_of(troupe::handshake_role::initiator));
-  }
-  /// A control frame of rank 1 for rank 0, sealed with the connection's key.
-  void send_frame(std::uint64_t sequence, std::span<const std::byte> extension, std::uint32_t to_rank = 0) {
-    troupe::frame_header header{troupe::frame_kind::control, 1, to_rank, 1, sequence, greeting.size()};
-    auto body = std::span(greeting).first(sequence == 0 ? 0 : greeting.size());
-    header.body_bytes = body.size();
-    send(troupe::seal_frame(*key_, header, extension, body));
-    send(body);
-  }
-  /// What a connection of process `from` begins with.
-  std::vector<std::byte> introduction(const troupe::process_id& from) const {
-    std::vector<std::byte> bytes(peer_.process.begin(), peer_.process.end());
-    bytes.insert(bytes.end(), from.begin(), from.end());
-    return bytes;
-  }
-
- private:
-  troupe::control_address peer_;
-  troupe::unique_fd socket_;
-  std::vector<std::byte> sent_;
-  std::optional<troupe::frame_authenticator> key_;
-};
-
 /// Bytes that are no frames, a connection each.
 void send_control_garbage(const troupe::node_address& address, int count) {
   std::mt19937_64 random(1);
@@ -183,12 +85,6 @@ void call_in_silence(const troupe::node_address& address) {
   callers.front()->wait_until_closed();
 }
 
-troupe::node_address address_posted(test_rank& self, int process, std::uint64_t generation) {
-  auto [control, data] = troupe::decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
-      self.wait_for(process, 1000 + static_cast<int>(generation)));
-  return {control, data};
-}
-
 /// A sealed tensor frame for rank 0 in generation 5, or almost.
 struct forged_tensor {
   troupe::receiver_nonce nonce;
@@ -198,7 +94,8 @@ struct forged_tensor {
   std::int64_t extent = 1000;
 
   troupe::authentication_code connection_code(std::uint32_t receiver) const {
-    return troupe::connection_code(troupe::frame_authenticator(test_secret()), nonce, generation, 1, receiver);
+    return troupe::connection_code(troupe::frame_authenticator(test_secret()), nonce, generation, 1,
+                                   receiver);
   }
   std::vector<std::byte> head() const {
     std::vector<std::byte> head;
@@ -292,7 +189,9 @@ void ill_mannered_callers(test_rank& self) {
     refused([&](auto& caller) { caller.send_frame(1, {}); });                           // no introduction
     refused([&](auto& caller) { caller.send_frame(0, std::vector<std::byte>(32)); });   // for another process
     refused([&](auto& caller) { caller.send_frame(0, caller.introduction(own), 2); });  // for another rank
-    refused([&](auto& caller) { caller.send(forged_tensor{.nonce = {}, .extent = 0}.head()); });     // not a control frame
+    refused([&](auto& caller) {
+      caller.send(forged_tensor{.nonce = {}, .extent = 0}.head());
+    });  // not a control frame
     expect(node.events.error_count() == 0, "the real connection is still there");
     control_stranger caller(address);
     caller.shake_hands();

@@ -1,0 +1,72 @@
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include "ucx_node.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+constexpr uid_t owner = 64321, other = 64322;
+constexpr gid_t shared_group = 64321;
+
+void become(uid_t user) {
+  expect(::setgroups(0, nullptr) == 0 && ::setgid(shared_group) == 0 && ::setuid(user) == 0, "another user");
+  ::prctl(PR_SET_DUMPABLE, 1);  // as a process that was started by this user
+}
+
+/// The System V segments of a user: key, identifier, permissions, size, two processes, attachments, user.
+std::vector<int> segments_of(uid_t user) {
+  std::vector<int> found;
+  std::ifstream table("/proc/sysvipc/shm");
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    std::istringstream fields(line);
+    long key = 0, id = 0, permissions = 0, size = 0, creator = 0, last = 0, attachments = 0, uid = -1;
+    fields >> key >> id >> permissions >> size >> creator >> last >> attachments >> uid;
+    if (uid == static_cast<long>(user)) found.push_back(static_cast<int>(id));
+  }
+  return found;
+}
+
+/// Ranks 0 and 1 are a job of one user, rank 2 is another user of the same group.
+void job_beside_another_user(test_rank& self) {
+  become(self.rank() == 2 ? other : owner);
+  if (self.rank() == 2) {
+    self.wait_for(0, 1);
+    auto segments = segments_of(owner);
+    expect(!segments.empty(), "tensors go through segments");
+    for (int segment : segments) {
+      expect(::shmat(segment, nullptr, 0) == reinterpret_cast<void*>(-1) && errno == EACCES,
+             "no writing to a segment");
+      expect(::shmat(segment, nullptr, SHM_RDONLY) == reinterpret_cast<void*>(-1) && errno == EACCES,
+             "no reading of a segment");
+    }
+    self.post(2);
+    return;
+  }
+  ucx_node node(self);
+  node.join(1, {0, 1});
+  // Many at once, announced and not fetched yet, so that UCX makes more segments than it began with.
+  for (std::uint64_t step = 0; step < 2000; ++step)
+    node.link().send_tensor(1 - self.rank(), {1, step}, pattern(20000, step));
+  expect(node.events.take_tensors(2000).size() == 2000, "all came");
+  self.post(1);
+  self.wait_for(1 - self.rank(), 1);
+  self.wait_for(2, 2);
+}
+
+}  // namespace
+
+TEST_CASE("another user of the group reaches none of a job's shared memory") {
+  if (::geteuid() != 0) SKIP("processes of two users are needed: run the test as root");
+  spawn_ranks(3, job_beside_another_user);
+}

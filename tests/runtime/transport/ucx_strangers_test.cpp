@@ -1,0 +1,195 @@
+#include <dirent.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <list>
+#include <thread>
+
+#include "strangers.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/transport/head_writer.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+/// Rank 1's connection to rank 0, made by one who knows the secret, and then all its bytes again, on
+/// connections of their own.
+void replayed_greetings(test_rank& self) {
+  ucx_node node(self);
+  auto own = troupe::decode_control_address(node.begin(1).control).process;
+  node.connect(1, {0, 1});
+  self.barrier(1);
+  if (self.rank() == 1) {
+    control_stranger first(node.address_of(0, 1));
+    first.shake_hands();
+    first.send_frame(0, first.introduction(own));  // takes the place of the real connection
+    first.send_frame(1, {});
+    self.wait_for(0, 2);
+    for (int i = 0; i < 33; ++i) {
+      control_stranger replay(node.address_of(0, 1));
+      replay.send(first.sent());
+      replay.wait_until_closed();
+    }
+    first.send_frame(2, {});
+    self.wait_for(0, 3);
+  } else {
+    expect(node.events.take_controls().front().body == greeting, "the message");
+    self.post(2);
+    expect(node.events.take_controls().front().body == greeting, "the one after the replays");
+    expect(node.events.error_count() == 0, "nobody lost");
+    expect(node.link().statistics().control_frames_received == 2, "nothing twice");
+    expect(node.link().statistics().bad_frames == 33, "each replay counted");
+    self.post(3);
+  }
+  self.barrier(4);
+}
+
+/// A tensor that came over TCP, where any process of the network can reach the port, comes again.
+void replayed_tensor(test_rank& self) {
+  auto options = test_options(self.rank());
+  options.data_transports = "tcp";
+  if (self.rank() == 0) {
+    ucx_node node(self, options);
+    node.join(5, {0});
+    node.events.take_tensors(2);
+    while (node.link().statistics().bad_frames < 3) std::this_thread::yield();
+    expect(node.link().statistics().tensors_received == 2, "each once");
+    self.post(1);
+    return;
+  }
+  auto address = address_posted(self, 0, 5);
+  data_stranger to_data(address, "tcp");
+  auto secret = test_secret();
+  troupe::plane_settings settings{1, secret, troupe::frame_authenticator(secret), false, false, {}};
+  troupe::head_writer heads(settings, 5, 0, nonce_in(address));
+  auto elements = pattern(1000, 1);
+  std::vector<std::byte> first, second;
+  heads.write({5, 1}, {}, elements, first);
+  heads.write({5, 2}, {}, elements, second);
+  for (const auto& head : {first, first, second, first, second}) to_data.send(head, elements.bytes(), 0);
+  self.wait_for(0, 1);
+}
+
+/// More strangers than rank 0 has descriptors for, who say nothing and stay.
+std::list<control_stranger> call_in_silence(const troupe::node_address& address, int count) {
+  std::list<control_stranger> callers;
+  for (int i = 0; i < count; ++i) callers.emplace_back(address);
+  return callers;
+}
+
+int num_descriptors() {
+  int count = 0;
+  auto* folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder)) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+void few_descriptors(test_rank& self) {
+  if (self.rank() == 2) {
+    auto callers = call_in_silence(address_posted(self, 0, 1), 200);
+    self.post(1);
+    self.wait_for(0, 2);
+    return;
+  }
+  ucx_node node(self);
+  node.begin(1);
+  if (self.rank() == 0) {
+    auto few = static_cast<rlim_t>(num_descriptors()) + 20;
+    rlimit limit{few, few};
+    expect(::setrlimit(RLIMIT_NOFILE, &limit) == 0, "descriptors limited");
+  }
+  self.wait_for(2, 1);
+  node.connect(1, {0, 1});
+  node.link().send_control(1 - self.rank(), 1, greeting);
+  expect(node.events.take_controls().front().body == greeting, "the friend's message");
+  if (node.events.error_count() > 0) expect(false, node.events.take_errors().front().cause);
+  self.post(2);
+  self.wait_for(1 - self.rank(), 2);
+}
+
+/// Connections come in all the time while nodes begin, meet and end.
+void flood(test_rank& self) {
+  constexpr int rounds = 8;
+  if (self.rank() == 2) {
+    for (int round = 1; round <= rounds; ++round) {
+      auto address = address_posted(self, 0, static_cast<std::uint64_t>(round));
+      std::list<control_stranger> callers;
+      for (int i = 0; i < 400; ++i) {
+        callers.emplace_back(address);
+        if (callers.size() > 100) callers.pop_front();
+        if (i == 100) self.post(round);
+      }
+    }
+    return;
+  }
+  for (int round = 1; round <= rounds; ++round) {
+    ucx_node node(self);
+    node.begin(static_cast<std::uint64_t>(round));
+    self.wait_for(2, round);
+    node.connect(static_cast<std::uint64_t>(round), {0, 1});
+    node.link().send_control(1 - self.rank(), 1, greeting);
+    expect(node.events.take_controls().front().body == greeting, "the friend's message");
+    if (node.events.error_count() > 0) expect(false, node.events.take_errors().front().cause);
+    self.post(100 + round);
+    self.wait_for(1 - self.rank(), 100 + round);
+  }
+}
+
+/// A frame of the largest size, as far as it is taken.
+void greedy_stranger(test_rank& self) {
+  if (self.rank() == 1) {
+    control_stranger caller(address_posted(self, 0, 1));
+    std::vector<std::byte> frame;
+    troupe::begin_frame({troupe::frame_kind::control, 1, 0, 1, 0, std::uint64_t{60} << 20}, 0, frame);
+    frame.resize(std::size_t{60} << 20);
+    caller.send(frame);
+    caller.wait_until_closed();
+    control_stranger slow(address_posted(self, 0, 1));
+    slow.send(std::span(frame).first(troupe::reply_bytes - 1));
+    slow.wait_until_closed();  // though it may still say its last byte
+    self.post(1);
+  } else {
+    ucx_node node(self);
+    node.join(1, {0});
+    self.wait_for(1, 1);
+    expect(node.link().statistics().bad_frames == 1, "the one that said enough counted");
+  }
+}
+
+/// What listens at rank 1's address speaks version 3.
+void older_version(test_rank& self) {
+  auto older = troupe::control_protocol;
+  older.version = 3;
+  auto listener = troupe::listen_on("127.0.0.1", 0);
+  ucx_node node(self);
+  auto own = node.begin(1);
+  auto address = troupe::decode_control_address(own.control);
+  address.port = troupe::local_port(listener);
+  node.link().connect(1, {{0, own}, {1, {troupe::encode_control_address(address), own.data}}});
+  troupe::wait_for(listener.get(), POLLIN, std::chrono::seconds(50));
+  troupe::unique_fd came(::accept(listener.get(), nullptr, nullptr));
+  auto said = troupe::handshake_responder(test_secret(), older).greeting();
+  ::send(came.get(), said.data(), said.size(), MSG_NOSIGNAL);
+  auto error = node.events.take_errors().front();
+  expect(error.rank == 1 && error.cause.find("version 3") != std::string::npos,
+         "the version: " + error.cause);
+}
+
+}  // namespace
+
+TEST_CASE("replayed connections change nothing") { spawn_ranks(2, replayed_greetings); }
+
+TEST_CASE("a tensor that is replayed over TCP comes once") { spawn_ranks(2, replayed_tensor); }
+
+TEST_CASE("strangers that take all descriptors do not keep a peer out") { spawn_ranks(3, few_descriptors); }
+
+TEST_CASE("peers meet while strangers flood their ports") { spawn_ranks(3, flood); }
+
+TEST_CASE("a stranger is read for the bytes of a handshake and for some seconds") {
+  spawn_ranks(2, greedy_stranger);
+}
+
+TEST_CASE("a peer of another version is refused by its version") { spawn_ranks(1, older_version); }
