@@ -101,6 +101,66 @@ TEST_CASE("a gzip stream that was cut or changed is damaged or truncated, never 
   CHECK_THROWS_WITH(troupe::read_idx(file, 2), ContainsSubstring("damaged"));
 }
 
+TEST_CASE("a file that is cut at any byte, or goes on, is refused with its name") {
+  temp_folder folder;
+  auto bytes = idx_bytes({7, 11}, counting(77, 5));
+  write_gzipped(folder.path() / "packed", bytes);
+  std::ifstream packed_file(folder.path() / "packed", std::ios::binary);
+  std::vector<std::uint8_t> packed{std::istreambuf_iterator<char>(packed_file), {}};
+  REQUIRE(complaint(packed, 2).empty());
+  for (const auto& whole : {bytes, packed}) {
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      INFO(size << " of " << whole.size() << " bytes");
+      CHECK_FALSE(complaint({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)}, 2).empty());
+    }
+    for (std::size_t more = 1; more < 20; ++more) {
+      auto longer = whole;
+      longer.resize(whole.size() + more);
+      CHECK_FALSE(complaint(longer, 2).empty());
+    }
+  }
+}
+
+TEST_CASE("each bit of a gzip stream's trailer counts") {
+  temp_folder folder;
+  write_gzipped(folder.path() / "packed", idx_bytes({7, 11}, counting(77, 5)));
+  std::ifstream packed_file(folder.path() / "packed", std::ios::binary);
+  std::vector<std::uint8_t> packed{std::istreambuf_iterator<char>(packed_file), {}};
+  for (std::size_t bit = 0; bit < 64; ++bit) {
+    auto changed = packed;
+    changed[packed.size() - 8 + bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+    CHECK_THAT(complaint(changed, 2), ContainsSubstring("damaged"));
+  }
+}
+
+TEST_CASE("several gzip streams one after the other are one file") {
+  temp_folder folder;
+  auto bytes = idx_bytes({7, 11}, counting(77));
+  std::vector<std::uint8_t> joined;
+  for (auto part :
+       {std::vector(bytes.begin(), bytes.begin() + 30), std::vector(bytes.begin() + 30, bytes.end())}) {
+    write_gzipped(folder.path() / "part", part);
+    std::ifstream file(folder.path() / "part", std::ios::binary);
+    joined.insert(joined.end(), std::istreambuf_iterator<char>(file), {});
+  }
+  write_plain(folder.path() / "joined", joined);
+  auto read = troupe::read_idx(folder.path() / "joined", 2);
+  CHECK(std::ranges::equal(read.values<std::uint8_t>(), counting(77)));
+}
+
+TEST_CASE("a header is checked against a plain file's size before the elements are read") {
+  temp_folder folder;
+  auto bytes = idx_bytes({7, 11}, counting(77));
+  for (int change : {-1, 1}) {
+    auto other = bytes;
+    other.resize(bytes.size() + static_cast<std::size_t>(change));
+    write_plain(folder.path() / "images", other);
+    CHECK_THROWS_WITH(troupe::read_idx_header(folder.path() / "images", 2),
+                      ContainsSubstring("images") && ContainsSubstring("expected [7, 11], 77 bytes") &&
+                          ContainsSubstring("found " + std::to_string(77 + change)));
+  }
+}
+
 TEST_CASE("impossible extents are refused before memory is reserved") {
   CHECK_THAT(complaint(idx_bytes({0, 28, 28}, {}), 3), ContainsSubstring("holds nothing"));
   CHECK_THAT(complaint(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, {}), 3),
