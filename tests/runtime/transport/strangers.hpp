@@ -18,6 +18,15 @@ namespace troupe::testing {
 
 inline const std::vector<std::byte> greeting = {std::byte{'h'}, std::byte{'i'}};
 
+/// Connects two ranks; returns when the connections are made. Returns this process's id.
+inline process_id meet(ucx_node& node, int rank) {
+  auto own = decode_control_address(node.begin(1).control).process;
+  node.connect(1, {0, 1});
+  node.link().send_control(1 - rank, 1, greeting);
+  node.events.take_controls();
+  return own;
+}
+
 /// Somebody who reached the data worker and speaks UCX, but not through a transport of ours.
 class data_stranger {
  public:

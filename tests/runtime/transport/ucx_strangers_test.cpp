@@ -18,8 +18,7 @@ namespace {
 /// connections of their own.
 void replayed_greetings(test_rank& self) {
   ucx_node node(self);
-  auto own = troupe::decode_control_address(node.begin(1).control).process;
-  node.connect(1, {0, 1});
+  auto own = meet(node, self.rank());
   self.barrier(1);
   if (self.rank() == 1) {
     control_stranger first(node.address_of(0, 1));
@@ -39,7 +38,7 @@ void replayed_greetings(test_rank& self) {
     self.post(2);
     expect(node.events.take_controls().front().body == greeting, "the one after the replays");
     expect(node.events.error_count() == 0, "nobody lost");
-    expect(node.link().statistics().control_frames_received == 2, "nothing twice");
+    expect(node.link().statistics().control_frames_received == 3, "nothing twice");
     expect(node.link().statistics().bad_frames == 33, "each replay counted");
     self.post(3);
   }
@@ -105,7 +104,7 @@ void few_descriptors(test_rank& self) {
   node.connect(1, {0, 1});
   node.link().send_control(1 - self.rank(), 1, greeting);
   expect(node.events.take_controls().front().body == greeting, "the friend's message");
-  if (node.events.error_count() > 0) expect(false, node.events.take_errors().front().cause);
+  expect(node.events.error_count() == 0, "nobody lost");
   self.post(2);
   self.wait_for(1 - self.rank(), 2);
 }
@@ -132,7 +131,7 @@ void flood(test_rank& self) {
     node.connect(static_cast<std::uint64_t>(round), {0, 1});
     node.link().send_control(1 - self.rank(), 1, greeting);
     expect(node.events.take_controls().front().body == greeting, "the friend's message");
-    if (node.events.error_count() > 0) expect(false, node.events.take_errors().front().cause);
+    expect(node.events.error_count() == 0, "nobody lost");
     self.post(100 + round);
     self.wait_for(1 - self.rank(), 100 + round);
   }

@@ -175,8 +175,7 @@ void misplaced_repetitions(test_rank& self) {
 /// Rank 1 knows the secret, but does not keep to the rules of control connections.
 void ill_mannered_callers(test_rank& self) {
   ucx_node node(self);
-  auto own = troupe::decode_control_address(node.begin(1).control).process;
-  node.connect(1, {0, 1});
+  auto own = meet(node, self.rank());
   self.barrier(1);
   if (self.rank() == 1) {
     auto address = node.address_of(0, 1);
