@@ -50,7 +50,7 @@ joined_namespaces::joined_namespaces() {
     try_ip({"link", "add", interface, "netns", names_[0], "type", "veth", "peer", "name", interface, "netns",
             names_[1]});
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    try_ip({"-n", names_[i], "address", "add", "10.77.0." + std::to_string(i + 1) + "/24", "dev", interface});
+    try_ip({"-n", names_[i], "address", "add", address(static_cast<int>(i)) + "/24", "dev", interface});
     try_ip({"-n", names_[i], "link", "set", interface, "up"});
     try_ip({"-n", names_[i], "link", "set", "lo", "up"});
   }
@@ -66,7 +66,7 @@ joined_namespaces::~joined_namespaces() {
 }
 
 void joined_namespaces::enter(int which) const {
-  auto path = "/run/netns/" + names_.at(static_cast<std::size_t>(which));
+  auto path = "/run/netns/" + name(which);
   unique_fd place(static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
   check_posix(::setns(place.get(), CLONE_NEWNET), "enter " + path);
   // UCX finds interfaces in /sys, which shows those of the namespace that it was mounted in.

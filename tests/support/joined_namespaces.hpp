@@ -16,6 +16,10 @@ class joined_namespaces {
 
   /// Of the cable's end, in both.
   static constexpr const char* interface = "cable";
+  /// Of its end in namespace 0 or 1.
+  static std::string address(int which) { return "10.77.0." + std::to_string(which + 1); }
+  /// For `ip netns exec`.
+  const std::string& name(int which) const { return names_.at(static_cast<std::size_t>(which)); }
   /// The calling process, which has one thread, is in namespace 0 or 1 from now on.
   void enter(int which) const;
   /// Nothing goes through from now on.

@@ -10,15 +10,24 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
+
+std::string namespace_number(const std::string& path) {
+  struct stat found {};
+  check_posix(::stat(path.c_str(), &found), "look at " + path);
+  return std::to_string(found.st_ino);
+}
+
+}  // namespace
 
 std::string this_host() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   if (boot.empty()) throw std::runtime_error("cannot read /proc/sys/kernel/random/boot_id: mount /proc");
-  // Processes find each other by abstract sockets, which belong to the network namespace.
-  struct stat network {};
-  check_posix(::stat("/proc/self/ns/net", &network), "look at /proc/self/ns/net");
-  return boot + '/' + std::to_string(network.st_ino) + '/' + std::to_string(::geteuid());
+  // Processes find each other by abstract sockets, which belong to the network namespace, and watch each
+  // other by their numbers, which belong to the PID namespace.
+  return boot + '/' + namespace_number("/proc/self/ns/net") + '/' + namespace_number("/proc/self/ns/pid") +
+         '/' + std::to_string(::geteuid());
 }
 
 std::string to_string(const member_card& card) {

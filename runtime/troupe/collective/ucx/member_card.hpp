@@ -7,8 +7,8 @@ namespace troupe {
 
 /// What a member of a group tells the others about where it is.
 struct member_card {
-  std::string host;  ///< the kernel's boot, the network namespace and the user: alike where processes may
-                     ///< share memory
+  std::string host;  ///< the kernel's boot, the network and PID namespaces and the user: alike where
+                     ///< processes may share memory
   std::uint64_t process = 0;
   std::string address;  ///< of its peer_exchange
   std::string sizes;    ///< its network_sizes

@@ -19,6 +19,10 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t most_token_bytes = 128;
+/// Connections of this user that have not said who they are. The others wait until there are fewer.
+constexpr std::size_t most_strangers = 64;
+constexpr auto greeting_deadline = std::chrono::seconds(5);
+constexpr int longest_sleep_ms = 100;
 constexpr std::uint64_t greeting_word = 0x31'65'70'75'6f'72'54;  // what such a message begins with
 
 struct greeting {
@@ -150,13 +154,16 @@ void peer_exchange::serve() {
       for (const auto& [process, each] : peers_)
         if (!each->has_ended()) watched.push_back(each);
     }
-    std::vector<pollfd> waited{{waker_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (const auto& each : strangers_) waited.push_back({each.get(), POLLIN, 0});
+    bool accepts = std::exchange(accepts_, true) && strangers_.size() < most_strangers;
+    std::vector<pollfd> waited{{waker_.fd(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
+    for (const auto& each : strangers_) waited.push_back({each.socket.get(), POLLIN, 0});
     auto first_process = static_cast<std::ptrdiff_t>(waited.size());
     for (const auto& each : watched) waited.push_back({each->process_fd(), POLLIN, 0});
-    ::poll(waited.data(), waited.size(), -1);
+    ::poll(waited.data(), waited.size(), longest_sleep_ms);
     waker_.clear();
-    std::erase_if(strangers_, [this](unique_fd& each) { return shake_hands(each); });
+    auto too_old = std::chrono::steady_clock::now() - greeting_deadline;
+    std::erase_if(strangers_,
+                  [&](stranger& each) { return shake_hands(each.socket) || each.since < too_old; });
     if (waited[1].revents != 0) welcome();
     std::vector<bool> ended;
     std::for_each(waited.begin() + first_process, waited.end(),
@@ -167,7 +174,10 @@ void peer_exchange::serve() {
 
 void peer_exchange::welcome() {
   unique_fd came(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (came && is_of_this_user(came.get())) strangers_.push_back(std::move(came));
+  // Out of descriptors the listener would stay readable: it is looked at again after a sleep.
+  if (!came) accepts_ = errno == EAGAIN;
+  if (came && is_of_this_user(came.get()))
+    strangers_.push_back({std::move(came), std::chrono::steady_clock::now()});
 }
 
 /// Whether there is nothing more to be waited for from a stranger.

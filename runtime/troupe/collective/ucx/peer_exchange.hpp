@@ -67,7 +67,13 @@ class peer_exchange {
   std::string address_;
   unique_fd listener_;
   wake_event waker_;
-  std::vector<unique_fd> strangers_;  // connected, have not said who they are; the thread's
+  // The thread's own.
+  struct stranger {
+    unique_fd socket;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::vector<stranger> strangers_;  // connected, have not said who they are
+  bool accepts_ = true;              // false until the next turn: there was no descriptor
 
   std::mutex mutex_;  // guards the next four
   bool ending_ = false;

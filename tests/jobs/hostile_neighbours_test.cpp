@@ -1,0 +1,81 @@
+// Whole jobs beside others on the machine who mean no good.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "jobs/flood.hpp"
+#include "jobs/job.hpp"
+#include "support/joined_namespaces.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+words with(words first, const words& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+std::string undisturbed_weights() { return run_local(with(small_job(), {"--stages", "4"})).weights_sha256(); }
+
+/// The permissions of a user's System V segments.
+std::vector<unsigned> permissions_of_segments(long user) {
+  std::vector<unsigned> found;
+  std::ifstream table("/proc/sysvipc/shm");
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    std::istringstream fields(line);
+    std::string key, id, permissions, size, creator, last, attachments;
+    long owner = -1;
+    fields >> key >> id >> permissions >> size >> creator >> last >> attachments >> owner;
+    if (owner == user) found.push_back(static_cast<unsigned>(std::stoul(permissions, nullptr, 8)));
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the memory through which a job's tensors pass is its user's alone") {
+  if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
+  constexpr long user = 64331;
+  auto id = std::to_string(user);
+  run_options options;
+  options.command = with({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM, "launch",
+                          "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                         {"--steps", "200", "--batch", "64", "--microbatches", "4"});
+  options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
+  options.deadline = std::chrono::minutes(4);
+  background_process job(options);
+  job.wait_for_line("\"event\":\"step\"");
+  auto permissions = permissions_of_segments(user);
+  CHECK(permissions.size() >= 4);
+  for (auto each : permissions) CHECK((each & 077) == 0);
+  CHECK(job.wait().exit_code == 0);
+}
+
+TEST_CASE("a flood of connections and one kill do not end a job") {
+  joined_namespaces network;
+  temp_folder folder;
+  run_options options;
+  options.command = with(with({"ip", "netns", "exec", network.name(0), TROUPE_PROGRAM, "launch", "--json",
+                               "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                              small_job()),
+                         {"--snapshot-every", "2", "--snapshot-dir", (folder.path() / "snapshots").string(),
+                          "--fault", "forward@rank=2,step=7"});
+  options.without = {"RANK", "WORLD_SIZE"};
+  options.deadline = std::chrono::minutes(4);
+  auto wanted = undisturbed_weights();
+  port_flood flood(network.name(0));
+  auto result = run_process(options);
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output.find(wanted) != std::string::npos);
+  CHECK(result.output.find("\"event\":\"recovered\"") != std::string::npos);
+  CHECK(flood.num_connections() > 0);
+}

@@ -1,0 +1,63 @@
+// Jobs whose members are in namespaces of their own, as in containers.
+#include <catch2/catch_test_macros.hpp>
+#include <memory>
+
+#include "jobs/job.hpp"
+#include "support/joined_namespaces.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+words with(words first, const words& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+std::string weights_in(const process_result& result) {
+  const std::string before = "\"weights_sha256\":\"";
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  auto found = result.output.find(before);
+  REQUIRE(found != std::string::npos);
+  return result.output.substr(found + before.size(), 64);
+}
+
+run_options member(int rank, const words& place) {
+  run_options options;
+  options.command = with(
+      with(place, {FASHION_MNIST_PROGRAM, "--json", "--network-interface", joined_namespaces::interface}),
+      small_job());
+  options.environment = {{"RANK", std::to_string(rank)},
+                         {"WORLD_SIZE", "4"},
+                         {"LOCAL_RANK", std::to_string(rank / 2)},
+                         {"MASTER_ADDR", joined_namespaces::address(0)},
+                         {"MASTER_PORT", "29500"},
+                         {"TROUPE_JOB_SECRET", std::string(64, 'a')}};
+  options.deadline = std::chrono::minutes(4);
+  return options;
+}
+
+/// Four members by hand, two on each host; `isolate` begins the command of each.
+void check_same_bits(const words& isolate) {
+  joined_namespaces hosts;
+  auto wanted = run_local(with(small_job(), {"--stages", "4"})).weights_sha256();
+  std::vector<std::unique_ptr<background_process>> members;
+  for (int rank = 0; rank < 4; ++rank)
+    members.push_back(std::make_unique<background_process>(
+        member(rank, with({"ip", "netns", "exec", hosts.name(rank % 2)}, isolate))));
+  CHECK(weights_in(members[0]->wait()) == wanted);
+  for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("members that share IPC but not the network give the same bits as one process") {
+  check_same_bits({});
+}
+
+TEST_CASE("members with IPC, PID and UTS namespaces of their own give the same bits as one process") {
+  check_same_bits({"unshare", "--ipc", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"});
+}
