@@ -1,4 +1,5 @@
 #pragma once
+#include <csignal>
 #include <memory>
 
 #include "troupe/collective/group_backend.hpp"
@@ -35,6 +36,12 @@ class World {
   /// Returns when every process has called it. Throws job_failed.
   void barrier();
 
+  /// Asks the whole job to stop: what is done is saved in the snapshot folder, if there is one, at the end of
+  /// a step, and then the calls of all processes throw job_stopped. `signal` is what run_program's exit code
+  /// says (128 + signal). Returns at once. Any thread. run_program does this at SIGTERM, SIGINT and SIGHUP;
+  /// a program with signals of its own calls it where it likes.
+  void request_stop(int signal = SIGTERM);
+
   /// All processes. Formed by all together when it is first asked for, and anew when it has failed: then it
   /// waits for the processes that take the place of lost ones. Errors as new_group.
   ProcessGroup default_group();
@@ -56,6 +63,7 @@ class World {
  private:
   friend class Trainer;
   struct content;
+  static void enter_frame(content& of);
   static World started(std::shared_ptr<content> shared);
   explicit World(std::shared_ptr<content> shared) : shared_(std::move(shared)) {}
   std::shared_ptr<content> shared_;

@@ -20,12 +20,13 @@ struct World::content {
   // From the last to be needed to the first: destroyed in reverse order. A backend's library may wait for the
   // other processes at its end, and so goes when all have left the job.
   std::unique_ptr<group_factory> factory;
-  std::unique_ptr<node> self;
+  std::shared_ptr<node> self;
   std::unique_ptr<group_former> groups;
   std::shared_ptr<communicator> default_group;
 
   content() = default;
   ~content();
+  void show_profile() const;
   content(const content&) = delete;
   content& operator=(const content&) = delete;
 };

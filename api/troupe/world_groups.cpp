@@ -1,6 +1,5 @@
 // The part of World that makes groups of its processes and devices.
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 
 #include "troupe/collective/local/local_group.hpp"
@@ -45,6 +44,7 @@ ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> 
 World World::started(std::shared_ptr<content> shared) {
   if (shared->shown_profile != profile_form::none)
     shared->profile = std::make_shared<communication_profile>();
+  enter_frame(*shared);
   shared->factory->join(shared->self->group_token());
   shared->groups = std::make_unique<group_former>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
@@ -53,15 +53,6 @@ World World::started(std::shared_ptr<content> shared) {
         return factory->make(group, keys, options);
       });
   return World(std::move(shared));
-}
-
-World::content::~content() {
-  if (!profile) return;
-  auto rank = self->rank();
-  auto text = shown_profile == profile_form::json
-                  ? profile->json(rank)
-                  : profile->text("communication of rank " + std::to_string(rank));
-  std::fputs(text.c_str(), stderr);
 }
 
 ProcessGroup World::default_group() {

@@ -335,3 +335,12 @@ TEST_CASE("resuming without a snapshot to resume from") {
              ContainsSubstring("no usable snapshot") && ContainsSubstring(folder.path().string()));
   CHECK(weights_of(result) == weights_of(run(example({"--json"}))));
 }
+
+TEST_CASE("an example's mistyped option is refused with what was meant, and its version is told") {
+  auto mistyped = run({FASHION_MNIST_PROGRAM, "--microbatch", "4"});
+  CHECK(mistyped.exit_code == 2);
+  CHECK_THAT(mistyped.errors, ContainsSubstring("did you mean '--microbatches'?"));
+  auto version = run({FASHION_MNIST_PROGRAM, "--version"});
+  CHECK(version.exit_code == 0);
+  CHECK_THAT(version.output, ContainsSubstring("troupe 0.") && ContainsSubstring("(commit "));
+}

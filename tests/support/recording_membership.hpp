@@ -24,6 +24,9 @@ class recording_membership : public membership {
     phases.emplace_back(generation, phase);
   }
   void fail_job(const std::string& cause) override { failures.push_back(cause); }
+  void request_stop(int signal, stop_scope) override { stop_requests.push_back(signal); }
+  void stopped(const std::string& what) override { stops.push_back(what); }
+  void failing(const std::string& what) override { own_failures.push_back(what); }
   void leave() override { ++num_left; }
   store& keys() override { return left_behind; }
 
@@ -33,7 +36,8 @@ class recording_membership : public membership {
   std::vector<std::pair<int, std::string>> suspects;
   std::vector<job_progress> progress_reports;
   std::vector<std::pair<std::uint64_t, recovery_phase>> phases;
-  std::vector<std::string> failures;
+  std::vector<std::string> failures, stops, own_failures;
+  std::vector<int> stop_requests;
   int num_left = 0;
   memory_store left_behind;
 };

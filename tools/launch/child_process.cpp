@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -81,8 +82,11 @@ std::string signal_name(int number) {
 }
 
 std::string exit_status::describe() const {
-  return signal ? std::string("killed by ") + signal_name(signal)
-                : std::string("exit code ") + std::to_string(code);
+  if (!signal) return "exit code " + std::to_string(code);
+  if (signal == SIGKILL) return "killed by SIGKILL";
+  std::string meaning = ::sigdescr_np(signal) ? ::sigdescr_np(signal) : "unknown";
+  meaning[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(meaning[0])));
+  return "ended by " + signal_name(signal) + " (" + meaning + ")";
 }
 
 std::string find_program(const std::string& name) {
@@ -103,7 +107,7 @@ std::string find_program(const std::string& name) {
       (is_program(name) ? ". Did you mean ./" + name + "?" : ". Check its name, or give its path"));
 }
 
-child_process::child_process(const child_spec& spec) {
+child_process::child_process(const child_spec& spec) : send_signal_(spec.send_signal) {
   auto output = make_pipe(), errors = make_pipe(), failure = make_pipe();
   auto arguments = pointers_to(spec.arguments);
   auto environment = pointers_to(spec.environment);
@@ -140,7 +144,7 @@ bool child_process::has_ended() const {
 }
 
 void child_process::signal(int number) const {
-  if (!reaped_) ::kill(-pid_, number);
+  if (!reaped_) send(-pid_, number);
 }
 
 exit_status child_process::reap() {
@@ -152,5 +156,7 @@ exit_status child_process::reap() {
   if (about.si_code == CLD_EXITED) return {.code = about.si_status, .signal = 0};
   return {.code = 0, .signal = about.si_status};
 }
+
+void child_process::abandon() { reaped_ = true; }
 
 }  // namespace troupe

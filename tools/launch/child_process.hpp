@@ -1,6 +1,8 @@
 #pragma once
+#include <signal.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@ struct exit_status {
   bool success() const { return code == 0 && signal == 0; }
   /// As shells report it: 128 + signal.
   int shell_code() const { return signal ? 128 + signal : code; }
-  /// "exit code 3", "killed by SIGKILL"
+  /// "exit code 3", "killed by SIGKILL", "ended by SIGSEGV (segmentation fault)"
   std::string describe() const;
 };
 
@@ -29,7 +31,9 @@ struct child_spec {
   std::string program;                   ///< a path
   std::vector<std::string> arguments;    ///< the first is the program's name
   std::vector<std::string> environment;  ///< "NAME=value", all of it
-  int input = -1;                        ///< what it reads, open until it has started; -1: nothing
+  /// How signals are sent, for tests; empty: kill(2).
+  std::function<int(pid_t, int)> send_signal = {};
+  int input = -1;  ///< what it reads, open until it has started; -1: nothing
 };
 
 /// A started program with pipes at its output, in a process group of its own. It dies with the thread that
@@ -52,10 +56,17 @@ class child_process {
   void signal(int number) const;
   /// Waits for the end, kills what is left of the group, and returns how the process itself ended. Once.
   exit_status reap();
+  /// Leaves a process behind that does not end although it was killed: nothing waits for it any more.
+  void abandon();
 
  private:
+  int send(pid_t to, int number) const {
+    return send_signal_ ? send_signal_(to, number) : ::kill(to, number);
+  }
+
   pid_t pid_ = -1;
   bool reaped_ = false;
+  std::function<int(pid_t, int)> send_signal_;
   unique_fd pidfd_, output_, errors_;
 };
 

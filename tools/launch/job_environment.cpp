@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -35,6 +36,9 @@ std::vector<std::string> job_environment(const job_identity& job, int rank, std:
   // know.
   if (job.world_size > 1 && !is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT"))
     own.emplace("GOMP_SPINCOUNT", "1000");
+  // SIGHUP ends a job; UCX would take it to show its state. And a crash is told by the signal it is.
+  for (auto [name, value] : {std::pair{"UCX_DEBUG_SIGNO", "0"}, {"UCX_HANDLE_ERRORS", "none"}})
+    if (!is_set(name)) own.emplace(name, value);
   std::vector<std::string> made;
   for (char** entry = environ; *entry; ++entry) {
     std::string_view variable(*entry);

@@ -7,7 +7,11 @@
 namespace troupe {
 
 job_output::job_output(const launch_options& options)
-    : json_(options.json), log_dir_(options.log_dir), out_(options.output_fd), err_(options.error_fd) {}
+    : json_(options.json),
+      log_dir_(options.log_dir),
+      out_(options.output_fd),
+      err_(options.error_fd),
+      said_(options.command.front() + ": ") {}
 
 void job_output::add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors) {
   auto name = "rank-" + std::to_string(rank) + "." + std::to_string(incarnation);
@@ -19,7 +23,8 @@ void job_output::add(int rank, unique_fd source, bool is_errors, const std::stri
   bool is_result = json_ && rank == 0 && !is_errors;
   auto prefix = is_result ? "" : std::string("[") + std::to_string(rank) + "] ";
   bool to_output = is_result || (!json_ && !is_errors);
-  splitters_.emplace_back(std::move(source), prefix, to_output ? out_ : err_, open_log(log_name));
+  splitters_.emplace_back(std::move(source), prefix, to_output ? out_ : err_, open_log(log_name),
+                          is_errors ? &said_ : nullptr);
 }
 
 unique_fd job_output::open_log(const std::string& name) const {

@@ -1,6 +1,8 @@
 #include "commands.hpp"
 #include "launcher.hpp"
+#include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/usage_problem.hpp"
 
 namespace troupe {
 namespace {
@@ -8,24 +10,31 @@ namespace {
 struct launch_arguments {
   launch_options options;
   std::vector<std::string> drills;
-  double join_timeout_s = 60;
-  double suspect_after_s = 1;
 };
 
-std::chrono::milliseconds milliseconds_from(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+/// `--grace 20s`, `--grace 20`: what stands there as the default is read back as it is.
+void add_time(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
+              const std::string& help) {
+  auto store = [name, &value](const std::string& text) {
+    try {
+      value = duration_from(text);
+    } catch (const bad_input& problem) {
+      throw bad_input(name + ": " + problem.what());
+    }
+  };
+  command.add_option_function<std::string>(name, store, help)->type_name("TIME")->default_str(to_text(value));
 }
 
-int launch(launch_arguments arguments, std::vector<std::string> command) {
+int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::string> command) {
   if (!command.empty() && command.front() == "--")
     command.erase(command.begin());
-  else if (!command.empty() && command.front().starts_with("-"))
-    throw bad_input("troupe launch has no option '" + command.front() +
-                    "'. See `troupe launch --help`; the program's options come after the program");
+  else if (!command.empty() && command.front().starts_with("-")) {
+    auto guess = did_you_mean(parsed, command.front());
+    throw bad_input("troupe launch has no option '" + command.front() + "'" + (guess.empty() ? "." : guess) +
+                    " See `troupe launch --help`; the program's options come after the program");
+  }
   auto& options = arguments.options;
   options.command = std::move(command);
-  options.join_timeout = milliseconds_from(arguments.join_timeout_s);
-  options.suspect_after = milliseconds_from(arguments.suspect_after_s);
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
   return launcher(std::move(options)).run();
 }
@@ -49,10 +58,12 @@ void add_launch_command(CLI::App& app, int& exit_code) {
   command->footer(
       "The first word that is no option, or the first after --, is the program; what follows is its own.");
   take_rest_as_program(*command);
-  auto some_time = CLI::Range(0.001, 1e6);
   command->add_option("--nproc-per-node", options.num_processes, "Processes to start")->capture_default_str();
-  command->add_option("--max-restarts", options.max_restarts, "Lost processes to start again, in all")
+  command
+      ->add_option("--max-restarts", options.max_restarts,
+                   "Lost processes to start again within --restart-window, all ranks together")
       ->capture_default_str();
+  add_time(*command, "--restart-window", options.restart_window, "Restarts longer ago do not count");
   command->add_option("--log-dir", options.log_dir,
                       "Also write each process's output to files in this folder");
   command
@@ -63,18 +74,14 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--master-port", options.master_port, "Its port; 0: any free one")
       ->capture_default_str();
-  command->add_option("--join-timeout", arguments->join_timeout_s, "Seconds for every process to join")
-      ->check(some_time)
-      ->capture_default_str();
-  command
-      ->add_option("--suspect-after", arguments->suspect_after_s,
-                   "Seconds of silence after which a process is killed")
-      ->check(some_time)
-      ->capture_default_str();
+  add_time(*command, "--join-timeout", options.join_timeout, "For every process to join");
+  add_time(*command, "--suspect-after", options.suspect_after, "A process silent for so long is killed");
+  add_time(*command, "--grace", options.grace,
+           "After SIGTERM, SIGINT or SIGHUP, for the job to save what is done and end; then it is killed");
   command->add_flag("--json", options.json,
                     "One JSON object per line on standard output: rank 0's, and recoveries");
   command->callback(
-      [arguments, command, &exit_code] { exit_code = launch(*arguments, command->remaining()); });
+      [arguments, command, &exit_code] { exit_code = launch(*arguments, *command, command->remaining()); });
 }
 
 }  // namespace troupe

@@ -1,11 +1,14 @@
 #include "launch_session.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <stdexcept>
 
+#include "orphan_guard.hpp"
 #include "recovery_text.hpp"
 #include "troupe/cluster/job_secret.hpp"
+#include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -15,14 +18,26 @@ using namespace std::chrono_literals;
 
 /// How long members that were told of the job's end may take to end by themselves, with their own exit codes.
 constexpr auto time_to_end_alone = 1s;
+/// The same when the job has stopped: nothing waits for them.
+constexpr auto time_to_end_stopped = 5s;
+/// Between attempts to start a process for which there was no descriptor, and how long until that fails.
+constexpr auto time_between_starts = 500ms;
 
 /// A process that ends with this code would not do better the next time (bad_input).
 constexpr int hopeless_exit_code = 2;
 
+/// What may be there again in a moment.
+bool is_shortage(int error_number) {
+  return error_number == EMFILE || error_number == ENFILE || error_number == EAGAIN || error_number == ENOMEM;
+}
+
 }  // namespace
 
 launcher::session::session(launch_options options, launch_callbacks callbacks)
-    : options_(std::move(options)), callbacks_(std::move(callbacks)), output_(options_) {
+    : options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      output_(options_),
+      restarts_({options_.max_restarts, options_.restart_window}) {
   program_ = find_program(options_.command.front());
 }
 
@@ -41,6 +56,7 @@ int launcher::session::run() {
   auto id = make_job_secret();
   job_ = {to_hex(std::span(id).first(8)), to_hex(secret), options_.master_addr, agent_->port(),
           options_.num_processes};
+  orphan_guard orphans(job_.job_id);
   workers_.resize(options_.num_processes);
   for (int rank = 0; rank < options_.num_processes; ++rank) {
     workers_[rank].rank = rank;
@@ -53,16 +69,35 @@ int launcher::session::run() {
 // --- processes
 
 void launcher::session::start(worker& of) {
-  of.process.emplace(child_spec{program_, options_.command, job_environment(job_, of.rank, of.incarnation)});
+  of.process.emplace(child_spec{.program = program_,
+                                .arguments = options_.command,
+                                .environment = job_environment(job_, of.rank, of.incarnation),
+                                .send_signal = options_.send_signal});
   of.drilled_at.reset();
+  of.dead_by.reset();
   of.kill_cause.clear();
   output_.add(of.rank, of.incarnation, of.process->take_output(), of.process->take_errors());
   if (callbacks_.on_started) callbacks_.on_started(of.rank, of.incarnation, of.process->pid());
 }
 
+/// What is missing now may be there in a moment; the agent's join time-out ends it if it is not.
+void launcher::session::start_again(worker& of) {
+  bool is_first_try = !of.start_again_at;
+  of.start_again_at.reset();
+  if (phase_ > phase::stopping) return;
+  try {
+    start(of);
+  } catch (const system_failure& shortage) {
+    if (!is_shortage(shortage.error_number())) throw;
+    of.start_again_at = clock::now() + time_between_starts;
+    if (is_first_try)
+      output_.say("rank " + std::to_string(of.rank) + " cannot be started again yet: " + shortage.what());
+  }
+}
+
 int launcher::session::num_alive() const {
-  return static_cast<int>(
-      std::ranges::count_if(workers_, [](const worker& w) { return w.process.has_value(); }));
+  return static_cast<int>(std::ranges::count_if(
+      workers_, [](const worker& w) { return w.process.has_value() || w.start_again_at.has_value(); }));
 }
 
 void launcher::session::signal_all(int number) {
@@ -73,9 +108,10 @@ void launcher::session::signal_all(int number) {
 void launcher::session::on_child_end(worker& of) {
   auto detected = clock::now();
   auto status = of.process->reap();
+  of.dead_by.reset();
   // What the agent said before counts before: it may have ended the job, and the process because of that.
   told_.run_all();
-  if (phase_ != phase::running) {
+  if (phase_ > phase::stopping) {
     on_failure_while_ending(of, status);
     of.process.reset();
   } else if (status.success()) {
@@ -87,10 +123,11 @@ void launcher::session::on_child_end(worker& of) {
 }
 
 /// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
-/// stop.
+/// stop. While the job is to stop too: what is to be saved is in the others' memory.
 void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
+  if (auto text = agent_->failure_of(of.rank); !text.empty()) cause += ": " + text;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();
@@ -106,45 +143,40 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     told_.run_all();
     return on_failure_while_ending(of, status);
   }
+  auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
   if (status.code == hopeless_exit_code)
-    return fail(of, cause + ", which starting it again would not cure", status.shell_code());
-  if (restarts_ >= options_.max_restarts)
-    return fail(
-        of,
-        cause + ", and no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")",
-        status.shell_code());
+    return fail(first + "; starting it again would not cure that", status.shell_code());
+  auto refusal = restarts_.refusal({of.rank, cause, newest_step_, of.drilled_at.has_value()}, clock::now());
+  if (refusal) return fail(first + ", and " + *refusal, status.shell_code());
   if (lost_ranks_.empty()) step_at_loss_ = step_;
   if (had_view_) lost_ranks_.insert(of.rank);
-  ++restarts_;
   ++of.incarnation;
-  start(of);
+  start_again(of);
 }
 
-/// The others are ended too. What went wrong first is what the user wants to know.
-void launcher::session::fail(const worker& of, const std::string& what, int exit_code) {
-  auto line = std::string("rank ") + std::to_string(of.rank) + " failed first: " + what;
+/// The others are ended too. What went wrong first is what the user wants to know, and the last line says it.
+void launcher::session::fail(const std::string& line, int exit_code) {
   agent_->fail_job(line);
   if (!exit_code_) exit_code_ = exit_code;
   failed_ = true;
-  output_.say(line + ". Ending the job");
-  end_job(phase::terminated, options_.grace);
+  end_line_ = line;
+  end_job(phase::terminated, options_.time_to_end);
 }
 
-void launcher::session::on_failure_while_ending(const worker& of, const exit_status& status) {
+void launcher::session::on_failure_while_ending(const worker&, const exit_status& status) {
   // When the job has failed its processes end one by one: one that knows of bad input is the cause.
-  bool is_cause = phase_ == phase::told && status.code == hopeless_exit_code;
+  bool is_cause = phase_ == phase::told && !stopped_ && status.code == hopeless_exit_code;
   if (status.success() || (exit_code_ && !is_cause)) return;
   bool ended_by_us = phase_ == phase::terminated || phase_ == phase::killed;
   if (failed_ && ended_by_us && status.signal) return;
   exit_code_ = status.shell_code();
-  if (phase_ == phase::interrupted)
-    agent_->fail_job(describe_loss({of.rank, status.describe()}) + " at the user's wish");
 }
 
 void launcher::session::end_job(phase next, std::chrono::milliseconds allowed) {
   if (next <= phase_) return;
   phase_ = next;
   deadline_ = clock::now() + allowed;
+  for (auto& worker : workers_) worker.start_again_at.reset();
   if (next == phase::terminated) signal_all(SIGTERM);
   // A stopped process gets the other signals only when it goes on.
   if (next == phase::terminated) signal_all(SIGCONT);
@@ -153,18 +185,57 @@ void launcher::session::end_job(phase next, std::chrono::milliseconds allowed) {
 
 void launcher::session::on_deadline() {
   deadline_.reset();
-  if (phase_ == phase::told) return end_job(phase::terminated, options_.grace);
-  if (phase_ == phase::terminated) {
-    output_.say("some processes did not end on SIGTERM; killing them");
-    end_job(phase::killed, 0ms);
+  switch (phase_) {
+    case phase::running:
+      return;
+    case phase::stopping:
+      output_.say("the job did not stop within " + to_text(options_.grace) + " (--grace); killing it");
+      return kill_stopping();
+    case phase::told:
+      return end_job(phase::terminated, options_.time_to_end);
+    case phase::terminated:
+      output_.say("some processes did not end on SIGTERM; killing them");
+      return end_job(phase::killed, options_.time_to_die);
+    case phase::killed:
+      for (auto& worker : workers_)
+        if (worker.process) leave_behind(worker);
   }
+}
+
+/// Its end is not waited for any longer; the kernel sees to it when it can.
+void launcher::session::leave_behind(worker& of) {
+  auto line = "rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
+              ") was killed and has not ended within " + to_text(options_.time_to_die) +
+              ": it hangs in the kernel, as on a disk or a network file system that does not answer, and is "
+              "left behind";
+  of.process->abandon();
+  of.process.reset();
+  of.dead_by.reset();
+  if (phase_ <= phase::stopping) return fail(line, 1);
+  if (!failed_ && !exit_code_) exit_code_ = 1;
+  output_.say(line);
+}
+
+void launcher::session::on_worker_deadlines(worker& of) {
+  auto now = clock::now();
+  if (of.start_again_at && now >= *of.start_again_at) start_again(of);
+  if (of.process && of.dead_by && now >= *of.dead_by && !of.process->has_ended()) leave_behind(of);
 }
 
 // --- the loop
 
+std::optional<launcher::session::clock::time_point> launcher::session::next_deadline() const {
+  auto next = deadline_;
+  for (const auto& worker : workers_)
+    for (const auto& one : {worker.dead_by, worker.start_again_at})
+      if (one && (!next || *one < *next)) next = one;
+  return next;
+}
+
 int launcher::session::poll_timeout_ms() const {
-  if (!deadline_) return -1;
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - clock::now());
+  auto next = next_deadline();
+  if (!next) return -1;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - clock::now());
   return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
@@ -180,19 +251,37 @@ void launcher::session::loop_once(signal_guard& signals) {
   output_.watch(round);
   round.run(poll_timeout_ms());
   output_.drop_ended();
+  for (auto& worker : workers_) on_worker_deadlines(worker);
   if (deadline_ && clock::now() >= *deadline_) on_deadline();
 }
 
 void launcher::session::on_signal(int number) {
-  if (phase_ == phase::interrupted || phase_ == phase::terminated) {
+  if (stop_signal_) {
     output_.say(signal_name(number) + " again: killing all processes");
-    return end_job(phase::killed, 0ms);
+    return kill_stopping();
   }
-  output_.say(signal_name(number) +
-              " goes to all processes; waiting for them to end (once more to kill them)");
-  signal_all(number);
-  if (phase_ < phase::interrupted) phase_ = phase::interrupted;
-  deadline_.reset();
+  stop_signal_ = number;
+  if (phase_ == phase::told) return end_job(phase::terminated, options_.time_to_end);
+  if (phase_ != phase::running) return;
+  begin_stopping(number);
+  auto members = agent_->stop_job(number);
+  for (auto& worker : workers_)
+    if (worker.process && !std::ranges::count(members, worker.rank)) worker.process->signal(number);
+}
+
+/// Members hear of it from the agent; a signal besides would end those that do not handle it.
+void launcher::session::begin_stopping(int signal) {
+  if (phase_ != phase::running) return;
+  stop_signal_ = signal;
+  phase_ = phase::stopping;
+  deadline_ = clock::now() + options_.grace;
+  output_.say(signal_name(signal) + ": the job saves what is done and stops, within " +
+              to_text(options_.grace) + " (--grace); once more kills it");
+}
+
+void launcher::session::kill_stopping() {
+  if (!exit_code_) exit_code_ = 128 + stop_signal_;
+  end_job(phase::killed, options_.time_to_die);
 }
 
 int launcher::session::finish() {
@@ -202,6 +291,7 @@ int launcher::session::finish() {
   for (const auto& drill : options_.drills)
     output_.say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
                 " was not run: the job ended before");
+  if (!end_line_.empty()) output_.say(end_line_);
   output_.flush();
   if (failed_ && !exit_code_) return 1;
   return exit_code_.value_or(0);
@@ -221,6 +311,11 @@ agent_callbacks launcher::session::make_agent_callbacks() {
   made.on_recovered = [this](const recovery_report& report) {
     told_.post([this, report] { on_recovered(report); });
   };
+  made.on_stop = [this](int signal) { told_.post([this, signal] { begin_stopping(signal); }); };
+  made.on_job_stopped = [this](int signal, const std::string& what) {
+    told_.post([this, signal, what] { on_job_stopped(signal, what); });
+  };
+  made.on_warning = [this](const std::string& what) { told_.post([this, what] { output_.say(what); }); };
   made.on_job_failed = [this](const std::string& cause) {
     told_.post([this, cause] { on_job_failed(cause); });
   };
@@ -234,11 +329,13 @@ void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::
   output_.say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
               ") is killed: " + cause);
   worker.kill_cause = cause;
+  worker.dead_by = clock::now() + options_.time_to_die;
   worker.process->signal(SIGKILL);
 }
 
 void launcher::session::on_progress(const job_progress& progress) {
   step_ = progress.step;
+  newest_step_ = std::max(newest_step_, step_);
   std::erase_if(options_.drills, [&](const drill& wanted) {
     bool due = step_ >= wanted.step && workers_[wanted.rank].process && phase_ == phase::running;
     if (due) run_drill(wanted);
@@ -273,10 +370,19 @@ void launcher::session::on_recovered(const recovery_report& report) {
 }
 
 void launcher::session::on_job_failed(const std::string& cause) {
-  if (phase_ != phase::running) return;
+  if (phase_ > phase::stopping) return;
   failed_ = true;
-  output_.say("the job failed: " + cause);
+  end_line_ = "the job failed: " + cause;
   end_job(phase::told, time_to_end_alone);
+}
+
+void launcher::session::on_job_stopped(int signal, const std::string& what) {
+  if (phase_ > phase::stopping) return;
+  stopped_ = true;
+  // One that never began ends as its processes do.
+  if (had_view_ && !exit_code_) exit_code_ = 128 + signal;
+  if (had_view_) end_line_ = "stopped by " + signal_name(signal) + " " + what;
+  end_job(phase::told, had_view_ ? time_to_end_stopped : options_.grace);
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/posix/posted_calls.hpp"
+#include "troupe/recovery/process_restarts.hpp"
 
 namespace troupe {
 
@@ -27,13 +28,17 @@ class launcher::session {
     std::uint32_t incarnation = 0;
     std::optional<child_process> process;
     std::optional<clock::time_point> drilled_at;
-    std::string kill_cause;  ///< why the launcher killed it
+    std::string kill_cause;                           ///< why the launcher killed it
+    std::optional<clock::time_point> dead_by;         ///< it was killed
+    std::optional<clock::time_point> start_again_at;  ///< there was no descriptor or memory for it
   };
-  /// running; told: the agent has told the members that the job failed, they may end by themselves;
-  /// interrupted: the user's signal was forwarded; terminated: SIGTERM was sent; killed: SIGKILL was sent.
-  enum class phase { running, told, interrupted, terminated, killed };
+  /// running; stopping: the job is to stop, members save what is done; told: the agent has told the members
+  /// that the job has ended, they may end by themselves; terminated: SIGTERM was sent; killed: SIGKILL was
+  /// sent.
+  enum class phase { running, stopping, told, terminated, killed };
 
   void start(worker& of);
+  void start_again(worker& of);
 
   void loop_once(signal_guard& signals);
   int poll_timeout_ms() const;
@@ -42,9 +47,15 @@ class launcher::session {
   void on_loss(worker& of, const exit_status& status, clock::time_point detected);
   void on_failure_while_ending(const worker& of, const exit_status& status);
   void on_deadline();
+  void on_worker_deadlines(worker& of);
+  void leave_behind(worker& of);
+  std::optional<clock::time_point> next_deadline() const;
+  void begin_stopping(int signal);
+  void kill_stopping();
+  void on_job_stopped(int signal, const std::string& what);
   void signal_all(int number);
   void end_job(phase next, std::chrono::milliseconds allowed);
-  void fail(const worker& of, const std::string& what, int exit_code);
+  void fail(const std::string& line, int exit_code);
 
   agent_callbacks make_agent_callbacks();
   void on_kill(int rank, std::uint32_t incarnation, const std::string& cause);
@@ -65,13 +76,17 @@ class launcher::session {
   std::vector<worker> workers_;
   job_output output_;
   std::unique_ptr<agent> agent_;
+  process_restarts restarts_;
 
   phase phase_ = phase::running;
   std::optional<clock::time_point> deadline_;  ///< of the phase
   std::optional<int> exit_code_;               ///< of the first failure
   bool failed_ = false;
-  int restarts_ = 0;
+  std::string end_line_;  ///< why the job ended; the last line of all
+  int stop_signal_ = 0;
+  bool stopped_ = false;
   std::uint64_t step_ = 0;
+  std::uint64_t newest_step_ = 0;  ///< that was ever done
   bool had_view_ = false;
   std::set<int> lost_ranks_;  ///< since the last recovery
   std::uint64_t step_at_loss_ = 0;

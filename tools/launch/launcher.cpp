@@ -1,6 +1,7 @@
 #include "launcher.hpp"
 
 #include <charconv>
+#include <utility>
 
 #include "launch_session.hpp"
 #include "troupe/error/errors.hpp"
@@ -17,6 +18,11 @@ launch_options checked(launch_options options) {
   if (options.max_restarts < 0)
     throw bad_input(std::string("--max-restarts is ") + std::to_string(options.max_restarts) +
                     ", expected 0 or more");
+  for (auto [name, time] : {std::pair{"--restart-window", options.restart_window},
+                            {"--grace", options.grace},
+                            {"--join-timeout", options.join_timeout},
+                            {"--suspect-after", options.suspect_after}})
+    if (time.count() <= 0) throw bad_input(std::string(name) + " must be above 0, for example 20s");
   for (const auto& drill : options.drills)
     if (drill.rank >= options.num_processes)
       throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +

@@ -24,15 +24,24 @@ drill parse_drill(const std::string& text);
 struct launch_options {
   std::vector<std::string> command;  ///< program and arguments
   int num_processes = 1;
-  /// How many processes may be started again, all ranks together. 0: the first loss ends the job.
+  /// How many processes may be started again within `restart_window`, all ranks together. 0: the first loss
+  /// ends the job.
   int max_restarts = 16;
+  std::chrono::milliseconds restart_window = std::chrono::hours(1);
   std::vector<drill> drills;
   std::string master_addr = "127.0.0.1";
   std::uint16_t master_port = 0;  ///< 0: any free one
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
+  /// How long a job that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end.
+  std::chrono::milliseconds grace = std::chrono::seconds(20);
   /// Between SIGTERM and SIGKILL when a failed job is ended.
-  std::chrono::milliseconds grace = std::chrono::seconds(5);
+  std::chrono::milliseconds time_to_end = std::chrono::seconds(5);
+  /// A process that was killed and has not ended by then never will (it hangs in the kernel): the job ends
+  /// without it.
+  std::chrono::milliseconds time_to_die = std::chrono::seconds(10);
+  /// How signals are sent to processes, for tests; empty: kill(2).
+  std::function<int(pid_t, int)> send_signal;
   std::filesystem::path
       log_dir;        ///< empty: none. Otherwise rank-RANK.INCARNATION.out and .err are written there
   bool json = false;  ///< rank 0's standard output passes as it is, recoveries are JSON lines, all else goes
@@ -56,9 +65,9 @@ class launcher {
   explicit launcher(launch_options options, launch_callbacks callbacks = {});
   ~launcher();
 
-  /// Runs the job. Returns 0 if every process ended with 0, or was lost when the job's work was done; else
-  /// the exit code of the first that failed (128 + signal), or 1 if the job failed as a whole. Throws
-  /// bad_input if the program or the port cannot be used.
+  /// Runs the job. Returns 0 if every process ended with 0, or was lost when the job's work was done; 128 +
+  /// signal if the job was asked to stop; else the exit code of the first that failed (128 + signal), or 1 if
+  /// the job failed as a whole. Throws bad_input if the program or the port cannot be used.
   ///
   /// Call it once, on a thread that stays alive: the processes die with it. It takes SIGINT, SIGTERM and
   /// SIGHUP for itself meanwhile (blocked in the calling thread; block them in other threads before) and

@@ -32,8 +32,9 @@ void line_sink::flush(int timeout_ms) {
   while (wants_write() && ::poll(&polled, 1, timeout_ms) > 0) write_some();
 }
 
-line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log)
-    : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)) {
+line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log,
+                             said_lines* said)
+    : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)), said_(said) {
   ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);
 }
 
@@ -58,7 +59,7 @@ void line_splitter::add(std::string_view bytes) {
     if (byte == '\r' && line_.empty()) continue;
     line_ += byte;
     if (!ends && line_.size() < max_line_bytes) continue;
-    to_->add(prefix_ + line_ + (ends ? "" : "\n"));
+    if (!said_ || !said_->is_repeated(line_)) to_->add(prefix_ + line_ + (ends ? "" : "\n"));
     line_.clear();
   }
 }

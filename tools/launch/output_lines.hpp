@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -33,11 +34,27 @@ class line_sink {
   std::string pending_;
 };
 
+/// Remembers lines that begin in one way: how a program says what ended it. All processes of a job that end
+/// for one reason say the same, which is worth one line.
+class said_lines {
+ public:
+  explicit said_lines(std::string beginning) : beginning_(std::move(beginning)) {}
+  /// Whether such a line was said before; from now on it was.
+  bool is_repeated(const std::string& line) {
+    return line.starts_with(beginning_) && !said_.insert(line).second;
+  }
+
+ private:
+  std::string beginning_;
+  std::set<std::string> said_;
+};
+
 /// Cuts one stream of a process into lines, writes them to a sink with a prefix, and all bytes to a log file.
 class line_splitter {
  public:
-  /// `source` is read without blocking. Without a `log` nothing is logged.
-  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log);
+  /// `source` is read without blocking. Without a `log` nothing is logged. Lines that `said` knows to be
+  /// repeated are only logged; null: none are.
+  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log, said_lines* said);
   int fd() const { return source_.get(); }
   bool at_end() const { return at_end_; }
   line_sink& sink() const { return *to_; }
@@ -51,6 +68,7 @@ class line_splitter {
   std::string prefix_;
   line_sink* to_;
   unique_fd log_;
+  said_lines* said_;
   std::string line_;
   bool at_end_ = false;
 };

@@ -16,7 +16,8 @@ std::string with_milliseconds(double seconds) {
 
 std::string describe_loss(const member_loss& loss) {
   if (loss.rank < 0) return "an actor failed (" + loss.cause + ")";
-  auto verb = loss.cause.starts_with("killed") ? " was " : " ended with ";
+  auto verb =
+      loss.cause.starts_with("killed") || loss.cause.starts_with("ended by") ? " was " : " ended with ";
   return "rank " + std::to_string(loss.rank) + verb + loss.cause;
 }
 

@@ -23,11 +23,18 @@ struct job_failure {
   std::string cause;
 };
 
+/// The job has stopped because of a signal; `what` says what was saved.
+struct job_stop {
+  int signal = 0;
+  std::string what;
+};
+
 /// Every process has made its last call: nobody waits for this one.
 struct job_over {};
 
 /// What the actors tell the user's thread, which waits in a call.
-using client_event = std::variant<step_progress, recovery_report, call_result, job_over, job_failure>;
+using client_event =
+    std::variant<step_progress, recovery_report, call_result, job_over, job_stop, job_failure>;
 
 /// A queue from the actors to the user's thread. Thread-safe.
 class client_mailbox {

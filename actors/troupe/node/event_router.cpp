@@ -46,8 +46,24 @@ void event_router::on_recovered(const recovery_report& report) { tell(recovery_d
 void event_router::on_over() { tell(job_over{}); }
 
 void event_router::on_job_end(const std::string& cause) {
-  fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
   tell(job_ended{cause});
+  abort_everything(cause);
+}
+
+void event_router::on_stop(int signal) {
+  stop_signal_ = signal;
+  tell(stop_wanted{signal});
+}
+
+void event_router::on_job_stopped(int signal, const std::string& what) {
+  stop_signal_ = signal;
+  tell(job_was_stopped{signal, what});
+  abort_everything("the job was stopped");
+}
+
+void event_router::abort_everything(const std::string& cause) {
+  job_ended_ = true;
+  fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
   members.on_end(cause);
 }
 

@@ -38,6 +38,13 @@ class event_router final : public transport_events, public membership_events {
   void on_recovered(const recovery_report& report) override;
   void on_over() override;
   void on_job_end(const std::string& cause) override;
+  void on_stop(int signal) override;
+  void on_job_stopped(int signal, const std::string& what) override;
+
+  /// The signal that the whole job is to stop by; 0: none.
+  int stop_signal() const { return stop_signal_; }
+  /// Whether the job has ended, well or not.
+  bool has_ended() const { return job_ended_; }
 
  private:
   template <class Message>
@@ -46,7 +53,11 @@ class event_router final : public transport_events, public membership_events {
     if (supervisor_) caf::anon_send(supervisor_, std::move(message));
   }
 
+  void abort_everything(const std::string& cause);
+
   int rank_;
+  std::atomic<int> stop_signal_ = 0;
+  std::atomic<bool> job_ended_ = false;
   std::mutex mutex_;
   caf::actor supervisor_;
 };

@@ -7,6 +7,7 @@
 #include <caf/send.hpp>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/actor/few_workers.hpp"
@@ -15,6 +16,7 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
@@ -53,17 +55,20 @@ class real_node : public node {
   /// Ends together with the others: whoever is lost until then can still be brought back by those who are
   /// here.
   ~real_node() override {
-    if (!failed_ && std::uncaught_exceptions() == 0) {
-      try {
-        leaving_ = true;
-        if (world_size_ > 1) run({}, {});
-        faults_.at(fault_point::leaving);
-        members_->leave();
-      } catch (const job_failed& failure) {
-        options_.log->error("{}", failure.what());
-      }
+    if (std::uncaught_exceptions() == 0) leave();
+    if (!abandoned_) stop_actors();
+  }
+
+  void leave() override {
+    if (ended_ || abandoned_ || std::exchange(leaving_, true)) return;
+    try {
+      if (world_size_ > 1) run({}, {});
+      faults_.at(fault_point::leaving);
+      members_->leave();
+    } catch (const job_stopped&) {  // all its calls were made
+    } catch (const job_failed& failure) {
+      options_.log->error("{}", failure.what());
     }
-    stop_actors();
   }
 
   int rank() const override { return rank_; }
@@ -83,7 +88,7 @@ class real_node : public node {
   }
 
   call_result run(call_request request, const call_observer& observer) override {
-    if (failed_) throw *failed_;
+    if (ended_) std::rethrow_exception(ended_);
     request.index = next_call_++;
     caf::anon_send(supervisor_, enter_call{request});
     for (;;) {
@@ -92,10 +97,12 @@ class real_node : public node {
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
       if (std::holds_alternative<job_over>(event)) {
         if (leaving_) return {};
-        throw failed_.emplace(
-            "the job is done: the others ended it while this process, which was lost, was started again");
+        end_with(job_failed(
+            "the job is done: the others ended it while this process, which was lost, was started again"));
       }
-      if (auto* failure = std::get_if<job_failure>(&event)) throw failed_.emplace(failure->cause);
+      if (auto* stop = std::get_if<job_stop>(&event))
+        end_with(job_stopped(stop->signal, "stopped " + stop->what));
+      if (auto* failure = std::get_if<job_failure>(&event)) end_with(job_failed(failure->cause));
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
         return *result;
     }
@@ -107,9 +114,36 @@ class real_node : public node {
 
   void fail(const std::string& cause) override { members_->fail_job(cause); }
 
+  void request_stop(int signal, stop_scope scope) override { members_->request_stop(signal, scope); }
+  int stop_signal() const override { return router_.stop_signal(); }
+  bool job_ended() const override { return router_.has_ended(); }
+
+  void abandon() override {
+    if (abandoned_) return;
+    abandoned_ = true;
+    if (!ended_) members_->failing("");
+    stop_actors();
+  }
+
+  /// Where nobody starts it again, its end is the job's.
+  void tell_failure(const std::string& what) override {
+    if (ended_) return;
+    if (agent_ || (options_.launch && !options_.launch->launched_by_troupe))
+      members_->fail_job(what);
+    else
+      members_->failing(what);
+  }
+
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:
+  /// Told to every later call too.
+  template <class Error>
+  [[noreturn]] void end_with(const Error& error) {
+    ended_ = std::make_exception_ptr(error);
+    throw error;
+  }
+
   void connect() {
     if (world_size_ == 1 && !options_.launch) {
       group_token_ = derived_token(make_job_secret(), "groups");
@@ -208,8 +242,9 @@ class real_node : public node {
   std::string job_id_, group_token_;
   fault_plan faults_;
   bool defined_ = false;
-  bool leaving_ = false;              ///< the program makes no more calls
-  std::optional<job_failed> failed_;  ///< told to every later call too
+  bool leaving_ = false;  ///< the program makes no more calls
+  bool abandoned_ = false;
+  std::exception_ptr ended_;  ///< how the job ended
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 
   // From the last to be needed to the first: destroyed in reverse order.

@@ -61,6 +61,19 @@ class node {
   virtual const std::string& group_token() const = 0;
   /// Ends the job for all processes, which hear `cause`.
   virtual void fail(const std::string& cause) = 0;
+  /// Asks for the end of this process or of the whole job, as a signal would. Thread-safe.
+  virtual void request_stop(int signal, stop_scope scope) = 0;
+  /// The signal that the whole job is to stop by, or has; 0: none. Thread-safe.
+  virtual int stop_signal() const = 0;
+  /// Whether the job has ended for all. Thread-safe.
+  virtual bool job_ended() const = 0;
+  /// An exception of the program ends this process: its actors stop now; the job hears of it, and waits for
+  /// tell_failure and the end of the process a moment before it suspects it.
+  virtual void abandon() = 0;
+  /// Leaves the job together with all others, which the destructor does else.
+  virtual void leave() = 0;
+  /// After abandon(): with what this process ends.
+  virtual void tell_failure(const std::string& what) = 0;
   /// Writes what this process recorded. Throws system_failure.
   virtual void write_trace(const std::filesystem::path& file) const = 0;
 };

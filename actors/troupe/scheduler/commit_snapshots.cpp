@@ -58,6 +58,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
+            step_on_disk_ = std::max(step_on_disk_.value_or(0), step);
             on_commit_over(step);
           },
           [this, step](const caf::error&) { on_commit_over(step); });  // warned about by the snapshotter

@@ -48,6 +48,7 @@ void scheduler_state::begin_call() {
 void scheduler_state::continue_call() {
   phase_ = phase::running;
   const auto& wanted = request();
+  if (stopping_ && (has_nothing_to_save() || position_ >= wanted.target_step)) return end_stopped();
   if (wanted.kind == call_kind::barrier) {
     // Nothing is restored for a barrier; a recovery during one is over when it is.
     if (!restored_)

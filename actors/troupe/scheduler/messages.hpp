@@ -52,6 +52,13 @@ struct result_seen {
   }
 };
 
+/// Supervisor -> scheduler of its node: save what is done and end the job. May come again.
+struct stop_job {
+  int signal = 0;
+};
+/// Scheduler -> itself, later: whether any process is in a call.
+struct stop_unless_called {};
+
 /// Scheduler -> itself, later: no longer wait for nodes to confirm a result.
 struct enough_waited {
   std::uint32_t index = 0;
@@ -128,6 +135,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)

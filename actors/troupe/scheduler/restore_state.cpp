@@ -85,6 +85,8 @@ void scheduler_state::restore_from(const snapshot_manifest& manifest) {
 void scheduler_state::restore(const restore_plan& plan) {
   phase_ = phase::restoring;
   position_ = plan.step;
+  bool is_on_disk = !plan.sources.empty() && plan.sources.front().place == part_place::disk;
+  if (is_on_disk) step_on_disk_ = plan.step;
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)

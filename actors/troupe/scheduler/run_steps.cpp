@@ -20,7 +20,7 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   activity_ = request();
   activity_.kind = kind;
   activity_.source = source;
-  end_ = end;
+  end_ = stopping_ ? std::min(end, first + 1) : end;
   granted_end_ = first;
   last_copy_due_ = first;
   parameters_.clear();
@@ -29,12 +29,19 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   extend_grant();
 }
 
+/// Two steps at least: one to compute and one for those who are done with it.
+std::uint64_t scheduler_state::window() const {
+  auto step_time = copies_.step_time();
+  auto least = std::min<std::uint64_t>(2, options_.window);
+  if (step_time * static_cast<double>(options_.window) <= options_.window_time) return options_.window;
+  return std::max(least, static_cast<std::uint64_t>(options_.window_time / step_time));
+}
+
 void scheduler_state::extend_grant() {
-  auto until = std::min(end_, ledger_.complete() + options_.window);
+  auto until = std::min(end_, ledger_.complete() + window());
   bool first_grant = granted_end_ == ledger_.complete();
   // Not every step: half a window at once.
-  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < options_.window / 2))
-    return;
+  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < window() / 2)) return;
   if (disk_.num_pending() >= most_pending_on_disk) return;
   if (held_.num_uncommitted(num_stages()) >= most_uncommitted_windows * options_.window) return;
   grant given{
@@ -91,6 +98,7 @@ void scheduler_state::on_finished(const finished_step& step) {
 void scheduler_state::finish_training_if_safe() {
   if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
   if (held_.committed_step(num_stages()) < end_ || disk_.is_pending(end_)) return;
+  if (stopping_) return end_stopped();
   result_.timing = ledger_.timing();
   // What was made up for is no part of this call's result.
   if (request().kind != call_kind::train || position_ < request().target_step) result_ = empty_result();

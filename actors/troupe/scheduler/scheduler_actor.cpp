@@ -18,13 +18,17 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const enough_waited& waited) {
             if (!not_seen_.empty() && waited.index + 1 == completed_.size()) tell_own_node(waited.index);
           },
+          [this](const stop_job& order) { on_stop(order); },
+          [this](const stop_unless_called&) {
+            if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();
+          },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
           [this](const parameters_arrived& arrived) { on_parameters(arrived); }};
 }
 
 void scheduler_state::fail(const std::string& cause) {
-  options_.log->error("job failed cause=\"{}\"", cause);
+  options_.log->info("job failed cause=\"{}\"", cause);  // the user hears of it by the call's error
   options_.members->fail_job(cause);
 }
 

@@ -36,6 +36,8 @@ struct scheduler_options {
   std::shared_ptr<spdlog::logger> log;
   /// Steps that may be granted beyond the last complete one: devices go on without a round trip per step.
   std::uint64_t window = 8;
+  /// Of long steps fewer are granted, since what is granted is computed before a job that is to stop stops.
+  std::chrono::seconds window_time{2};
   std::chrono::seconds request_timeout = std::chrono::seconds(60);
   int rank = 0;  ///< of this node
   /// How long other nodes may take to confirm a result before this node goes on without.
@@ -57,6 +59,7 @@ struct scheduler_options {
 ///   part_written       ->
 ///   parameters_arrived -> call_finished
 ///   result_seen        -> call_finished to the own node, last of all
+///   stop_job           -> membership::stopped, when what is done is on disk
 ///
 /// Messages of another generation are dropped. Monitors nobody: membership tells of lost nodes. Scheduled.
 class scheduler_state {
@@ -90,6 +93,7 @@ class scheduler_state {
   void on_parameters(const parameters_arrived& arrived);
   void train_on();
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
+  std::uint64_t window() const;
   void extend_grant();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
@@ -99,6 +103,12 @@ class scheduler_state {
   void on_written(const part_written& written);
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void on_commit_over(std::uint64_t step);
+
+  // stopping: stop_job.cpp
+  void on_stop(const stop_job& order);
+  bool has_nothing_to_save() const;
+  void end_stopped();
+  std::string text_of_stop() const;
 
   void fail(const std::string& cause);
 
@@ -122,8 +132,11 @@ class scheduler_state {
   std::set<int> not_seen_;                    ///< ranks that have not confirmed the newest result
   /// Steps done once what the failure interrupted is made up for; 0: nothing to make up.
   std::uint64_t interrupted_step_ = 0;
-  std::uint64_t position_ = 0;  ///< optimizer steps done by everyone
-  step_metrics metrics_;        ///< of the step before `position_`
+  std::uint64_t position_ = 0;                 ///< optimizer steps done by everyone
+  std::optional<std::uint64_t> step_on_disk_;  ///< the newest that this generation knows to be there
+  bool stopping_ = false;
+  bool stopped_ = false;
+  step_metrics metrics_;  ///< of the step before `position_`
 
   // the running activity
   call_request activity_;

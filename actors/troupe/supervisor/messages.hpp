@@ -29,6 +29,13 @@ struct recovery_done {
 struct job_ended {
   std::string cause;
 };
+struct stop_wanted {
+  int signal = 0;
+};
+struct job_was_stopped {
+  int signal = 0;
+  std::string what;
+};
 
 // From the transport's thread.
 struct peer_broken {
@@ -86,6 +93,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_was_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)

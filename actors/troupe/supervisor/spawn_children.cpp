@@ -137,6 +137,7 @@ void supervisor_state::spawn_scheduler() {
   options_.gate->bind({actor_role::scheduler, 0}, local_scheduler_);
   options_.directory->set_scheduler(local_scheduler_);
   if (job_) give_job_to_scheduler();
+  if (stop_signal_) self_->send(local_scheduler_, stop_job{stop_signal_});
 }
 
 void supervisor_state::give_job_to_scheduler() {

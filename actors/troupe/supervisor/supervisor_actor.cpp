@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "troupe/actor/failure.hpp"
+#include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
 
@@ -45,6 +46,10 @@ caf::behavior supervisor_state::make_behavior() {
             options_.client->put(done.report);
           },
           [this](const job_over& over) { options_.client->put(over); },
+          [this](const stop_wanted& wanted) { on_stop(wanted); },
+          [this](const job_was_stopped& done) {
+            options_.client->put(job_stop{done.signal, done.what});
+          },
           [this](const job_ended& ended) { options_.client->put(job_failure{ended.cause}); }};
 }
 
@@ -52,6 +57,12 @@ void supervisor_state::on_define(const define_job& order) {
   job_ = order.job;
   spawn_children();
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
+}
+
+/// The scheduler of this generation hears of it, and those of later ones when they are started.
+void supervisor_state::on_stop(const stop_wanted& wanted) {
+  stop_signal_ = wanted.signal;
+  if (local_scheduler_) self_->send(local_scheduler_, stop_job{stop_signal_});
 }
 
 /// This process cannot go on: it is lost for the job, and the job with it if there is no other.

@@ -67,7 +67,8 @@ struct supervisor_options {
 ///   peer_broken   -> membership::suspect
 ///   recovery_done -> to the user's thread
 ///   job_over      -> to the user's thread
-///   job_ended     -> to the user's thread
+///   stop_wanted   -> stop_job to the scheduler
+///   job_ended, job_was_stopped -> to the user's thread
 ///
 /// Monitors the actors it starts: one that fails is started again with the next generation, which it asks
 /// for; bad input and too many failures end the job. Detached: it tears the data plane down and builds it up,
@@ -85,6 +86,7 @@ class supervisor_state {
   enum class phase { outside, quiescing, waiting, active };
 
   void on_define(const define_job& order);
+  void on_stop(const stop_wanted& wanted);
   void give_up(const std::string& cause);
   // membership: change_generation.cpp
   void on_fence(const fence_raised& fence);
@@ -162,6 +164,7 @@ class supervisor_state {
   step_metrics restored_metrics_;  ///< of the restored step, if the last stage is here
   arrived_states arrived_;
   std::uint64_t interrupted_step_ = 0;
+  int stop_signal_ = 0;  ///< that the job is to stop by; 0: none
 
   call_queue calls_;
 };

@@ -22,6 +22,8 @@ struct agent_options {
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   /// False: a lost member ends the job (mpirun, started by hand). True: a launcher respawns it.
   bool survives_losses = true;
+  /// How often members hear that the agent lives.
+  std::chrono::milliseconds heartbeat = std::chrono::seconds(1);
   /// How long the destructor lets members that have neither left nor failed go on: where rank 0 is the agent,
   /// it may be done a little before the others.
   std::chrono::milliseconds linger = std::chrono::seconds(10);
@@ -38,6 +40,12 @@ struct agent_callbacks {
   std::function<void(const recovery_report&)> on_recovered;
   /// The job has failed; the owner ends every process.
   std::function<void(const std::string& cause)> on_job_failed;
+  /// The job is to stop, at the wish of the owner or of its members.
+  std::function<void(int signal)> on_stop;
+  /// The job has stopped because of `signal`; `what` says what was saved.
+  std::function<void(int signal, const std::string& what)> on_job_stopped;
+  /// Something that the user should know of, and that the agent goes on with.
+  std::function<void(const std::string& what)> on_warning;
 };
 
 /// What the loss of a process means for the job.
@@ -67,6 +75,12 @@ class agent {
   virtual void process_exited(int rank) = 0;
   /// Ends the job for all members.
   virtual void fail_job(const std::string& cause) = 0;
+  /// The job is to stop because of `signal`: what is done is saved, then on_job_stopped comes. Returns the
+  /// ranks that hear of it here; the processes of the others know nothing of the job.
+  virtual std::vector<int> stop_job(int signal) = 0;
+  /// What the process of `rank` said it fails with; empty: it said nothing. What it still sent is read
+  /// before.
+  virtual std::string failure_of(int rank) = 0;
 };
 
 std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks callbacks);

@@ -66,6 +66,9 @@ class agent_client final : public membership {
     send(agent_wire::phase_report{generation, phase});
   }
   void fail_job(const std::string& cause) override { send(agent_wire::job_failure{shortened(cause)}); }
+  void request_stop(int signal, stop_scope scope) override { send(agent_wire::stop_request{signal, scope}); }
+  void stopped(const std::string& what) override { send(agent_wire::stop_done{shortened(what)}); }
+  void failing(const std::string& what) override { send(agent_wire::own_failure{shortened(what)}); }
   void leave() override {
     left_ = true;
     send(agent_wire::leave_job{});
@@ -86,23 +89,35 @@ class agent_client final : public membership {
 
   void run_io() {
     bool open = read_messages();
+    heard_ = looked_ = clock::now();
     auto next_beat = clock::now();
-    while (open && !stopping_) {
+    while (open && !stopping_ && !agent_is_silent()) {
       if (clock::now() >= next_beat) {
         send(agent_wire::heartbeat{});
         next_beat = clock::now() + options_.heartbeat;
       }
       open = poll_once(next_beat);
     }
-    if (open) {
+    if (open && stopping_) {
       keys_.close("this process has left the job");
       return say_goodbye();
     }
     auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
-                " is gone: the launcher, or rank 0 where there is none, has ended. The job can be resumed "
-                "from its latest snapshot";
+                (open ? " has said nothing for " +
+                            std::to_string(options_.agent_timeout.count() / 1000.0).substr(0, 5) +
+                            " s: its host is gone, or the network to it"
+                      : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
+                ". The job can be resumed from its latest snapshot (--resume)";
     keys_.close(gone);
     if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_end(gone); });
+  }
+
+  /// A process that was itself suspended has heard nothing either: that is forgiven.
+  bool agent_is_silent() {
+    auto now = clock::now();
+    if (now - looked_ > options_.agent_timeout / 2) heard_ = now;
+    looked_ = now;
+    return now - heard_ >= options_.agent_timeout;
   }
 
   bool poll_once(clock::time_point until) {
@@ -114,6 +129,7 @@ class agent_client final : public membership {
     if (polled[0].revents) wake_.clear();
     if (!(polled[1].revents & ~POLLOUT)) return true;
     auto state = read_available(line_.socket.get(), line_.received, 1 << 20);
+    heard_ = clock::now();
     return read_messages() && state == io_result::open;
   }
 
@@ -167,6 +183,12 @@ class agent_client final : public membership {
       deliver([this] { events_.on_over(); });
     } else if (auto* reply = std::get_if<store_reply>(&message)) {
       keys_.on_reply(*reply);
+    } else if (auto* stop = std::get_if<stop_wanted>(&message)) {
+      deliver([this, signal = stop->signal] { events_.on_stop(signal); });
+    } else if (auto* done = std::get_if<agent_wire::job_stopped>(&message)) {
+      ended_ = true;
+      keys_.close("the job was stopped");
+      deliver([this, done = *done] { events_.on_job_stopped(done.signal, done.what); });
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
       keys_.close(end->cause);
@@ -214,7 +236,9 @@ class agent_client final : public membership {
   wake_event wake_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> left_ = false;
-  bool ended_ = false;  ///< the first thread's own
+  // The first thread's own.
+  bool ended_ = false;
+  clock::time_point heard_, looked_;
 
   std::mutex event_mutex_;
   std::condition_variable event_arrived_;

@@ -54,6 +54,7 @@ void agent_connections::accept_some() {
     if (!made) {
       // Out of descriptors the listener would stay readable: look again after a tick.
       accept_paused_ = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
+      out_of_descriptors_ = accept_paused_;
       return;
     }
     int on = 1;

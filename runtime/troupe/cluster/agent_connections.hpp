@@ -25,6 +25,8 @@ class agent_connections {
   /// Removes those that are closed, and strangers that take too long to say who they are. Returns them.
   std::list<agent_connection> take_ended();
   void drop(int rank);
+  /// Whether the newest attempt to let somebody in failed for want of descriptors or memory.
+  bool out_of_descriptors() const { return out_of_descriptors_; }
 
  private:
   void accept_some();
@@ -35,6 +37,7 @@ class agent_connections {
   std::uint16_t port_;
   std::list<agent_connection> connections_;
   bool accept_paused_ = false;
+  bool out_of_descriptors_ = false;
 };
 
 }  // namespace troupe

@@ -128,9 +128,33 @@ struct forget_request {
     archive(request);
   }
 };
-using client_message =
-    std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion, progress_report,
-                 phase_report, job_failure, leave_job, put_value, get_value, forget_request>;
+struct stop_request {
+  std::int32_t signal = 0;
+  stop_scope scope = stop_scope::member;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(signal, scope);
+  }
+};
+/// The answer to stop_wanted.
+struct stop_done {
+  std::string what;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(what);
+  }
+};
+/// An error ends the sender.
+struct own_failure {
+  std::string what;  ///< empty: not known yet
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(what);
+  }
+};
+using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,
+                                    progress_report, phase_report, job_failure, leave_job, put_value,
+                                    get_value, forget_request, stop_request, stop_done, own_failure>;
 
 // From the agent:
 
@@ -188,6 +212,27 @@ struct store_reply {
     archive(request, refusal, value);
   }
 };
-using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over, store_reply>;
+struct stop_wanted {
+  std::int32_t signal = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(signal);
+  }
+};
+struct job_stopped {
+  std::int32_t signal = 0;
+  std::string what;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(signal, what);
+  }
+};
+/// The agent lives.
+struct agent_beat {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over, store_reply,
+                                   stop_wanted, job_stopped, agent_beat>;
 
 }  // namespace troupe::agent_wire

@@ -11,7 +11,12 @@ using namespace std::chrono_literals;
 constexpr auto linger_for_writes = 500ms;
 
 membership_rules rules_of(const agent_options& options) {
-  return {options.world_size, options.join_timeout, options.suspect_after, options.survives_losses};
+  membership_rules rules;
+  rules.world_size = options.world_size;
+  rules.join_timeout = options.join_timeout;
+  rules.suspect_after = options.suspect_after;
+  rules.survives_losses = options.survives_losses;
+  return rules;
 }
 
 }  // namespace
@@ -59,6 +64,27 @@ void agent_server::fail_job(const std::string& cause) {
   commands_.post([this, cause] { perform(state_.failed(cause)); });
 }
 
+std::vector<int> agent_server::stop_job(int signal) {
+  std::promise<std::vector<int>> told;
+  commands_.post([&] {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      if (state_.hears_of_stop(rank)) ranks.push_back(rank);
+    perform(state_.stop(signal));
+    told.set_value(std::move(ranks));
+  });
+  return told.get_future().get();
+}
+
+std::string agent_server::failure_of(int rank) {
+  std::promise<std::string> said;
+  commands_.post([&] {
+    drain(rank);
+    said.set_value(failures_[rank]);
+  });
+  return said.get_future().get();
+}
+
 // --- the loop
 
 void agent_server::run() {
@@ -66,6 +92,8 @@ void agent_server::run() {
     connections_.poll(commands_.fd(), [this](agent_connection& from) { serve(from); });
     commands_.run_all();
     perform(state_.tick(clock::now()));
+    beat();
+    warn_of_descriptors();
     sweep();
   }
 }
@@ -91,6 +119,25 @@ void agent_server::sweep() {
     if (is_member(ended)) perform(state_.connection_lost(ended.speaker->rank, clock::now()));
 }
 
+/// A member that hears nothing for long knows that the agent's host or the way to it is gone.
+void agent_server::beat() {
+  auto now = clock::now();
+  if (now < next_beat_) return;
+  next_beat_ = now + options_.heartbeat;
+  for (auto& connection : connections_)
+    if (connection.speaker) connection.send(agent_wire::agent_beat{});
+}
+
+/// Once each time that they run out: the connections that wait are let in when there are some again.
+void agent_server::warn_of_descriptors() {
+  bool out = connections_.out_of_descriptors();
+  if (out && !warned_of_descriptors_ && callbacks_.on_warning)
+    callbacks_.on_warning(
+        "no file descriptors are left for processes that want to join; they wait until there are some again "
+        "(see `ulimit -n`)");
+  warned_of_descriptors_ = out;
+}
+
 /// Reads what `rank` sent before it ended: its last message may be that it left.
 void agent_server::drain(int rank) {
   for (auto& connection : connections_)
@@ -100,6 +147,7 @@ void agent_server::drain(int rank) {
 void agent_server::drop_connections_of(int rank) {
   connections_.drop(rank);
   keys_.forget_all(rank);
+  failures_.erase(rank);
 }
 
 // --- messages
@@ -118,6 +166,11 @@ void agent_server::on_message(agent_connection& from, const agent_wire::client_m
   if (!is_member(from)) return;
   state_.heard(from.speaker->rank, clock::now());
   if (std::holds_alternative<leave_job>(message)) return on_leave(from);
+  if (auto* own = std::get_if<own_failure>(&message)) {
+    state_.failing(from.speaker->rank, clock::now());
+    if (!own->what.empty()) failures_[from.speaker->rank] = own->what;
+    return;
+  }
   if (on_store_message(from, message)) return;
   perform(on_member_message(from.speaker->rank, message));
 }
@@ -162,8 +215,14 @@ membership_outputs agent_server::on_member_message(int rank, const agent_wire::c
     return state_.quiesced(rank, m->generation, m->address, now);
   if (auto* m = std::get_if<generation_request>(&message))
     return state_.generation_requested(m->current, "rank " + std::to_string(rank) + ": " + m->cause, now);
-  if (auto* m = std::get_if<suspicion>(&message))
+  if (auto* m = std::get_if<suspicion>(&message)) {
+    // One that is ending sees everyone go away.
+    if (state_.is_failing(rank)) return {};
     return state_.suspected(m->rank, m->incarnation, m->cause, now);
+  }
+  if (auto* m = std::get_if<stop_request>(&message))
+    return m->scope == stop_scope::job ? state_.stop(m->signal) : state_.stop_asked(rank, m->signal);
+  if (auto* m = std::get_if<stop_done>(&message)) return state_.stopped(m->what);
   if (auto* m = std::get_if<phase_report>(&message))
     return state_.phase_reached(m->generation, m->phase, now);
   if (auto* m = std::get_if<progress_report>(&message); m && callbacks_.on_progress)
@@ -214,12 +273,20 @@ void agent_server::perform(const send_recovered& recovered) {
 
 void agent_server::perform(const send_over&) { send_to_members(agent_wire::job_over{}); }
 
+void agent_server::perform(const send_stop& stop) {
+  if (callbacks_.on_stop) callbacks_.on_stop(stop.signal);
+  send_to_members(agent_wire::stop_wanted{stop.signal});
+}
+
 void agent_server::perform(const end_job& end) {
-  job_end_cause_ = end.cause;
+  job_end_cause_ = end.signal ? "it was stopped" : end.cause;
   // The owner knows the cause before it sees processes end of it.
-  if (callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
+  if (end.signal && callbacks_.on_job_stopped) callbacks_.on_job_stopped(end.signal, end.cause);
+  if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
+  agent_wire::agent_message message = agent_wire::job_end{end.cause};
+  if (end.signal) message = agent_wire::job_stopped{end.signal, end.cause};
   for (auto& connection : connections_)
-    if (connection.speaker) connection.send(agent_wire::job_end{end.cause});
+    if (connection.speaker) connection.send(message);
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <thread>
 
 #include "troupe/cluster/agent.hpp"
@@ -21,6 +22,8 @@ class agent_server final : public agent {
                             std::optional<std::chrono::steady_clock::time_point> died) override;
   void process_exited(int rank) override;
   void fail_job(const std::string& cause) override;
+  std::vector<int> stop_job(int signal) override;
+  std::string failure_of(int rank) override;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -29,6 +32,8 @@ class agent_server final : public agent {
   bool may_stop();
   void serve(agent_connection& from);
   void sweep();
+  void beat();
+  void warn_of_descriptors();
 
   void on_message(agent_connection& from, const agent_wire::client_message& message);
   void on_hello(agent_connection& from, const agent_wire::hello& message);
@@ -48,6 +53,7 @@ class agent_server final : public agent {
   void perform(const kill_process& kill);
   void perform(const send_recovered& recovered);
   void perform(const send_over& over);
+  void perform(const send_stop& stop);
   void perform(const end_job& end);
   bool is_member(const agent_connection& connection) const;
   void send_to_members(const agent_wire::agent_message& message);
@@ -60,6 +66,9 @@ class agent_server final : public agent {
   key_values keys_;
   agent_connections connections_;
   std::string job_end_cause_;
+  std::map<int, std::string> failures_;  ///< by rank, what its present process said
+  clock::time_point next_beat_{};
+  bool warned_of_descriptors_ = false;
   std::optional<clock::time_point> stop_asked_;
   std::thread thread_;
 };

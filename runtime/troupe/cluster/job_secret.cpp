@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,15 +50,19 @@ struct secret_file {
                   ". It must be a plain file of this user with mode 0600: remove it and start again");
 }
 
-std::string read_private_file(const std::filesystem::path& path) {
-  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file && errno == ENOENT) return {};
-  if (!file) refuse_file(path, std::string("cannot be read: ") + std::strerror(errno));
+void require_private(const unique_fd& file, const std::filesystem::path& path) {
   struct stat about {};
   check_posix(::fstat(file.get(), &about), "stat " + path.string());
   if (!S_ISREG(about.st_mode)) refuse_file(path, "is not a plain file");
   if (about.st_uid != ::geteuid()) refuse_file(path, "belongs to another user");
   if ((about.st_mode & 077) != 0) refuse_file(path, "can be read or written by others");
+}
+
+std::string read_private_file(const std::filesystem::path& path) {
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == ENOENT) return {};
+  if (!file) refuse_file(path, std::string("cannot be read: ") + std::strerror(errno));
+  require_private(file, path);
   std::array<char, 1024> text;
   auto size = check_posix(::read(file.get(), text.data(), text.size()), "read " + path.string());
   return {text.data(), static_cast<std::size_t>(size)};
@@ -72,17 +77,51 @@ std::optional<secret_file> read_living(const std::filesystem::path& path) {
   return secret_file{parse_job_secret(hex), owner};
 }
 
-void write_private_file(const std::filesystem::path& path, const std::string& text) {
-  std::array<std::byte, 8> suffix;
-  ::randombytes_buf(suffix.data(), suffix.size());
-  auto beside = path.string() + "." + to_hex(suffix);
-  unique_fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::rename(beside.c_str(), path.c_str()) != 0) {
-    auto problem = errno;
-    ::unlink(beside.c_str());
-    throw bad_input("the job secret cannot be written to " + path.string() + ": " + std::strerror(problem) +
-                    ". Choose a folder of yours with XDG_RUNTIME_DIR or TMPDIR");
+[[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
+  throw bad_input("the job secret cannot be written to " + path.string() + ": " + std::strerror(errno) +
+                  ". Choose a folder of yours with XDG_RUNTIME_DIR or TMPDIR");
+}
+
+bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
+  struct stat opened {
+  }, there{};
+  return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+/// The file at `path`, locked: nobody else has it until it is closed, and the kernel does that for a process
+/// that is killed. None: another process has it.
+std::optional<unique_fd> lock_private_file(const std::filesystem::path& path) {
+  while (true) {
+    unique_fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!file && (errno == ELOOP || errno == EISDIR)) refuse_file(path, "is a link or a folder");
+    if (!file) refuse_to_write(path);
+    require_private(file, path);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+    // Whoever had it may have removed it a moment ago.
+    if (is_still_at(file, path)) return file;
+  }
+}
+
+/// Where rank 0 publishes whose environment says other folders than this process's.
+std::vector<std::filesystem::path> other_folders(const std::filesystem::path& own) {
+  std::vector<std::filesystem::path> others{"/run/user/" + std::to_string(::geteuid()), "/tmp"};
+  std::erase(others, own);
+  return others;
+}
+
+std::string names_of(const std::vector<std::filesystem::path>& folders) {
+  std::string names;
+  for (const auto& folder : folders) names += (names.empty() ? "" : ", ") + folder.string();
+  return names;
+}
+
+/// A file there that is not as it must be is somebody else's, and of no concern.
+std::optional<secret_file> read_if_private(const std::filesystem::path& path) {
+  try {
+    return read_living(path);
+  } catch (const bad_input&) {
+    return {};
   }
 }
 
@@ -121,28 +160,36 @@ std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::
 
 published_job_secret::published_job_secret(const std::filesystem::path& folder, std::uint16_t port)
     : path_(job_secret_path(folder, port)), secret_(make_job_secret()) {
-  if (auto other = read_living(path_))
-    throw bad_input("port " + std::to_string(port) + " belongs to the job of process " +
-                    std::to_string(other->owner.pid) + " (" + path_.string() +
-                    "). Choose another with MASTER_PORT, or end that job");
+  auto locked = lock_private_file(path_);
+  if (!locked) {
+    auto other = read_living(path_);
+    throw bad_input("port " + std::to_string(port) + " belongs to the job of " +
+                    (other ? "process " + std::to_string(other->owner.pid) : "another rank 0") + " (" +
+                    path_.string() + "). Choose another with MASTER_PORT, or end that job");
+  }
+  file_ = *std::move(locked);
   auto self = identify(::getpid()).value();
-  write_private_file(path_, to_hex(secret_) + " " + std::to_string(self.pid) + " " + self.started + "\n");
+  auto text = to_hex(secret_) + " " + std::to_string(self.pid) + " " + self.started + "\n";
+  if (::ftruncate(file_.get(), 0) != 0 ||
+      ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    refuse_to_write(path_);
 }
 
 published_job_secret::~published_job_secret() { ::unlink(path_.c_str()); }
 
 std::vector<std::byte> wait_for_job_secret(const std::filesystem::path& folder, std::uint16_t port,
                                            std::chrono::milliseconds timeout) {
-  auto path = job_secret_path(folder, port);
   auto until = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    if (auto found = read_living(path)) return found->secret;
+    if (auto found = read_living(job_secret_path(folder, port))) return found->secret;
+    for (const auto& other : other_folders(folder))
+      if (auto found = read_if_private(job_secret_path(other, port))) return found->secret;
     if (std::chrono::steady_clock::now() >= until)
-      throw bad_input(
-          "rank 0 has not published the job secret in " + path.string() + " within " +
-          std::to_string(timeout.count()) +
-          " ms. Start rank 0 on this host as the same user and with the same MASTER_PORT, or give all "
-          "processes the same TROUPE_JOB_SECRET");
+      throw bad_input("rank 0 has not published the job secret in " + job_secret_path(folder, port).string() +
+                      " (nor in " + names_of(other_folders(folder)) + ") within " +
+                      std::to_string(timeout.count()) +
+                      " ms. Start rank 0 on this host as the same user and with the same MASTER_PORT, or "
+                      "give all processes the same TROUPE_JOB_SECRET");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

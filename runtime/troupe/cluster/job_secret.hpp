@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/posix/unique_fd.hpp"
 #include "troupe/wire/hex.hpp"
 
 namespace troupe {
@@ -40,9 +41,11 @@ class published_job_secret {
  private:
   std::filesystem::path path_;
   std::vector<std::byte> secret_;
+  unique_fd file_;  ///< locked
 };
 
-/// The others' side: waits for the file of a living rank 0. Throws bad_input when there is none in time, and
+/// The others' side: waits for the file of a living rank 0, in `folder`, /run/user/UID and /tmp: rank 0 may
+/// have been started with another environment. Throws bad_input when there is none in time, and
 /// at once when the file is not a plain file of this user that nobody else can read or write.
 std::vector<std::byte> wait_for_job_secret(const std::filesystem::path& folder, std::uint16_t port,
                                            std::chrono::milliseconds timeout);

@@ -39,6 +39,13 @@ class local_membership final : public membership {
   void fail_job(const std::string& cause) override {
     step([&] { return state_.failed(cause); });
   }
+  void request_stop(int signal, stop_scope) override {
+    step([&] { return state_.stop(signal); });
+  }
+  void stopped(const std::string& what) override {
+    step([&] { return state_.stopped(what); });
+  }
+  void failing(const std::string&) override {}
   void leave() override {
     std::lock_guard lock(mutex_);
     left_ = true;
@@ -67,7 +74,9 @@ class local_membership final : public membership {
     if (auto* fence = std::get_if<send_fence>(&output)) events_.on_fence(fence->generation, fence->losses);
     if (auto* view = std::get_if<send_view>(&output)) events_.on_view(view->view);
     if (auto* recovered = std::get_if<send_recovered>(&output)) events_.on_recovered(recovered->report);
-    if (auto* end = std::get_if<end_job>(&output)) events_.on_job_end(end->cause);
+    if (auto* stop = std::get_if<send_stop>(&output)) events_.on_stop(stop->signal);
+    if (auto* end = std::get_if<end_job>(&output))
+      end->signal ? events_.on_job_stopped(end->signal, end->cause) : events_.on_job_end(end->cause);
   }
 
   std::mutex mutex_;

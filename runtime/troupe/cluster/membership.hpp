@@ -62,6 +62,10 @@ struct recovery_report {
   double total_s = 0;
 };
 
+/// Who is asked to stop. member: a signal came to one process, and the others may know nothing of it. job:
+/// all of them are to stop.
+enum class stop_scope : std::uint8_t { member = 1, job = 2 };
+
 /// How a node hears of membership. Called on the client's own thread, one call at a time; do not block.
 class membership_events {
  public:
@@ -77,6 +81,11 @@ class membership_events {
   virtual void on_over() = 0;
   /// The job cannot go on. `cause` says why and what to do.
   virtual void on_job_end(const std::string& cause) = 0;
+  /// The job is to stop because of `signal`: the scheduler saves what is done and calls membership::stopped.
+  /// Comes again after each view until it has.
+  virtual void on_stop(int signal) = 0;
+  /// The job has stopped; `what` says what was saved. Nothing follows.
+  virtual void on_job_stopped(int signal, const std::string& what) = 0;
 };
 
 /// A node's side of the membership protocol. Thread-safe; calls queue and return.
@@ -95,6 +104,14 @@ class membership {
   virtual void report(std::uint64_t generation, recovery_phase phase) = 0;
   /// This node ends the job for all: a failure that starting again would not cure.
   virtual void fail_job(const std::string& cause) = 0;
+  /// Somebody wants this process or the whole job to stop. One member alone stops the job only where a lost
+  /// member ends it; under a launcher it takes all members, else the process is to end by itself.
+  virtual void request_stop(int signal, stop_scope scope) = 0;
+  /// The scheduler has saved what was done: the job ends for all members.
+  virtual void stopped(const std::string& what) = 0;
+  /// An error ends this process, `what` says which; empty: it is not known yet. Until it has ended, nobody
+  /// suspects it for a moment, and what it suspects others of does not count.
+  virtual void failing(const std::string& what) = 0;
   /// This node is done, and knows that all others are: their last call was made together. Losing any of them
   /// from here on is no failure.
   virtual void leave() = 0;

@@ -79,7 +79,9 @@ membership_outputs membership_state::joined(const member& self, time_point now) 
                            .acknowledged = true,
                            .connected = true,
                            .exited = false,
-                           .suspected_at = {}};
+                           .suspected_at = {},
+                           .failing_since = {},
+                           .asked_to_stop = 0};
   return complete_view(now);
 }
 
@@ -102,7 +104,9 @@ membership_outputs membership_state::complete_view(time_point now) {
   recovery_.viewed(now);
   membership_view view{generation_, {}};
   for (const auto& slot : slots_) view.members.push_back(slot.self);
-  return {send_view{std::move(view)}};
+  membership_outputs outputs{send_view{std::move(view)}};
+  if (stop_signal_) outputs.push_back(send_stop{stop_signal_});
+  return outputs;
 }
 
 membership_outputs membership_state::raise(const member_loss& loss, time_point now) {
@@ -130,7 +134,7 @@ membership_outputs membership_state::generation_requested(std::uint64_t current,
 
 membership_outputs membership_state::suspected(int rank, std::uint32_t incarnation, const std::string& cause,
                                                time_point now) {
-  if (ended_ || !is_member(rank, incarnation)) return {};
+  if (ended_ || !is_member(rank, incarnation) || is_failing(rank)) return {};
   return suspect(rank, cause, now);
 }
 
@@ -224,6 +228,36 @@ membership_outputs membership_state::failed(const std::string& cause) {
   return {end_job{cause}};
 }
 
+membership_outputs membership_state::stop(int signal) {
+  if (ended_ || over_ || stop_signal_) return {};
+  stop_signal_ = signal;
+  if (!had_view_) return stopped("before it began");
+  return {send_stop{signal}};
+}
+
+membership_outputs membership_state::stop_asked(int rank, int signal) {
+  slots_.at(rank).asked_to_stop = signal;
+  auto was_asked = [](const slot& s) { return s.state != status::joined || s.asked_to_stop; };
+  if (rules_.survives_losses && !std::ranges::all_of(slots_, was_asked)) return {};
+  return stop(signal);
+}
+
+membership_outputs membership_state::stopped(const std::string& what) {
+  if (ended_ || over_ || !stop_signal_) return {};
+  ended_ = true;
+  return {end_job{what, stop_signal_}};
+}
+
+bool membership_state::hears_of_stop(int rank) const {
+  const auto& slot = slots_.at(rank);
+  return slot.state == status::joined || (slot.state == status::awaited && had_view_);
+}
+
+void membership_state::failing(int rank, time_point now) {
+  auto& slot = slots_.at(rank);
+  if (!slot.failing_since) slot.failing_since = now;
+}
+
 membership_outputs membership_state::tick(time_point now) {
   if (ended_) return {};
   bool slept = now - last_tick_ > rules_.suspect_after / 2;
@@ -255,6 +289,7 @@ membership_outputs membership_state::check_joined_in_time(time_point now) {
 
 membership_outputs membership_state::check_alive(int rank, time_point now) {
   const auto& slot = slots_[rank];
+  if (slot.failing_since) return check_dying(rank, now);
   auto silence = now - slot.heard;
   if (silence >= rules_.suspect_after) {
     if (slot.exited) return exited_without_leaving(rank);
@@ -267,6 +302,13 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
                        seconds(rules_.join_timeout),
                    now);
   return {};
+}
+
+/// Silence says nothing of a member that is ending: it may be busy with that.
+membership_outputs membership_state::check_dying(int rank, time_point now) {
+  if (now - *slots_[rank].failing_since < rules_.dying_time) return {};
+  return suspect(rank, "it did not end within " + seconds(rules_.dying_time) + " of an error of its own",
+                 now);
 }
 
 }  // namespace troupe

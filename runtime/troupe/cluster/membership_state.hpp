@@ -16,6 +16,8 @@ struct membership_rules {
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   bool survives_losses = true;
+  /// How long a member that said it fails may take to end before it is suspected.
+  std::chrono::milliseconds dying_time = std::chrono::seconds(5);
 };
 
 /// What is to be done: the outputs of membership_state, in the order to do them.
@@ -41,12 +43,17 @@ struct send_recovered {  ///< to every member
 struct send_over {  ///< to every member: the job is done
   bool operator==(const send_over&) const = default;
 };
+struct send_stop {  ///< to every member
+  int signal = 0;
+  bool operator==(const send_stop&) const = default;
+};
 struct end_job {  ///< to everyone; nothing follows it
   std::string cause;
+  int signal = 0;  ///< that the job was stopped by; 0: it failed
   bool operator==(const end_job&) const = default;
 };
 using membership_output =
-    std::variant<send_fence, send_view, kill_process, send_recovered, send_over, end_job>;
+    std::variant<send_fence, send_view, kill_process, send_recovered, send_over, send_stop, end_job>;
 using membership_outputs = std::vector<membership_output>;
 
 /// Who is in the job and in which generation: values and times in, things to do out. Knows no sockets and no
@@ -99,6 +106,18 @@ class membership_state {
   /// The process ended with exit code 0: fine for one that has left or in a job that nobody joins.
   membership_outputs process_exited(int rank, time_point now);
   membership_outputs failed(const std::string& cause);
+  /// The job is to stop. One that never had a view has nothing to save and ends at once; else every member is
+  /// told, now and with every later view, until stopped().
+  membership_outputs stop(int signal);
+  /// `rank` was sent `signal`. Stops the job if every member was, or if losing one would end it anyway.
+  membership_outputs stop_asked(int rank, int signal);
+  /// What was done is saved.
+  membership_outputs stopped(const std::string& what);
+  /// Whether `rank` hears of a stop as a member, now or when it has joined.
+  bool hears_of_stop(int rank) const;
+  /// An error ends this member: see membership::failing.
+  void failing(int rank, time_point now);
+  bool is_failing(int rank) const { return slots_.at(rank).failing_since.has_value(); }
   /// Looks at the timeouts. Call it several times within suspect_after; after a longer gap silence proves
   /// nothing (the agent itself was stopped) and is forgiven once.
   membership_outputs tick(time_point now);
@@ -117,6 +136,8 @@ class membership_state {
     bool connected = true;
     bool exited = false;  ///< with code 0, its last messages may still be on the way
     std::optional<time_point> suspected_at;
+    std::optional<time_point> failing_since;
+    int asked_to_stop = 0;  ///< the signal
   };
 
   membership_outputs raise(const member_loss& loss, time_point now);
@@ -127,6 +148,7 @@ class membership_state {
   membership_outputs gone(int rank);
   membership_outputs check_joined_in_time(time_point now);
   membership_outputs check_alive(int rank, time_point now);
+  membership_outputs check_dying(int rank, time_point now);
   std::optional<int> first_in(status state) const;
 
   membership_rules rules_;
@@ -136,6 +158,7 @@ class membership_state {
   bool ended_ = false;
   bool over_ = false;
   bool had_view_ = false;
+  int stop_signal_ = 0;
   std::vector<member_loss> losses_;  ///< since the last view
   time_point raised_at_;
   time_point last_tick_;

@@ -85,6 +85,7 @@ void check_options(const job_options& options) {
     throw bad_input("--network-interface must name a network interface, for example lo (see `ip link`)");
   if (options.join_timeout.count() <= 0) throw bad_input("--join-timeout must be above 0, for example 60s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
+  if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
   check_word("--backend", options.backend, {"ucx", "local", "gloo", "mpi", "nccl"});
   check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});

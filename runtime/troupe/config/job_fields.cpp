@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
-#include <numeric>
 #include <vector>
 
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/nearest.hpp"
 
 namespace troupe {
 namespace {
@@ -48,6 +48,7 @@ const job_field fields[] = {
     {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},
     {"fault", &o::fault,
      "for drills: strike a worker, POINT[:kill|stop|fail]@rank=R[,step=S][,incarnation=I]"},
+    {"grace", &o::grace, "after SIGTERM, SIGINT or SIGHUP, time to save what is done and end"},
     {"json", &o::json, "one JSON object per line on standard output, nothing else"},
 };
 
@@ -97,21 +98,6 @@ requires std::integral<Number> || std::floating_point<Number> std::string print(
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// Levenshtein's distance: the least number of letters to insert, delete or replace.
-std::size_t distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    auto diagonal = row[0]++;
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      auto above = row[j + 1];
-      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (from[i] == to[j] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::string job_field::option_name() const {
@@ -143,7 +129,7 @@ const job_field* find_job_field(std::string_view name) {
 
 const job_field& nearest_job_field(std::string_view name) {
   return *std::ranges::min_element(fields, {},
-                                   [name](const job_field& field) { return distance(name, field.name); });
+                                   [name](const job_field& field) { return edit_distance(name, field.name); });
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "troupe/tensor/dtype.hpp"
 
 namespace troupe {
+
+class program_frame;
 
 /// Everything a training job can be told, by C++, one YAML file or the command line (in rising precedence).
 /// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command
@@ -74,8 +77,14 @@ struct job_options {
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// Fault drill, see fault/fault_plan.hpp; empty: none.
   std::string fault;
+  /// How long a program that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end. Under
+  /// `troupe launch` the launcher's own --grace counts too.
+  std::chrono::milliseconds grace = std::chrono::seconds(20);
   /// One JSON object per line on standard output, nothing else.
   bool json = false;
+  /// Set by run_program, and no option: takes signals and tells errors for the World. Null: signals are the
+  /// program's own, which may call World::request_stop.
+  std::shared_ptr<program_frame> frame;
 };
 
 /// Sets the fields named in the YAML file. Throws bad_input with file, line, the unknown key or bad value,

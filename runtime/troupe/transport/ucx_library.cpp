@@ -5,10 +5,13 @@
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
 
+#include <dlfcn.h>
+
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
+#include <string_view>
 
 #include "troupe/transport/ucx_overrides.hpp"
 
@@ -30,6 +33,19 @@ ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_
   return UCS_LOG_FUNC_RC_STOP;
 }
 
+/// The signal by which UCX shows its state (SIGHUP), which for everyone else asks for the end. A handler that
+/// is not UCX's stays.
+void give_back_debug_signal() {
+  int number = ucs_global_opts.debug_signo;
+  struct sigaction present {};
+  if (number <= 0 || ::sigaction(number, nullptr, &present) != 0) return;
+  if (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN) return;
+  Dl_info handler{};
+  if (::dladdr(reinterpret_cast<const void*>(present.sa_handler), &handler) == 0 || !handler.dli_fname)
+    return;
+  if (std::string_view(handler.dli_fname).find("libucs") != std::string_view::npos) ::signal(number, SIG_DFL);
+}
+
 }  // namespace
 
 void tame_ucx_library() {
@@ -39,6 +55,7 @@ void tame_ucx_library() {
     ucs_log_push_handler(to_standard_error);
     ucx_silence expected;  // it warns about signals that the environment told it to leave alone
     for (int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) ucs_debug_disable_signal(signal_number);
+    give_back_debug_signal();
   });
 }
 

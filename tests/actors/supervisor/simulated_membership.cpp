@@ -40,6 +40,16 @@ void simulated_membership::fail_job(const std::string& cause) {
   job_.tell_agent(self_, [this, cause] { return job_.agent_.failed(cause); });
 }
 
+void simulated_membership::request_stop(int signal, stop_scope scope) {
+  job_.tell_agent(self_, [this, signal, scope] {
+    return scope == stop_scope::job ? job_.agent_.stop(signal) : job_.agent_.stop_asked(self_.rank, signal);
+  });
+}
+
+void simulated_membership::stopped(const std::string& what) {
+  job_.tell_agent(self_, [this, what] { return job_.agent_.stopped(what); });
+}
+
 void simulated_membership::leave() {
   job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
 }

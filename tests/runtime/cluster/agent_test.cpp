@@ -1,8 +1,14 @@
 #include "troupe/cluster/agent.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <future>
+#include <thread>
 
 #include "live_agent.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
@@ -32,7 +38,124 @@ std::string refusal_of(const agent_client_options& options) {
   return "";
 }
 
+/// Carries bytes between a member and the agent until it is told to carry no more, with both connections
+/// open: a host or a network that vanishes.
+class relay {
+ public:
+  explicit relay(std::uint16_t agent_port) : listener_(listen_on("127.0.0.1", 0)), agent_port_(agent_port) {
+    thread_ = std::thread([this] { carry(); });
+  }
+  ~relay() {
+    ending_ = true;
+    thread_.join();
+  }
+  std::uint16_t port() const { return local_port(listener_); }
+  void vanish() { vanished_ = true; }
+
+ private:
+  void carry() {
+    unique_fd member, agent;
+    std::vector<std::byte> to_agent, to_member;
+    while (!ending_) {
+      std::this_thread::sleep_for(1ms);
+      int error = 0;
+      if (!member)
+        member = unique_fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (member && !agent) agent = try_connect("127.0.0.1", agent_port_, 5s, error);
+      if (!agent || vanished_) continue;
+      read_available(member.get(), to_agent, 65536);
+      read_available(agent.get(), to_member, 65536);
+      write_available(agent.get(), to_agent);
+      write_available(member.get(), to_member);
+    }
+  }
+
+  unique_fd listener_;
+  std::uint16_t agent_port_;
+  std::atomic<bool> vanished_ = false, ending_ = false;
+  std::thread thread_;
+};
+
 }  // namespace
+
+TEST_CASE("a member whose agent's host vanishes ends within a limit and says so") {
+  auto options = job_of(1);
+  options.heartbeat = 50ms;
+  live_agent job(options);
+  relay between(job.made->port());
+  auto client = job.client(0);
+  client.port = between.port();
+  client.agent_timeout = 1000ms;
+  test_member member(client);
+  member.join();
+  member.views.next();
+  std::this_thread::sleep_for(1500ms);
+  CHECK(member.ends.empty());  // it hears the agent's heartbeats
+  between.vanish();
+  CHECK_THAT(member.ends.next(),
+             ContainsSubstring("has said nothing for 1") && ContainsSubstring("--resume"));
+}
+
+TEST_CASE("what a member fails with is known when its process is lost, and it is not suspected meanwhile") {
+  live_agent job(job_of(2));
+  auto first = std::make_unique<test_member>(job.client(0)),
+       second = std::make_unique<test_member>(job.client(1));
+  first->join();
+  second->join();
+  first->views.next();
+  second->link->failing("");
+  second->link->failing("no such file");
+  second->link.reset();
+  CHECK(job.made->failure_of(1) == "no such file");
+  first->link->suspect(1, "its connection broke");
+  job.made->process_lost(1, "exit code 1: no such file", std::chrono::steady_clock::now(), {});
+  CHECK(first->fences.next().losses.at(0).cause == "exit code 1: no such file");
+  CHECK(job.kills.empty());
+  CHECK(job.made->failure_of(1).empty());
+}
+
+TEST_CASE("a job that is to stop hears of it, and ends with what was saved") {
+  live_agent job(job_of(2));
+  test_member first(job.client(0)), second(job.client(1));
+  first.join();
+  second.join();
+  first.views.next();
+  CHECK(job.made->stop_job(15) == std::vector{0, 1});
+  CHECK(first.stops.next() == 15);
+  CHECK(second.stops.next() == 15);
+  first.link->stopped("at step 7");
+  CHECK(first.stopped.next() == "at step 7");
+  CHECK(second.stopped.next() == "at step 7");
+  CHECK(second.ends.empty());
+}
+
+TEST_CASE(
+    "an agent without descriptors says so once, does not spin, and lets members in when there are some") {
+  live_agent job(job_of(1));
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  std::vector<unique_fd> taken;
+  auto client = job.client(0);
+  int error = 0;
+  rlimit little{before};
+  little.rlim_cur = 64;
+  ::setrlimit(RLIMIT_NOFILE, &little);
+  while (true) {
+    unique_fd one(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!one) break;
+    taken.push_back(std::move(one));
+  }
+  taken.pop_back();  // for the connection's own end
+  auto knocking = try_connect("127.0.0.1", client.port, 5s, error);
+  auto said = job.warnings.next();
+  CHECK_THAT(said, ContainsSubstring("no file descriptors are left"));
+  taken.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  test_member member(client);
+  member.join();
+  member.views.next();
+  CHECK(job.warnings.empty());
+}
 
 TEST_CASE("members join, see each other, and recover from a loss with their processes kept") {
   live_agent job(job_of(3));

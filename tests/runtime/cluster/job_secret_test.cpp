@@ -4,10 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <unistd.h>
+
+#include <array>
+#include <barrier>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
 #include <future>
+#include <memory>
+#include <thread>
 
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
@@ -86,4 +92,32 @@ TEST_CASE("a file that others can read or that is a link is refused") {
 
 TEST_CASE("a folder that cannot be written is named") {
   CHECK_THROWS_WITH(published_job_secret("/nonexistent/folder", 1), ContainsSubstring("/nonexistent/folder"));
+}
+
+TEST_CASE("of two rank 0 that start at once one is refused, and the other's secret stays") {
+  temp_folder folder;
+  for (int round = 0; round < 100; ++round) {
+    std::array<std::unique_ptr<published_job_secret>, 2> made;
+    std::barrier both(2);
+    auto publish = [&](std::unique_ptr<published_job_secret>& into) {
+      both.arrive_and_wait();
+      try {
+        into = std::make_unique<published_job_secret>(folder.path(), 29501);
+      } catch (const bad_input&) {  // NOLINT: the other one was first
+      }
+    };
+    std::thread other([&] { publish(made[1]); });
+    publish(made[0]);
+    other.join();
+    CHECK((made[0] != nullptr) != (made[1] != nullptr));
+    auto& first = made[0] ? made[0] : made[1];
+    CHECK(wait_for_job_secret(folder.path(), 29501, 0ms) == first->secret());
+  }
+}
+
+TEST_CASE("a secret is found in /tmp too, when rank 0 was started with another environment") {
+  temp_folder own;
+  auto port = static_cast<std::uint16_t>(20000 + ::getpid() % 20000);
+  published_job_secret published("/tmp", port);
+  CHECK(wait_for_job_secret(own.path(), port, 0ms) == published.secret());
 }

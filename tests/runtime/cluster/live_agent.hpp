@@ -69,6 +69,8 @@ class test_member : public membership_events {
   void on_recovered(const recovery_report& report) override { reports.add(report); }
   void on_over() override { overs.add(1); }
   void on_job_end(const std::string& cause) override { ends.add(cause); }
+  void on_stop(int signal) override { stops.add(signal); }
+  void on_job_stopped(int, const std::string& what) override { stopped.add(what); }
 
  private:
   agent_client_options options_;
@@ -78,7 +80,8 @@ class test_member : public membership_events {
   arrivals<membership_view> views;
   arrivals<recovery_report> reports;
   arrivals<int> overs;
-  arrivals<std::string> ends;
+  arrivals<std::string> ends, stopped;
+  arrivals<int> stops;
   std::unique_ptr<membership> link;  ///< last: its threads use what is above
 };
 
@@ -101,6 +104,7 @@ struct live_agent {
     callbacks.on_progress = [this](const job_progress& made) { progress.add(made); };
     callbacks.on_recovered = [this](const recovery_report& report) { reports.add(report); };
     callbacks.on_job_failed = [this](const std::string& cause) { failures.add(cause); };
+    callbacks.on_warning = [this](const std::string& what) { warnings.add(what); };
     made = make_agent(options, std::move(callbacks));
   }
 
@@ -119,7 +123,7 @@ struct live_agent {
   arrivals<membership_view> views;
   arrivals<job_progress> progress;
   arrivals<recovery_report> reports;
-  arrivals<std::string> failures;
+  arrivals<std::string> failures, warnings;
   std::unique_ptr<agent> made;  ///< last: its thread uses what is above
 };
 

@@ -18,10 +18,13 @@ struct recording_events : membership_events {
   void on_recovered(const recovery_report& report) override { reports.push_back(report); }
   void on_over() override {}
   void on_job_end(const std::string& cause) override { ends.push_back(cause); }
+  void on_stop(int signal) override { stops.push_back(signal); }
+  void on_job_stopped(int, const std::string& what) override { stopped.push_back(what); }
 
   membership* self = nullptr;  ///< acknowledges from within on_fence
   std::vector<std::uint64_t> fences;
-  std::vector<std::string> causes, ends;
+  std::vector<std::string> causes, ends, stopped;
+  std::vector<int> stops;
   std::vector<membership_view> views;
   std::vector<recovery_report> reports;
   std::thread::id thread;

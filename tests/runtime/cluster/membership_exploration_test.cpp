@@ -179,6 +179,7 @@ class world {
     CHECK_FALSE(over_);
     over_ = true;
   }
+  void check(const send_stop&) {}
   void check(const end_job&) { ended_ = true; }
 
   std::mt19937 random_;

@@ -394,3 +394,55 @@ TEST_CASE("a failed job says so once and takes no part in anything") {
   CHECK(test.state.generation_requested(1, "x", test.now).empty());
   CHECK(test.pass(60s, {}).empty());
 }
+
+TEST_CASE("a job that is to stop tells its members, and again with each view, until its work is saved") {
+  job test(2);
+  test.join_all(2);
+  CHECK(only<send_stop>(test.state.stop(15)).signal == 15);
+  CHECK(test.state.stop(15).empty());
+  test.lose(1);
+  test.acknowledge(0, 2);
+  auto outputs = test.join(1, 1);
+  REQUIRE(outputs.size() == 2);
+  CHECK(std::holds_alternative<send_view>(outputs[0]));
+  CHECK(outputs[1] == membership_output(send_stop{15}));
+  CHECK(only<end_job>(test.state.stopped("at step 7")) == end_job{"at step 7", 15});
+  CHECK(test.state.job_ended());
+}
+
+TEST_CASE("a job that is to stop before it has begun ends at once, and one that is done goes on ending") {
+  job begun(2), done(2);
+  begun.join(0);
+  CHECK(only<end_job>(begun.state.stop(2)).signal == 2);
+  done.join_all(2);
+  done.state.left(0, done.now);
+  CHECK(done.state.stop(15).empty());
+}
+
+TEST_CASE("one member's signal stops a job only where its loss would end it; all members' always") {
+  job launched(2), by_hand(2, false);
+  launched.join_all(2);
+  by_hand.join_all(2);
+  CHECK(only<send_stop>(by_hand.state.stop_asked(1, 15)).signal == 15);
+  CHECK(launched.state.stop_asked(1, 15).empty());
+  CHECK(only<send_stop>(launched.state.stop_asked(0, 15)).signal == 15);
+}
+
+TEST_CASE("the signal of a member that was lost of it does not count for its replacement") {
+  job test(2);
+  test.join_all(2);
+  test.state.stop_asked(1, 15);
+  test.lose(1);
+  test.acknowledge(0, 2);
+  test.join(1, 1);
+  CHECK(test.state.stop_asked(0, 15).empty());
+}
+
+TEST_CASE("a member that fails may take a moment to end, and is then suspected") {
+  job test(2);
+  test.join_all(2);
+  test.state.failing(1, test.now);
+  CHECK(test.state.suspected(1, 0, "it does not answer", test.now).empty());
+  CHECK(test.pass(4s, {0}).empty());
+  CHECK(only<kill_process>(test.pass(1500ms, {0})).rank == 1);
+}

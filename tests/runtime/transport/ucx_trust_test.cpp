@@ -1,10 +1,12 @@
 #include <catch2/catch_test_macros.hpp>
+#include <csignal>
 #include <random>
 #include <thread>
 
 #include "strangers.hpp"
 #include "troupe/transport/repeated_head.hpp"
 #include "troupe/transport/tensor_header.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 using namespace troupe::testing;
 
@@ -277,4 +279,11 @@ TEST_CASE("options that cannot work are refused with their name") {
     options.data_transports = "pigeon";
     expect(refuses(options, "pigeon"), "an unknown transport refused");
   });
+}
+
+TEST_CASE("SIGHUP is not UCX's, which would show its state at it") {
+  tame_ucx_library();
+  struct sigaction present {};
+  ::sigaction(SIGHUP, nullptr, &present);
+  CHECK((present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN));
 }

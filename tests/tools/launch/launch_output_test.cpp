@@ -104,3 +104,18 @@ TEST_CASE("every process is told who it is, and nothing that was set before") {
   CHECK_THAT(result.output, ContainsSubstring("[0] 0/2 0/2 0 1 64 127.0.0.1\n") &&
                                 ContainsSubstring("[1] 1/2 1/2 0 1 64 127.0.0.1\n"));
 }
+
+TEST_CASE("what all processes say of one failure is shown once, and logged for each") {
+  temp_folder folder;
+  auto result = run_process(launch_shell({"--nproc-per-node", "3", "--log-dir", folder.path().string()},
+                                         "echo 'sh: no such file' >&2; echo other >&2"));
+  CHECK(result.exit_code == 0);
+  auto first = result.errors.find("sh: no such file");
+  REQUIRE(first != result.errors.npos);
+  CHECK(result.errors.find("sh: no such file", first + 1) == result.errors.npos);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK_THAT(result.errors, ContainsSubstring("[" + std::to_string(rank) + "] other"));
+    CHECK_THAT(text_of(folder.path() / ("rank-" + std::to_string(rank) + ".0.err")),
+               ContainsSubstring("sh: no such file"));
+  }
+}

@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "launch_command_line.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
@@ -13,6 +16,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -29,6 +33,17 @@ std::vector<unique_fd> watch(const std::vector<pid_t>& pids) {
   std::vector<unique_fd> made;
   for (auto pid : pids) made.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   return made;
+}
+
+/// Processes that were started with `variable` in their environment.
+int num_processes_with(const std::string& variable) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream stream(entry.path() / "environ", std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    found += text.find(variable + "=") != text.npos;
+  }
+  return found;
 }
 
 }  // namespace
@@ -48,10 +63,25 @@ TEST_CASE("a killed launcher takes a child along that never joined") {
   CHECK((!processes[0] || wait_for(processes[0].get(), POLLIN, 60s)));
 }
 
-TEST_CASE("SIGTERM and SIGINT reach the processes, which may end well") {
+TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which says what it saved, and give the exit code") {
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) {
+    background_process launcher(launch({"--nproc-per-node", "4"}, {"0"}));
+    pids_of(launcher, 4);
+    launcher.signal(number);
+    auto result = launcher.wait();
+    CAPTURE(number, result.output, result.errors);
+    CHECK(result.exit_code == 128 + number);
+    CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
+    for (int rank = 0; rank < 4; ++rank)
+      CHECK_THAT(result.output, ContainsSubstring("[" + std::to_string(rank) + "] the job was stopped"));
+    CHECK_THAT(result.errors, EndsWith("at step 10, which is saved\n"));
+  }
+}
+
+TEST_CASE("processes that are no members get the signal itself, and may end well") {
   for (int number : {SIGTERM, SIGINT}) {
     background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=catch", "1.0=catch"}));
-    pids_of(launcher, 2);
+    for (int i = 0; i < 2; ++i) launcher.wait_for_line("not joining");
     launcher.signal(number);
     auto result = launcher.wait();
     CAPTURE(result.errors);
@@ -61,25 +91,66 @@ TEST_CASE("SIGTERM and SIGINT reach the processes, which may end well") {
   }
 }
 
-TEST_CASE("processes that the forwarded signal kills are not started again, and give the exit code") {
-  background_process launcher(launch({"--nproc-per-node", "2"}, {"0"}));
-  pids_of(launcher, 2);
+TEST_CASE("processes that the signal kills are not started again, and give the exit code") {
+  background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=no-join", "1.0=no-join"}));
+  for (int i = 0; i < 2; ++i) launcher.wait_for_line("not joining");
   launcher.signal(SIGTERM);
   auto result = launcher.wait();
   CHECK(result.exit_code == 128 + SIGTERM);
   CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
-  CHECK_THAT(result.errors, ContainsSubstring("SIGTERM goes to all processes"));
 }
 
 TEST_CASE("a second Ctrl-C kills processes that ignore the first") {
   background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=ignore", "1.0=ignore"}));
   pids_of(launcher, 2);
   launcher.signal(SIGINT);
-  launcher.wait_for_line("SIGINT goes to all processes");
+  launcher.wait_for_line("SIGINT: the job saves what is done");
   launcher.signal(SIGINT);
   auto result = launcher.wait();
-  CHECK(result.exit_code == 128 + SIGKILL);
+  CHECK(result.exit_code == 128 + SIGINT);
   CHECK_THAT(result.errors, ContainsSubstring("killing all processes"));
+}
+
+TEST_CASE("a job that does not stop within the grace period is killed") {
+  background_process launcher(
+      launch({"--nproc-per-node", "2", "--grace", "200ms"}, {"0", "0.0=ignore", "1.0=ignore"}));
+  pids_of(launcher, 2);
+  launcher.signal(SIGTERM);
+  auto result = launcher.wait();
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, ContainsSubstring("did not stop within 200ms (--grace)"));
+}
+
+TEST_CASE("a member that is lost while the job is to stop is started again, since others hold its work") {
+  background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=deaf", "1.0=ignore"}));
+  auto pids = pids_of(launcher, 2);
+  launcher.signal(SIGTERM);
+  launcher.wait_for_line("is to stop by 15");
+  for (auto pid : pids) ::kill(pid, SIGKILL);
+  auto result = launcher.wait();
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.output, ContainsSubstring("incarnation 1"));
+  CHECK_THAT(result.errors, EndsWith("at step 10, which is saved\n"));
+}
+
+TEST_CASE("a launcher that is killed at any moment leaves nobody behind, grandchildren neither") {
+  // The grandchildren have a session of their own.
+  std::string script = "setsid sleep 1000 & sleep 1000 & wait";
+  for (int moment = 0; moment < 12; ++moment) {
+    auto mark = "TROUPE_TEST_MARK_" + std::to_string(::getpid()) + "_" + std::to_string(moment);
+    run_options options{.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "3", "sh", "-c", script},
+                        .environment = {{mark, "1"}},
+                        .without = {}};
+    background_process launcher(options);
+    std::this_thread::sleep_for(moment * 9ms);
+    launcher.signal(SIGKILL);
+    launcher.wait();
+    for (int tries = 0; tries < 600 && num_processes_with(mark) > 0; ++tries)
+      std::this_thread::sleep_for(100ms);
+    CAPTURE(moment);
+    CHECK(num_processes_with(mark) == 0);
+  }
 }
 
 TEST_CASE("a failed job ends processes that ignore SIGTERM too") {

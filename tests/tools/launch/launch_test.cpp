@@ -1,17 +1,23 @@
 #include <fcntl.h>
+#include <sys/wait.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <fstream>
 #include <sstream>
 
 #include "launch_command_line.hpp"
 #include "launcher.hpp"
+#include "support/temp_folder.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -146,6 +152,28 @@ TEST_CASE("what cannot be launched is refused with code 2 and in words") {
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
 }
 
+TEST_CASE("a mistyped command or option is refused with what was meant, and the version is told") {
+  auto outcome = [](std::vector<std::string> words) {
+    words.insert(words.begin(), TROUPE_PROGRAM);
+    return run_process({.command = words, .environment = {}, .without = {}});
+  };
+  auto errors_of = [&](const std::vector<std::string>& words) {
+    auto result = outcome(words);
+    CHECK(result.exit_code == 2);
+    CHECK(result.output.empty());
+    return result.errors;
+  };
+  CHECK_THAT(errors_of({"frobnicate"}), ContainsSubstring("there is no command 'frobnicate'") &&
+                                            ContainsSubstring("launch") && ContainsSubstring("--help"));
+  CHECK_THAT(errors_of({"lanch"}), ContainsSubstring("did you mean 'launch'?"));
+  CHECK_THAT(errors_of({"--nope"}), ContainsSubstring("there is no option '--nope'"));
+  CHECK_THAT(errors_of({"launch", "--jsn", "true"}), ContainsSubstring("did you mean '--json'?"));
+  CHECK_THAT(errors_of({"doctor", "--jsn"}), ContainsSubstring("did you mean '--json'?"));
+  auto version = outcome({"--version"});
+  CHECK(version.exit_code == 0);
+  CHECK_THAT(version.output, StartsWith("troupe 0.") && ContainsSubstring("(commit "));
+}
+
 TEST_CASE("a program's own options stay its own") {
   for (bool dashes : {false, true}) {
     std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--", "echo",
@@ -155,6 +183,67 @@ TEST_CASE("a program's own options stay its own") {
     CHECK(result.exit_code == 0);
     CHECK(result.output == "[0] --json -x -- --nproc-per-node\n");
   }
+}
+
+TEST_CASE("what a process fails with stands in the last line, and it is not tried for ever") {
+  auto result =
+      run_process(launch({"--nproc-per-node", "4"}, {"0", "1.0=fail-no such file", "1.1=fail-no such file",
+                                                     "1.2=fail-no such file", "1.3=fail-no such file"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.output, ContainsSubstring("incarnation 2") && !ContainsSubstring("incarnation 3"));
+  CHECK_THAT(result.errors,
+             EndsWith("troupe: rank 1 failed first: exit code 1: no such file, and it failed in the "
+                      "same way 3 times without a step done in between, so starting it again "
+                      "would not cure it\n"));
+}
+
+TEST_CASE("a segmentation fault says so") {
+  auto result =
+      run_process({.command = {TROUPE_PROGRAM, "launch", "--max-restarts", "0", "sh", "-c", "kill -SEGV $$"},
+                   .environment = {},
+                   .without = {}});
+  CHECK(result.exit_code == 128 + 11);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 0 failed first: ended by SIGSEGV (segmentation fault)"));
+}
+
+TEST_CASE("a suspect that does not die ends the job within a limit, and is left behind") {
+  launch_options options;
+  options.command = {LAUNCH_WORKER, "0", "1.0=stop"};
+  options.num_processes = 2;
+  options.suspect_after = std::chrono::milliseconds(300);
+  options.time_to_die = std::chrono::milliseconds(300);
+  temp_folder folder;
+  auto errors = folder.path() / "errors";
+  unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  unique_fd said(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  options.output_fd = nowhere.get();
+  options.error_fd = said.get();
+  pid_t undead = 0;
+  launch_callbacks callbacks;
+  callbacks.on_started = [&](int rank, std::uint32_t, pid_t pid) {
+    if (rank == 1) undead = pid;
+  };
+  options.send_signal = [&](pid_t to, int number) { return to == -undead ? 0 : ::kill(to, number); };
+  CHECK(launcher(options, callbacks).run() == 1);
+  CHECK(::kill(undead, 0) == 0);  // it is still there
+  ::kill(undead, SIGKILL);
+  ::waitpid(undead, nullptr, 0);
+  std::ifstream stream(errors);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  CHECK_THAT(text, ContainsSubstring("rank 1 (pid " + std::to_string(undead) +
+                                     ") was killed and has not ended within 300ms"));
+}
+
+TEST_CASE("a duration that is none is refused") {
+  for (auto* option : {"--join-timeout", "--suspect-after", "--grace", "--restart-window"})
+    for (auto* bad : {"nan", "inf", "-1", "0", "soon"}) {
+      CAPTURE(option, bad);
+      auto result = run_process(
+          {.command = {TROUPE_PROGRAM, "launch", option, bad, "true"}, .environment = {}, .without = {}});
+      CHECK(result.exit_code == 2);
+      CHECK_THAT(result.errors, ContainsSubstring(option));
+    }
 }
 
 TEST_CASE("drills are read strictly") {

@@ -8,8 +8,10 @@
 //   exit-N, kill, stop        what it does to itself at its first view
 //   kill-early                the same before it joins
 //   no-join                   it never joins
-//   catch                     on SIGTERM or SIGINT it says so and ends with code 0
-//   ignore                    it ignores both
+//   catch                     it never joins, and on SIGTERM or SIGINT says so and ends with code 0
+//   ignore                    it ignores both, and that the job is to stop
+//   deaf                      it ignores that the job is to stop; a signal kills it
+//   fail-TEXT                 says at its first view that it fails with TEXT, then exits with code 1
 //   crash-after-leave         leaves as usual, then kills itself
 //   over-exit-N, over-kill    waits until another has left and the job is over, then does that to itself
 // Rank 0 plays the scheduler: it reports ten steps for each view and the phases of each recovery.
@@ -47,6 +49,16 @@ struct worker_events : troupe::membership_events {
     is_over = true;
     changed.notify_all();
   }
+  void on_stop(int signal) override {
+    std::printf("is to stop by %d\n", signal);
+    if (variable("RANK") == "0" && !ignores_stops)
+      with_link([&](troupe::membership& to) { to.stopped("at step 10, which is saved"); });
+  }
+  void on_job_stopped(int signal, const std::string& what) override {
+    std::printf("the job was stopped: %s\n", what.c_str());
+    std::fflush(stdout);
+    if (!ignores_stops) ::_exit(128 + signal);
+  }
   void on_job_end(const std::string& cause) override {
     std::printf("the job ended: %s\n", cause.c_str());
     std::fflush(stdout);
@@ -66,6 +78,7 @@ struct worker_events : troupe::membership_events {
   troupe::membership* link = nullptr;
   std::uint64_t generation = 0;
   bool is_over = false;
+  bool ignores_stops = false;
 };
 
 [[noreturn]] void behave(const std::string& behaviour) {
@@ -104,12 +117,13 @@ int main(int argc, char** argv) {
     if (std::string(argv[i]).starts_with(self)) behaviour = argv[i] + self.size();
   prepare_signals(behaviour);
   if (behaviour == "kill-early") behave(behaviour);
-  if (behaviour == "no-join") {
+  if (behaviour == "no-join" || behaviour == "catch") {
     std::printf("not joining, pid %d\n", ::getpid());
     while (true) ::pause();
   }
 
   worker_events events;
+  events.ignores_stops = behaviour == "ignore" || behaviour == "deaf";
   troupe::agent_client_options options;
   options.address = variable("MASTER_ADDR");
   options.port = static_cast<std::uint16_t>(std::stoi(variable("MASTER_PORT")));
@@ -130,7 +144,12 @@ int main(int argc, char** argv) {
       events.changed.wait(lock, [&] { return events.generation > seen; });
       seen = events.generation;
     }
-    if (!behaviour.empty() && behaviour != "catch" && behaviour != "ignore" &&
+    if (behaviour.starts_with("fail-")) {
+      link->failing(behaviour.substr(5));
+      link.reset();
+      ::_exit(1);
+    }
+    if (!behaviour.empty() && behaviour != "deaf" && behaviour != "ignore" &&
         behaviour != "crash-after-leave" && !behaviour.starts_with("over-"))
       behave(behaviour);
     if (options.rank == 0) play_scheduler(*link, seen);

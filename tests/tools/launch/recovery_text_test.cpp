@@ -31,7 +31,9 @@ TEST_CASE("a recovery is one line that says who, of what, where, and how long ea
 
 TEST_CASE("losses read as sentences") {
   CHECK(describe_loss({1, "exit code 3"}) == "rank 1 ended with exit code 3");
-  CHECK(describe_loss({1, "killed by SIGSEGV"}) == "rank 1 was killed by SIGSEGV");
+  CHECK(describe_loss({1, "killed by SIGKILL"}) == "rank 1 was killed by SIGKILL");
+  CHECK(describe_loss({1, "ended by SIGSEGV (segmentation fault)"}) ==
+        "rank 1 was ended by SIGSEGV (segmentation fault)");
   CHECK(describe_loss({-1, "rank 1: not a number"}) == "an actor failed (rank 1: not a number)");
 }
 

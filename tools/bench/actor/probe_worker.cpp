@@ -45,6 +45,8 @@ class probing_process : public transport_events, public membership_events {
   void on_recovered(const recovery_report&) override {}
   void on_over() override { end(""); }
   void on_job_end(const std::string& cause) override { end(cause); }
+  void on_stop(int) override { end("the job is to stop"); }
+  void on_job_stopped(int, const std::string& what) override { end("the job was stopped: " + what); }
 
  private:
   struct early_tensor {

@@ -23,7 +23,7 @@ network_backend::network_backend(rendezvous& at, network_context& over)
       ucx_exchange::callbacks{.describe = [this] { return own_words(); },
                               .on_giving_up =
                                   [this](int from, const last_words& why) {
-                                    was_told_ = true;
+                                    told_ = why;
                                     throw post_mortem(group_).given_up(from, why);
                                   }});
   connect_members(*exchange_, at, options_.interface);
@@ -88,8 +88,17 @@ void network_backend::check_members() {
   if (!exchange_) return;
   for_others([&](int i, const heard_of& heard) {
     bool is_lost = !heard.lost_cause.empty() && clock::now() - heard.lost_at > loss_grace;
-    if ((is_lost || heard.has_left) && awaits(i)) report_loss(i);
+    if (!(is_lost || heard.has_left) || !awaits(i)) return;
+    hear_out();
+    if (awaits(i)) report_loss(i);
   });
+}
+
+/// On a busy machine the time may have passed without a look at what came in it: that somebody gave up, which
+/// ends this member too.
+void network_backend::hear_out() {
+  constexpr int most_rounds = 1000;
+  for (int round = 0; round < most_rounds && exchange_->progress(); ++round) continue;
 }
 
 void network_backend::report_loss(int member) const {
@@ -163,12 +172,13 @@ void network_backend::abort(const collective_error& why) noexcept {
   if (!exchange_) return;
   try {
     ucx_silence lost_peers_are_expected;
-    if (!was_told_) {
-      exchange_->tell_all(message_kind::giving_up, encoded(giving_up({.sequence = why.sequence()}, why)));
-      exchange_->connections().flush(clock::now() + options_.farewell);
-    }
+    // What this member was told it passes on: the connection on which others would have heard it may have
+    // ended before they read it.
+    auto words = told_ ? *told_ : giving_up({.sequence = why.sequence()}, why);
+    exchange_->tell_all(message_kind::giving_up, encoded(words));
+    exchange_->connections().flush(clock::now() + options_.farewell);
   } catch (const std::exception&) {
-    was_told_ = true;  // they see the connection end
+    // They see the connection end.
   }
   exchange_.reset();
   running_.clear();

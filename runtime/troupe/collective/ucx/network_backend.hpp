@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "troupe/collective/backend.hpp"
@@ -24,6 +25,7 @@ class network_backend : public collective_backend {
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void progress() override;
   void check_members() override;
+
   void announce_sleep() override { wakeup_.announce_sleep(); }
   void cancel_sleep() override { wakeup_.cancel_sleep(); }
   void sleep(std::chrono::microseconds at_most) override;
@@ -44,6 +46,7 @@ class network_backend : public collective_backend {
   last_words own_words() const;
   std::string doing_of(int member) const;
   void ask_everyone();
+  void hear_out();
   [[noreturn]] void report_loss(int member) const;
   template <class Visit>
   void for_others(Visit visit) const {
@@ -55,8 +58,8 @@ class network_backend : public collective_backend {
   const network_options& options_;
   wakeup wakeup_;
   std::unique_ptr<ucx_exchange> exchange_;  ///< none when the group has failed
-  bool has_moved_ = false;  ///< bytes of a call that is not done, when they were looked at last
-  bool was_told_ = false;   ///< of the failure, by a member that tells all
+  bool has_moved_ = false;          ///< bytes of a call that is not done, when they were looked at last
+  std::optional<last_words> told_;  ///< of the failure, by another member
 
   struct running_call {
     const collective_operation* what;

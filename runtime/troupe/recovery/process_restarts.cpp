@@ -1,0 +1,27 @@
+#include "troupe/recovery/process_restarts.hpp"
+
+#include "troupe/recovery/restart_policy.hpp"
+
+namespace troupe {
+
+std::optional<std::string> process_restarts::refusal(const process_failure& lost, time_point now) {
+  std::erase_if(restarts_, [&](time_point then) { return now - then >= options_.window; });
+  restart_options limits{.intensity = options_.max_restarts, .period = options_.window};
+  if (decide_restart(limits, 0, 1, restarts_, now).escalate)
+    return "no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")";
+  if (!lost.was_wanted && times_the_same(lost, now) > options_.max_same_failure)
+    return "it failed in the same way " + std::to_string(options_.max_same_failure + 1) +
+           " times without a step done in between, so starting it again would not cure it";
+  restarts_.push_back(now);
+  return {};
+}
+
+int process_restarts::times_the_same(const process_failure& lost, time_point now) {
+  auto& before = failures_[lost.rank];
+  bool same = before.times > 0 && before.cause == lost.cause && before.newest_step == lost.newest_step &&
+              now - before.last < options_.window;
+  before = {lost.cause, lost.newest_step, same ? before.times + 1 : 1, now};
+  return before.times;
+}
+
+}  // namespace troupe

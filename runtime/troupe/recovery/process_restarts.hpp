@@ -1,0 +1,50 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct process_restart_options {
+  /// Restarts within `window`, all ranks together. 0: the first loss ends the job.
+  int max_restarts = 16;
+  std::chrono::milliseconds window = std::chrono::hours(1);
+  /// How often a rank is started again after one and the same failure without a step done in between.
+  int max_same_failure = 2;
+};
+
+/// How a process was lost.
+struct process_failure {
+  int rank = 0;
+  std::string cause;              ///< "exit code 1: no such file"
+  std::uint64_t newest_step = 0;  ///< the most steps that were ever done; equal: none was since
+  bool was_wanted = false;        ///< a drill
+};
+
+/// Decides whether lost processes are started again. Values and times in; knows no process.
+class process_restarts {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+  explicit process_restarts(const process_restart_options& options) : options_(options) {}
+
+  /// Why the process is not started again; none: it is, which counts from now on.
+  std::optional<std::string> refusal(const process_failure& lost, time_point now);
+
+ private:
+  struct repeated {
+    std::string cause;
+    std::uint64_t newest_step = 0;
+    int times = 0;
+    time_point last;
+  };
+  int times_the_same(const process_failure& lost, time_point now);
+
+  process_restart_options options_;
+  std::vector<time_point> restarts_;
+  std::map<int, repeated> failures_;  ///< by rank, the newest
+};
+
+}  // namespace troupe

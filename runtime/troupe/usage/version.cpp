@@ -1,0 +1,12 @@
+#include "troupe/usage/version.hpp"
+
+namespace troupe {
+
+std::string version_text() {
+  constexpr const char* commit =
+#include "commit.inc"
+      ;
+  return std::string(TROUPE_VERSION) + " (commit " + commit + ")";
+}
+
+}  // namespace troupe

@@ -1,0 +1,199 @@
+// Real jobs of four processes that are told to stop, or in which one process fails.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+words join(words first, const words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// A job that goes on until it is stopped.
+words long_job() {
+  return {"--json", "--epochs", "1000", "--batch", "64", "--microbatches", "4", "--stages", "4"};
+}
+
+run_options launched(const words& program_options, const words& launch_options = {}) {
+  return {.command = join(join({TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node", "4"}, launch_options),
+                          join({"--", FASHION_MNIST_PROGRAM}, program_options)),
+          .environment = {},
+          .without = {"RANK", "WORLD_SIZE"},
+          .deadline = std::chrono::minutes(4)};
+}
+
+/// The newest process that was started with these variables.
+pid_t process_with(const words& variables) {
+  pid_t newest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    std::ifstream stream(entry.path() / "environ", std::ios::binary);
+    std::string text = std::string(1, '\0') + std::string{std::istreambuf_iterator<char>(stream), {}};
+    bool has_all = std::ranges::all_of(variables, [&](const std::string& one) {
+      return text.find(std::string(1, '\0') + one + std::string(1, '\0')) != text.npos;
+    });
+    if (has_all) newest = std::max(newest, std::stoi(name));
+  }
+  return newest;
+}
+
+/// The step that a stopped job says it saved.
+int saved_step(const std::string& text) {
+  std::smatch found;
+  REQUIRE(std::regex_search(text, found, std::regex("stopped.* at step ([0-9]+), which is saved in ")));
+  return std::stoi(found[1]);
+}
+
+/// The saved work is that of a job which nobody stopped.
+void check_resumes(const std::filesystem::path& folder, int step) {
+  words small{"--batch", "64",      "--microbatches",        "4", "--epochs", "1000", "--stages",
+              "4",       "--steps", std::to_string(step + 3)};
+  auto resumed = run_local(join(small, {"--resume", "--snapshot-dir", folder.string()}));
+  CHECK(resumed.named("step").size() == 3);
+  CHECK(resumed.weights_sha256() == run_local(small).weights_sha256());
+}
+
+}  // namespace
+
+TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143") {
+  temp_folder folder;
+  background_process job(launched(join(long_job(), {"--snapshot-dir", folder.path().string()})));
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, EndsWith(": --resume goes on from there\n"));
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130 and says what that costs") {
+  background_process job(launched(long_job()));
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGINT);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGINT);
+  CHECK_THAT(result.errors,
+             EndsWith("There is no snapshot folder, so its work is lost: --snapshot-dir FOLDER "
+                      "keeps it\n"));
+}
+
+TEST_CASE("SIGTERM to all members, but not to the launcher, does the same as to the launcher") {
+  temp_folder folder;
+  auto mark = "TROUPE_TEST_OF=" + folder.path().string();
+  auto options = launched(join(long_job(), {"--snapshot-dir", folder.path().string()}));
+  options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
+  background_process job(options);
+  job.wait_for_line("\"event\":\"step\"");
+  for (int rank = 0; rank < 4; ++rank) ::kill(process_with({mark, "RANK=" + std::to_string(rank)}), SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK(saved_step(result.errors) > 0);
+}
+
+TEST_CASE("SIGTERM to one worker loses that one, which is started again") {
+  temp_folder folder;
+  auto options = launched(join(long_job(), {"--snapshot-dir", folder.path().string()}));
+  options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
+  background_process job(options);
+  job.wait_for_line("\"event\":\"step\"");
+  ::kill(process_with({"TROUPE_TEST_OF=" + folder.path().string(), "RANK=2"}), SIGTERM);
+  CHECK_THAT(job.wait_for_line("\"event\":\"recovery\""), ContainsSubstring("SIGTERM"));
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CHECK(result.exit_code == 128 + SIGTERM);
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE("SIGTERM to all processes of a job that was started by hand saves the last step too") {
+  temp_folder folder, runtime;
+  std::vector<std::unique_ptr<background_process>> job;
+  auto port = std::to_string(21000 + ::getpid() % 9000);
+  for (int rank = 0; rank < 4; ++rank) {
+    run_options options{
+        .command = join({FASHION_MNIST_PROGRAM},
+                        join(long_job(), {"--snapshot-dir", (folder.path() / "snapshots").string()})),
+        .environment = {{"RANK", std::to_string(rank)},
+                        {"WORLD_SIZE", "4"},
+                        {"MASTER_PORT", port},
+                        {"XDG_RUNTIME_DIR", runtime.path().string()}},
+        .without = {}};
+    options.deadline = std::chrono::minutes(4);
+    job.push_back(std::make_unique<background_process>(options));
+  }
+  job[0]->wait_for_line("\"event\":\"step\"");
+  for (auto& process : job) process->signal(SIGTERM);
+  for (auto& process : job) {
+    auto result = process->wait();
+    CAPTURE(result.errors);
+    CHECK(result.exit_code == 128 + SIGTERM);
+    CHECK(saved_step(result.errors) > 0);
+  }
+}
+
+TEST_CASE("a process alone saves its last step at SIGTERM, and a second signal kills it") {
+  temp_folder folder;
+  background_process job(
+      {.command = join({FASHION_MNIST_PROGRAM}, join(long_job(), {"--snapshot-dir", folder.path().string()})),
+       .environment = {},
+       .without = {"RANK", "WORLD_SIZE"}});
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE(
+    "an exception of one rank is printed, ends the job after three times, and stands in the last line") {
+  auto result = run_process(
+      {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", FAILING_WORKER, "2", "throw"},
+       .environment = {},
+       .without = {}});
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, ContainsSubstring(std::string("[2] ") + FAILING_WORKER + ": the disk said no\n"));
+  CHECK_THAT(result.errors,
+             ContainsSubstring("troupe: rank 2 failed first: exit code 1: the disk said no, and it "
+                               "failed in the same way 3 times"));
+  CHECK(result.errors.find("rank 2 failed first") > result.errors.rfind('\n', result.errors.size() - 2));
+  CHECK_THAT(result.errors,
+             !ContainsSubstring("[0]") && !ContainsSubstring("[1]") && !ContainsSubstring("[3]"));
+}
+
+TEST_CASE("how a rank ended is the job's exit code and is named") {
+  auto ended = [](const std::string& how, const words& options = {}) {
+    auto result =
+        run_process({.command = join(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4"}, options),
+                                     {FAILING_WORKER, "1", how}),
+                     .environment = {},
+                     .without = {}});
+    CAPTURE(how, result.errors);
+    CHECK(result.errors.find("rank 1 failed first") > result.errors.rfind('\n', result.errors.size() - 2));
+    return result;
+  };
+  CHECK(ended("exit", {"--max-restarts", "0"}).exit_code == 7);
+  auto bad = ended("bad-input");
+  CHECK(bad.exit_code == 2);
+  CHECK_THAT(bad.errors, ContainsSubstring("exit code 2: there is no file of that name"));
+  auto crashed = ended("segfault");
+  CHECK(crashed.exit_code == 128 + SIGSEGV);
+  CHECK_THAT(crashed.errors, ContainsSubstring("rank 1 failed first: ended by SIGSEGV (segmentation fault)"));
+}

@@ -1,0 +1,39 @@
+#include "troupe/recovery/process_restarts.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+const process_restarts::time_point start{};
+}
+
+TEST_CASE("restarts recover with time") {
+  process_restarts restarts({.max_restarts = 2, .window = 1h});
+  CHECK_FALSE(restarts.refusal({0, "killed by SIGKILL", 1}, start));
+  CHECK_FALSE(restarts.refusal({1, "killed by SIGKILL", 2}, start + 30min));
+  CHECK(restarts.refusal({2, "killed by SIGKILL", 3}, start + 59min));
+  CHECK_FALSE(restarts.refusal({2, "killed by SIGKILL", 3}, start + 61min));
+}
+
+TEST_CASE("the same failure of the same rank without a step in between is tried twice again, no more") {
+  process_restarts restarts({});
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(restarts.refusal({1, "exit code 1: no file", 7}, start + i * 1s));
+  CHECK(restarts.refusal({1, "exit code 1: no file", 7}, start + 2s));
+}
+
+TEST_CASE("another rank, another cause or a step done in between is another failure, and so is a drill") {
+  process_restarts restarts({.max_restarts = 100});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    CHECK_FALSE(restarts.refusal({1, "exit code 1", i}, start));
+    CHECK_FALSE(restarts.refusal({2, "exit code " + std::to_string(i), 7}, start));
+    CHECK_FALSE(restarts.refusal({3, "killed by SIGKILL", 7, true}, start));
+  }
+  for (int rank = 10; rank < 20; ++rank) CHECK_FALSE(restarts.refusal({rank, "exit code 1", 7}, start));
+}
+
+TEST_CASE("the same failure long ago is forgotten") {
+  process_restarts restarts({.window = 1h});
+  for (int i = 0; i < 6; ++i) CHECK_FALSE(restarts.refusal({1, "killed by SIGKILL", 0}, start + i * 2h));
+}

@@ -1,0 +1,19 @@
+#include "troupe/usage/nearest.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+TEST_CASE("a word that was mistyped is recognised, one that is like nothing is not") {
+  std::vector<std::string> known{"--nproc-per-node", "--json", "--grace"};
+  CHECK(meant_by("--jsn", known) == "--json");
+  CHECK(meant_by("--nproc_per_node", known) == "--nproc-per-node");
+  CHECK(meant_by("--frobnicate", known).empty());
+  CHECK(meant_by("x", {}).empty());
+}
+
+TEST_CASE("the distance is the least number of letters to insert, delete or replace") {
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "abc") == 0);
+}

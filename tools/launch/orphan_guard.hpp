@@ -1,0 +1,27 @@
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "troupe/posix/unique_fd.hpp"
+
+namespace troupe {
+
+/// Kills everything that belongs to a job when the launcher dies without having ended it, in whatever process
+/// groups and sessions it is: every process with TROUPE_JOB_ID=`job_id` in the environment that it was
+/// started with. (The signal that a process gets at the death of its parent does not reach grandchildren.) A
+/// process of its own, which ends with this object.
+class orphan_guard {
+ public:
+  /// Throws system_failure.
+  explicit orphan_guard(const std::string& job_id);
+  orphan_guard(const orphan_guard&) = delete;
+  orphan_guard& operator=(const orphan_guard&) = delete;
+  ~orphan_guard();
+
+ private:
+  pid_t pid_ = -1;
+  unique_fd launcher_lives_;  ///< closed by the kernel if the launcher dies
+};
+
+}  // namespace troupe
