@@ -147,7 +147,7 @@ TEST_CASE("SIGTERM to all processes of a job that was started by hand saves the 
   }
 }
 
-TEST_CASE("a process alone saves its last step at SIGTERM, and a second signal kills it") {
+TEST_CASE("a process alone saves its last step at SIGTERM") {
   temp_folder folder;
   background_process job(
       {.command = join({FASHION_MNIST_PROGRAM}, join(long_job(), {"--snapshot-dir", folder.path().string()})),

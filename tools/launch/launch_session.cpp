@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto time_to_end_alone = 1s;
 /// The same when the job has stopped: nothing waits for them.
 constexpr auto time_to_end_stopped = 5s;
+/// Between the suspicion that a process has gone and its being killed.
+constexpr auto time_to_die_alone = 100ms;
 /// Between attempts to start a process for which there was no descriptor, and how long until that fails.
 constexpr auto time_between_starts = 500ms;
 
@@ -74,6 +76,7 @@ void launcher::session::start(worker& of) {
                                 .environment = job_environment(job_, of.rank, of.incarnation),
                                 .send_signal = options_.send_signal});
   of.drilled_at.reset();
+  of.kill_at.reset();
   of.dead_by.reset();
   of.kill_cause.clear();
   output_.add(of.rank, of.incarnation, of.process->take_output(), of.process->take_errors());
@@ -109,6 +112,7 @@ void launcher::session::on_child_end(worker& of) {
   auto detected = clock::now();
   auto status = of.process->reap();
   of.dead_by.reset();
+  of.kill_at.reset();
   // What the agent said before counts before: it may have ended the job, and the process because of that.
   told_.run_all();
   if (phase_ > phase::stopping) {
@@ -211,6 +215,7 @@ void launcher::session::leave_behind(worker& of) {
   of.process->abandon();
   of.process.reset();
   of.dead_by.reset();
+  of.kill_at.reset();
   if (phase_ <= phase::stopping) return fail(line, 1);
   if (!failed_ && !exit_code_) exit_code_ = 1;
   output_.say(line);
@@ -218,7 +223,9 @@ void launcher::session::leave_behind(worker& of) {
 
 void launcher::session::on_worker_deadlines(worker& of) {
   auto now = clock::now();
+  if (!of.process) of.kill_at = of.dead_by = {};
   if (of.start_again_at && now >= *of.start_again_at) start_again(of);
+  if (of.process && of.kill_at && now >= *of.kill_at && !of.process->has_ended()) kill_suspect(of);
   if (of.process && of.dead_by && now >= *of.dead_by && !of.process->has_ended()) leave_behind(of);
 }
 
@@ -227,7 +234,7 @@ void launcher::session::on_worker_deadlines(worker& of) {
 std::optional<launcher::session::clock::time_point> launcher::session::next_deadline() const {
   auto next = deadline_;
   for (const auto& worker : workers_)
-    for (const auto& one : {worker.dead_by, worker.start_again_at})
+    for (const auto& one : {worker.kill_at, worker.dead_by, worker.start_again_at})
       if (one && (!next || *one < *next)) next = one;
   return next;
 }
@@ -322,15 +329,23 @@ agent_callbacks launcher::session::make_agent_callbacks() {
   return made;
 }
 
+/// Peers notice the end of a process before the kernel has taken it down: one that dies by itself is given
+/// the moment to do so, and is lost of its own cause.
 void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::string& cause) {
   auto& worker = workers_.at(rank);
   if (!worker.process || worker.incarnation != incarnation || worker.process->has_ended()) return;
   if (worker.drilled_at) return;  // it is dying already: what its peers noticed is the drill
-  output_.say(std::string("rank ") + std::to_string(rank) + " (pid " + std::to_string(worker.process->pid()) +
-              ") is killed: " + cause);
-  worker.kill_cause = cause;
-  worker.dead_by = clock::now() + options_.time_to_die;
-  worker.process->signal(SIGKILL);
+  worker.suspected_of = cause;
+  worker.kill_at = clock::now() + time_to_die_alone;
+}
+
+void launcher::session::kill_suspect(worker& of) {
+  of.kill_at.reset();
+  output_.say("rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
+              ") is killed: " + of.suspected_of);
+  of.kill_cause = of.suspected_of;
+  of.dead_by = clock::now() + options_.time_to_die;
+  of.process->signal(SIGKILL);
 }
 
 void launcher::session::on_progress(const job_progress& progress) {

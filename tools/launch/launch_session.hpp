@@ -28,7 +28,9 @@ class launcher::session {
     std::uint32_t incarnation = 0;
     std::optional<child_process> process;
     std::optional<clock::time_point> drilled_at;
-    std::string kill_cause;                           ///< why the launcher killed it
+    std::string kill_cause;  ///< why the launcher killed it
+    std::string suspected_of;
+    std::optional<clock::time_point> kill_at;         ///< it is a suspect
     std::optional<clock::time_point> dead_by;         ///< it was killed
     std::optional<clock::time_point> start_again_at;  ///< there was no descriptor or memory for it
   };
@@ -48,6 +50,7 @@ class launcher::session {
   void on_failure_while_ending(const worker& of, const exit_status& status);
   void on_deadline();
   void on_worker_deadlines(worker& of);
+  void kill_suspect(worker& of);
   void leave_behind(worker& of);
   std::optional<clock::time_point> next_deadline() const;
   void begin_stopping(int signal);

@@ -4,8 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <unistd.h>
-
 #include <array>
 #include <barrier>
 #include <catch2/catch_test_macros.hpp>
@@ -95,7 +93,7 @@ TEST_CASE("a folder that cannot be written is named") {
 }
 
 TEST_CASE("of two rank 0 that start at once one is refused, and the other's secret stays") {
-  temp_folder folder;
+  testing::temp_folder folder;
   for (int round = 0; round < 100; ++round) {
     std::array<std::unique_ptr<published_job_secret>, 2> made;
     std::barrier both(2);
@@ -116,7 +114,7 @@ TEST_CASE("of two rank 0 that start at once one is refused, and the other's secr
 }
 
 TEST_CASE("a secret is found in /tmp too, when rank 0 was started with another environment") {
-  temp_folder own;
+  testing::temp_folder own;
   auto port = static_cast<std::uint16_t>(20000 + ::getpid() % 20000);
   published_job_secret published("/tmp", port);
   CHECK(wait_for_job_secret(own.path(), port, 0ms) == published.secret());

@@ -405,7 +405,7 @@ TEST_CASE("a job that is to stop tells its members, and again with each view, un
   auto outputs = test.join(1, 1);
   REQUIRE(outputs.size() == 2);
   CHECK(std::holds_alternative<send_view>(outputs[0]));
-  CHECK(outputs[1] == membership_output(send_stop{15}));
+  CHECK(std::get<send_stop>(outputs[1]).signal == 15);
   CHECK(only<end_job>(test.state.stopped("at step 7")) == end_job{"at step 7", 15});
   CHECK(test.state.job_ended());
 }

@@ -21,7 +21,10 @@ child_process start(const std::filesystem::path& root, const std::filesystem::pa
   requests = unique_fd(ends[1]);
   auto command = torch_command(root, script, threads);
   command.insert(command.end(), {"--threads", std::to_string(threads)});
-  return child_process({find_program(command.front()), command, environment_with({}), input.get()});
+  return child_process({.program = find_program(command.front()),
+                        .arguments = command,
+                        .environment = environment_with({}),
+                        .input = input.get()});
 }
 
 std::string read_all(int fd) {
