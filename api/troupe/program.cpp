@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 #include "troupe/config/command_line.hpp"
 #include "troupe/config/launch_environment.hpp"
@@ -43,6 +44,10 @@ class ending {
   const char* program_;
   std::shared_ptr<signal_frame>& frame_;
 };
+/// Whether all that was printed has reached standard output.
+bool results_are_written() {
+  return std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
 
 }  // namespace
 
@@ -62,7 +67,8 @@ int run_program(int argc, char** argv, job_options options,
     frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace});
     options.frame = frame;
     body(options);
-    return 0;
+    if (results_are_written()) return 0;
+    throw std::runtime_error("standard output could not be written: results are missing");
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     return end.failed(usage_problem(app, problem), 2);

@@ -42,7 +42,8 @@ progress::progress(const World& world)
 
 trainer_callbacks progress::callbacks() {
   return {[this](const step_event& event) { on_step(event); },
-          [this](const recovery_event& event) { on_recovered(event); }};
+          [this](const recovery_event& event) { on_recovered(event); },
+          [this](const resume_event& event) { on_resumed(event); }};
 }
 
 void progress::print(const std::string& line) {
@@ -77,6 +78,17 @@ void progress::on_step(const step_event& event) {
   std::fprintf(stdout, "\r\033[K%s", line.c_str());
   std::fflush(stdout);
   line_open_ = true;
+}
+
+void progress::on_resumed(const resume_event& event) {
+  if (!speaks_) return;
+  if (options_.json)
+    return print(nlohmann::json{
+        {"event", "resumed"}, {"step", event.step}, {"from", event.found ? "snapshot" : "initial weights"}}
+                     .dump());
+  auto folder = options_.snapshot_dir.string();
+  print(event.found ? "resumed from step " + std::to_string(event.step) + " in " + folder
+                    : "no snapshot to resume from in " + folder + ": starting from the initial weights");
 }
 
 void progress::on_recovered(const recovery_event& event) {

@@ -12,6 +12,7 @@ class progress {
  public:
   explicit progress(const World& world);
   void on_step(const step_event& event);
+  void on_resumed(const resume_event& event);
   void on_recovered(const recovery_event& event);
   /// The plan beside what was measured, and where trace and snapshots lie.
   void on_fitted(const fit_result& fitted, const plan& planned);

@@ -1,14 +1,15 @@
 #include "troupe/trainer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/data/evaluation_source.hpp"
 #include "troupe/data/training_source.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/job_start.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
-#include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/step_rate.hpp"
 #include "troupe/world_content.hpp"
 
@@ -36,37 +37,14 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages});
 }
 
-/// Whether the folder can be used is found out when a snapshot is due: training goes on without, with a
-/// warning. One that cannot be read holds nothing to protect.
-std::vector<snapshot_info> snapshots_in(const std::filesystem::path& folder) {
-  try {
-    return snapshot_store({folder}).list();
-  } catch (const snapshot_error&) {
-    return {};
-  }
-}
-
-/// A fresh job must not mix its snapshots with another one's, nor delete them. `own_job`: whose snapshots may
-/// be there, because this process was lost and started again; empty: nobody's.
-void refuse_foreign_snapshots(const job_options& options, const std::string& own_job) {
-  if (options.snapshot_dir.empty() || options.resume) return;
-  for (const auto& info : snapshots_in(options.snapshot_dir))
-    if (info.manifest && info.manifest->job_id != own_job)
-      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots of job " +
-                      info.manifest->job_id + " (step " + std::to_string(info.step) +
-                      "). Use --resume to go on from there, or another --snapshot-dir");
-}
-
 /// What a snapshot must agree in with the job that loads it.
-std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline,
-                                                             const job_options& options, int num_stages) {
-  std::vector<std::pair<std::string, std::string>> identity{
-      {"seed", std::to_string(options.seed)},
-      {"batch", std::to_string(options.batch)},
-      {"microbatches", std::to_string(pipeline.microbatches())},
-      {"stages", std::to_string(num_stages)},
-      {"threads", std::to_string(options.threads)},
-      {"parameters", std::to_string(pipeline.model().num_parameters())}};
+job_identity identity_of(const Pipeline& pipeline, const job_options& options, int num_stages) {
+  job_identity identity{{"seed", std::to_string(options.seed)},
+                        {"batch", std::to_string(options.batch)},
+                        {"microbatches", std::to_string(pipeline.microbatches())},
+                        {"stages", std::to_string(num_stages)},
+                        {"threads", std::to_string(options.threads)},
+                        {"parameters", std::to_string(pipeline.model().num_parameters())}};
   const auto& how = pipeline.how();
   if (how.precision != dtype::f32) identity.emplace_back("precision", to_string(how.precision));
   if (how.clip_grad_norm > 0) identity.emplace_back("clip_grad_norm", std::to_string(how.clip_grad_norm));
@@ -87,8 +65,11 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.snapshots.cadence.disk_every_steps = options.disk_every;
   job.snapshots.cadence.disk_interval = options.snapshot_interval;
   job.snapshots.folder = options.snapshot_dir;
+  job.snapshots.access = snapshot_access_of(options);
   job.resume = options.resume;
   job.on_non_finite = non_finite_policy_from(options.on_non_finite);
+  job.on_lost_state =
+      options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
   job.identity = identity_of(pipeline, options, training.num_stages);
   return job;
 }
@@ -110,14 +91,19 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   auto& self = *world_.shared_->self;
   try {
     plan_ = plan_for(pipeline_, options, world_.num_devices());
-    if (world_.rank() == 0)
-      refuse_foreign_snapshots(options, world_.shared_->incarnation == 0 ? "" : self.job_id());
-    self.define(std::make_shared<job_definition>(definition_of(pipeline_, options, plan_)));
   } catch (const bad_input& problem) {
     // The others end with this cause too, instead of noticing that a process has gone away.
     self.fail(problem.what());
     throw;
   }
+  auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_));
+  auto start =
+      agree_on_start(self, world_.shared_->incarnation, options, job->identity, *world_.shared_->log);
+  job->begin_with = start.begin_with;
+  job->trained_before = start.trained_before;
+  self.define(std::move(job));
+  if (options.resume && world_.rank() == 0 && start.is_first)
+    callbacks_.on_resumed({start.begin_with.has_value(), start.begin_with ? start.begin_with->step : 0});
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {
@@ -136,6 +122,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   step_rate rate;
   call_observer observer;
   observer.on_step = [&](const step_progress& done) {
+    if (!std::exchange(training_noted_, true)) note_training_began(self);
     rate.add(std::chrono::steady_clock::now(), done.step);
     callbacks_.on_step({done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
                         rate.steps_per_s() * static_cast<double>(options.batch)});
@@ -158,7 +145,6 @@ fit_result Trainer::fit(dataset_ptr samples) {
 }
 
 void Trainer::write_trace(const std::filesystem::path& folder) const {
-  std::filesystem::create_directories(folder);
   world_.shared_->self->write_trace(folder / ("trace-rank-" + std::to_string(world_.rank()) + ".json"));
 }
 

@@ -30,10 +30,17 @@ struct recovery_event {
   double seconds = 0;  ///< from the loss to the end of the interrupted step, on the launcher's clock
 };
 
+/// A job that was told to resume begins. Rank 0 hears of it, when the Trainer is made.
+struct resume_event {
+  bool found = false;      ///< false: there was no snapshot, it starts from the initial weights
+  std::uint64_t step = 0;  ///< that it goes on from
+};
+
 /// Called on the thread that called fit or evaluate.
 struct trainer_callbacks {
   std::function<void(const step_event&)> on_step = [](const step_event&) {};
   std::function<void(const recovery_event&)> on_recovered = [](const recovery_event&) {};
+  std::function<void(const resume_event&)> on_resumed = [](const resume_event&) {};
 };
 
 struct fit_result {
@@ -63,7 +70,8 @@ class Trainer {
  public:
   /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
   /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the
-  /// batch, a snapshot folder of another job without --resume). One Trainer per World.
+  /// batch, a snapshot folder that holds snapshots without --resume, one in which --resume finds none that
+  /// can be used, a folder that cannot be written to). Waits for the other processes. One Trainer per World.
   Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
 
   /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two
@@ -83,7 +91,8 @@ class Trainer {
   Pipeline pipeline_;
   trainer_callbacks callbacks_;
   plan plan_;
-  std::uint64_t steps_ = 0;  ///< that this program has asked for so far
+  std::uint64_t steps_ = 0;      ///< that this program has asked for so far
+  bool training_noted_ = false;  ///< the others' successors know that steps were done
 };
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/world_content.hpp"
 
 namespace troupe {
@@ -20,6 +21,7 @@ std::shared_ptr<spdlog::logger> make_logger(const job_options& options, int rank
 
 World World::init(const job_options& options, const std::vector<group_backend>& linked) {
   check_options(options);
+  read_file_size_limit_as_full_disk();
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
   shared->options = options;
@@ -45,6 +47,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
 World World::local(int devices, job_options options, const std::vector<group_backend>& linked) {
   options.devices = devices;
   check_options(options);
+  read_file_size_limit_as_full_disk();
   cap_isa(options.isa);
   auto shared = std::make_shared<content>();
   shared->options = options;

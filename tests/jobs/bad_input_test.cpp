@@ -275,24 +275,104 @@ TEST_CASE("a program that cannot be started") {
   CHECK_THAT(result.errors, ContainsSubstring("/nowhere/program") && ContainsSubstring("no such file"));
 }
 
-TEST_CASE("training goes on without snapshots where they cannot be written, and says so") {
-  SECTION("below a file") {
-    temp_folder folder;
-    auto file = folder.path() / "file";
-    std::ofstream(file) << "in the way";
-    auto many = GENERATE(false, true);
-    auto program = example({"--snapshot-dir", file / "snapshots", "--disk-every", "2"});
-    auto result = run(many ? launched(program) : program);
-    INFO(result.errors);
-    CHECK(result.exit_code == 0);
-    CHECK_THAT(result.errors, ContainsSubstring("training goes on") && ContainsSubstring(file.string()));
+TEST_CASE(
+    "folders that cannot be written to are refused before the first step, by whichever rank needs them") {
+  temp_folder folder;
+  auto file = folder.path() / "file";
+  std::ofstream(file) << "in the way";
+  SECTION("for snapshots") {
+    check_refused({"--snapshot-dir", file / "snapshots"}, {"--snapshot-dir", file.string()});
   }
-  SECTION("in a full file system") {
-    mounted_tmpfs small("1m");
-    auto result = run(example({"--snapshot-dir", small.path() / "snapshots", "--disk-every", "2"}));
+  SECTION("for traces") { check_refused({"--trace-dir", file / "traces"}, {"--trace-dir", file.string()}); }
+  SECTION("on another rank than 0") {
+    auto other = folder.path() / "other";
+    auto by_rank = "exec \"$@\" --trace-dir " + folder.path().string() + "/file/rank$RANK";
+    fs::remove(file);
+    fs::create_directory(file);
+    std::ofstream(file / "rank1") << "in the way";
+    auto result = run(launched(join({"sh", "-c", by_rank, "sh"}, example({}))));
     INFO(result.errors);
-    CHECK(result.exit_code == 0);
-    CHECK_THAT(result.errors, ContainsSubstring("training goes on") && ContainsSubstring("No space left"));
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, ContainsSubstring("rank 1: --trace-dir"));
+  }
+}
+
+TEST_CASE("training goes on without snapshots when the disk is full, and says so") {
+  mounted_tmpfs small("1m");
+  auto result = run(example({"--snapshot-dir", small.path() / "snapshots", "--disk-every", "2"}));
+  INFO(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("training goes on") && ContainsSubstring("No space left"));
+  for (const auto& entry : fs::recursive_directory_iterator(small.path() / "snapshots"))
+    CHECK_FALSE(entry.is_regular_file());
+}
+
+TEST_CASE("results that cannot be written to standard output are an error") {
+  auto full = [](const words& command) {
+    return run(join({"sh", "-c", "exec \"$@\" >/dev/full", "sh"}, command));
+  };
+  temp_folder folder;
+  for (const auto& command :
+       {example({}), example({"--json"}), words{TROUPE_PROGRAM, "schedule"},
+        words{TROUPE_PROGRAM, "schedule", "--json"}, words{TROUPE_PROGRAM, "snapshot", "list", folder.path()},
+        words{TROUPE_PROGRAM, "doctor"}}) {
+    auto result = full(command);
+    INFO(command[0] << ' ' << command[1] << '\n' << result.errors);
+    CHECK(result.exit_code != 0);
+    CHECK_THAT(result.errors, ContainsSubstring("standard output"));
+  }
+}
+
+TEST_CASE(
+    "resuming where no snapshot can be used is refused in every form, naming each, and changes nothing") {
+  temp_folder folder;
+  auto snapshots = folder.path() / "snapshots";
+  words job = {"--steps", "8", "--stages", "4", "--snapshot-dir", snapshots, "--disk-every", "4"};
+  REQUIRE(run(example(job)).exit_code == 0);
+  std::map<std::string, std::string> before;
+  for (const auto& entry : fs::recursive_directory_iterator(snapshots)) {
+    if (!entry.is_regular_file()) continue;
+    if (entry.path().extension() == ".part")
+      std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(300).put('!');
+    before[entry.path()] = contents(entry.path());
+  }
+  REQUIRE(before.size() == 10);
+  auto check = [&](const process_result& result, bool tells) {
+    INFO(result.output << result.errors);
+    CHECK(result.exit_code == 2);
+    if (tells)
+      for (auto text : {"step 8", "step 4", "stage-0000.part", "checksum", "--fresh-start"})
+        CHECK_THAT(result.errors, ContainsSubstring(text));
+    CHECK(result.output.find("\"step\"") == std::string::npos);
+    std::map<std::string, std::string> after;
+    for (const auto& entry : fs::recursive_directory_iterator(snapshots))
+      if (entry.is_regular_file()) after[entry.path()] = contents(entry.path());
+    CHECK(after == before);
+  };
+  auto resumed =
+      example({"--steps", "12", "--stages", "4", "--snapshot-dir", snapshots, "--resume", "--json"});
+  SECTION("in one process") { check(run(resumed), true); }
+  SECTION("four of them under troupe launch") {
+    auto result = run(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--"}, resumed));
+    check(result, true);
+    CHECK_THAT(result.errors, !ContainsSubstring("restarts"));
+  }
+  SECTION("started by hand, as mpirun does, each ends with bad input") {
+    auto port = free_port();
+    std::string secret(64, 'a');
+    background_process second(options_for(resumed, by_hand(1, port, secret)));
+    check(run_process(options_for(resumed, by_hand(0, port, secret))), true);
+    check(second.wait(), false);
+  }
+  SECTION("a fresh start that is asked for keeps them under other names") {
+    check_refused({"--stages", "4", "--snapshot-dir", snapshots}, {"--resume", "--fresh-start"});
+    auto fresh = run(example({"--stages", "4", "--snapshot-dir", snapshots, "--fresh-start"}));
+    CHECK(fresh.exit_code == 0);
+    CHECK(contents(snapshots / "set-aside-step-000000000008" / "stage-0003.part") ==
+          before[snapshots / "step-000000000008" / "stage-0003.part"]);
+    auto listed = run({TROUPE_PROGRAM, "snapshot", "list", "--json", snapshots});
+    CHECK_THAT(listed.output, ContainsSubstring("\"step\":4,\"state\":\"ok\"") &&
+                                  ContainsSubstring("\"step\":8,\"state\":\"set aside\""));
   }
 }
 
@@ -312,7 +392,12 @@ TEST_CASE("a damaged newest snapshot is named, and the one before is used") {
   CHECK_THAT(resumed.errors, ContainsSubstring(part.filename().string()));
   CHECK(resumed.output.find("{\"event\":\"step\",") < resumed.output.find("\"step\":5,"));
   CHECK(resumed.output.find("\"step\":4,") == std::string::npos);
+  CHECK_THAT(resumed.output, ContainsSubstring(R"({"event":"resumed","from":"snapshot","step":4})"));
   CHECK(weights_of(resumed) == weights_of(run(example({"--steps", "12", "--json"}))));
+  auto aside = snapshots / ("set-aside-" + damaged.filename().string());
+  CHECK(fs::exists(aside / part.filename()));
+  CHECK_THAT(run({TROUPE_PROGRAM, "snapshot", "verify", snapshots}).output,
+             ContainsSubstring("step 8: set aside"));
 }
 
 TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
@@ -322,17 +407,18 @@ TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
   check_refused({"--snapshot-dir", snapshots}, {snapshots.string(), "--resume"});
   auto other = run(example({"--snapshot-dir", snapshots, "--resume", "--seed", "7"}));
   INFO(other.errors);
-  CHECK(other.exit_code == 1);
+  CHECK(other.exit_code == 2);
   CHECK_THAT(other.errors, ContainsSubstring("seed is 7, the snapshot has 1"));
 }
 
-TEST_CASE("resuming without a snapshot to resume from") {
+TEST_CASE("resuming in an empty folder begins from the initial weights, and says so") {
   check_refused({"--resume"}, {"--resume", "--snapshot-dir"});
   temp_folder folder;
   auto result = run(example({"--resume", "--snapshot-dir", folder.path(), "--json"}));
   INFO(result.errors);
   CHECK_THAT(result.errors,
-             ContainsSubstring("no usable snapshot") && ContainsSubstring(folder.path().string()));
+             ContainsSubstring("there is no snapshot in") && ContainsSubstring(folder.path().string()));
+  CHECK_THAT(result.output, ContainsSubstring(R"({"event":"resumed","from":"initial weights","step":0})"));
   CHECK(weights_of(result) == weights_of(run(example({"--json"}))));
 }
 

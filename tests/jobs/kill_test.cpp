@@ -120,3 +120,31 @@ TEST_CASE("a rank that is killed while it leaves is not missed: the job's work i
   CHECK(outcome.weights_sha256() == undisturbed_weights());
   CHECK_THAT(outcome.process.errors, Catch::Matchers::ContainsSubstring("rank " + std::to_string(rank)));
 }
+
+TEST_CASE(
+    "two neighbours lost at once without a snapshot folder end the job, which names what would have saved "
+    "it") {
+  run_options options;
+  options.command = {
+      TROUPE_PROGRAM, "launch", "--nproc-per-node",    "4",       "--drill", "1@20",           "--drill",
+      "2@20",         "--",     FASHION_MNIST_PROGRAM, "--batch", "64",      "--microbatches", "4",
+      "--steps",      "300"};
+  options.without = {"RANK", "WORLD_SIZE"};
+  options.deadline = std::chrono::minutes(4);
+  SECTION("unless the user wants it to begin again") {
+    options.command.insert(options.command.end(), {"--on-lost-state", "restart", "--json"});
+    auto result = run_process(options);
+    INFO(result.errors);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("begins again at step 0"));
+    auto reference = run_local({"--batch", "64", "--microbatches", "4", "--steps", "300", "--stages", "4"});
+    CHECK_THAT(result.output, Catch::Matchers::ContainsSubstring(reference.weights_sha256()));
+  }
+  SECTION("as it is told by default") {
+    auto result = run_process(options);
+    INFO(result.errors);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("--snapshot-dir") &&
+                                  Catch::Matchers::ContainsSubstring("--on-lost-state restart"));
+  }
+}

@@ -2,12 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "commands.hpp"
@@ -16,6 +15,8 @@
 #include "troupe/schedule/measured.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/schedule/simulate.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 namespace {
@@ -112,10 +113,12 @@ void print_json(const schedule_request& request, const plan& made, const timelin
 }
 
 void write_svg(const schedule_request& request, const plan& made, const timeline& ran) {
-  errno = 0;
-  std::ofstream file(request.svg_file);
-  file << draw_svg(ran, headline(made)) << std::flush;
-  if (!file) throw bad_input(system_failure("write " + request.svg_file, errno).what());
+  auto drawing = draw_svg(ran, headline(made));
+  try {
+    write_durably(request.svg_file, std::as_bytes(std::span(drawing)));
+  } catch (const snapshot_error& problem) {
+    throw bad_input(problem.what());
+  }
 }
 
 void run_schedule(const schedule_request& request) {

@@ -3,6 +3,8 @@
 #include <iomanip>
 #include <iostream>
 
+#include "troupe/snapshot/printable_text.hpp"
+
 namespace troupe {
 namespace {
 
@@ -29,7 +31,7 @@ void print_row(const std::string& step, const std::string& created, const std::s
 
 void print_as_row(const snapshot_info& info) {
   auto known = info.manifest.has_value();
-  print_row(std::to_string(info.step), known ? info.manifest->created : "-",
+  print_row(std::to_string(info.step), known ? printable(info.manifest->created) : "-",
             known ? std::to_string(info.manifest->num_stages) : "-",
             known ? readable_size(total_bytes(*info.manifest)) : "-", to_string(info.state), info.problem);
 }

@@ -5,6 +5,7 @@
 
 #include "snapshot/tensor_statistics.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/snapshot/printable_text.hpp"
 
 namespace troupe {
 namespace {
@@ -28,7 +29,7 @@ void print_as_json(const snapshot_manifest& manifest) {
 }
 
 void print_field(const std::string& name, const std::string& value) {
-  std::cout << std::left << std::setw(16) << name << "  " << value << '\n';
+  std::cout << std::left << std::setw(16) << printable(name) << "  " << printable(value) << '\n';
 }
 
 void print_as_text(const snapshot_manifest& manifest) {
@@ -68,8 +69,8 @@ void print_header() {
 
 void print_as_row(std::uint32_t stage, const named_tensor& named) {
   auto found = statistics_of(named.value);
-  std::cout << std::right << std::setw(5) << stage << "  " << std::left << std::setw(32) << named.name << "  "
-            << std::setw(20) << describe(named.value) << std::right;
+  std::cout << std::right << std::setw(5) << stage << "  " << std::left << std::setw(32)
+            << printable(named.name) << "  " << std::setw(20) << describe(named.value) << std::right;
   for (auto number : {found.min, found.max, found.mean, found.rms})
     std::cout << ' ' << std::setw(12) << number;
   std::cout << ' ' << std::setw(12) << found.num_nan << '\n';

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <string_view>
 
 #include "troupe/error/errors.hpp"
@@ -19,6 +20,8 @@ snapshot_store open_store(const snapshot_query& query) {
 
 std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query) {
   auto found = store.list();
+  auto aside = store.list_set_aside();
+  found.insert(found.end(), std::make_move_iterator(aside.begin()), std::make_move_iterator(aside.end()));
   if (!query.step) return found;
   std::erase_if(found, [&](const snapshot_info& info) { return info.step != *query.step; });
   if (found.empty())
@@ -29,7 +32,8 @@ std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const sna
 
 snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query) {
   for (auto& info : find_snapshots(store, query)) {
-    if (info.state == snapshot_state::incomplete && !query.step) continue;
+    if (info.state == snapshot_state::set_aside || (info.state == snapshot_state::incomplete && !query.step))
+      continue;
     if (!info.manifest || info.manifest->step != info.step)
       throw snapshot_error(info.folder.string() + " cannot be read: " + info.problem +
                            ". --step chooses another snapshot");

@@ -22,8 +22,8 @@ struct snapshot_query {
 /// The store in the folder asked for. Throws bad_input if there is no such folder.
 snapshot_store open_store(const snapshot_query& query);
 
-/// The snapshots asked for, newest first: that of the step, or all. Throws bad_input if there is none of that
-/// step.
+/// The snapshots asked for, newest first, then those that were set aside: of the step, or all. Throws
+/// bad_input if there is none of that step.
 std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query);
 
 /// The finished snapshot asked for: that of the step, or the newest. Throws snapshot_error if it cannot be

@@ -43,7 +43,9 @@ int verify_snapshots(const snapshot_query& query) {
   for (auto& info : infos) {
     auto judged = judge(store, std::move(info));
     query.json ? print_as_json(judged) : print_as_text(judged);
-    if (!newest && judged.info.state != snapshot_state::incomplete) newest = judged.info.state;
+    bool counts = judged.info.state != snapshot_state::incomplete &&
+                  (judged.info.state != snapshot_state::set_aside || query.step);
+    if (!newest && counts) newest = judged.info.state;
   }
   return newest == snapshot_state::ok ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
 #include "troupe/schedule/plan.hpp"
+#include "troupe/snapshot/manifest.hpp"
+#include "troupe/snapshot/snapshot_access.hpp"
 
 namespace troupe {
 
@@ -18,7 +21,12 @@ struct snapshot_settings {
   snapshot_cadence cadence;
   std::filesystem::path folder;  ///< empty: memory only
   int keep = 2;                  ///< committed snapshots kept on disk
+  snapshot_access access = snapshot_access::owner;
 };
+
+/// What a job does that has lost its state: processes that kept each other's copies were lost at once, and
+/// there is none on disk.
+enum class lost_state_policy : std::uint8_t { stop, restart };
 
 /// One training job, the same in every process but for the memory behind the handles.
 struct job_definition {
@@ -29,6 +37,11 @@ struct job_definition {
   snapshot_settings snapshots;
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;
+  /// Rank 0: the snapshot that a job that resumes goes on from; none: from the initial weights.
+  std::optional<snapshot_manifest> begin_with;
+  /// Rank 0: earlier processes of this rank have done steps.
+  bool trained_before = false;
+  lost_state_policy on_lost_state = lost_state_policy::stop;
   /// Options the bits depend on; stands in every manifest, and a resumed snapshot's must be equal.
   std::vector<std::pair<std::string, std::string>> identity;
 

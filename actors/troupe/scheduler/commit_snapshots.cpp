@@ -1,7 +1,8 @@
 // The part of scheduler_state that says when copies are due and commits what is on disk.
+#include "troupe/actor/failure.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
-#include "troupe/snapshotter/messages.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,8 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
   std::vector<due_copy> copies;
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
-    due.disk = on_disk && (due.disk || step == end_);
+    bool has_room = disk_.num_pending() < disk_snapshots::most_pending;
+    due.disk = on_disk && ((due.disk && has_room) || step == end_);
     due.memory = due.disk || step == end_ || step - last_copy_due_ >= cadence.memory_every_steps;
     if (due.memory) {
       copies.push_back({step, due.disk});
@@ -39,7 +41,10 @@ void scheduler_state::on_held(const part_held& held) {
 void scheduler_state::on_written(const part_written& written) {
   if (written.generation != options_.generation) return;
   auto parts = disk_.add(written, num_stages());
-  if (parts) commit(written.step, *std::move(parts));
+  if (parts)
+    commit(written.step, *std::move(parts));
+  else if (!disk_.is_pending(written.step))
+    on_snapshot_failed(written.step);
   extend_grant();
   finish_training_if_safe();
 }
@@ -54,14 +59,26 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
   manifest.identity = job().identity;
   manifest.calls = finished_calls_text(completed_);
   manifest.parts = std::move(parts);
-  self_->request(known_.snapshotter, options_.request_timeout, commit_snapshot{manifest})
+  // The disk writer watches the disk, and answers when that stalls.
+  self_->request(known_.disk_writer, caf::infinite, commit_snapshot{manifest})
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
             step_on_disk_ = std::max(step_on_disk_.value_or(0), step);
             on_commit_over(step);
           },
-          [this, step](const caf::error&) { on_commit_over(step); });  // warned about by the snapshotter
+          [this, step](const caf::error& problem) {
+            options_.log->warn("snapshot not committed, training goes on step={} reason=\"{}\"", step,
+                               describe(problem));
+            on_snapshot_failed(step);
+            on_commit_over(step);
+          });
+}
+
+/// What was written of it only takes room that the next one needs. A part that comes late is told of late.
+void scheduler_state::on_snapshot_failed(std::uint64_t step) {
+  for (const auto& supervisor : options_.supervisors)
+    self_->send(supervisor, snapshot_failed{options_.generation, step});
 }
 
 void scheduler_state::on_commit_over(std::uint64_t step) {

@@ -21,11 +21,23 @@ std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written
     pending_.erase(found);
     return {};
   }
-  found->second[part.stage] = {part.stage, part.file, part.size_bytes, part.checksum, part.host};
-  if (found->second.size() < num_stages) return {};
+  auto& arrived = found->second.parts;
+  arrived[part.stage] = {part.stage, part.file, part.size_bytes, part.checksum, part.host};
+  if (arrived.size() < num_stages) return {};
   std::vector<manifest_part> parts;
-  for (const auto& [stage, entry] : found->second) parts.push_back(entry);
+  for (const auto& [stage, entry] : arrived) parts.push_back(entry);
   return parts;
+}
+
+std::chrono::duration<double> disk_snapshots::waiting_for(clock::time_point now) const {
+  clock::duration longest{0};
+  for (const auto& [step, one] : pending_)
+    if (one.copied) longest = std::max(longest, now - *one.copied);
+  return longest;
+}
+
+void disk_snapshots::copied(std::uint64_t step, clock::time_point now) {
+  if (auto found = pending_.find(step); found != pending_.end()) found->second.copied = now;
 }
 
 void disk_snapshots::ended(std::uint64_t step) { pending_.erase(step); }

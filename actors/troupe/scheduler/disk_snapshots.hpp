@@ -13,6 +13,8 @@ namespace troupe {
 class disk_snapshots {
  public:
   using clock = std::chrono::steady_clock;
+  /// On their way at once, so that no node holds more than two states for the disk.
+  static constexpr std::size_t most_pending = 2;
   explicit disk_snapshots(clock::time_point generation_began) : last_(generation_began) {}
 
   /// A node knows that the last one, or the job's beginning, was so long ago: what the generations before
@@ -27,10 +29,18 @@ class disk_snapshots {
 
   bool is_pending(std::uint64_t step) const { return pending_.contains(step); }
   std::size_t num_pending() const { return pending_.size(); }
+  /// The state after `step` has been copied everywhere: it is the disk's turn.
+  void copied(std::uint64_t step, clock::time_point now);
+  /// How long the oldest of those waits for the disk; 0 if none does.
+  std::chrono::duration<double> waiting_for(clock::time_point now) const;
   std::chrono::duration<double> since_last(clock::time_point now) const { return now - last_; }
 
  private:
-  std::map<std::uint64_t, std::map<std::uint32_t, manifest_part>> pending_;
+  struct pending_snapshot {
+    std::optional<clock::time_point> copied;
+    std::map<std::uint32_t, manifest_part> parts;
+  };
+  std::map<std::uint64_t, pending_snapshot> pending_;
   clock::time_point last_;
 };
 

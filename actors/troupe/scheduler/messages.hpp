@@ -64,6 +64,9 @@ struct enough_waited {
   std::uint32_t index = 0;
 };
 
+/// Scheduler -> itself, later: look again whether steps wait for the disk.
+struct disk_waited {};
+
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
   std::uint64_t generation = 0;
@@ -87,7 +90,7 @@ struct step_done {
   }
 };
 
-/// Stage or snapshotter -> scheduler: a part is held.
+/// Stage or replica_keeper -> scheduler: a part is held.
 struct part_held {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;  ///< who holds it
@@ -98,7 +101,7 @@ struct part_held {
   }
 };
 
-/// Snapshotter -> scheduler: a part is on disk, or could not be written (`problem` not empty).
+/// disk_writer -> scheduler: a part is on disk, or could not be written (`problem` not empty).
 struct part_written {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -118,7 +121,7 @@ struct part_written {
 struct job_known {
   std::shared_ptr<const job_definition> job;
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
-  caf::actor snapshotter;
+  caf::actor disk_writer;
 };
 
 /// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
@@ -137,6 +140,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)

@@ -3,25 +3,12 @@
 #include <functional>
 
 #include "troupe/actor/failure.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
-#include "troupe/snapshotter/messages.hpp"
 
 namespace troupe {
 namespace {
-
-using identity = std::vector<std::pair<std::string, std::string>>;
-
-/// What a snapshot and the job that would use it do not agree in; empty if nothing.
-std::string differences(const identity& wanted, const identity& found) {
-  if (wanted == found) return {};
-  std::string text;
-  for (const auto& [name, value] : wanted)
-    for (const auto& [other, saved] : found)
-      if (name == other && value != saved)
-        text += " " + name + " is " + value + ", the snapshot has " + saved + ";";
-  return text.empty() ? " other options are recorded in it;" : text;
-}
 
 /// How long ago it was written; 0 where that is not known, or where clocks do not agree.
 std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
@@ -35,12 +22,13 @@ std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
 }  // namespace
 
 void scheduler_state::restore_from_disk_or_scratch() {
-  // A fresh job begins with fresh weights; what lies on disk counts for one that resumes or has lost
-  // processes.
-  if (job().snapshots.folder.empty() || (!job().resume && options_.generation == 1)) return restore({});
+  // What a job begins with was found before it began; what lies on disk counts when processes were lost.
+  if (options_.generation == 1) return job().begin_with ? restore_from(*job().begin_with) : restore({});
+  if (job().snapshots.folder.empty()) return begin_anew();
   if (on_disk_) return restore_from(*on_disk_);
   phase_ = phase::finding;
-  self_->request(known_.snapshotter, options_.request_timeout, find_on_disk{})
+  // The disk writer watches the disk, and answers when that stalls: large snapshots may take their time.
+  self_->request(known_.disk_writer, caf::infinite, find_on_disk{})
       .then([this](const found_on_disk& found) { on_found(found); },
             [this](const caf::error& problem) {
               if (has_ended(problem)) return;  // it starts again with the next generation
@@ -48,15 +36,38 @@ void scheduler_state::restore_from_disk_or_scratch() {
             });
 }
 
+/// No state is left. It is made again from the initial weights where nothing is lost by that, or where the
+/// user wants it.
+void scheduler_state::begin_anew() {
+  auto lost = job().trained_before ? std::uint64_t{1} : 0;
+  for (const auto& node : held_.inventories()) lost = std::max(lost, node.committed_step);
+  if (lost == 0) return restore({});
+  auto what =
+      "the trained state (of step " + std::to_string(lost) +
+      " or later) is lost: processes that keep each other's copies were lost at once, and no snapshot is "
+      "on disk";
+  if (job().on_lost_state == lost_state_policy::stop)
+    return fail(what +
+                ". With --snapshot-dir FOLDER a job goes on from its newest snapshot; with "
+                "--on-lost-state restart it begins again at step 0");
+  options_.log->warn("training begins again at step 0: {}", what);
+  restore({});
+}
+
 void scheduler_state::on_found(const found_on_disk& found) {
   if (!found.manifest) {
-    options_.log->warn("no usable snapshot on disk, starting from the initial weights folder=\"{}\"",
+    if (!found.unusable.empty()) {
+      std::string named;
+      for (const auto& one : found.unusable) named += "; " + one;
+      return fail("no snapshot in " + job().snapshots.folder.string() + " can be used" + named);
+    }
+    options_.log->warn("no snapshot on disk yet, starting from the initial weights folder=\"{}\"",
                        job().snapshots.folder.string());
     return restore({});
   }
-  if (auto other = differences(job().identity, found.manifest->identity); !other.empty())
+  if (auto other = identity_differences(job().identity, found.manifest->identity); !other.empty())
     return fail("the snapshot of step " + std::to_string(found.manifest->step) +
-                " belongs to another job:" + other + " use the same options, or another --snapshot-dir");
+                " belongs to another job: " + other + ". Use the same options, or another --snapshot-dir");
   on_disk_ = found.manifest;
   restore_from(*on_disk_);
 }

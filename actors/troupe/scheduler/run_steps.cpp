@@ -1,5 +1,6 @@
 // The part of scheduler_state that grants steps and gathers what they come to.
 #include <algorithm>
+#include <utility>
 
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
@@ -8,8 +9,6 @@
 namespace troupe {
 namespace {
 
-/// Snapshots on their way to disk at once; while so many are, no further steps are granted.
-constexpr std::size_t most_pending_on_disk = 2;
 /// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
 /// a whole state, here and on its way to the peer.
 constexpr std::uint64_t most_uncommitted_windows = 2;
@@ -42,13 +41,45 @@ void scheduler_state::extend_grant() {
   bool first_grant = granted_end_ == ledger_.complete();
   // Not every step: half a window at once.
   if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < window() / 2)) return;
-  if (disk_.num_pending() >= most_pending_on_disk) return;
   if (held_.num_uncommitted(num_stages()) >= most_uncommitted_windows * options_.window) return;
+  until = end_the_disk_allows(until);
+  if (until <= granted_end_) return;
   grant given{
       options_.generation, activity_, ledger_.complete(), until, {}, held_.committed_step(num_stages())};
   if (activity_.kind == call_kind::train) given.copies = copies_due(granted_end_ + 1, until);
   granted_end_ = until;
   for (const auto& device : known_.devices) self_->send(device, given);
+}
+
+/// Steps wait until the disk has taken earlier snapshots, so that those that the user asked for are written.
+/// One that stalls does not stop the training: after a while steps go on, and snapshots are skipped.
+std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
+  if (activity_.kind != call_kind::train || job().snapshots.folder.empty()) return until;
+  auto waited = disk_.waiting_for(now());
+  if (disk_.num_pending() < disk_snapshots::most_pending) {
+    skipping_ = false;
+  } else if (waited >= options_.disk_patience && !skipping_) {
+    skipping_ = true;
+    options_.log->warn(
+        "training goes on, snapshots are skipped: the disk has not taken earlier ones for {:.1f} s",
+        waited.count());
+  }
+  if (skipping_) return until;
+  auto room = disk_snapshots::most_pending - std::min(disk_snapshots::most_pending, disk_.num_pending());
+  for (auto step = granted_end_ + 1; step <= until && step != end_; ++step) {
+    if (!snapshot_due(step, job().snapshots.cadence, {}).disk) continue;
+    if (room == 0) {
+      look_at_disk_later();
+      return step - 1;
+    }
+    --room;
+  }
+  return until;
+}
+
+void scheduler_state::look_at_disk_later() {
+  if (std::exchange(will_look_, true)) return;
+  self_->delayed_send(self_, options_.disk_patience, disk_waited{});
 }
 
 void scheduler_state::on_step_done(const step_done& done) {
@@ -84,6 +115,7 @@ void scheduler_state::on_finished(const finished_step& step) {
   copies_.observe(std::chrono::duration<double>(finished - last_finished_).count(), step.copy_s);
   last_finished_ = finished;
   position_ = step.step + 1;
+  disk_.copied(position_, finished);
   metrics_ = step.metrics;
   options_.client->put(step_progress{position_, end_, step.metrics});
   options_.members->report(job_progress{options_.generation, position_, end_, step.metrics.mean_loss()});

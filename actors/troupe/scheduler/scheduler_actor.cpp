@@ -22,6 +22,10 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const stop_unless_called&) {
             if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();
           },
+          [this](const disk_waited&) {
+            will_look_ = false;
+            extend_grant();
+          },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
           [this](const parameters_arrived& arrived) { on_parameters(arrived); }};

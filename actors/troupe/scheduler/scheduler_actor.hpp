@@ -13,6 +13,7 @@
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
@@ -20,7 +21,6 @@
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/roll_call.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
-#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -38,7 +38,9 @@ struct scheduler_options {
   std::uint64_t window = 8;
   /// Of long steps fewer are granted, since what is granted is computed before a job that is to stop stops.
   std::chrono::seconds window_time{2};
-  std::chrono::seconds request_timeout = std::chrono::seconds(60);
+  /// How long steps wait for the disk to take the snapshots that are on their way there; then they go on, and
+  /// further snapshots are skipped until it has.
+  std::chrono::seconds disk_patience = std::chrono::seconds(10);
   int rank = 0;  ///< of this node
   /// How long other nodes may take to confirm a result before this node goes on without.
   std::chrono::seconds confirm_timeout = std::chrono::seconds(5);
@@ -56,7 +58,8 @@ struct scheduler_options {
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished
 ///   part_held          ->
-///   part_written       ->
+///   part_written       -> snapshot_failed, when one could not be written
+///   disk_waited        -> grant, when the disk has held steps up for long enough
 ///   parameters_arrived -> call_finished
 ///   result_seen        -> call_finished to the own node, last of all
 ///   stop_job           -> membership::stopped, when what is done is on disk
@@ -86,6 +89,7 @@ class scheduler_state {
   void restore_from_disk_or_scratch();
   void on_found(const found_on_disk& found);
   void restore_from(const snapshot_manifest& manifest);
+  void begin_anew();
   void on_restored(const node_restored& restored);
   // running: run_steps.cpp
   void on_step_done(const step_done& done);
@@ -95,6 +99,8 @@ class scheduler_state {
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
   std::uint64_t window() const;
   void extend_grant();
+  std::uint64_t end_the_disk_allows(std::uint64_t until);
+  void look_at_disk_later();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
   // snapshots: commit_snapshots.cpp
@@ -103,6 +109,7 @@ class scheduler_state {
   void on_written(const part_written& written);
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void on_commit_over(std::uint64_t step);
+  void on_snapshot_failed(std::uint64_t step);
 
   // stopping: stop_job.cpp
   void on_stop(const stop_job& order);
@@ -152,6 +159,8 @@ class scheduler_state {
   std::uint64_t last_copy_due_ = 0;
   held_copies held_;
   disk_snapshots disk_;
+  bool skipping_ = false;   ///< the disk has taken too long: snapshots are skipped until it goes on
+  bool will_look_ = false;  ///< a disk_waited is under way
 };
 
 }  // namespace troupe

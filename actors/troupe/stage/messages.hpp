@@ -19,16 +19,18 @@ struct state_copied {
   bool to_disk = false;
 };
 
-/// Device -> stage and snapshotter: copies older than this step may go.
+/// Device -> stage -> replica_keeper: copies older than this step may go.
 struct drop_before {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage or snapshotter, a request: what state copies do you hold? Answered with `held_parts`.
+/// Supervisor -> stage, replica_keeper or disk_writer, a request: what state copies do you hold? Answered
+/// with `held_parts`.
 struct list_parts {};
 struct held_parts {
   std::vector<held_part> parts;
-  double since_disk_s = 0;  ///< of the snapshotter; see node_inventory
+  double since_disk_s = 0;           ///< of the disk_writer; see node_inventory
+  std::uint64_t committed_step = 0;  ///< the newest that it was told of; see node_inventory
 };
 
 /// Supervisor -> stage, a request: take this state and be ready to be attached. Answered with `stage_ready`.
@@ -38,8 +40,9 @@ struct restore_stage {
   std::uint64_t step = 0;
   bool from_scratch = false;
   tensor packed;
-  caf::actor scheduler;    ///< of this generation
-  caf::actor snapshotter;  ///< of this generation: it may have been started again
+  caf::actor scheduler;  ///< of this generation
+  /// Of this generation: they may have been started again.
+  caf::actor replica_keeper, disk_writer;
 };
 struct stage_ready {
   int stage = 0;

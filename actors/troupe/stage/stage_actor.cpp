@@ -1,10 +1,12 @@
 #include "troupe/stage/stage_actor.hpp"
 
+#include <algorithm>
+
 #include "troupe/actor/failure.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/metrics_note.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
-#include "troupe/snapshotter/messages.hpp"
 
 namespace troupe {
 
@@ -22,7 +24,9 @@ caf::behavior stage_state::make_behavior() {
 caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   generation_ = order.generation;
   scheduler_ = order.scheduler;
-  snapshotter_ = order.snapshotter;
+  replica_keeper_ = order.replica_keeper;
+  disk_writer_ = order.disk_writer;
+  committed_step_ = std::min(committed_step_, order.step);
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
   if (!program_ || order.from_scratch) program_ = options_.make_program(options_.stage);
   if (order.from_scratch) {
@@ -49,7 +53,7 @@ void stage_state::on_copied(const state_copied& copied) {
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
   if (copied.to_disk)
-    self_->send(snapshotter_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
+    self_->send(disk_writer_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
                                          copied.packed});
 }
 
@@ -65,11 +69,13 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
 
 void stage_state::on_drop(const drop_before& order) {
   copies_.erase(copies_.begin(), copies_.lower_bound(order.step));
-  self_->send(snapshotter_, order);
+  committed_step_ = std::max(committed_step_, order.step);
+  self_->send(replica_keeper_, order);
 }
 
 held_parts stage_state::on_list() const {
   held_parts held;
+  held.committed_step = committed_step_;
   for (const auto& [step, kept] : copies_)
     held.parts.push_back(
         {step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_place::own_memory});

@@ -60,10 +60,12 @@ class stage_state {
   // state
   std::shared_ptr<stage_program> program_;
   std::map<std::uint64_t, copy> copies_;  ///< by steps applied
+  std::uint64_t committed_step_ = 0;      ///< the newest that it was told of
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
-  caf::actor snapshotter_;
+  caf::actor replica_keeper_;
+  caf::actor disk_writer_;
 };
 
 }  // namespace troupe

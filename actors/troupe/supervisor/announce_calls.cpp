@@ -25,10 +25,11 @@ void supervisor_state::announce_call() {
   auto answers = std::make_shared<gathered>();
   answers->inventory.rank = options_.rank;
   if (!job_) return send_entered(answers->inventory);
-  answers->num_missing = stages_.size() + 1;
+  answers->num_missing = stages_.size() + 2;
   auto one_answered = [this, answers, generation = generation_](const held_parts& held) {
     auto& inventory = answers->inventory;
     inventory.parts.insert(inventory.parts.end(), held.parts.begin(), held.parts.end());
+    inventory.committed_step = std::max(inventory.committed_step, held.committed_step);
     inventory.since_disk_s = std::max(inventory.since_disk_s, held.since_disk_s);
     if (--answers->num_missing == 0 && generation == generation_ && calls_.current())
       send_entered(std::move(inventory));
@@ -39,7 +40,8 @@ void supervisor_state::announce_call() {
               [one_answered](const caf::error&) { one_answered({}); });  // it has failed: it holds nothing
   };
   for (const auto& [number, stage] : stages_) ask(stage);
-  ask(snapshotter_);
+  ask(replica_keeper_);
+  ask(disk_writer_);
 }
 
 void supervisor_state::send_entered(node_inventory inventory) {

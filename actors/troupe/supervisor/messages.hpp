@@ -76,6 +76,16 @@ struct restore_order {
   }
 };
 
+/// Scheduler -> supervisor: there will be no snapshot of this step on disk, what was written of it may go.
+struct snapshot_failed {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, step);
+  }
+};
+
 /// Scheduler -> supervisor: the call is over everywhere.
 struct call_finished {
   std::uint64_t generation = 0;
@@ -101,4 +111,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

@@ -14,8 +14,10 @@ std::string supervisor_state::to_string(const child& one) {
       return "stage " + std::to_string(one.number);
     case child::kind::loader:
       return "the loader";
-    case child::kind::snapshotter:
-      return "the snapshotter";
+    case child::kind::replica_keeper:
+      return "the replica keeper";
+    case child::kind::disk_writer:
+      return "the disk writer";
     case child::kind::scheduler:
       return "the scheduler";
     case child::kind::link:
@@ -64,7 +66,8 @@ void supervisor_state::respawn_failed() {
     if (failed.what == child::kind::device) spawn_device(failed.number);
     if (failed.what == child::kind::stage) spawn_stage(failed.number);
     if (failed.what == child::kind::loader) spawn_loader();
-    if (failed.what == child::kind::snapshotter) spawn_snapshotter();
+    if (failed.what == child::kind::replica_keeper) spawn_replica_keeper();
+    if (failed.what == child::kind::disk_writer) spawn_disk_writer();
   }
   if (!to_respawn_.empty()) publish_children();
   to_respawn_.clear();

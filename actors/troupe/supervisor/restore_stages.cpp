@@ -2,8 +2,9 @@
 #include <caf/sec.hpp>
 #include <utility>
 
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
-#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe {
@@ -15,11 +16,10 @@ void supervisor_state::on_restore(const restore_order& order) {
   ready_.clear();
   restored_metrics_ = {};
   calls_.learn(order.completed);
-  self_->send(snapshotter_,
-              snapshot_generation{generation_, order.plan.step, scheduler_, order.since_disk_s});
+  self_->send(replica_keeper_, keeper_generation{generation_, order.plan.step, scheduler_});
+  self_->send(disk_writer_, writer_generation{generation_, scheduler_, order.since_disk_s});
   if (order.plan.from_scratch) {
-    for (const auto& [number, actor] : stages_)
-      hand_to_stage(number, {generation_, 0, true, {}, scheduler_, snapshotter_});
+    for (const auto& [number, actor] : stages_) hand_to_stage(number, order_for(0, true));
     return;
   }
   for (const auto& source : order.plan.sources) {
@@ -32,14 +32,15 @@ void supervisor_state::on_restore(const restore_order& order) {
 
 void supervisor_state::restore_one(const restore_source& source) {
   auto stage = static_cast<int>(source.stage);
-  restore_stage order{generation_, restoring_->plan.step, false, {}, scheduler_, snapshotter_};
+  auto order = order_for(restoring_->plan.step);
   if (source.place == part_place::own_memory) return hand_to_stage(stage, order);
   if (source.place == part_place::peer_memory) {
     order.packed = arrived_.find(generation_, stage);
     if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state goes on
     return;
   }
-  self_->request(snapshotter_, options_.restore_timeout, read_from_disk{order.step, source.stage})
+  // The disk writer watches the disk: a large state may take its time, and one that stalls is an error.
+  self_->request(disk_writer_, caf::infinite, read_from_disk{order.step, source.stage})
       .then(
           [this, stage, order](const stage_copy& copy) mutable {
             order.packed = copy.packed;
@@ -54,7 +55,7 @@ void supervisor_state::send_copy(const restore_source& source) {
   auto step = restoring_->plan.step;
   auto generation = generation_;
   auto host = job_->rank_of_stage(static_cast<int>(source.stage));
-  self_->request(snapshotter_, options_.restore_timeout, get_replica{step, source.stage})
+  self_->request(replica_keeper_, options_.restore_timeout, get_replica{step, source.stage})
       .then(
           [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
             options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part},
@@ -69,9 +70,18 @@ void supervisor_state::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_) return;
   auto stage = static_cast<int>(arrived.stage);
   arrived_.add(arrived.generation, stage, arrived.packed);
-  if (restoring_ && arrived.generation == generation_)
-    hand_to_stage(stage,
-                  {generation_, restoring_->plan.step, false, arrived.packed, scheduler_, snapshotter_});
+  if (!restoring_ || arrived.generation != generation_) return;
+  auto order = order_for(restoring_->plan.step);
+  order.packed = arrived.packed;
+  hand_to_stage(stage, order);
+}
+
+restore_stage supervisor_state::order_for(std::uint64_t step, bool from_scratch) const {
+  return {generation_, step, from_scratch, {}, scheduler_, replica_keeper_, disk_writer_};
+}
+
+void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
+  if (failed.generation == generation_ && disk_writer_) self_->send(disk_writer_, discard_parts{failed.step});
 }
 
 void supervisor_state::hand_to_stage(int stage, restore_stage order) {

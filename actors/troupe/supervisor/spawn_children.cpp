@@ -5,11 +5,13 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/device/device_actor.hpp"
+#include "troupe/disk_writer/disk_actor.hpp"
+#include "troupe/disk_writer/disk_writer_actor.hpp"
 #include "troupe/link/link_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
 #include "troupe/recovery/replica.hpp"
+#include "troupe/replica_keeper/replica_keeper_actor.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
-#include "troupe/snapshotter/snapshotter_actor.hpp"
 #include "troupe/stage/stage_actor.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
@@ -25,7 +27,8 @@ caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&.
 }  // namespace
 
 void supervisor_state::spawn_children() {
-  spawn_snapshotter();
+  spawn_replica_keeper();
+  spawn_disk_writer();
   spawn_loader();
   for (int stage = 0; stage < job_->training.num_stages; ++stage)
     if (job_->rank_of_stage(stage) == options_.rank) spawn_stage(stage);
@@ -36,7 +39,7 @@ void supervisor_state::spawn_children() {
 
 void supervisor_state::publish_children() {
   stage_directory::receivers all{
-      caf::actor_cast<caf::actor>(self_->address()), snapshotter_, local_scheduler_, {}};
+      caf::actor_cast<caf::actor>(self_->address()), replica_keeper_, local_scheduler_, {}};
   for (const auto& [stage, actor] : stages_)
     all.devices[stage] = devices_.at(job_->training.device_of_stage[static_cast<std::size_t>(stage)]);
   options_.directory->set(std::move(all));
@@ -75,27 +78,34 @@ void supervisor_state::spawn_loader() {
   adopt(loader_, {child::kind::loader, 0});
 }
 
-void supervisor_state::spawn_snapshotter() {
-  snapshotter_options made;
-  made.rank = options_.rank;
-  made.job_id = options_.job_id;
-  made.numeric_class = options_.numeric_class;
+void supervisor_state::spawn_replica_keeper() {
+  replica_keeper_ = self_->spawn<actor_of<replica_keeper_state>>(replica_keeper_options{options_.rank});
+  adopt(replica_keeper_, {child::kind::replica_keeper, 0});
+}
+
+void supervisor_state::spawn_disk_writer() {
+  disk_writer_options made;
   made.host = options_.host;
-  made.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
-  made.resume = job_->resume;
   made.log = options_.log;
   if (!job_->snapshots.folder.empty()) {
-    snapshot_store_options store;
-    store.folder = job_->snapshots.folder;
-    store.keep = job_->snapshots.keep;
-    store.at_point = [faults = options_.faults](std::string_view point) {
+    disk_options disk;
+    disk.job_id = options_.job_id;
+    disk.numeric_class = options_.numeric_class;
+    disk.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
+    disk.resume = job_->resume;
+    disk.log = options_.log;
+    disk.store.folder = job_->snapshots.folder;
+    disk.store.keep = job_->snapshots.keep;
+    disk.store.access = job_->snapshots.access;
+    disk.store.on_progress = [progress = made.progress] { ++*progress; };
+    disk.store.at_point = [faults = options_.faults](std::string_view point) {
       if (point == "part_half_written") faults->at(fault_point::part_half_written);
       if (point == "before_manifest") faults->at(fault_point::before_manifest);
     };
-    made.store = store;
+    made.disk = spawn_on<disk_state>(options_.threads, self_, disk);
   }
-  snapshotter_ = spawn_on<snapshotter_state>(options_.threads, self_, made);
-  adopt(snapshotter_, {child::kind::snapshotter, 0});
+  disk_writer_ = self_->spawn<actor_of<disk_writer_state>>(made);
+  adopt(disk_writer_, {child::kind::disk_writer, 0});
 }
 
 /// Links for the new generation: the scheduler's node reaches everyone, the others reach it.
@@ -141,7 +151,7 @@ void supervisor_state::spawn_scheduler() {
 }
 
 void supervisor_state::give_job_to_scheduler() {
-  job_known known{job_, {}, snapshotter_};
+  job_known known{job_, {}, disk_writer_};
   for (int device = 0; device < job_->training.num_devices(); ++device) {
     auto rank = job_->rank_of_device(device);
     known.devices.push_back(rank == options_.rank

@@ -3,8 +3,8 @@
 #include <caf/send.hpp>
 
 #include "troupe/device/messages.hpp"
+#include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
-#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -39,8 +39,8 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       if (hosted)
         caf::anon_send(receivers_.supervisor,
                        state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
-      else if (receivers_.snapshotter)
-        caf::anon_send(receivers_.snapshotter,
+      else if (receivers_.replica_keeper)
+        caf::anon_send(receivers_.replica_keeper,
                        replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
       return;
   }

@@ -13,7 +13,7 @@ class stage_directory {
  public:
   struct receivers {
     caf::actor supervisor;
-    caf::actor snapshotter;
+    caf::actor replica_keeper;
     caf::actor scheduler;               ///< of this node, for parameters
     std::map<int, caf::actor> devices;  ///< by local stage
   };

@@ -56,13 +56,14 @@ struct supervisor_options {
 /// (all devices stopped, acknowledged) -> active ... A fence may come in any state.
 ///
 ///   message       -> reply                                          errors
-///   define_job    -> (starts stages, devices, loader, snapshotter)
+///   define_job    -> (starts stages, devices, loader, replica_keeper, disk_writer)
 ///   add_source    -> to the loader
 ///   enter_call    -> call_entered to the scheduler
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device that hangs: a suspect
 ///   view_formed   -> call_entered, over new links
 ///   restore_order -> restore_stage to stages, node_restored         no state to be had: ends the job
 ///   state_arrived -> restore_stage to the stage that was lost
+///   snapshot_failed -> discard_parts to the disk_writer
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
 ///   recovery_done -> to the user's thread
@@ -95,7 +96,9 @@ class supervisor_state {
   void acknowledge_fence();
   // restoring: restore_stages.cpp
   void on_restore(const restore_order& order);
+  void on_snapshot_failed(const snapshot_failed& failed);
   void on_state(const state_arrived& arrived);
+  restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
   void restore_one(const restore_source& source);
   void hand_to_stage(int stage, restore_stage order);
   void send_copy(const restore_source& source);
@@ -114,7 +117,8 @@ class supervisor_state {
   void spawn_device(int device);
   void spawn_stage(int stage);
   void spawn_loader();
-  void spawn_snapshotter();
+  void spawn_replica_keeper();
+  void spawn_disk_writer();
   void connect_nodes();
   void spawn_scheduler();
   void give_job_to_scheduler();
@@ -126,7 +130,7 @@ class supervisor_state {
   void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);
 
   struct child {
-    enum class kind { device, stage, loader, snapshotter, scheduler, link };
+    enum class kind { device, stage, loader, replica_keeper, disk_writer, scheduler, link };
     kind what = kind::device;
     int number = 0;
   };
@@ -145,7 +149,8 @@ class supervisor_state {
   std::map<int, caf::actor> devices_;  ///< by number in the job
   std::map<int, caf::actor> stages_;   ///< by number in the job
   caf::actor loader_;
-  caf::actor snapshotter_;
+  caf::actor replica_keeper_;
+  caf::actor disk_writer_;
   std::map<int, event_ring*> rings_;
   std::map<caf::actor_addr, child> children_;
   std::vector<child> to_respawn_;

@@ -60,7 +60,11 @@ void check_layout(const job_options& options) {
 
 void check_snapshots(const job_options& options) {
   if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
+  if (options.resume && options.fresh_start)
+    throw bad_input("--resume goes on from a snapshot and --fresh-start from none: choose one of them");
   if (!options.snapshot_dir.empty()) return;
+  if (options.fresh_start)
+    throw bad_input("--fresh-start is about the snapshots in a folder: add --snapshot-dir FOLDER");
   if (options.resume)
     throw bad_input("--resume needs to know where the snapshots are: add --snapshot-dir FOLDER");
   if (options.disk_every != 0)
@@ -88,6 +92,8 @@ void check_options(const job_options& options) {
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
   check_word("--backend", options.backend, {"ucx", "local", "gloo", "mpi", "nccl"});
+  check_word("--snapshot-access", options.snapshot_access, {"owner", "group", "umask"});
+  check_word("--on-lost-state", options.on_lost_state, {"stop", "restart"});
   check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   fault_plan(options.fault, 0, 0);
 }

@@ -56,8 +56,17 @@ struct job_options {
   std::chrono::milliseconds snapshot_interval = std::chrono::seconds(5);
   /// Every so many steps on disk instead of by time; 0: by time.
   std::uint64_t disk_every = 0;
-  /// Start from the newest valid snapshot in snapshot_dir.
+  /// Start from the newest valid snapshot in snapshot_dir; from the initial weights if the folder is empty.
+  /// One in which no snapshot can be used is refused.
   bool resume = false;
+  /// Start from the initial weights although snapshot_dir holds snapshots, which are kept under other names.
+  bool fresh_start = false;
+  /// Who may read snapshots: owner (files 0600 in folders 0700), group (0640, 0750), or umask (as the
+  /// process's other files).
+  std::string snapshot_access = "owner";
+  /// What happens when processes that keep each other's copies are lost at once and no snapshot is on disk:
+  /// stop (the job ends with an error), or restart (training begins again at step 0).
+  std::string on_lost_state = "stop";
   /// Write a Perfetto trace per process there; empty: none.
   std::filesystem::path trace_dir;
   /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.

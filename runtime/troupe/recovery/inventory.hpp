@@ -30,10 +30,13 @@ struct node_inventory {
   /// has just begun and knows nothing.
   double since_disk_s = 0;
   std::vector<held_part> parts;
+  /// The newest step that was committed, as far as this node was told: a job that can only go back behind it
+  /// has lost work. 0: none, or it has just begun and knows nothing.
+  std::uint64_t committed_step = 0;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(rank, since_disk_s, parts);
+    archive(rank, since_disk_s, parts, committed_step);
   }
   bool operator==(const node_inventory&) const = default;
 };

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -12,6 +13,8 @@ constexpr std::size_t checksum_bytes = 32;
 using checksum = std::array<std::byte, checksum_bytes>;
 
 /// BLAKE2b-256 (RFC 7693) of `bytes`. Finds damage; it has no key, so it proves nothing about who made them.
-checksum checksum_of(std::span<const std::byte> bytes);
+/// `on_progress` is called about every 64 MiB.
+checksum checksum_of(
+    std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
 
 }  // namespace troupe

@@ -1,4 +1,6 @@
 #pragma once
+#include <sys/types.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -8,24 +10,43 @@
 
 namespace troupe {
 
+/// How a file is written.
+struct write_hooks {
+  std::function<void()> half_written = [] {};  ///< called after the first half; for fault drills
+  std::function<void()> on_progress = [] {};   ///< called about every 64 MiB that the disk has taken
+  mode_t mode = 0666;                          ///< of the file; less the umask where it is 0666
+};
+
 /// Makes `file` hold `bytes`, or leaves what was there: writes beside it under a temporary name, syncs,
-/// renames, and syncs the folder. `half_written` is called after the first half. Throws snapshot_error with
-/// file, reason and what to do; the temporary file is gone then.
-void write_durably(
-    const std::filesystem::path& file, std::span<const std::byte> bytes,
-    const std::function<void()>& half_written = [] {});
+/// renames, and syncs the folder. Only a regular file is written over, see require_replaceable. Throws
+/// snapshot_error with file, reason and what to do; the temporary file is gone then.
+void write_durably(const std::filesystem::path& file, std::span<const std::byte> bytes,
+                   const write_hooks& hooks = {});
 
 /// The same, of pieces that lie apart and follow one another in the file.
 void write_durably(const std::filesystem::path& file, std::span<const std::span<const std::byte>> pieces);
 
-/// Creates `folder` and its parents where they are missing. Throws snapshot_error.
-void create_durably(const std::filesystem::path& folder);
+/// Throws snapshot_error if something stands under the name `file` that is no regular file: a folder, a
+/// symbolic link, a pipe, a device.
+void require_replaceable(const std::filesystem::path& file);
+
+/// Creates `folder` with these permissions (less the umask where they are 0777), and its parents with 0777
+/// less the umask, where they are missing. Throws snapshot_error.
+void create_durably(const std::filesystem::path& folder, mode_t mode = 0777);
+
+/// Makes what happened to the names in `folder` last. Throws snapshot_error.
+void sync_folder(const std::filesystem::path& folder);
 
 /// Removes a file and syncs its folder; it need not exist. Throws snapshot_error.
 void remove_durably(const std::filesystem::path& file);
 
-/// The bytes of `file` as a u8 tensor [size_bytes]. Throws snapshot_error if it cannot be read, is no regular
-/// file or has another size, before anything of that size is allocated.
-tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes);
+/// The bytes of `file` as a u8 tensor [size_bytes]. `check_first` sees the first 64 bytes, or all of a
+/// shorter file, before anything of the file's size is allocated, and throws if they are wrong. Throws
+/// snapshot_error if the file cannot be read, is no regular file, has another size or is larger than this
+/// machine's memory.
+tensor read_whole(
+    const std::filesystem::path& file, std::uint64_t size_bytes,
+    const std::function<void(std::span<const std::byte>)>& check_first = [](auto) {},
+    const std::function<void()>& on_progress = [] {});
 
 }  // namespace troupe

@@ -10,6 +10,8 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view step_prefix = "step-";
+constexpr std::string_view set_aside_prefix = "set-aside-";
+constexpr std::size_t least_digits = 12;
 
 std::string with_zeros(std::uint64_t number, std::size_t width) {
   auto digits = std::to_string(number);
@@ -18,7 +20,9 @@ std::string with_zeros(std::uint64_t number, std::size_t width) {
 
 }  // namespace
 
-std::string step_folder_name(std::uint64_t step) { return std::string(step_prefix) + with_zeros(step, 12); }
+std::string step_folder_name(std::uint64_t step) {
+  return std::string(step_prefix) + with_zeros(step, least_digits);
+}
 
 std::optional<std::uint64_t> step_from_folder_name(std::string_view name) {
   if (!name.starts_with(step_prefix)) return {};
@@ -27,6 +31,22 @@ std::optional<std::uint64_t> step_from_folder_name(std::string_view name) {
   auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   if (status != std::errc() || step_folder_name(step) != name) return {};
   return step;
+}
+
+std::optional<std::uint64_t> step_from_set_aside_name(std::string_view name) {
+  if (!name.starts_with(set_aside_prefix)) return {};
+  name.remove_prefix(set_aside_prefix.size());
+  auto count = name.find('-', step_prefix.size());
+  return step_from_folder_name(name.substr(0, count));
+}
+
+std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t step) {
+  auto first = std::string(set_aside_prefix) + step_folder_name(step);
+  auto name = first;
+  std::error_code problem;
+  for (int count = 2; std::filesystem::exists(std::filesystem::symlink_status(root / name, problem)); ++count)
+    name = first + "-" + std::to_string(count);
+  return name;
 }
 
 std::string part_file_name(std::uint32_t stage) { return "stage-" + with_zeros(stage, 4) + ".part"; }

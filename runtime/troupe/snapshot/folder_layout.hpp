@@ -14,6 +14,11 @@ constexpr std::string_view manifest_file_name = "manifest.json";
 std::string step_folder_name(std::uint64_t step);
 /// The step whose folder is named so; none for any other name.
 std::optional<std::uint64_t> step_from_folder_name(std::string_view name);
+/// The step of a snapshot that was set aside: of "set-aside-step-000000000120", or of the same with "-2" and
+/// so on behind it; none for any other name.
+std::optional<std::uint64_t> step_from_set_aside_name(std::string_view name);
+/// The first such name that nothing in `root` has.
+std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t step);
 /// "stage-0002.part"
 std::string part_file_name(std::uint32_t stage);
 

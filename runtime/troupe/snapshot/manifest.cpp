@@ -15,6 +15,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr int version = 1;
+/// A manifest has lists of objects in an object.
+constexpr int deepest_nesting = 4;
 
 std::string dump(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
@@ -24,6 +26,18 @@ std::string dump(const json& value, int indent) {
 std::string checksum_text(const json& fields) {
   auto text = dump(fields, -1);
   return to_hex(checksum_of(std::as_bytes(std::span(text))));
+}
+
+/// Refuses what nests deeper than a manifest can while it is read: what is done with the whole, its end
+/// included, recurses.
+json parse_shallow(std::string_view text) {
+  auto check_depth = [](int depth, json::parse_event_t, json&) {
+    if (depth > deepest_nesting)
+      throw snapshot_error("it is no manifest: its JSON nests deeper than " +
+                           std::to_string(deepest_nesting));
+    return true;
+  };
+  return json::parse(text, check_depth);
 }
 
 json to_json(const manifest_part& part) {
@@ -94,6 +108,7 @@ void check_sum(json& fields) {
 }  // namespace
 
 std::string problem_of(const snapshot_manifest& manifest) {
+  if (manifest.num_stages == 0) return "it lists 0 stages, at least 1 is expected";
   if (manifest.parts.size() != manifest.num_stages)
     return "it lists " + std::to_string(manifest.parts.size()) + " parts for " +
            std::to_string(manifest.num_stages) + " stages";
@@ -105,6 +120,17 @@ std::string problem_of(const snapshot_manifest& manifest) {
              " is expected";
   }
   return {};
+}
+
+std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
+                                 const std::vector<std::pair<std::string, std::string>>& found) {
+  if (wanted == found) return {};
+  std::string text;
+  for (const auto& [name, value] : wanted)
+    for (const auto& [other, saved] : found)
+      if (name == other && value != saved)
+        text += (text.empty() ? "" : "; ") + name + " is " + value + ", the snapshot has " + saved;
+  return text.empty() ? "other options are recorded in it" : text;
 }
 
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest) {
@@ -122,7 +148,7 @@ std::string manifest_text(const snapshot_manifest& manifest) {
 
 snapshot_manifest manifest_from_text(std::string_view text) {
   try {
-    auto fields = json::parse(text);
+    auto fields = parse_shallow(text);
     check_version(fields);
     check_sum(fields);
     auto manifest = manifest_from(fields);

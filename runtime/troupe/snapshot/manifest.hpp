@@ -49,6 +49,11 @@ struct snapshot_manifest {
 /// if nothing.
 std::string problem_of(const snapshot_manifest& manifest);
 
+/// What a snapshot's identity and that of the job that would use it do not agree in, by name: "seed is 7, the
+/// snapshot has 1; ..."; empty if nothing.
+std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
+                                 const std::vector<std::pair<std::string, std::string>>& found);
+
 /// When it was written, as `created` has it; none if that is no time.
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest);
 

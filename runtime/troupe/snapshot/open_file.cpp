@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,11 +12,17 @@
 namespace troupe {
 namespace {
 
+/// What is read or written at once, between two calls of a progress hook.
+constexpr std::size_t piece_bytes = std::size_t{64} << 20;
+constexpr mode_t default_mode = 0666;
+
 std::string advice(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
       return "Free space on that file system or choose another folder";
+    case EFBIG:
+      return "Raise the limit on file sizes (ulimit -f), or choose another file system";
     case EACCES:
     case EPERM:
     case EROFS:
@@ -33,33 +40,45 @@ std::string advice(int error_number) {
 }  // namespace
 
 void fail_on_file(const std::string& action, const std::filesystem::path& object, int error_number) {
-  throw snapshot_error("cannot " + action + " " + object.string() + ": " + std::strerror(error_number) +
-                       ". " + advice(error_number));
+  auto what = "cannot " + action + " " + object.string() + ": " + std::strerror(error_number) + ". " +
+              advice(error_number);
+  if (error_number == ENOSPC || error_number == EDQUOT) throw disk_full(what);
+  throw snapshot_error(what);
 }
 
-open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action)
-    : number_(::open(opened.c_str(), flags | O_CLOEXEC, 0666)), action_(action), path_(opened) {
+open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode)
+    : number_(::open(opened.c_str(), flags | O_CLOEXEC, mode)), action_(action), path_(opened) {
   if (number_ < 0) fail_on_file(action_, path_, errno);
+  if ((flags & O_CREAT) == 0 || mode == default_mode || ::fchmod(number_, mode) == 0) return;
+  auto problem = errno;
+  ::close(number_);
+  fail_on_file("set the permissions of", path_, problem);
 }
 
 open_file::~open_file() { ::close(number_); }
 
-void open_file::write_all(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    auto written = ::write(number_, bytes.data(), bytes.size());
+void open_file::write_all(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
+  for (std::size_t unsynced = 0; !bytes.empty();) {
+    auto written = ::write(number_, bytes.data(), std::min(bytes.size(), piece_bytes));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_on_file(action_, path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+    unsynced += static_cast<std::size_t>(written);
+    if (unsynced < piece_bytes) continue;
+    if (::fdatasync(number_) != 0) fail_on_file(action_, path_, errno);
+    unsynced = 0;
+    on_progress();
   }
 }
 
-void open_file::read_all(std::span<std::byte> bytes) {
+void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>& on_progress) {
   while (!bytes.empty()) {
-    auto got = ::read(number_, bytes.data(), bytes.size());
+    auto got = ::read(number_, bytes.data(), std::min(bytes.size(), piece_bytes));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_on_file(action_, path_, errno);
     if (got == 0) throw snapshot_error("cannot read " + path_.string() + ": it became shorter meanwhile");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
+    on_progress();
   }
 }
 

@@ -87,9 +87,9 @@ void put_prefix(std::span<std::byte> bytes, const part_layout& layout) {
 }
 
 /// Reads the prefix and holds its lengths to the number of bytes that are there.
-part_layout checked_layout(std::span<const std::byte> bytes) {
-  auto size = std::to_string(bytes.size());
-  if (bytes.size() < padded(prefix_bytes) + checksum_bytes)
+part_layout checked_layout(std::span<const std::byte> bytes, std::uint64_t size_bytes) {
+  auto size = std::to_string(size_bytes);
+  if (bytes.size() < prefix_bytes || size_bytes < padded(prefix_bytes) + checksum_bytes)
     throw snapshot_error("truncated: " + size + " bytes are too few for a snapshot part");
   if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
     throw snapshot_error("not a snapshot part: it does not begin with TROUPEPT");
@@ -98,10 +98,10 @@ part_layout checked_layout(std::span<const std::byte> bytes) {
                          std::to_string(version));
   part_layout layout{get<std::uint64_t>(bytes, 16), get<std::uint64_t>(bytes, 24)};
   // Each length by itself first, so that their sum cannot overflow.
-  if (layout.header_bytes > bytes.size() || layout.elements_bytes > bytes.size() ||
-      layout.total_bytes() > bytes.size())
+  if (layout.header_bytes > size_bytes || layout.elements_bytes > size_bytes ||
+      layout.total_bytes() > size_bytes)
     throw snapshot_error("truncated or damaged: its lengths ask for more than its " + size + " bytes");
-  if (layout.total_bytes() < bytes.size())
+  if (layout.total_bytes() < size_bytes)
     throw snapshot_error("damaged: it has " + size + " bytes, its lengths say " +
                          std::to_string(layout.total_bytes()));
   if (layout.elements_bytes % alignment_bytes != 0)
@@ -110,9 +110,12 @@ part_layout checked_layout(std::span<const std::byte> bytes) {
   return layout;
 }
 
-void check_sum(std::span<const std::byte> bytes, const part_layout& layout) {
+part_layout checked_layout(std::span<const std::byte> bytes) { return checked_layout(bytes, bytes.size()); }
+
+void check_sum(std::span<const std::byte> bytes, const part_layout& layout,
+               const std::function<void()>& on_progress) {
   auto expected = bytes.subspan(layout.checksum_begin());
-  auto found = checksum_of(bytes.first(layout.checksum_begin()));
+  auto found = checksum_of(bytes.first(layout.checksum_begin()), on_progress);
   if (!std::ranges::equal(found, expected))
     throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected));
 }
@@ -155,9 +158,13 @@ tensor encode_part(const snapshot_part& part) {
   return encoded;
 }
 
-snapshot_part decode_part(std::span<const std::byte> bytes) {
+void check_part_begin(std::span<const std::byte> first, std::uint64_t size_bytes) {
+  checked_layout(first, size_bytes);
+}
+
+snapshot_part decode_part(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   auto layout = checked_layout(bytes);
-  check_sum(bytes, layout);
+  check_sum(bytes, layout, on_progress);
   try {
     auto header = decode<part_header>(bytes.subspan(prefix_bytes, layout.header_bytes));
     return part_from(header, bytes.subspan(layout.elements_begin(), layout.elements_bytes));

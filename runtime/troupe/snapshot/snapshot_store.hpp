@@ -10,13 +10,15 @@
 
 #include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/part.hpp"
+#include "troupe/snapshot/snapshot_access.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 
 /// incomplete: no manifest, so it does not exist yet or never will. damaged: its manifest or one of its parts
-/// is.
-enum class snapshot_state : std::uint8_t { ok, incomplete, damaged };
+/// is. set_aside: it was damaged, or stood in the way of a fresh start; it is kept under another name and
+/// counts for nothing.
+enum class snapshot_state : std::uint8_t { ok, incomplete, damaged, set_aside };
 std::string_view to_string(snapshot_state state);
 
 /// What stands in a snapshot folder, good or not.
@@ -26,8 +28,20 @@ struct snapshot_info {
   snapshot_state state = snapshot_state::incomplete;
   std::optional<snapshot_manifest> manifest;  ///< none: incomplete or unreadable
   /// Empty when the manifest is readable and every file has its size. Files that another host holds are not
-  /// looked for.
+  /// looked for. Without control characters.
   std::string problem;
+};
+
+/// A snapshot that cannot be used, and why.
+struct unusable_snapshot {
+  snapshot_info info;
+  std::string reason;
+};
+
+/// The newest snapshot of which every part passes its checks, and what is newer: all there are if none does.
+struct snapshot_search {
+  std::optional<snapshot_manifest> found;
+  std::vector<unusable_snapshot> unusable;  ///< newest first
 };
 
 struct snapshot_store_options {
@@ -36,11 +50,14 @@ struct snapshot_store_options {
   /// Called at named points of a write ("part_half_written", "part_written", "before_manifest",
   /// "manifest_written", "manifest_removed"); for fault drills.
   std::function<void(std::string_view point)> at_point = [](std::string_view) {};
+  /// Called about every 64 MiB that were read, written or checked.
+  std::function<void()> on_progress = [] {};
+  snapshot_access access = snapshot_access::owner;  ///< who else may read what is written
 };
 
 /// Snapshots in a folder: <folder>/step-000000000120/{stage-0002.part, manifest.json}. Files are written
 /// beside their final name, synced, renamed, and the folder synced. Not thread-safe; any number of processes
-/// may write different parts of one snapshot.
+/// may write different parts of one snapshot. A damaged snapshot is never deleted.
 class snapshot_store {
  public:
   /// Throws std::invalid_argument for an empty folder name or `keep` below 1. Touches no file.
@@ -48,35 +65,56 @@ class snapshot_store {
 
   /// Creates the folder and proves that it can be written. Throws snapshot_error saying why not.
   void prepare();
-  /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. Throws snapshot_error
-  /// (disk full, ...), leaving no partial file behind.
+  /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. Where the disk is full,
+  /// what is older than the newest valid snapshot is deleted first, and what writers of failed ones left.
+  /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
   manifest_part write_part(std::uint64_t step, std::uint32_t stage, std::span<const std::byte> encoded);
   /// Writes the manifest, then deletes snapshots older than the newest `keep` sound ones, incomplete older
   /// ones, and files that killed writers left. Snapshots newer than this one belong to a future that was
   /// rolled back and are undone first; newer parts without a manifest may be in the making and stay until
-  /// they are older than a commit. Killed at any moment, the folder holds this snapshot or the one before.
+  /// they are older than a commit. Damaged snapshots that would go are set aside. Killed at any moment, the
+  /// folder holds this snapshot or the one before.
   /// Throws snapshot_error; if that was about deleting, the snapshot exists already.
   void commit(const snapshot_manifest& manifest);
+  /// Deletes the parts of a step that will have no manifest; nothing if it has one.
+  void discard(std::uint64_t step);
+  /// Gives the snapshot another name, under which it neither counts nor is ever deleted. Throws
+  /// snapshot_error.
+  void set_aside(const snapshot_info& which);
 
-  /// Newest first. Never throws for bad content; that is what `problem` is for. Throws snapshot_error if the
-  /// folder exists and cannot be read; a folder that does not exist has no snapshots.
+  /// Newest first, without those that were set aside. Never throws for bad content; that is what `problem` is
+  /// for. Throws snapshot_error if the folder exists and cannot be read; a folder that does not exist has no
+  /// snapshots.
   std::vector<snapshot_info> list() const;
+  /// The snapshots that were set aside, newest first.
+  std::vector<snapshot_info> list_set_aside() const;
   /// Reads and checks every part of a snapshot: the problems found, empty if none.
   std::vector<std::string> verify(const snapshot_info& which) const;
   /// Throws snapshot_error naming the file and what is wrong with it.
   snapshot_part read_part(const snapshot_manifest& manifest, std::uint32_t stage) const;
-  /// The newest snapshot of which every part passes its checks. `warn` hears of each damaged newer one,
-  /// named.
+  /// Reads snapshots, newest first, up to the first valid one.
+  snapshot_search find() const;
+  /// The newest valid snapshot. `warn` hears of each damaged newer one, named.
   std::optional<snapshot_manifest> newest_valid(const std::function<void(const std::string&)>& warn) const;
 
  private:
   std::filesystem::path folder_of(std::uint64_t step) const;
-  snapshot_info look_at(std::uint64_t step) const;
+  manifest_part write_once(const manifest_part& entry, const std::filesystem::path& folder,
+                           std::span<const std::byte> encoded);
+  // find_snapshots.cpp
+  snapshot_info look_at(std::uint64_t step, const std::filesystem::path& folder) const;
+  snapshot_part read_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
+                           const manifest_part& entry) const;
+  // prune_snapshots.cpp
   void undo_newer_than(std::uint64_t step);
   void prune(std::uint64_t newest);
+  void make_room(std::uint64_t for_step);
   void remove(const std::filesystem::path& snapshot_folder);
 
   snapshot_store_options options_;
 };
+
+/// What the sizes of a snapshot's files tell: the first problem, or nothing.
+std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder);
 
 }  // namespace troupe

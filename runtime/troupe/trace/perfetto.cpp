@@ -18,6 +18,11 @@ class trace_writer {
  public:
   explicit trace_writer(std::filesystem::path file) : file_(std::move(file)), partial_(file_) {
     partial_ += ".partial";
+    std::error_code unknown;
+    auto there = std::filesystem::symlink_status(file_, unknown);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+      throw bad_input("cannot write the trace " + file_.string() +
+                      ": it is no regular file, and only those are written over. Name another one");
     errno = 0;
     stream_.open(partial_);
     check("open");

@@ -102,29 +102,60 @@ TEST_CASE("a manifest that cannot be written does not hold the call up") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("a snapshotter that does not answer holds the call up for a while only") {
+TEST_CASE("what was written of a snapshot that fails is told to be removed, also what comes late") {
   one_scheduler here({.window = 8, .on_disk = true});
-  here.disk->silent = true;
+  here.begin_training(1);
+  here.all_done(0);
+  here.all_held(1);
+  here.written(1, 0, "disk full");
+  for (const auto& supervisor : here.supervisors) {
+    CHECK(supervisor.last<snapshot_failed>().generation == 1);
+    CHECK(supervisor.last<snapshot_failed>().step == 1);
+  }
+  here.written(1, 1);
+  CHECK(here.supervisors[1].all<snapshot_failed>().size() == 2);
+}
+
+TEST_CASE("what was written of a snapshot without a manifest is told to be removed") {
+  one_scheduler here({.window = 8, .on_disk = true});
+  here.disk->problem = "disk full";
   here.begin_training(1);
   here.all_done(0);
   here.all_held(1);
   here.all_written(1);
-  CHECK(here.finished(1).empty());
-  here.actors.advance(61s);
-  CHECK(here.finished(1) == numbers{0});
+  CHECK(here.supervisors[1].last<snapshot_failed>().step == 1);
 }
 
-TEST_CASE("no further steps are granted while two snapshots are on their way to disk, and then they are") {
+TEST_CASE("no more than two snapshots are on their way to disk, and steps wait for the disk") {
+  one_scheduler here({.window = 8, .on_disk = true, .disk_every_steps = 2});
+  here.begin_training(20);
+  CHECK(here.granted().end_step == 5);
+  for (std::uint64_t step = 0; step < 5; ++step) here.all_done(step);
+  here.all_held(5);
+  CHECK(here.num_grants() == 1);
+  here.all_written(2);
+  CHECK(here.granted().first_step == 5);
+  CHECK(here.granted().end_step == 7);
+}
+
+TEST_CASE("a disk that stalls does not stop the training: snapshots are skipped until it goes on") {
   one_scheduler here({.window = 2, .on_disk = true, .disk_every_steps = 1});
   here.begin_training(10);
-  CHECK(here.granted().end_step == 2);
-  here.all_done(0);
-  here.all_done(1);
+  for (std::uint64_t step : {0, 1}) here.all_done(step);
   here.all_held(2);
+  here.actors.advance(9s);
   CHECK(here.num_grants() == 1);
-  here.all_written(1);
-  CHECK(here.num_grants() == 2);
+  here.actors.advance(2s);
+  REQUIRE(here.num_grants() == 2);
   CHECK(here.granted().end_step == 4);
+  for (const auto& copy : here.granted().copies) CHECK(copy.to_disk == 0);
+  for (std::uint64_t step : {2, 3}) here.all_done(step);
+  here.all_held(4);
+  CHECK(here.granted().end_step == 6);
+  for (std::uint64_t step : {1, 2}) here.all_written(step);
+  for (std::uint64_t step : {4, 5}) here.all_done(step);
+  here.all_held(6);
+  CHECK(here.granted().copies[0].to_disk == 1);
 }
 
 TEST_CASE("parts of other generations count for nothing") {

@@ -6,22 +6,22 @@
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/snapshotter/messages.hpp"
+#include "troupe/disk_writer/messages.hpp"
 
 namespace troupe::testing {
 namespace {
 
 /// Answers as it is told to, or not yet.
-struct fake_snapshotter_state {
-  static constexpr const char* actor_name = "fake snapshotter";
-  fake_snapshotter_state(caf::event_based_actor* self, std::shared_ptr<snapshotter_script> what)
+struct fake_disk_writer_state {
+  static constexpr const char* actor_name = "fake disk writer";
+  fake_disk_writer_state(caf::event_based_actor* self, std::shared_ptr<disk_script> what)
       : self_(self), what_(std::move(what)) {}
   caf::behavior make_behavior() {
     return {[this](const find_on_disk&) -> caf::result<found_on_disk> {
               ++what_->num_searches;
               if (what_->fatal) throw std::runtime_error("no memory");
               if (!what_->problem.empty()) return failure(what_->problem);
-              return found_on_disk{what_->on_disk};
+              return found_on_disk{what_->on_disk, what_->unusable};
             },
             [this](const commit_snapshot& order) -> caf::result<snapshot_committed> {
               what_->committed.push_back(order.manifest);
@@ -32,7 +32,7 @@ struct fake_snapshotter_state {
             }};
   }
   caf::event_based_actor* self_;
-  std::shared_ptr<snapshotter_script> what_;
+  std::shared_ptr<disk_script> what_;
   std::vector<caf::typed_response_promise<snapshot_committed>> pending_;
 };
 
@@ -64,8 +64,11 @@ void one_scheduler::know_job() {
   job->snapshots.cadence.disk_interval = with.disk_interval;
   if (with.on_disk) job->snapshots.folder = "/a/folder";
   job->resume = with.resume;
+  job->begin_with = with.begin_with;
+  job->trained_before = with.trained_before;
+  job->on_lost_state = with.on_lost_state;
   job->identity = {{"seed", "1"}, {"batch", "64"}};
-  job_known known{job, {}, actors.spawn<actor_of<fake_snapshotter_state>>(disk)};
+  job_known known{job, {}, actors.spawn<actor_of<fake_disk_writer_state>>(disk)};
   for (const auto& device : devices) known.devices.push_back(device.handle());
   actors.send(scheduler, known);
 }
@@ -74,10 +77,11 @@ void one_scheduler::know_job() {
 
 void one_scheduler::enter(int rank, const call_request& request, std::vector<held_part> parts,
                           std::vector<call_result> completed, std::uint64_t interrupted_step) {
-  actors.send(
-      scheduler,
-      call_entered{
-          with.generation, {rank, 0, std::move(parts)}, request, std::move(completed), interrupted_step});
+  actors.send(scheduler, call_entered{with.generation,
+                                      {rank, 0, std::move(parts), with.committed_step},
+                                      request,
+                                      std::move(completed),
+                                      interrupted_step});
 }
 
 void one_scheduler::all_enter(const call_request& request, const std::vector<call_result>& completed) {

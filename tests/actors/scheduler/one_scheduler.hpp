@@ -12,9 +12,10 @@
 
 namespace troupe::testing {
 
-/// What a snapshotter that only pretends answers, and what it was asked.
-struct snapshotter_script {
+/// What a disk writer that only pretends answers, and what it was asked.
+struct disk_script {
   std::optional<snapshot_manifest> on_disk;
+  std::vector<std::string> unusable;
   std::string problem;  ///< not empty: the answer to everything
   bool silent = false;  ///< no answer at all
   bool fatal = false;   ///< it ends of what it is asked
@@ -32,6 +33,10 @@ struct scheduler_settings {
   std::uint64_t memory_every_steps = 1;
   bool resume = false;
   bool knows_job = true;
+  std::optional<snapshot_manifest> begin_with = {};
+  bool trained_before = false;
+  lost_state_policy on_lost_state = lost_state_policy::stop;
+  std::uint64_t committed_step = 0;  ///< as the nodes know
 };
 
 /// The scheduler of a job with one stage and one device a process, its neighbours being probes; rank 0 is its
@@ -40,7 +45,7 @@ struct one_scheduler {
   virtual_actors actors;
   recording_membership members;
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
-  std::shared_ptr<snapshotter_script> disk = std::make_shared<snapshotter_script>();
+  std::shared_ptr<disk_script> disk = std::make_shared<disk_script>();
   scheduler_settings with;
   std::vector<probe> supervisors, devices;
   caf::actor scheduler;

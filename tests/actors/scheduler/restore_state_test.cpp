@@ -49,11 +49,42 @@ TEST_CASE("copies of steps that are rolled back count for nothing any more") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("when a stage is nowhere in memory and there is no folder, all begin from scratch") {
+TEST_CASE("a state that no other process had a copy of yet is made again from the initial weights") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
   here.enter(1, here.train(0, 10));
   CHECK(here.order().plan.from_scratch);
+  CHECK(here.members.failures.empty());
+}
+
+TEST_CASE(
+    "a committed state that is nowhere any more ends a job without a folder, naming what would have saved "
+    "it") {
+  for (auto with : {scheduler_settings{.generation = 2, .committed_step = 4},
+                    scheduler_settings{.generation = 2, .trained_before = true}}) {
+    one_scheduler here(with);
+    here.all_enter(here.train(0, 10));
+    CHECK(here.num_orders() == 0);
+    REQUIRE(here.members.failures.size() == 1);
+    CHECK(here.members.failures[0].find("--snapshot-dir") != std::string::npos);
+    CHECK(here.members.failures[0].find("--on-lost-state restart") != std::string::npos);
+  }
+}
+
+TEST_CASE("unless the user wants it to begin again") {
+  one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart, .committed_step = 4});
+  here.all_enter(here.train(0, 10));
+  CHECK(here.order().plan.from_scratch);
+  CHECK(here.members.failures.empty());
+}
+
+TEST_CASE("where no snapshot on disk can be used the job ends, naming each") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->unusable = {"the snapshot of step 8 is damaged", "the snapshot of step 4 is damaged"};
+  here.all_enter(here.train(0, 10));
+  CHECK(here.num_orders() == 0);
+  REQUIRE(here.members.failures.size() == 1);
+  for (auto text : {"step 8", "step 4"}) CHECK(here.members.failures[0].find(text) != std::string::npos);
 }
 
 TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on disk") {
@@ -77,27 +108,24 @@ TEST_CASE("memory is preferred to the disk") {
   CHECK(here.order().plan.step == 4);
 }
 
-TEST_CASE("with an empty folder all begin from scratch, also a job that resumes") {
-  for (auto with : {scheduler_settings{.generation = 2, .on_disk = true},
-                    scheduler_settings{.on_disk = true, .resume = true}}) {
-    one_scheduler here(with);
-    here.all_enter(here.train(0, 10));
-    CHECK(here.disk->num_searches == 1);
-    CHECK(here.order().plan.from_scratch);
-  }
+TEST_CASE("with an empty folder all begin from scratch") {
+  one_scheduler here({.generation = 2, .on_disk = true, .committed_step = 1});
+  here.all_enter(here.train(0, 10));
+  CHECK(here.disk->num_searches == 1);
+  CHECK(here.order().plan.from_scratch);
 }
 
-TEST_CASE("a job that resumes goes on from what is on disk") {
-  one_scheduler here({.on_disk = true, .resume = true});
-  here.disk->on_disk.emplace();
-  here.disk->on_disk->step = 30;
-  here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
+TEST_CASE("a job that resumes goes on from what was found before it began, without reading the disk again") {
+  snapshot_manifest found;
+  found.step = 30;
+  one_scheduler here({.on_disk = true, .resume = true, .begin_with = found});
   here.all_enter(here.train(0, 40));
+  CHECK(here.disk->num_searches == 0);
   CHECK(here.order().plan.step == 30);
 }
 
 TEST_CASE("a snapshot of a job with other options is refused, naming what differs") {
-  one_scheduler here({.on_disk = true, .resume = true});
+  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 30;
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "32"}};
@@ -108,8 +136,8 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
   CHECK(here.num_orders() == 0);
 }
 
-TEST_CASE("a snapshotter that ends while it looks fails nothing: it starts again with the next generation") {
-  one_scheduler here({.on_disk = true, .resume = true});
+TEST_CASE("a disk writer that ends while it looks fails nothing: it starts again with the next generation") {
+  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
   CHECK(here.members.failures.empty());
@@ -117,7 +145,7 @@ TEST_CASE("a snapshotter that ends while it looks fails nothing: it starts again
 }
 
 TEST_CASE("a folder that cannot be read fails the job") {
-  one_scheduler here({.on_disk = true, .resume = true});
+  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->problem = "permission denied";
   here.all_enter(here.train(0, 40));
   REQUIRE(here.members.failures.size() == 1);
@@ -185,7 +213,7 @@ TEST_CASE("after the loss of everyone the time since the last snapshot is the ag
 }
 
 TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {
-  one_scheduler here({.on_disk = true, .resume = true});
+  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->on_disk = written_by("job-0");
   here.all_enter(here.train(0, 30));
   CHECK(here.finished(1).empty());

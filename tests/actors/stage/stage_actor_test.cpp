@@ -7,9 +7,9 @@
 #include "support/fake_program.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
-#include "troupe/snapshotter/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -29,7 +29,7 @@ struct one_stage {
   virtual_actors actors;
   recording_transport out{1};
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
-  probe snapshotter{actors};
+  probe replica_keeper{actors}, disk_writer{actors};
   probe scheduler{actors};
   caf::actor stage;
 
@@ -46,7 +46,8 @@ struct one_stage {
     order.from_scratch = from_scratch;
     order.packed = packed;
     order.scheduler = scheduler.handle();
-    order.snapshotter = snapshotter.handle();
+    order.replica_keeper = replica_keeper.handle();
+    order.disk_writer = disk_writer.handle();
     return ask<stage_ready>(actors, stage, order);
   }
   void copied(std::uint64_t generation, std::uint64_t step, bool to_disk = false) {
@@ -104,7 +105,7 @@ TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
   CHECK(here.out.tensors[0].to_rank == 2);
   CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
   CHECK(same_state(here.out.tensors[0].value, packed_with(3)));
-  CHECK(here.snapshotter.size() == 0);
+  CHECK(here.disk_writer.size() == 0);
 }
 
 TEST_CASE("in a job of one process copies go nowhere") {
@@ -115,11 +116,11 @@ TEST_CASE("in a job of one process copies go nowhere") {
   CHECK(here.scheduler.all<part_held>().size() == 1);
 }
 
-TEST_CASE("a copy that is due on disk goes to the snapshotter too") {
+TEST_CASE("a copy that is due on disk goes to the disk writer too") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3, true);
-  auto order = here.snapshotter.last<write_part>();
+  auto order = here.disk_writer.last<write_part>();
   CHECK(order.generation == 1);
   CHECK(order.step == 3);
   CHECK(order.stage == 2);
@@ -133,7 +134,7 @@ TEST_CASE("copies of another generation are dropped") {
   here.copied(3, 3, true);
   CHECK(here.steps_held().empty());
   CHECK(here.scheduler.size() == 0);
-  CHECK(here.snapshotter.size() == 0);
+  CHECK(here.disk_writer.size() == 0);
   CHECK(here.out.tensors.empty());
 }
 
@@ -187,16 +188,16 @@ TEST_CASE("a state that cannot be loaded ends the stage with the reason") {
   }
 }
 
-TEST_CASE("older copies go when a step is committed, here and at the snapshotter; that step's stays") {
+TEST_CASE("older copies go when a step is committed, here and at the replica keeper; that step's stays") {
   one_stage here;
   here.restore(1, 0, {}, true);
   for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
   here.actors.send(here.stage, drop_before{4});
   CHECK(here.steps_held() == steps{4, 5});
-  CHECK(here.snapshotter.last<drop_before>().step == 4);
+  CHECK(here.replica_keeper.last<drop_before>().step == 4);
 }
 
-TEST_CASE("a stage that outlives its snapshotter uses the one that was started in its place") {
+TEST_CASE("a stage that outlives its disk writer uses the one that was started in its place") {
   one_stage here;
   here.restore(1, 0, {}, true);
   probe next(here.actors);
@@ -204,11 +205,11 @@ TEST_CASE("a stage that outlives its snapshotter uses the one that was started i
   order.generation = 2;
   order.from_scratch = true;
   order.scheduler = here.scheduler.handle();
-  order.snapshotter = next.handle();
+  order.replica_keeper = order.disk_writer = next.handle();
   REQUIRE(ask<stage_ready>(here.actors, here.stage, order).value);
   here.copied(2, 3, true);
   here.actors.send(here.stage, drop_before{3});
-  CHECK(here.snapshotter.size() == 0);
+  CHECK(here.disk_writer.size() == 0);
   CHECK(next.all<write_part>().size() == 1);
   CHECK(next.all<drop_before>().size() == 1);
 }

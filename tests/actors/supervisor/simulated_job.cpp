@@ -179,6 +179,7 @@ void simulated_job::enter(simulated_node& node) {
         {options_.schedule, options_.num_stages, 2, options_.world_size * options_.devices_per_rank});
     job->devices_per_rank = options_.devices_per_rank;
     job->snapshots.folder = options_.folder;
+    job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
     job->snapshots.cadence.disk_interval = 0s;
     caf::anon_send(node.supervisor, define_job{job});

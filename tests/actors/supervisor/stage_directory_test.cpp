@@ -4,8 +4,8 @@
 
 #include "actors/virtual_actors.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
-#include "troupe/snapshotter/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 using namespace troupe;
@@ -16,11 +16,11 @@ namespace {
 /// Stages 2 and 3 live here, on two devices.
 struct directory_and_receivers {
   virtual_actors actors;
-  probe supervisor{actors}, snapshotter{actors}, scheduler{actors}, first{actors}, second{actors};
+  probe supervisor{actors}, replica_keeper{actors}, scheduler{actors}, first{actors}, second{actors};
   stage_directory directory;
   directory_and_receivers() {
     directory.set({supervisor.handle(),
-                   snapshotter.handle(),
+                   replica_keeper.handle(),
                    scheduler.handle(),
                    {{2, first.handle()}, {3, second.handle()}}});
   }
@@ -29,7 +29,7 @@ struct directory_and_receivers {
     actors.run();
   }
   std::size_t num_delivered() const {
-    return supervisor.size() + snapshotter.size() + scheduler.size() + first.size() + second.size();
+    return supervisor.size() + replica_keeper.size() + scheduler.size() + first.size() + second.size();
   }
 };
 
@@ -63,8 +63,8 @@ TEST_CASE("a part of a stage that lives here comes back to it, any other is kept
   CHECK(here.supervisor.last<state_arrived>().stage == 2);
   CHECK(here.supervisor.last<state_arrived>().generation == 7);
   CHECK(here.supervisor.last<state_arrived>().step == 5);
-  CHECK(here.snapshotter.last<replica_arrived>().stage == 1);
-  CHECK(here.snapshotter.last<replica_arrived>().generation == 7);
+  CHECK(here.replica_keeper.last<replica_arrived>().stage == 1);
+  CHECK(here.replica_keeper.last<replica_arrived>().generation == 7);
   CHECK(here.num_delivered() == 2);
 }
 

@@ -73,6 +73,12 @@ TEST_CASE("words that are not known are answered with those that are") {
 
 TEST_CASE("what needs a snapshot folder asks for it") {
   CHECK_THAT(complaint([](job_options& o) { o.resume = true; }), ContainsSubstring("--snapshot-dir"));
+  CHECK_THAT(complaint([](job_options& o) { o.fresh_start = true; }), ContainsSubstring("--snapshot-dir"));
+  CHECK_THAT(complaint([](job_options& o) { o.resume = o.fresh_start = true, o.snapshot_dir = "runs"; }),
+             ContainsSubstring("choose one"));
+  CHECK_THAT(complaint([](job_options& o) { o.snapshot_access = "everyone"; }),
+             ContainsSubstring("owner, group, umask"));
+  CHECK_THAT(complaint([](job_options& o) { o.on_lost_state = "wait"; }), ContainsSubstring("stop, restart"));
   CHECK_THAT(complaint([](job_options& o) { o.disk_every = 10; }), ContainsSubstring("--snapshot-dir"));
   CHECK(
       complaint([](job_options& o) { o.resume = true, o.disk_every = 10, o.snapshot_dir = "runs"; }).empty());

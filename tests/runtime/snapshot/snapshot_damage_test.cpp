@@ -85,6 +85,54 @@ TEST_CASE("an empty and a monstrous manifest are named") {
   made.check_skipped("1099511627776 bytes");
 }
 
+TEST_CASE("a manifest that nests too deep is named, and ends nobody") {
+  two_snapshots made;
+  std::ofstream(made.newest / "manifest.json")
+      << "{\"parts\":" << std::string(200'000, '[') << std::string(200'000, ']') << "}";
+  made.check_skipped("nests deeper");
+}
+
+TEST_CASE("a manifest of no stages is named") {
+  two_snapshots made;
+  auto manifest = example_manifest(20, {});
+  std::ofstream(made.newest / "manifest.json") << manifest_text(manifest);
+  made.check_skipped("0 stages");
+}
+
+TEST_CASE("a part of terabytes that are not there is named before any memory is asked for") {
+  two_snapshots made;
+  auto size = (std::uint64_t{4} << 40) + 128 + 32;
+  auto with_size = [&] {
+    auto manifest = *made.store.list()[0].manifest;
+    manifest.parts[1].size_bytes = size;
+    std::ofstream(made.newest / "manifest.json") << manifest_text(manifest);
+    std::filesystem::resize_file(made.newest / "stage-0001.part", size);
+  };
+  SECTION("its lengths say something else") {
+    with_size();
+    made.check_skipped("its lengths say");
+  }
+  SECTION("its lengths agree") {
+    with_size();
+    auto header = std::uint64_t{64}, elements = std::uint64_t{4} << 40;
+    std::fstream stream(made.newest / "stage-0001.part", std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(16);
+    stream.write(reinterpret_cast<const char*>(&header), 8);
+    stream.write(reinterpret_cast<const char*>(&elements), 8);
+    stream.close();
+    made.check_skipped("bytes of memory");
+  }
+}
+
+TEST_CASE("control characters from a file are not shown as such") {
+  two_snapshots made;
+  auto manifest = *made.store.list()[0].manifest;
+  manifest.parts[1].host = "else\x1b[2Jwhere\xc2\x9b";
+  std::ofstream(made.newest / "manifest.json") << manifest_text(manifest);
+  std::filesystem::remove(made.newest / "stage-0001.part");
+  made.check_skipped("else\\x1b[2Jwhere\\xc2\\x9b");
+}
+
 TEST_CASE("a manifest of another step is named") {
   two_snapshots made;
   std::filesystem::copy_file(made.folder.path() / "step-000000000010" / "manifest.json",

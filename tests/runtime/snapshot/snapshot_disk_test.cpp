@@ -1,5 +1,9 @@
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <exception>
@@ -8,6 +12,8 @@
 #include "example_parts.hpp"
 #include "mounted_tmpfs.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -57,6 +63,90 @@ TEST_CASE("a part that does not fit is refused with file, reason and advice, and
   write_snapshot(store, 30);
   CHECK(newest_valid_step(store) == 30);
   CHECK(listed_steps(store) == std::vector<std::uint64_t>{30, 10});
+}
+
+TEST_CASE("a full disk is made room on: unfinished and older snapshots go, the newest whole one never") {
+  mounted_tmpfs disk("256k");
+  snapshot_store store({disk.path(), 3});
+  write_snapshot(store, 10);
+  write_snapshot(store, 20);
+  write_snapshot(store, 30);
+  auto newest = disk.path() / "step-000000000030" / "stage-0000.part";
+  std::fstream(newest, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('!');
+  store.write_part(35, 0, encode_part(example_part(35, 0, 2, 20'000)).bytes());
+  auto large = encode_part(example_part(40, 0, 2, 40'000));
+  store.write_part(40, 0, large.bytes());
+  CHECK(listed_steps(store) == std::vector<std::uint64_t>{40, 30, 20});
+  CHECK(newest_valid_step(store) == 20);
+}
+
+TEST_CASE("snapshots go on when there is room again: what is left of failed ones is in nobody's way") {
+  mounted_tmpfs disk("320k");
+  snapshot_store store({disk.path()});
+  write_snapshot(store, 10);
+  auto small = [](std::uint64_t step, std::uint32_t stage) {
+    return encode_part(example_part(step, stage, 2, 15'000));
+  };
+  auto large = encode_part(example_part(1, 1, 2, 200'000));
+  for (std::uint64_t step : {20, 30, 40, 50, 60}) {
+    store.write_part(step, 0, small(step, 0).bytes());
+    CHECK_THROWS_AS(store.write_part(step, 1, large.bytes()), disk_full);
+  }
+  auto first = store.write_part(70, 0, small(70, 0).bytes());
+  auto second = store.write_part(70, 1, small(70, 1).bytes());
+  store.commit(example_manifest(70, {first, second}));
+  CHECK(newest_valid_step(store) == 70);
+}
+
+TEST_CASE("a limit on file sizes is a full disk: an error, and nothing is left of the part") {
+  temp_folder folder;
+  snapshot_store store({folder.path()});
+  write_snapshot(store, 10);
+  auto before = files_below(folder.path());
+  auto large = encode_part(example_part(20, 0, 2, 200'000));
+  read_file_size_limit_as_full_disk();
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  auto lower = limit;
+  lower.rlim_cur = 100'000;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &lower) == 0);
+  std::string problem;
+  try {
+    store.write_part(20, 0, large.bytes());
+  } catch (const snapshot_error& refused) {
+    problem = refused.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  CHECK_THAT(problem, ContainsSubstring("File too large") && ContainsSubstring("ulimit -f"));
+  CHECK(files_below(folder.path()) == before);
+  CHECK(listed_steps(store) == std::vector<std::uint64_t>{10});
+}
+
+TEST_CASE("only a regular file is written over") {
+  temp_folder folder;
+  auto target = folder.path() / "target";
+  std::ofstream(target) << "mine";
+  std::filesystem::create_symlink(target, folder.path() / "link");
+  std::filesystem::create_directory(folder.path() / "folder");
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  std::vector<std::pair<std::filesystem::path, std::string>> refused{
+      {folder.path() / "link", "a symbolic link"},
+      {folder.path() / "folder", "a folder"},
+      {folder.path() / "pipe", "a pipe"}};
+  if (::geteuid() == 0) {
+    auto device = folder.path() / "null";
+    if (::mknod(device.c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0) refused.emplace_back(device, "a device");
+  }
+  std::array<std::byte, 4> bytes{};
+  for (const auto& [name, kind] : refused) {
+    INFO(name);
+    auto before = std::filesystem::symlink_status(name).type();
+    CHECK_THROWS_WITH(write_durably(name, bytes),
+                      ContainsSubstring(kind) && ContainsSubstring("regular file"));
+    CHECK(std::filesystem::symlink_status(name).type() == before);
+  }
+  write_durably(target, bytes);
+  CHECK(std::filesystem::file_size(target) == 4);
 }
 
 TEST_CASE("a manifest that does not fit leaves the previous snapshot in force, and can be committed later") {

@@ -1,5 +1,7 @@
 #include "troupe/snapshot/snapshot_store.hpp"
 
+#include <sys/stat.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
@@ -68,6 +70,72 @@ TEST_CASE("a damaged snapshot does not count as one of those to keep") {
   CHECK(listed_steps(store) == steps{40, 30});
 }
 
+TEST_CASE("a damaged snapshot that would go is set aside: it counts for nothing and is never deleted") {
+  temp_folder folder;
+  snapshot_store store({folder.path(), 1});
+  auto damage = [&](const char* step) {
+    std::filesystem::resize_file(folder.path() / step / "stage-0001.part", 100);
+  };
+  write_snapshot(store, 30);
+  damage("step-000000000030");
+  write_snapshot(store, 20);  // the newer one belongs to a future that was rolled back
+  damage("step-000000000020");
+  write_snapshot(store, 40);
+  write_snapshot(store, 50);
+  CHECK(listed_steps(store) == steps{50});
+  auto aside = store.list_set_aside();
+  REQUIRE(aside.size() == 2);
+  CHECK(aside[0].step == 30);
+  CHECK(aside[1].step == 20);
+  CHECK(aside[1].state == snapshot_state::set_aside);
+  CHECK_THAT(aside[1].problem, ContainsSubstring("stage-0001.part has 100 bytes"));
+  CHECK(store.verify(aside[1]).size() == 1);
+  for (int round = 0; round < 2; ++round) {
+    write_snapshot(store, 60);
+    store.set_aside(store.list()[0]);
+  }
+  CHECK(store.list_set_aside().size() == 4);
+  CHECK(store.verify(store.list_set_aside()[0]).empty());
+}
+
+TEST_CASE("what no snapshot will be made of is discarded, a snapshot is not") {
+  temp_folder folder;
+  snapshot_store store({folder.path()});
+  write_snapshot(store, 10);
+  store.write_part(20, 0, encode_part(example_part(20, 0, 2)).bytes());
+  for (std::uint64_t step : {10, 20, 30}) store.discard(step);
+  CHECK(listed_steps(store) == steps{10});
+  CHECK(newest_valid_step(store) == 10);
+}
+
+TEST_CASE("snapshots are their owner's alone unless an option says otherwise") {
+  using std::filesystem::perms;
+  auto mode_of = [](const std::filesystem::path& name) {
+    return static_cast<unsigned>(std::filesystem::status(name).permissions());
+  };
+  struct expected {
+    snapshot_access access;
+    unsigned file, folder;
+  };
+  auto before = ::umask(027);
+  for (auto [access, file, below] :
+       {expected{snapshot_access::owner, 0600, 0700}, expected{snapshot_access::group, 0640, 0750},
+        expected{snapshot_access::umask, 0640, 0750}}) {
+    temp_folder folder;
+    snapshot_store_options options{folder.path() / "snapshots"};
+    options.access = access;
+    snapshot_store store(options);
+    store.prepare();
+    write_snapshot(store, 10);
+    auto step = options.folder / "step-000000000010";
+    CHECK(mode_of(options.folder) == below);
+    CHECK(mode_of(step) == below);
+    CHECK(mode_of(step / "stage-0000.part") == file);
+    CHECK(mode_of(step / "manifest.json") == file);
+  }
+  ::umask(before);
+}
+
 TEST_CASE("a commit undoes the snapshots of a future that was rolled back") {
   temp_folder folder;
   snapshot_store store({folder.path(), 2});
@@ -125,7 +193,8 @@ TEST_CASE("a part that another host holds is no damage here, but cannot be read"
   CHECK(store.list()[0].state == snapshot_state::ok);
   auto problems = store.verify(store.list()[0]);
   REQUIRE(problems.size() == 1);
-  CHECK_THAT(problems[0], ContainsSubstring("stage-0001.part") && ContainsSubstring("No such file"));
+  CHECK_THAT(problems[0],
+             ContainsSubstring("stage-0001.part") && ContainsSubstring("on host another-" + host_name()));
 }
 
 TEST_CASE("impossible options and bytes that are no part are refused") {

@@ -162,6 +162,51 @@ TEST_CASE("verify of a folder without snapshots fails") {
   CHECK_THAT(text.output, ContainsSubstring("no snapshots"));
 }
 
+TEST_CASE("list and verify show what was set aside, which counts for nothing") {
+  snapshot_folder folder;
+  folder.change_a_byte("20");
+  auto step = std::filesystem::path(folder.name()) / "step-000000000020";
+  std::filesystem::rename(step, std::filesystem::path(folder.name()) / "set-aside-step-000000000020");
+  auto listed = run("list --json " + folder.name()).objects();
+  REQUIRE(listed.size() == 3);
+  CHECK(listed[2]["step"] == 20);
+  CHECK(listed[2]["state"] == "set aside");
+  auto verified = run("verify " + folder.name());
+  CHECK(verified.exit_code == 0);
+  CHECK_THAT(verified.output, ContainsSubstring("step 20: set aside") && ContainsSubstring("checksum"));
+  CHECK(run("verify --step 20 " + folder.name()).exit_code == 1);
+  CHECK(run("show --json " + folder.name()).objects().at(0)["step"] == 10);
+}
+
+TEST_CASE("control characters in a file are escaped when they are shown") {
+  testing::temp_folder folder;
+  snapshot_store store({folder.path()});
+  auto encoded = encode_part({"job\x1b[2J", 10, 0, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
+  auto part = store.write_part(10, 0, encoded.bytes());
+  store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {part}, {}});
+  for (std::string what : {"list ", "show ", "verify "}) {
+    auto text = run(what + folder.path().string());
+    CHECK(text.exit_code == 0);
+    CHECK(text.output.find_first_of("\x1b\r") == std::string::npos);
+  }
+  CHECK_THAT(run("show " + folder.path().string()).output,
+             ContainsSubstring("job\\x1b[2J") && ContainsSubstring("weight\\x1b[31m"));
+}
+
+TEST_CASE("export writes over regular files only") {
+  snapshot_folder folder;
+  testing::temp_folder out;
+  auto link = out.path() / "link";
+  std::filesystem::create_symlink(out.path() / "target", link);
+  for (const auto& name : {link.string(), std::string("/dev/null"), out.path().string()}) {
+    auto before = std::filesystem::symlink_status(name).type();
+    auto refused = run("export --output " + name + " " + folder.name());
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.errors, ContainsSubstring(name) && ContainsSubstring("regular file"));
+    CHECK(std::filesystem::symlink_status(name).type() == before);
+  }
+}
+
 TEST_CASE("show prints the manifest and the statistics of every tensor") {
   snapshot_folder folder;
   auto text = run("show " + folder.name());

@@ -1,4 +1,4 @@
-#include "troupe/snapshotter/snapshotter_actor.hpp"
+#include "troupe/disk_writer/disk_writer_actor.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -13,6 +13,7 @@
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
 
@@ -29,40 +30,42 @@ tensor packed(float value) {
   return pack_state(state_of(value), pool);
 }
 
-struct one_snapshotter {
+struct one_disk_writer {
   virtual_actors actors;
   temp_folder folder;
   std::ostringstream log;
   probe scheduler{actors};
-  caf::actor snapshotter;
+  caf::actor writer;
 
-  explicit one_snapshotter(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1",
+  explicit one_disk_writer(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1",
                            bool resume = false) {
     start(folder.path() / below, job, resume);
     begin(1);
   }
   void start(const std::filesystem::path& where, const std::string& job, bool resume) {
-    snapshotter_options options;
-    options.rank = 1;
-    options.job_id = job;
-    options.numeric_class = "class";
-    options.host = "here";
-    options.num_stages = 2;
-    options.resume = resume;
-    if (!where.empty()) {
-      options.store.emplace();
-      options.store->folder = where;
-    }
-    options.log =
+    auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-    snapshotter = actors.spawn<actor_of<snapshotter_state>>(options);
+    disk_writer_options options;
+    options.host = "here";
+    options.log = logger;
+    if (!where.empty()) {
+      disk_options disk;
+      disk.job_id = job;
+      disk.numeric_class = "class";
+      disk.num_stages = 2;
+      disk.resume = resume;
+      disk.store.folder = where;
+      disk.log = logger;
+      options.disk = actors.spawn<actor_of<disk_state>>(disk);
+    }
+    writer = actors.spawn<actor_of<disk_writer_state>>(options);
   }
-  void begin(std::uint64_t generation, std::uint64_t step = 0) {
-    actors.send(snapshotter, snapshot_generation{generation, step, scheduler.handle()});
+  void begin(std::uint64_t generation) {
+    actors.send(writer, writer_generation{generation, scheduler.handle()});
   }
   part_written write(std::uint64_t step, std::uint32_t stage, std::uint64_t generation = 1) {
-    actors.send(snapshotter, write_part{generation, step, stage,
-                                        packed(static_cast<float>(step) + static_cast<float>(stage))});
+    actors.send(writer, write_part{generation, step, stage,
+                                   packed(static_cast<float>(step) + static_cast<float>(stage))});
     return scheduler.last<part_written>();
   }
   snapshot_manifest manifest_of(const std::vector<part_written>& parts, const std::string& job = "job-1") {
@@ -80,20 +83,16 @@ struct one_snapshotter {
   void snapshot(std::uint64_t step, const std::string& job = "job-1") {
     auto first = write(step, 0);
     auto manifest = manifest_of({first, write(step, 1)}, job);
-    REQUIRE(ask<snapshot_committed>(actors, snapshotter, commit_snapshot{manifest}).value);
+    REQUIRE(ask<snapshot_committed>(actors, writer, commit_snapshot{manifest}).value);
   }
   std::optional<snapshot_manifest> find() {
-    auto found = ask<found_on_disk>(actors, snapshotter, find_on_disk{});
+    auto found = ask<found_on_disk>(actors, writer, find_on_disk{});
     REQUIRE(found.value);
     return found.value->manifest;
   }
   answer<stage_copy> read(std::uint64_t step, std::uint32_t stage) {
-    return ask<stage_copy>(actors, snapshotter, read_from_disk{step, stage});
+    return ask<stage_copy>(actors, writer, read_from_disk{step, stage});
   }
-  void replica(std::uint64_t generation, std::uint64_t step, std::uint32_t stage) {
-    actors.send(snapshotter, replica_arrived{generation, step, stage, packed(static_cast<float>(step))});
-  }
-  std::vector<held_part> held() { return ask<held_parts>(actors, snapshotter, list_parts{}).value->parts; }
   std::filesystem::path file_of(std::uint64_t step) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
       if (entry.path().extension() == ".part" &&
@@ -108,7 +107,7 @@ struct one_snapshotter {
 // ---- disk
 
 TEST_CASE("a part is written and told to the scheduler with what the manifest needs") {
-  one_snapshotter here;
+  one_disk_writer here;
   auto written = here.write(10, 1);
   CHECK(written.generation == 1);
   CHECK(written.step == 10);
@@ -121,7 +120,7 @@ TEST_CASE("a part is written and told to the scheduler with what the manifest ne
 }
 
 TEST_CASE("a committed snapshot is found and its stages are read back, bit for bit") {
-  one_snapshotter here;
+  one_disk_writer here;
   here.snapshot(10);
   here.snapshot(20);
   auto found = here.find();
@@ -136,16 +135,16 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
 }
 
 TEST_CASE("parts of another generation are not written") {
-  one_snapshotter here;
+  one_disk_writer here;
   here.begin(3);
   for (std::uint64_t generation : {2, 4})
-    here.actors.send(here.snapshotter, write_part{generation, 10, 0, packed(1)});
+    here.actors.send(here.writer, write_part{generation, 10, 0, packed(1)});
   CHECK(here.scheduler.all<part_written>().empty());
   CHECK_THROWS(here.file_of(10));
 }
 
 TEST_CASE("a folder that cannot be written is a problem in part_written and a warning, and no more") {
-  one_snapshotter here("file/snapshots");
+  one_disk_writer here("file/snapshots");
   std::ofstream(here.folder.path() / "file") << "no folder";
   auto written = here.write(10, 1);
   CHECK_FALSE(written.problem.empty());
@@ -156,20 +155,19 @@ TEST_CASE("a folder that cannot be written is a problem in part_written and a wa
   CHECK(here.write(11, 1).problem.empty());
 }
 
-TEST_CASE("a manifest that cannot be written is an error in the answer and a warning") {
-  one_snapshotter here;
+TEST_CASE("a manifest that cannot be written is an error in the answer") {
+  one_disk_writer here;
   auto first = here.write(10, 0);
   auto manifest = here.manifest_of({first, here.write(10, 1)});
   std::filesystem::remove_all(here.folder.path() / "snapshots");
   std::ofstream(here.folder.path() / "snapshots") << "no folder";
-  auto committed = ask<snapshot_committed>(here.actors, here.snapshotter, commit_snapshot{manifest});
+  auto committed = ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest});
   CHECK_FALSE(committed.value);
   CHECK_FALSE(committed.problem.empty());
-  CHECK(here.log.str().find("step=10") != std::string::npos);
 }
 
-TEST_CASE("a damaged snapshot is named and the one before is found") {
-  one_snapshotter here;
+TEST_CASE("a damaged snapshot is named and set aside, and the one before is found") {
+  one_disk_writer here;
   here.snapshot(10);
   here.snapshot(20);
   std::filesystem::resize_file(here.file_of(20), 40);
@@ -177,12 +175,33 @@ TEST_CASE("a damaged snapshot is named and the one before is found") {
   REQUIRE(found);
   CHECK(found->step == 10);
   CHECK(here.log.str().find(".part") != std::string::npos);
+  CHECK(std::filesystem::exists(here.folder.path() / "snapshots" / "set-aside-step-000000000020"));
 }
 
-TEST_CASE(
-    "a part that was damaged since it was found is an error in the answer, and the snapshotter lives on") {
-  one_snapshotter here;
-  obituary of(here.actors, here.snapshotter);
+TEST_CASE("where no snapshot can be used each is named, and nothing is changed") {
+  one_disk_writer here;
+  here.snapshot(10);
+  std::filesystem::resize_file(here.file_of(10), 40);
+  auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
+  REQUIRE(found.value);
+  CHECK_FALSE(found.value->manifest);
+  REQUIRE(found.value->unusable.size() == 1);
+  CHECK(found.value->unusable[0].find("step 10") != std::string::npos);
+  CHECK_NOTHROW(here.file_of(10));
+}
+
+TEST_CASE("the parts of a snapshot that failed are removed") {
+  one_disk_writer here;
+  here.snapshot(10);
+  here.write(20, 0);
+  for (std::uint64_t step : {10, 20}) here.actors.send(here.writer, discard_parts{step});
+  CHECK_THROWS(here.file_of(20));
+  CHECK(here.find()->step == 10);
+}
+
+TEST_CASE("a part that was damaged since it was found is an error in the answer, and the writer lives on") {
+  one_disk_writer here;
+  obituary of(here.actors, here.writer);
   here.snapshot(10);
   std::filesystem::resize_file(here.file_of(10), 40);
   auto stage = here.file_of(10).filename().string().find('1') != std::string::npos ? 1u : 0u;
@@ -191,25 +210,25 @@ TEST_CASE(
 }
 
 TEST_CASE("a snapshot that is not there is an error that says where it was looked for") {
-  one_snapshotter here;
+  one_disk_writer here;
   auto problem = here.read(30, 0).problem;
   CHECK(problem.find("step 30") != std::string::npos);
   CHECK(problem.find(here.folder.path().string()) != std::string::npos);
 }
 
-TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the snapshotter lives on") {
-  one_snapshotter here;
+TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the writer lives on") {
+  one_disk_writer here;
   here.start(here.folder.path() / "snapshots", "job-0", true);
-  obituary of(here.actors, here.snapshotter);
+  obituary of(here.actors, here.writer);
   std::ofstream(here.folder.path() / "snapshots") << "no folder";
-  auto found = ask<found_on_disk>(here.actors, here.snapshotter, find_on_disk{});
+  auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
   CHECK_FALSE(found.problem.empty());
   CHECK_FALSE(here.read(1, 0).problem.empty());
   CHECK_FALSE(of.reason());
 }
 
 TEST_CASE("another job's snapshots are used by a job that resumes only") {
-  one_snapshotter here("snapshots", "job-0");
+  one_disk_writer here("snapshots", "job-0");
   here.snapshot(10, "job-0");
   here.start(here.folder.path() / "snapshots", "job-1", false);
   CHECK_FALSE(here.find());
@@ -220,73 +239,19 @@ TEST_CASE("another job's snapshots are used by a job that resumes only") {
 }
 
 TEST_CASE("without a folder nothing is on disk, and asking is no mistake") {
-  one_snapshotter here;
+  one_disk_writer here;
   here.start({}, "job-1", false);
   here.begin(1);
   CHECK_FALSE(here.find());
   CHECK_FALSE(here.read(1, 0).problem.empty());
-  CHECK_FALSE(ask<snapshot_committed>(here.actors, here.snapshotter, commit_snapshot{}).problem.empty());
-  here.actors.send(here.snapshotter, write_part{1, 10, 0, packed(1)});
+  CHECK_FALSE(ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{}).problem.empty());
+  here.actors.send(here.writer, write_part{1, 10, 0, packed(1)});
   CHECK(here.scheduler.all<part_written>().empty());
 }
 
-// ---- replicas
-
-TEST_CASE("a peer's copy is kept and told to the scheduler") {
-  one_snapshotter here;
-  here.replica(1, 5, 0);
-  auto held = here.scheduler.last<part_held>();
-  CHECK(held.generation == 1);
-  CHECK(held.rank == 1);
-  CHECK(held.part == held_part{5, 0, 1, part_place::peer_memory});
-  auto copy = ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 0});
-  REQUIRE(copy.value);
-  CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
-  CHECK(ask<stage_copy>(here.actors, here.snapshotter, get_replica{5, 1}).problem ==
-        "no replica of stage 1 at step 5");
-}
-
-TEST_CASE("copies of steps that are rolled back go with their generation, older steps stay") {
-  one_snapshotter here;
-  for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
-  here.begin(2, 5);
-  CHECK(here.held() ==
-        std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
-}
-
-TEST_CASE("copies of older generations that come late are not kept") {
-  one_snapshotter here;
-  here.begin(2, 5);
-  here.replica(1, 5, 0);
-  CHECK(here.held().empty());
-}
-
-TEST_CASE("copies that come before their generation begins are kept, and told when it does") {
-  one_snapshotter here;
-  here.replica(2, 6, 0);
-  here.scheduler.clear();
-  here.begin(2, 5);
-  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_place::peer_memory}});
-  auto told = here.scheduler.all<part_held>();
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].generation == 2);
-  CHECK(told[0].part.step == 6);
-}
-
-TEST_CASE("copies older than a committed step are dropped") {
-  one_snapshotter here;
-  for (std::uint64_t step : {4, 5, 6})
-    for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
-  here.actors.send(here.snapshotter, drop_before{6});
-  CHECK(here.held() ==
-        std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
-}
-
 TEST_CASE("it knows how long ago it wrote a part, and what it is told of others") {
-  one_snapshotter here;
-  auto since = [&] {
-    return ask<held_parts>(here.actors, here.snapshotter, list_parts{}).value->since_disk_s;
-  };
+  one_disk_writer here;
+  auto since = [&] { return ask<held_parts>(here.actors, here.writer, list_parts{}).value->since_disk_s; };
   here.actors.advance(30s);
   CHECK(since() == 30);
   here.write(1, 0);
@@ -294,7 +259,7 @@ TEST_CASE("it knows how long ago it wrote a part, and what it is told of others"
   here.actors.advance(4s);
   here.write(2, 0, 9);  // of another generation: not written
   CHECK(since() == 4);
-  here.actors.send(here.snapshotter, snapshot_generation{2, 0, here.scheduler.handle(), 12});
+  here.actors.send(here.writer, writer_generation{2, here.scheduler.handle(), 12});
   here.actors.advance(1s);
   CHECK(since() == 13);
 }

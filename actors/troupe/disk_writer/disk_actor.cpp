@@ -1,0 +1,79 @@
+#include "troupe/disk_writer/disk_actor.hpp"
+
+#include "troupe/actor/failure.hpp"
+#include "troupe/program/packed_state.hpp"
+
+namespace troupe {
+namespace {
+
+/// What `call` returns, or the snapshot_error it throws as an answer: the actor lives on.
+template <class Call>
+auto answer_of(const Call& call) -> caf::result<decltype(call())> {
+  try {
+    return call();
+  } catch (const snapshot_error& problem) {
+    return failure(problem.what());
+  }
+}
+
+}  // namespace
+
+disk_state::disk_state(caf::event_based_actor*, disk_options options)
+    : options_(std::move(options)), store_(options_.store) {}
+
+caf::behavior disk_state::make_behavior() {
+  return {[this](write_part& order) { return answer_of([&] { return write(order); }); },
+          [this](const commit_snapshot& order) {
+            return answer_of([&] {
+              store_.commit(order.manifest);
+              return snapshot_committed{order.manifest.step};
+            });
+          },
+          [this](const find_on_disk&) { return answer_of([&] { return find(); }); },
+          [this](const read_from_disk& wanted) { return answer_of([&] { return read(wanted); }); },
+          [this](const discard_parts& order) {
+            return answer_of([&] {
+              store_.discard(order.step);
+              return parts_discarded{order.step};
+            });
+          }};
+}
+
+/// The copy goes as soon as it is encoded: while the disk takes its time there is one state here, not two.
+part_on_disk disk_state::write(write_part& order) {
+  snapshot_part part{options_.job_id,           order.step,       order.stage,
+                     options_.num_stages,       order.generation, options_.numeric_class,
+                     unpack_state(order.packed)};
+  order.packed = {};
+  auto encoded = encode_part(part);
+  part.tensors.clear();
+  return {store_.write_part(order.step, order.stage, encoded.bytes())};
+}
+
+found_on_disk disk_state::find() {
+  found_on_disk answer;
+  auto search = store_.find();
+  answer.manifest = search.found;
+  if (answer.manifest && answer.manifest->job_id != options_.job_id && !options_.resume)
+    answer.manifest.reset();
+  for (const auto& [info, reason] : search.unusable) {
+    auto named = "the snapshot of step " + std::to_string(info.step) + " in " + info.folder.string() +
+                 " cannot be used: " + reason;
+    options_.log->warn("{}", named);
+    answer.unusable.push_back(named);
+    if (search.found && info.state != snapshot_state::incomplete) store_.set_aside(info);
+  }
+  return answer;
+}
+
+stage_copy disk_state::read(const read_from_disk& wanted) const {
+  for (const auto& info : store_.list()) {
+    if (!info.manifest || info.step != wanted.step) continue;
+    packed_state_pool fresh;
+    return {pack_state(store_.read_part(*info.manifest, wanted.stage).tensors, fresh)};
+  }
+  throw snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
+                       options_.store.folder.string());
+}
+
+}  // namespace troupe

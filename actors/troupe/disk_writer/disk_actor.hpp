@@ -1,0 +1,50 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/result.hpp>
+#include <memory>
+#include <string>
+
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/stage/messages.hpp"
+
+namespace troupe {
+
+struct disk_options {
+  std::string job_id;
+  std::string numeric_class;
+  std::uint32_t num_stages = 1;
+  /// Use snapshots that another job wrote into the folder: this job goes on from them.
+  bool resume = false;
+  snapshot_store_options store;
+  std::shared_ptr<spdlog::logger> log;
+};
+
+/// Makes the calls that wait for the disk, one after the other, for the disk_writer alone.
+///
+///   message         -> reply                errors
+///   write_part      -> part_on_disk         cannot be written
+///   commit_snapshot -> snapshot_committed   the manifest cannot be written
+///   find_on_disk    -> found_on_disk        the folder cannot be read
+///   read_from_disk  -> stage_copy           missing or damaged part
+///   discard_parts   -> parts_discarded      cannot be removed
+///
+/// Monitors nobody. Detached: it waits for the disk, for as long as that takes.
+class disk_state {
+ public:
+  static constexpr const char* actor_name = "disk";
+  disk_state(caf::event_based_actor* self, disk_options options);
+  caf::behavior make_behavior();
+
+ private:
+  part_on_disk write(write_part& order);
+  found_on_disk find();
+  stage_copy read(const read_from_disk& wanted) const;
+
+  disk_options options_;
+  snapshot_store store_;
+};
+
+}  // namespace troupe

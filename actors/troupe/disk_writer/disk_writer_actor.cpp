@@ -1,0 +1,186 @@
+#include "troupe/disk_writer/disk_writer_actor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "troupe/actor/failure.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folder for them";
+
+}  // namespace
+
+disk_writer_state::disk_writer_state(caf::event_based_actor* self, disk_writer_options options)
+    : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()), moved_(last_on_disk_) {
+  if (options_.disk) self_->link_to(options_.disk);
+}
+
+caf::behavior disk_writer_state::make_behavior() {
+  return {[this](const writer_generation& begun) { on_generation(begun); },
+          [this](const write_part& wanted) { on_write(wanted); },
+          [this](const commit_snapshot& wanted) { return pass_on<snapshot_committed>(wanted); },
+          [this](const find_on_disk& wanted) -> caf::result<found_on_disk> {
+            if (!options_.disk) return found_on_disk{};
+            return pass_on<found_on_disk>(wanted);
+          },
+          [this](const read_from_disk& wanted) { return pass_on<stage_copy>(wanted); },
+          [this](const discard_parts& wanted) {
+            if (options_.disk) pass_on<parts_discarded>(wanted);
+          },
+          [this](const list_parts&) { return on_list(); },
+          [this](const look_at_disk& look) { on_look(look); }};
+}
+
+void disk_writer_state::on_generation(const writer_generation& begun) {
+  generation_ = begun.generation;
+  scheduler_ = begun.scheduler;
+  last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
+                                             std::chrono::duration<double>(begun.since_disk_s));
+  // What waits was made by a generation that is over.
+  std::erase_if(waiting_, [](const order& one) { return one.written_stage.has_value(); });
+}
+
+void disk_writer_state::on_write(const write_part& wanted) {
+  if (wanted.generation != generation_ || !options_.disk) return;
+  skip_waiting(wanted.stage);
+  enqueue(order_to_write(wanted));
+}
+
+disk_writer_state::order disk_writer_state::order_to_write(const write_part& wanted) {
+  auto held = std::make_shared<write_part>(wanted);
+  write_part named{wanted.generation, wanted.step, wanted.stage, {}};
+  auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
+  auto failed = [this, named, refuse](const std::string& why) {
+    options_.log->warn("snapshot not written, training goes on step={} stage={} reason=\"{}\"", named.step,
+                       named.stage, why);
+    refuse(why);
+  };
+  auto begin = [this, held, named, failed](std::uint64_t number) {
+    auto written = [this, named](const part_on_disk& part) {
+      last_on_disk_ = self_->clock().now();
+      tell_written(named, part.entry, {});
+    };
+    ask_disk<part_on_disk>(number, std::move(*held), written, failed);
+  };
+  return {wanted.stage, begin, refuse};
+}
+
+void disk_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
+                                     const std::string& problem) {
+  if (wanted.generation != generation_) return;
+  self_->send(scheduler_, part_written{wanted.generation, wanted.step, wanted.stage, entry.file,
+                                       entry.size_bytes, entry.checksum, options_.host, problem});
+}
+
+/// A request that the disk answers: an order without a state.
+template <class Answer, class Request>
+caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
+  if (!options_.disk) return failure(no_folder);
+  auto promise = self_->make_response_promise<Answer>();
+  auto refuse = [promise](const std::string& why) mutable { promise.deliver(failure(why)); };
+  auto begin = [this, promise, request, refuse](std::uint64_t number) mutable {
+    ask_disk<Answer>(
+        number, request, [promise](const Answer& answer) mutable { promise.deliver(answer); }, refuse);
+  };
+  enqueue({{}, begin, refuse});
+  return promise;
+}
+
+/// One who was given up meanwhile has been answered already.
+template <class Answer, class Request, class Done, class Failed>
+void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done done, Failed failed) {
+  // Without a time limit: on_look watches what the disk does.
+  self_->request(options_.disk, caf::infinite, std::move(request))
+      .then(
+          [this, number, done](const Answer& answer) mutable {
+            if (is_current(number)) done(answer);
+            begin_next();
+          },
+          [this, number, failed](const caf::error& problem) mutable {
+            if (is_current(number)) failed(describe(problem));
+            begin_next();
+          });
+}
+
+/// Whether somebody still waits for this order, whose answer has come.
+bool disk_writer_state::is_current(std::uint64_t number) {
+  if (stall_told_)
+    options_.log->warn("the disk has gone on after {:.1f} s: snapshots are written again", stalled_s());
+  busy_ = false;
+  stall_told_ = false;
+  refuse_current_ = {};
+  return number == number_ && !std::exchange(given_up_, false);
+}
+
+void disk_writer_state::enqueue(order added) {
+  if (given_up_) return added.refuse("the disk has stalled for " + std::to_string(stalled_s()) + " s");
+  waiting_.push_back(std::move(added));
+  if (!busy_) begin_next();
+}
+
+void disk_writer_state::begin_next() {
+  if (waiting_.empty()) {
+    skips_told_ = false;
+    return;
+  }
+  auto next = std::move(waiting_.front());
+  waiting_.pop_front();
+  busy_ = true;
+  refuse_current_ = std::move(next.refuse);
+  moved_ = self_->clock().now();
+  seen_progress_ = *options_.progress;
+  self_->delayed_send(self_, options_.stalled_after, look_at_disk{++number_});
+  next.begin(number_);
+}
+
+void disk_writer_state::skip_waiting(std::uint32_t stage) {
+  auto older = std::ranges::find(waiting_, std::optional(stage), &order::written_stage);
+  if (older == waiting_.end()) return;
+  auto skipped = std::move(*older);
+  waiting_.erase(older);
+  auto why = "the disk is at an earlier one since " + std::to_string(stalled_s()) +
+             " s, and a newer one has come: this one is skipped";
+  if (!std::exchange(skips_told_, true))
+    options_.log->warn("snapshots are skipped, training goes on stage={} reason=\"{}\"", stage, why);
+  skipped.refuse(why);
+}
+
+void disk_writer_state::on_look(const look_at_disk& look) {
+  if (!busy_ || look.number != number_ || given_up_) return;
+  auto now = self_->clock().now();
+  if (std::uint64_t progress = *options_.progress; progress != seen_progress_) {
+    seen_progress_ = progress;
+    moved_ = now;
+  }
+  if (now - moved_ >= options_.stalled_after && !stall_told_) {
+    stall_told_ = true;
+    options_.log->warn(
+        "the disk has done nothing for {:.1f} s: training goes on, snapshots wait for it or are skipped",
+        stalled_s());
+  }
+  if (now - moved_ >= options_.give_up_after) return give_up();
+  self_->delayed_send(self_, options_.stalled_after, look);
+}
+
+void disk_writer_state::give_up() {
+  given_up_ = true;
+  auto why = "the disk has stalled for " + std::to_string(stalled_s()) + " s";
+  options_.log->error("no snapshot is written until it goes on: {}", why);
+  if (refuse_current_) std::exchange(refuse_current_, {})(why);
+  for (auto& one : std::exchange(waiting_, {})) one.refuse(why);
+}
+
+double disk_writer_state::stalled_s() const {
+  return std::chrono::duration<double>(self_->clock().now() - moved_).count();
+}
+
+held_parts disk_writer_state::on_list() const {
+  held_parts held;
+  held.since_disk_s = std::chrono::duration<double>(self_->clock().now() - last_on_disk_).count();
+  return held;
+}
+
+}  // namespace troupe

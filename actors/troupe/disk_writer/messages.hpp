@@ -1,0 +1,81 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Supervisor -> disk_writer: a generation begins.
+struct writer_generation {
+  std::uint64_t generation = 0;
+  caf::actor scheduler;
+  double since_disk_s = 0;  ///< as of now, what the nodes know together; see node_inventory
+};
+
+/// Stage -> disk_writer: this copy is due on disk. Answered to the scheduler with part_written.
+/// disk_writer -> disk, a request: write it. Answered with part_on_disk.
+struct write_part {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+  tensor packed;
+};
+struct part_on_disk {
+  manifest_part entry;
+};
+
+/// Scheduler -> disk_writer of its node -> disk, a request: every part is on disk, make the snapshot exist.
+struct commit_snapshot {
+  snapshot_manifest manifest;
+};
+struct snapshot_committed {
+  std::uint64_t step = 0;
+};
+
+/// Scheduler -> disk_writer of its node -> disk, a request: the newest valid snapshot on disk that this job
+/// may use. Damaged ones that are newer are set aside where there is one.
+struct find_on_disk {};
+struct found_on_disk {
+  std::optional<snapshot_manifest> manifest;
+  std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
+};
+
+/// Supervisor -> disk_writer -> disk, a request: a stage's state from disk. Answered with stage_copy.
+struct read_from_disk {
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+};
+
+/// Supervisor -> disk_writer -> disk: there will be no snapshot of this step, remove its parts.
+/// Between these two, a request.
+struct discard_parts {
+  std::uint64_t step = 0;
+};
+struct parts_discarded {
+  std::uint64_t step = 0;
+};
+
+/// disk_writer -> itself, later: look whether the disk has got on with order `number`.
+struct look_at_disk {
+  std::uint64_t number = 0;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writer_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_part)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::commit_snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::find_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::found_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_from_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::discard_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parts_discarded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::look_at_disk)

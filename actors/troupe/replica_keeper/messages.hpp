@@ -1,0 +1,36 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cstdint>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Supervisor -> replica_keeper: a generation begins; copies of steps after `step` belong to a future that is
+/// rolled back.
+struct keeper_generation {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  caf::actor scheduler;
+};
+
+/// Transport -> replica_keeper: a peer's copy to keep.
+struct replica_arrived {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+  tensor packed;
+};
+
+/// Supervisor -> replica_keeper, a request: the replica of a stage's copy. Answered with stage_copy.
+struct get_replica {
+  std::uint64_t step = 0;
+  std::uint32_t stage = 0;
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::keeper_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replica_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_replica)

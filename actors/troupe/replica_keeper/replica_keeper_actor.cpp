@@ -1,0 +1,65 @@
+#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+
+#include <algorithm>
+
+#include "troupe/actor/failure.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+replica_keeper_state::replica_keeper_state(caf::event_based_actor* self, replica_keeper_options options)
+    : self_(self), options_(options) {}
+
+caf::behavior replica_keeper_state::make_behavior() {
+  return {[this](const keeper_generation& begun) { on_generation(begun); },
+          [this](const replica_arrived& arrived) { on_replica(arrived); },
+          [this](const get_replica& wanted) { return on_get(wanted); },
+          [this](const list_parts&) { return on_list(); },
+          [this](const drop_before& order) { on_drop(order); }};
+}
+
+void replica_keeper_state::on_generation(const keeper_generation& begun) {
+  generation_ = begun.generation;
+  scheduler_ = begun.scheduler;
+  committed_step_ = std::min(committed_step_, begun.step);
+  // What peers sent for this generation may already be here; only an older generation's future is rolled
+  // back.
+  std::erase_if(replicas_, [&](const auto& kept) {
+    return kept.second.generation < generation_ && kept.first.first > begun.step;
+  });
+  for (const auto& part : on_list().parts)
+    if (part.generation == generation_) self_->send(scheduler_, part_held{generation_, options_.rank, part});
+}
+
+void replica_keeper_state::on_replica(const replica_arrived& arrived) {
+  if (arrived.generation < generation_) return;
+  replicas_[{arrived.step, arrived.stage}] = {arrived.generation, arrived.packed};
+  if (scheduler_)
+    self_->send(scheduler_,
+                part_held{arrived.generation,
+                          options_.rank,
+                          {arrived.step, arrived.stage, arrived.generation, part_place::peer_memory}});
+}
+
+caf::result<stage_copy> replica_keeper_state::on_get(const get_replica& wanted) const {
+  auto found = replicas_.find({wanted.step, wanted.stage});
+  if (found == replicas_.end())
+    return failure("no replica of stage " + std::to_string(wanted.stage) + " at step " +
+                   std::to_string(wanted.step));
+  return stage_copy{found->second.packed};
+}
+
+held_parts replica_keeper_state::on_list() const {
+  held_parts held;
+  held.committed_step = committed_step_;
+  for (const auto& [key, kept] : replicas_)
+    held.parts.push_back({key.first, key.second, kept.generation, part_place::peer_memory});
+  return held;
+}
+
+void replica_keeper_state::on_drop(const drop_before& order) {
+  committed_step_ = std::max(committed_step_, order.step);
+  replicas_.erase(replicas_.begin(), replicas_.lower_bound({order.step, 0}));
+}
+
+}  // namespace troupe

@@ -1,0 +1,59 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/result.hpp>
+#include <map>
+#include <utility>
+
+#include "troupe/replica_keeper/messages.hpp"
+#include "troupe/stage/messages.hpp"
+
+namespace troupe {
+
+struct replica_keeper_options {
+  int rank = 0;
+};
+
+/// Keeps copies of peers' parts in memory. It touches no disk, so that it answers a recovery whatever a disk
+/// does.
+///
+///   message           -> reply                       errors
+///   keeper_generation -> part_held to the scheduler, of what came before it
+///   replica_arrived   -> part_held to the scheduler
+///   get_replica       -> stage_copy                  no such replica
+///   list_parts        -> held_parts
+///   drop_before       ->
+///
+/// Monitors nobody. Scheduled: it moves handles only.
+class replica_keeper_state {
+ public:
+  static constexpr const char* actor_name = "replica keeper";
+  replica_keeper_state(caf::event_based_actor* self, replica_keeper_options options);
+  caf::behavior make_behavior();
+
+ private:
+  void on_generation(const keeper_generation& begun);
+  void on_replica(const replica_arrived& arrived);
+  caf::result<stage_copy> on_get(const get_replica& wanted) const;
+  held_parts on_list() const;
+  void on_drop(const drop_before& order);
+
+  using step_and_stage = std::pair<std::uint64_t, std::uint32_t>;
+  struct replica {
+    std::uint64_t generation = 0;
+    tensor packed;
+  };
+
+  // constant
+  caf::event_based_actor* self_;
+  replica_keeper_options options_;
+  // state
+  std::map<step_and_stage, replica> replicas_;
+  std::uint64_t committed_step_ = 0;  ///< the newest that it was told of
+  // current generation
+  std::uint64_t generation_ = 0;
+  caf::actor scheduler_;
+};
+
+}  // namespace troupe

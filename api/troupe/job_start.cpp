@@ -1,0 +1,199 @@
+#include "troupe/job_start.hpp"
+
+#include <chrono>
+
+#include "troupe/collective/store.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto verdict_key = "start/verdict";
+constexpr auto trained_key = "start/trained";
+/// What a process that takes a lost one's place waits for something that is there, if it ever was.
+constexpr auto answer_time = 1s;
+/// How long rank 0 waits for the others to hear why the job cannot start, and they for rank 0 to end it.
+constexpr auto farewell_time = 5s;
+constexpr std::size_t longest_verdict = 4000;
+
+std::string key_of(const char* what, int rank) {
+  return std::string("start/") + what + "/" + std::to_string(rank);
+}
+
+void put(store& keys, const std::string& key, std::string text) {
+  if (text.size() > longest_verdict) text = text.substr(0, longest_verdict) + " ...";
+  keys.put(key, std::as_bytes(std::span(text)));
+}
+
+std::optional<std::string> get(store& keys, const std::string& key, std::chrono::milliseconds timeout) {
+  auto value = keys.get(key, timeout);
+  if (!value) return {};
+  return std::string(reinterpret_cast<const char*>(value->data()), value->size());
+}
+
+/// Waits as long as the job lasts: the store throws when that ends.
+std::string wait_for(store& keys, const std::string& key) {
+  for (;;)
+    if (auto text = get(keys, key, 60s)) return *text;
+}
+
+std::string problem_of_folders(const job_options& options) {
+  try {
+    try_folders(options);
+    return {};
+  } catch (const bad_input& problem) {
+    return problem.what();
+  }
+}
+
+/// All that keeps the job from starting, over all ranks.
+std::string gather_problems(node& self, const std::string& own_problem) {
+  auto all = own_problem;
+  for (int rank = 1; rank < self.world_size(); ++rank) {
+    auto problem = wait_for(self.keys(), key_of("folders", rank));
+    if (problem.empty() || all.find(problem) != std::string::npos) continue;
+    all += (all.empty() ? "" : "; ") + std::string("rank ") + std::to_string(rank) + ": " + problem;
+  }
+  return all;
+}
+
+/// The others hear it before the job ends, so that each of them ends with bad input too.
+[[noreturn]] void refuse(node& self, const std::string& why) {
+  for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), key_of("seen", rank), farewell_time);
+  self.fail(why);
+  throw bad_input(why);
+}
+
+void follow_verdict(node& self) {
+  auto& keys = self.keys();
+  if (wait_for(keys, verdict_key).empty()) return;
+  put(keys, key_of("seen", self.rank()), "yes");
+  try {
+    get(keys, "start/end", farewell_time);
+  } catch (const job_failed&) {
+    // Rank 0 has ended the job: what was waited for.
+  }
+  throw bad_input("the job cannot start: rank 0 says why");
+}
+
+std::string named(const unusable_snapshot& one) {
+  return "step " + std::to_string(one.info.step) + " (" + one.info.folder.string() + "): " + one.reason;
+}
+
+/// A fresh job must not mix its snapshots with another one's, nor delete them.
+void require_empty(snapshot_store& store, const job_options& options, spdlog::logger& log) {
+  for (const auto& info : store.list()) {
+    if (info.state == snapshot_state::incomplete) continue;
+    if (!options.fresh_start)
+      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots (step " +
+                      std::to_string(info.step) +
+                      (info.manifest ? " of job " + info.manifest->job_id : ", damaged: " + info.problem) +
+                      "). Use --resume to go on from there, --fresh-start to begin anew and keep them under "
+                      "other names, or another --snapshot-dir");
+    log.warn("snapshot set aside for a fresh start step={} folder=\"{}\"", info.step, info.folder.string());
+    store.set_aside(info);
+  }
+}
+
+std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_options& options,
+                                             const job_identity& identity, spdlog::logger& log) {
+  auto folder = options.snapshot_dir.string();
+  auto search = store.find();
+  if (!search.found && !search.unusable.empty()) {
+    std::string reasons;
+    for (const auto& one : search.unusable) reasons += (reasons.empty() ? "" : "; ") + named(one);
+    throw bad_input(
+        "--resume: no snapshot in " + folder + " can be used, and nothing was changed there: " + reasons +
+        ". Give another --snapshot-dir, or --fresh-start to begin anew and keep these under other "
+        "names");
+  }
+  if (!search.found) {
+    log.warn("--resume: there is no snapshot in \"{}\", starting from the initial weights", folder);
+    return {};
+  }
+  if (auto other = identity_differences(identity, search.found->identity); !other.empty())
+    throw bad_input("--resume: the snapshot of step " + std::to_string(search.found->step) + " in " + folder +
+                    " belongs to another job: " + other +
+                    ". Use the same options, or another --snapshot-dir");
+  for (const auto& one : search.unusable) {
+    if (one.info.state == snapshot_state::incomplete) continue;
+    log.warn("a snapshot that cannot be used is set aside, an older one is used: {}", named(one));
+    store.set_aside(one.info);
+  }
+  return search.found;
+}
+
+}  // namespace
+
+snapshot_access snapshot_access_of(const job_options& options) {
+  if (options.snapshot_access == "group") return snapshot_access::group;
+  return options.snapshot_access == "umask" ? snapshot_access::umask : snapshot_access::owner;
+}
+
+std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_identity& identity,
+                                                 spdlog::logger& log) {
+  if (options.snapshot_dir.empty()) return {};
+  try {
+    snapshot_store_options made{options.snapshot_dir};
+    made.access = snapshot_access_of(options);
+    snapshot_store store(made);
+    if (options.resume) return choose_from(store, options, identity, log);
+    require_empty(store, options, log);
+    return {};
+  } catch (const snapshot_error& problem) {
+    throw bad_input(std::string("--snapshot-dir: ") + problem.what());
+  }
+}
+
+void try_folders(const job_options& options) {
+  auto option = "--snapshot-dir: ";
+  try {
+    if (!options.snapshot_dir.empty()) {
+      snapshot_store_options made{options.snapshot_dir};
+      made.access = snapshot_access_of(options);
+      snapshot_store(made).prepare();
+    }
+    if (options.trace_dir.empty()) return;
+    option = "--trace-dir: ";
+    create_durably(options.trace_dir);
+    auto probe = options.trace_dir / temporary_name("probe");
+    write_durably(probe, std::span<const std::byte>());
+    remove_durably(probe);
+  } catch (const snapshot_error& problem) {
+    throw bad_input(option + std::string(problem.what()));
+  }
+}
+
+job_start agree_on_start(node& self, std::uint32_t incarnation, const job_options& options,
+                         const job_identity& identity, spdlog::logger& log) {
+  auto& keys = self.keys();
+  if (self.rank() != 0) {
+    put(keys, key_of("folders", self.rank()), problem_of_folders(options));
+    follow_verdict(self);
+    return {};
+  }
+  job_start start;
+  start.is_first = incarnation == 0 || !get(keys, verdict_key, answer_time);
+  start.trained_before = !start.is_first && get(keys, trained_key, answer_time);
+  if (!start.is_first) return start;
+  auto problem = gather_problems(self, problem_of_folders(options));
+  if (problem.empty()) {
+    try {
+      start.begin_with = choose_snapshot(options, identity, log);
+    } catch (const bad_input& refused) {
+      problem = refused.what();
+    }
+  }
+  put(keys, verdict_key, problem);
+  if (!problem.empty()) refuse(self, problem);
+  return start;
+}
+
+void note_training_began(node& self) { put(self.keys(), trained_key, "yes"); }
+
+}  // namespace troupe

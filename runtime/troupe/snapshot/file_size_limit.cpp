@@ -1,0 +1,13 @@
+#include "troupe/snapshot/file_size_limit.hpp"
+
+#include <csignal>
+
+namespace troupe {
+
+void read_file_size_limit_as_full_disk() {
+  struct sigaction current {};
+  if (::sigaction(SIGXFSZ, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
+    std::signal(SIGXFSZ, SIG_IGN);
+}
+
+}  // namespace troupe

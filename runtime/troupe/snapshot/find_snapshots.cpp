@@ -1,0 +1,183 @@
+// The part of snapshot_store that looks at what is there.
+#include <algorithm>
+#include <functional>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
+#include "troupe/snapshot/printable_text.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t largest_manifest_bytes = std::uint64_t{64} << 20;
+
+snapshot_manifest read_manifest(const std::filesystem::path& file) {
+  auto size_bytes = std::filesystem::file_size(file);
+  if (size_bytes > largest_manifest_bytes)
+    throw snapshot_error("it is no manifest: it has " + std::to_string(size_bytes) + " bytes");
+  auto content = read_whole(file, size_bytes);
+  return manifest_from_text({reinterpret_cast<const char*>(content.bytes().data()), content.size_bytes()});
+}
+
+/// Says where `part` is not the one that `entry` of `manifest` stands for.
+std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifest,
+                     const manifest_part& entry) {
+  auto place = [](std::uint64_t step, std::uint32_t stage, std::uint32_t num_stages, const std::string& job) {
+    return "step " + std::to_string(step) + ", stage " + std::to_string(stage) + " of " +
+           std::to_string(num_stages) + ", job '" + job + "'";
+  };
+  auto found = place(part.step, part.stage, part.num_stages, part.job_id);
+  auto expected = place(manifest.step, entry.stage, manifest.num_stages, manifest.job_id);
+  return found == expected ? "" : "it is of " + found + ", the manifest wants " + expected;
+}
+
+snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& entry,
+                        std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
+  auto part = decode_part(bytes, on_progress);
+  if (auto found = to_hex(stored_checksum(bytes)); found != entry.checksum)
+    throw snapshot_error("its checksum is " + found + ", the manifest's " + entry.checksum);
+  if (auto problem = mismatch(part, manifest, entry); !problem.empty()) throw snapshot_error(problem);
+  return part;
+}
+
+void sort_newest_first(std::vector<snapshot_info>& infos) {
+  std::ranges::stable_sort(infos, std::greater(), &snapshot_info::step);
+}
+
+}  // namespace
+
+std::string_view to_string(snapshot_state state) {
+  switch (state) {
+    case snapshot_state::ok:
+      return "ok";
+    case snapshot_state::incomplete:
+      return "incomplete";
+    case snapshot_state::damaged:
+      return "damaged";
+    case snapshot_state::set_aside:
+      return "set aside";
+  }
+  return "unknown";
+}
+
+std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder) {
+  for (const auto& part : manifest.parts) {
+    std::error_code problem;
+    auto found = std::filesystem::file_size(folder / part.file, problem);
+    if (problem == std::errc::no_such_file_or_directory && part.host != host_name()) continue;
+    if (problem == std::errc::no_such_file_or_directory) return part.file + " is missing";
+    if (problem) return part.file + " cannot be read: " + problem.message();
+    if (found != part.size_bytes)
+      return part.file + " has " + std::to_string(found) + " bytes instead of " +
+             std::to_string(part.size_bytes);
+  }
+  return {};
+}
+
+snapshot_info snapshot_store::look_at(std::uint64_t step, const std::filesystem::path& folder) const {
+  snapshot_info info{step, folder, snapshot_state::damaged, {}, {}};
+  auto file = info.folder / manifest_file_name;
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem) && !problem) {
+    info.state = snapshot_state::incomplete;
+    info.problem = "no manifest, so it was not finished";
+    return info;
+  }
+  try {
+    info.manifest = read_manifest(file);
+    info.problem = info.manifest->step == step
+                       ? problem_of_files(*info.manifest, info.folder)
+                       : "its manifest is of step " + std::to_string(info.manifest->step);
+    if (info.problem.empty()) info.state = snapshot_state::ok;
+  } catch (const std::runtime_error& failure) {
+    info.problem = std::string(manifest_file_name) + " is unusable: " + failure.what();
+  }
+  info.problem = printable(info.problem);
+  return info;
+}
+
+std::vector<snapshot_info> snapshot_store::list() const {
+  std::vector<snapshot_info> infos;
+  for (auto step : steps_in(options_.folder)) infos.push_back(look_at(step, folder_of(step)));
+  return infos;
+}
+
+std::vector<snapshot_info> snapshot_store::list_set_aside() const {
+  std::vector<snapshot_info> infos;
+  for (const auto& name : names_in(options_.folder)) {
+    auto step = step_from_set_aside_name(name);
+    if (!step) continue;
+    infos.push_back(look_at(*step, options_.folder / name));
+    infos.back().state = snapshot_state::set_aside;
+  }
+  sort_newest_first(infos);
+  return infos;
+}
+
+std::vector<std::string> snapshot_store::verify(const snapshot_info& which) const {
+  if (!which.manifest || which.manifest->step != which.step) return {which.problem};
+  std::vector<std::string> problems;
+  for (const auto& entry : which.manifest->parts) {
+    try {
+      read_entry(which.folder, *which.manifest, entry);
+    } catch (const snapshot_error& problem) {
+      problems.push_back(printable(problem.what()));
+    }
+  }
+  return problems;
+}
+
+snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest, std::uint32_t stage) const {
+  if (stage >= manifest.parts.size())
+    throw_invalid("snapshot_store::read_part", "a stage below " + std::to_string(manifest.parts.size()),
+                  std::to_string(stage));
+  return read_entry(folder_of(manifest.step), manifest, manifest.parts[stage]);
+}
+
+snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,
+                                         const snapshot_manifest& manifest,
+                                         const manifest_part& entry) const {
+  auto file = folder / entry.file;
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem) && !problem && entry.host != host_name())
+    throw snapshot_error(
+        file.string() + " cannot be used: it is on host " + entry.host + ", and this one, " + host_name() +
+        ", does not see it (No such file). Resume on the hosts that wrote it, or copy it here");
+  try {
+    auto content = read_whole(
+        file, entry.size_bytes,
+        [&](std::span<const std::byte> first) { check_part_begin(first, entry.size_bytes); },
+        options_.on_progress);
+    return decode_as(manifest, entry, content.bytes(), options_.on_progress);
+  } catch (const snapshot_error& failure) {
+    throw snapshot_error(file.string() + " cannot be used: " + failure.what() + ". Use another snapshot");
+  }
+}
+
+snapshot_search snapshot_store::find() const {
+  snapshot_search search;
+  for (auto& info : list()) {
+    auto problems = info.problem.empty() ? verify(info) : std::vector{info.problem};
+    if (problems.empty()) {
+      search.found = std::move(info.manifest);
+      return search;
+    }
+    search.unusable.push_back({std::move(info), std::move(problems.front())});
+  }
+  return search;
+}
+
+std::optional<snapshot_manifest> snapshot_store::newest_valid(
+    const std::function<void(const std::string&)>& warn) const {
+  auto search = find();
+  for (const auto& [info, reason] : search.unusable)
+    if (info.state != snapshot_state::incomplete)
+      warn("the snapshot of step " + std::to_string(info.step) + " in " + info.folder.string() +
+           " is not used: " + reason);
+  return search.found;
+}
+
+}  // namespace troupe

@@ -1,0 +1,90 @@
+// The part of snapshot_store that deletes what is no longer needed and sets aside what is damaged.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
+#include "troupe/snapshot/open_file.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+namespace {
+
+/// Removes what killed writers left in `folder`. What cannot be removed now is tried again by the next
+/// commit.
+void remove_abandoned(const std::filesystem::path& folder) {
+  std::error_code tried_again_later;
+  for (const auto& name : names_in(folder))
+    if (is_abandoned(name)) std::filesystem::remove(folder / name, tried_again_later);
+}
+
+}  // namespace
+
+void snapshot_store::set_aside(const snapshot_info& which) {
+  auto to = options_.folder / free_set_aside_name(options_.folder, which.step);
+  if (::rename(which.folder.c_str(), to.c_str()) != 0) {
+    auto problem = errno;
+    std::error_code unknown;
+    // Another process may have been first.
+    if (problem == ENOENT && !std::filesystem::exists(which.folder, unknown)) return;
+    fail_on_file("set aside", which.folder, problem);
+  }
+  sync_folder(options_.folder);
+}
+
+void snapshot_store::undo_newer_than(std::uint64_t step) {
+  for (const auto& info : list()) {
+    if (info.step <= step || info.state == snapshot_state::incomplete) continue;
+    info.state == snapshot_state::damaged ? set_aside(info) : remove(info.folder);
+  }
+}
+
+void snapshot_store::prune(std::uint64_t newest) {
+  remove_abandoned(options_.folder);
+  int kept = 0;
+  for (const auto& info : list()) {
+    remove_abandoned(info.folder);
+    if (info.step > newest) continue;
+    if (info.state == snapshot_state::incomplete)
+      remove(info.folder);
+    else if (kept >= options_.keep)
+      info.state == snapshot_state::damaged ? set_aside(info) : remove(info.folder);
+    if (info.state == snapshot_state::ok) ++kept;
+  }
+}
+
+/// What a full disk can do without: unfinished snapshots of earlier steps, and what is older than the newest
+/// snapshot that is found to be whole, which stays whatever happens.
+void snapshot_store::make_room(std::uint64_t for_step) {
+  remove_abandoned(options_.folder);
+  bool have_valid = false;
+  for (const auto& info : list()) {
+    if (info.step >= for_step) continue;
+    bool spare = info.state == snapshot_state::incomplete || (info.state == snapshot_state::ok && have_valid);
+    if (spare)
+      remove(info.folder);
+    else if (info.state == snapshot_state::ok)
+      have_valid = verify(info).empty();
+  }
+}
+
+void snapshot_store::discard(std::uint64_t step) {
+  std::error_code unknown;
+  auto folder = folder_of(step);
+  if (!std::filesystem::exists(folder / manifest_file_name, unknown) && !unknown) remove(folder);
+}
+
+void snapshot_store::remove(const std::filesystem::path& snapshot_folder) {
+  // Without its manifest it does not exist, whatever happens from here on: what is left is incomplete, and
+  // the next commit tries to remove it again.
+  std::error_code tried_again_later;
+  if (!std::filesystem::exists(snapshot_folder, tried_again_later)) return;
+  remove_durably(snapshot_folder / manifest_file_name);
+  options_.at_point("manifest_removed");
+  std::filesystem::remove_all(snapshot_folder, tried_again_later);
+}
+
+}  // namespace troupe

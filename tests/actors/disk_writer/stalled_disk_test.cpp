@@ -1,0 +1,167 @@
+// What the disk writer does when the disk does nothing, or much too slowly.
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <deque>
+#include <sstream>
+
+#include "actors/virtual_actors.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/disk_writer/disk_writer_actor.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A disk that answers when the test says so.
+struct slow_disk_state {
+  static constexpr const char* actor_name = "slow disk";
+  struct script {
+    std::vector<write_part> begun;  ///< with their states
+    std::deque<caf::typed_response_promise<part_on_disk>> writes;
+    std::deque<caf::typed_response_promise<found_on_disk>> searches;
+  };
+  slow_disk_state(caf::event_based_actor* self, std::shared_ptr<script> what)
+      : self_(self), what_(std::move(what)) {}
+  caf::behavior make_behavior() {
+    return {[this](const write_part& order) -> caf::result<part_on_disk> {
+              what_->begun.push_back(order);
+              return what_->writes.emplace_back(self_->make_response_promise<part_on_disk>());
+            },
+            [this](const find_on_disk&) -> caf::result<found_on_disk> {
+              return what_->searches.emplace_back(self_->make_response_promise<found_on_disk>());
+            },
+            [this](const part_on_disk& done) {
+              what_->begun.front().packed = {};
+              what_->writes.front().deliver(done);
+              what_->writes.pop_front();
+            },
+            [this](const found_on_disk& done) { what_->searches.front().deliver(done); }};
+  }
+  caf::event_based_actor* self_;
+  std::shared_ptr<script> what_;
+};
+
+struct stalled_disk {
+  virtual_actors actors;
+  std::ostringstream log;
+  probe scheduler{actors};
+  std::shared_ptr<slow_disk_state::script> disk = std::make_shared<slow_disk_state::script>();
+  std::shared_ptr<std::atomic<std::uint64_t>> progress;
+  caf::actor slow;
+  caf::actor writer;
+
+  stalled_disk() {
+    disk_writer_options options;
+    options.disk = slow = actors.spawn<actor_of<slow_disk_state>>(disk);
+    options.log =
+        std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    progress = options.progress;
+    writer = actors.spawn<actor_of<disk_writer_state>>(options);
+    actors.send(writer, writer_generation{1, scheduler.handle()});
+  }
+  void write(std::uint64_t step, std::uint32_t stage = 0) {
+    actors.send(writer, write_part{1, step, stage, tensor::full({4}, static_cast<float>(step))});
+  }
+  void finish_write() { actors.send(slow, part_on_disk{{0, "file", 1, "sum", "here"}}); }
+  std::vector<std::uint64_t> not_written() const {
+    std::vector<std::uint64_t> steps;
+    for (const auto& told : scheduler.all<part_written>())
+      if (!told.problem.empty()) steps.push_back(told.step);
+    return steps;
+  }
+  std::size_t count(const std::string& text) const {
+    std::size_t found = 0;
+    auto all = log.str();
+    for (auto at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) ++found;
+    return found;
+  }
+};
+
+using steps = std::vector<std::uint64_t>;
+
+}  // namespace
+
+TEST_CASE("of each stage two states are held whatever the disk does: the older one that waits is skipped") {
+  stalled_disk here;
+  for (std::uint64_t step = 1; step <= 6; ++step) here.write(step);
+  here.write(1, 1);
+  CHECK(here.not_written() == steps{2, 3, 4, 5});
+  CHECK(here.count("snapshots are skipped") == 1);
+  here.finish_write();
+  here.finish_write();
+  REQUIRE(here.disk->begun.size() == 3);
+  CHECK(here.disk->begun[1].step == 6);
+  CHECK(here.disk->begun[2].stage == 1);
+}
+
+TEST_CASE("a disk that stalls is told of once, and so is that it goes on") {
+  stalled_disk here;
+  here.write(1);
+  here.actors.advance(9s);
+  CHECK(here.log.str().empty());
+  here.actors.advance(2s);
+  CHECK(here.count("the disk has done nothing for") == 1);
+  here.actors.advance(40s);
+  CHECK(here.count("the disk has done nothing for") == 1);
+  here.finish_write();
+  CHECK(here.count("has gone on") == 1);
+  CHECK(here.scheduler.last<part_written>().problem.empty());
+}
+
+TEST_CASE("a disk that gets on may take its time") {
+  stalled_disk here;
+  auto search = std::make_shared<answer<found_on_disk>>();
+  auto asker = here.actors.system().spawn([&](caf::event_based_actor* self) {
+    self->request(here.writer, caf::infinite, find_on_disk{})
+        .then([search](const found_on_disk& found) { search->value = found; },
+              [search](const caf::error& problem) { search->problem = describe(problem); });
+  });
+  here.actors.run();
+  for (int minute = 0; minute < 30; ++minute) {
+    for (int piece = 0; piece < 10; ++piece) {
+      here.actors.advance(6s);
+      ++*here.progress;
+    }
+    REQUIRE_FALSE(search->value);
+    REQUIRE(search->problem.empty());
+  }
+  here.actors.send(here.slow, found_on_disk{});
+  CHECK(search->value);
+  CHECK(here.log.str().empty());
+}
+
+TEST_CASE("a disk that stalls for long is given up: all who wait are told, and it is used when it goes on") {
+  stalled_disk here;
+  here.write(1);
+  here.write(2);
+  auto search = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
+  CHECK_FALSE(search.value);
+  for (int look = 0; look < 13; ++look) here.actors.advance(10s);
+  CHECK(here.not_written() == steps{1, 2});
+  CHECK(here.count("no snapshot is written until it goes on") == 1);
+  here.write(3);
+  CHECK(here.not_written() == steps{1, 2, 3});
+  CHECK(ask<found_on_disk>(here.actors, here.writer, find_on_disk{}).problem.find("stalled") !=
+        std::string::npos);
+  here.finish_write();  // it is too late for this one
+  CHECK(here.scheduler.all<part_written>().size() == 3);
+  here.write(4);
+  here.finish_write();
+  CHECK(here.scheduler.last<part_written>().step == 4);
+  CHECK(here.scheduler.last<part_written>().problem.empty());
+}
+
+TEST_CASE("what waits for the disk goes with its generation") {
+  stalled_disk here;
+  here.write(1);
+  here.write(2);
+  here.actors.send(here.writer, writer_generation{2, here.scheduler.handle()});
+  here.finish_write();
+  CHECK(here.disk->begun.size() == 1);
+  CHECK(here.scheduler.all<part_written>().empty());
+}

@@ -1,0 +1,96 @@
+#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "actors/virtual_actors.hpp"
+#include "support/bits.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/program/packed_state.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::vector<named_tensor> state_of(float value) { return {{"weight", tensor::full({3}, value)}}; }
+
+struct one_keeper {
+  virtual_actors actors;
+  probe scheduler{actors};
+  caf::actor keeper = actors.spawn<actor_of<replica_keeper_state>>(replica_keeper_options{1});
+
+  one_keeper() { begin(1); }
+  void begin(std::uint64_t generation, std::uint64_t step = 0) {
+    actors.send(keeper, keeper_generation{generation, step, scheduler.handle()});
+  }
+  void replica(std::uint64_t generation, std::uint64_t step, std::uint32_t stage) {
+    packed_state_pool pool;
+    actors.send(keeper, replica_arrived{generation, step, stage,
+                                        pack_state(state_of(static_cast<float>(step)), pool)});
+  }
+  held_parts list() { return *ask<held_parts>(actors, keeper, list_parts{}).value; }
+  std::vector<held_part> held() { return list().parts; }
+};
+
+}  // namespace
+
+TEST_CASE("a peer's copy is kept and told to the scheduler") {
+  one_keeper here;
+  here.replica(1, 5, 0);
+  auto held = here.scheduler.last<part_held>();
+  CHECK(held.generation == 1);
+  CHECK(held.rank == 1);
+  CHECK(held.part == held_part{5, 0, 1, part_place::peer_memory});
+  auto copy = ask<stage_copy>(here.actors, here.keeper, get_replica{5, 0});
+  REQUIRE(copy.value);
+  CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
+  CHECK(ask<stage_copy>(here.actors, here.keeper, get_replica{5, 1}).problem ==
+        "no replica of stage 1 at step 5");
+}
+
+TEST_CASE("copies of steps that are rolled back go with their generation, older steps stay") {
+  one_keeper here;
+  for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
+  here.begin(2, 5);
+  CHECK(here.held() ==
+        std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
+}
+
+TEST_CASE("copies of older generations that come late are not kept") {
+  one_keeper here;
+  here.begin(2, 5);
+  here.replica(1, 5, 0);
+  CHECK(here.held().empty());
+}
+
+TEST_CASE("copies that come before their generation begins are kept, and told when it does") {
+  one_keeper here;
+  here.replica(2, 6, 0);
+  here.scheduler.clear();
+  here.begin(2, 5);
+  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_place::peer_memory}});
+  auto told = here.scheduler.all<part_held>();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].generation == 2);
+  CHECK(told[0].part.step == 6);
+}
+
+TEST_CASE("copies older than a committed step are dropped") {
+  one_keeper here;
+  for (std::uint64_t step : {4, 5, 6})
+    for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
+  here.actors.send(here.keeper, drop_before{6});
+  CHECK(here.held() ==
+        std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
+}
+
+TEST_CASE("it knows the newest step that was committed, until that is rolled back") {
+  one_keeper here;
+  CHECK(here.list().committed_step == 0);
+  here.actors.send(here.keeper, drop_before{6});
+  here.actors.send(here.keeper, drop_before{4});
+  CHECK(here.list().committed_step == 6);
+  here.begin(2, 0);
+  CHECK(here.list().committed_step == 0);
+}
