@@ -9,6 +9,8 @@
 namespace troupe {
 namespace {
 
+/// Of one stage, that wait or are being written.
+constexpr std::ptrdiff_t most_states = 2;
 constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folder for them";
 
 }  // namespace
@@ -27,9 +29,7 @@ caf::behavior disk_writer_state::make_behavior() {
             return pass_on<found_on_disk>(wanted);
           },
           [this](const read_from_disk& wanted) { return pass_on<stage_copy>(wanted); },
-          [this](const discard_parts& wanted) {
-            if (options_.disk) pass_on<parts_discarded>(wanted);
-          },
+          [this](const discard_parts& wanted) { on_discard(wanted); },
           [this](const list_parts&) { return on_list(); },
           [this](const look_at_disk& look) { on_look(look); }};
 }
@@ -66,6 +66,19 @@ disk_writer_state::order disk_writer_state::order_to_write(const write_part& wan
     ask_disk<part_on_disk>(number, std::move(*held), written, failed);
   };
   return {wanted.stage, begin, refuse};
+}
+
+/// Nobody waits for it: what cannot be removed now is removed when room is needed, or by a later commit.
+void disk_writer_state::on_discard(const discard_parts& wanted) {
+  if (!options_.disk) return;
+  auto failed = [this, step = wanted.step](const std::string& why) {
+    options_.log->warn("parts of a failed snapshot not removed step={} reason=\"{}\"", step, why);
+  };
+  auto begin = [this, wanted, failed](std::uint64_t number) {
+    ask_disk<parts_discarded>(
+        number, wanted, [](const parts_discarded&) {}, failed);
+  };
+  enqueue({{}, begin, [](const std::string&) {}});
 }
 
 void disk_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
@@ -130,6 +143,7 @@ void disk_writer_state::begin_next() {
   waiting_.pop_front();
   busy_ = true;
   refuse_current_ = std::move(next.refuse);
+  current_stage_ = next.written_stage;
   moved_ = self_->clock().now();
   seen_progress_ = *options_.progress;
   self_->delayed_send(self_, options_.stalled_after, look_at_disk{++number_});
@@ -137,8 +151,10 @@ void disk_writer_state::begin_next() {
 }
 
 void disk_writer_state::skip_waiting(std::uint32_t stage) {
+  auto held = std::ranges::count(waiting_, std::optional(stage), &order::written_stage) +
+              (busy_ && current_stage_ == stage ? 1 : 0);
+  if (held < most_states) return;
   auto older = std::ranges::find(waiting_, std::optional(stage), &order::written_stage);
-  if (older == waiting_.end()) return;
   auto skipped = std::move(*older);
   waiting_.erase(older);
   auto why = "the disk is at an earlier one since " + std::to_string(stalled_s()) +

@@ -34,8 +34,8 @@ struct disk_writer_options {
 /// Writes, verifies and reads snapshots on disk, off the training path, through an actor that waits for the
 /// disk in its place.
 ///
-/// Of each stage it holds at most two states whatever the disk does: the one that is being written and the
-/// newest that waits; when a newer one comes, the one that waits is skipped and told as not written.
+/// Of each stage it holds at most two states whatever the disk does. When a third comes, the older one that
+/// is not being written is skipped and told as not written.
 ///
 ///   message           -> reply                          errors
 ///   writer_generation ->
@@ -66,6 +66,7 @@ class disk_writer_state {
 
   void on_generation(const writer_generation& begun);
   void on_write(const write_part& wanted);
+  void on_discard(const discard_parts& wanted);
   held_parts on_list() const;
   void on_look(const look_at_disk& look);
 
@@ -88,9 +89,10 @@ class disk_writer_state {
   // state
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
   std::deque<order> waiting_;
-  std::uint64_t number_ = 0;  ///< of the newest order that was begun
-  bool busy_ = false;         ///< the disk is at it
-  bool given_up_ = false;     ///< nobody waits for it any more
+  std::uint64_t number_ = 0;                    ///< of the newest order that was begun
+  bool busy_ = false;                           ///< the disk is at it
+  bool given_up_ = false;                       ///< nobody waits for it any more
+  std::optional<std::uint32_t> current_stage_;  ///< whose part it writes, if it writes one
   std::function<void(const std::string&)> refuse_current_;
   clock::time_point moved_;  ///< when the disk last did something
   std::uint64_t seen_progress_ = 0;
