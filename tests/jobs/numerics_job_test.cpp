@@ -2,10 +2,12 @@
 // first): the same bits however it is hosted, and when a process is killed in the middle of it.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/job.hpp"
 #include "support/temp_folder.hpp"
 
+using Catch::Matchers::ContainsSubstring;
 using namespace troupe::testing;
 
 namespace {
@@ -75,4 +77,25 @@ TEST_CASE("any rank may be killed while it combines gradients with the others") 
   INFO(outcome.process.errors);
   CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
   CHECK(outcome.named("recovery").size() == 1);
+}
+
+TEST_CASE("a job whose loss or gradients become NaN ends on its last finite state, which is on disk") {
+  temp_folder folder;
+  auto snapshots = (folder.path() / "snapshots").string();
+  auto options = small_job();
+  // After one step of this size f32 does not hold what a forward pass computes.
+  for (const auto& each : {"--learning-rate", "1e37", "--snapshot-dir", snapshots.c_str(), "--json"})
+    options.emplace_back(each);
+  std::vector<std::string> command{TROUPE_PROGRAM,       "launch", "--nproc-per-node", "4", "--",
+                                   FASHION_MNIST_PROGRAM};
+  command.insert(command.end(), options.begin(), options.end());
+  auto ended = run_process({.command = command});
+  INFO(ended.errors);
+  CHECK(ended.exit_code == 1);
+  CHECK_THAT(ended.errors, ContainsSubstring("is infinite or NaN") && ContainsSubstring("stage") &&
+                               ContainsSubstring("--on-non-finite"));
+  CHECK_THAT(ended.errors, !ContainsSubstring("starts again"));
+  auto verified = run_process({.command = {TROUPE_PROGRAM, "snapshot", "verify", snapshots}});
+  INFO(verified.output);
+  CHECK(verified.exit_code == 0);
 }

@@ -1,6 +1,9 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 
+#include <span>
+
 #include "troupe/actor/failure.hpp"
+#include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
 
 namespace troupe {
@@ -14,6 +17,14 @@ auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   } catch (const snapshot_error& problem) {
     return failure(problem.what());
   }
+}
+
+void require_finite(const snapshot_part& part) {
+  for (const auto& [name, value] : part.tensors)
+    if (is_floating(value.type()) && !all_finite(std::span(&value, 1)))
+      throw snapshot_error("the state of stage " + std::to_string(part.stage) +
+                           " is infinite or NaN, first " + name +
+                           ": a snapshot of it would replace the last finite one");
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ part_on_disk disk_state::write(write_part& order) {
                      options_.num_stages,       order.generation, options_.numeric_class,
                      unpack_state(order.packed)};
   order.packed = {};
+  if (options_.finite_only) require_finite(part);
   auto encoded = encode_part(part);
   part.tensors.clear();
   return {store_.write_part(order.step, order.stage, encoded.bytes())};

@@ -18,6 +18,8 @@ struct disk_options {
   std::uint32_t num_stages = 1;
   /// Use snapshots that another job wrote into the folder: this job goes on from them.
   bool resume = false;
+  /// Refuse to write states with an element that is infinite or NaN: they would replace the last finite one.
+  bool finite_only = false;
   snapshot_store_options store;
   std::shared_ptr<spdlog::logger> log;
 };
@@ -25,7 +27,7 @@ struct disk_options {
 /// Makes the calls that wait for the disk, one after the other, for the disk_writer alone.
 ///
 ///   message         -> reply                errors
-///   write_part      -> part_on_disk         cannot be written
+///   write_part      -> part_on_disk         cannot be written, or is not finite
 ///   commit_snapshot -> snapshot_committed   the manifest cannot be written
 ///   find_on_disk    -> found_on_disk        the folder cannot be read
 ///   read_from_disk  -> stage_copy           missing or damaged part

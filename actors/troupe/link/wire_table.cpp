@@ -58,7 +58,8 @@ struct table {
 
 /// One block of 256 numbers per receiving family. Never reuse one.
 using messages_between_nodes =
-    table<row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,  //
+    table<row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
+          row<0x0103, write_copies>,  //
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0205, result_seen>,  //
           row<0x0300, grant>>;

@@ -45,6 +45,7 @@ void scheduler_state::on_written(const part_written& written) {
     commit(written.step, *std::move(parts));
   else if (!disk_.is_pending(written.step))
     on_snapshot_failed(written.step);
+  if (non_finite_ && disk_.num_pending() == 0) return end_non_finite();
   extend_grant();
   finish_training_if_safe();
 }
@@ -83,6 +84,7 @@ void scheduler_state::on_snapshot_failed(std::uint64_t step) {
 
 void scheduler_state::on_commit_over(std::uint64_t step) {
   disk_.ended(step);
+  if (non_finite_) return end_non_finite();
   extend_grant();
   finish_training_if_safe();
 }

@@ -64,6 +64,9 @@ struct enough_waited {
   std::uint32_t index = 0;
 };
 
+/// Scheduler -> itself, later: no longer wait for the last finite state to reach the disk.
+struct save_overdue {};
+
 /// Scheduler -> itself, later: look again whether steps wait for the disk.
 struct disk_waited {};
 
@@ -140,6 +143,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)

@@ -37,6 +37,7 @@ std::uint64_t scheduler_state::window() const {
 }
 
 void scheduler_state::extend_grant() {
+  if (non_finite_) return;
   auto until = std::min(end_, ledger_.complete() + window());
   bool first_grant = granted_end_ == ledger_.complete();
   // Not every step: half a window at once.
@@ -83,7 +84,8 @@ void scheduler_state::look_at_disk_later() {
 }
 
 void scheduler_state::on_step_done(const step_done& done) {
-  if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running)
+  if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running ||
+      non_finite_)
     return;
   if (!done.non_finite.empty() && !goes_on_after_non_finite(done)) return;
   result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
@@ -92,18 +94,6 @@ void scheduler_state::on_step_done(const step_done& done) {
   if (ledger_.complete() < end_) return;
   if (activity_.kind == call_kind::evaluate) return finish_call(result_);
   finish_training_if_safe();
-}
-
-/// Says what was found. Devices stop by themselves where the job is to end.
-bool scheduler_state::goes_on_after_non_finite(const step_done& done) {
-  auto found = "step " + std::to_string(done.step + 1) + ", " + done.non_finite + " is infinite or NaN";
-  if (job().on_non_finite == non_finite_policy::skip) {
-    options_.log->warn("{}: the step is skipped", found);
-    return true;
-  }
-  fail(found +
-       ". A lower --learning-rate or --clip-grad-norm may help; --on-non-finite skip leaves such steps out");
-  return false;
 }
 
 void scheduler_state::on_finished(const finished_step& step) {

@@ -22,6 +22,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const stop_unless_called&) {
             if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();
           },
+          [this](const save_overdue&) { end_non_finite(); },
           [this](const disk_waited&) {
             will_look_ = false;
             extend_grant();

@@ -41,6 +41,8 @@ struct scheduler_options {
   /// How long steps wait for the disk to take the snapshots that are on their way there; then they go on, and
   /// further snapshots are skipped until it has.
   std::chrono::seconds disk_patience = std::chrono::seconds(10);
+  /// How long the last finite state may take to reach the disk before the job ends without.
+  std::chrono::seconds save_timeout = std::chrono::seconds(120);
   int rank = 0;  ///< of this node
   /// How long other nodes may take to confirm a result before this node goes on without.
   std::chrono::seconds confirm_timeout = std::chrono::seconds(5);
@@ -56,7 +58,8 @@ struct scheduler_options {
 ///   job_known          ->
 ///   call_entered       -> restore_order | grant | call_finished            calls differ: ends the job
 ///   node_restored      -> grant
-///   step_done          -> grant, when the window moves; call_finished
+///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
+///                         not finite ends the job
 ///   part_held          ->
 ///   part_written       -> snapshot_failed, when one could not be written
 ///   disk_waited        -> grant, when the disk has held steps up for long enough
@@ -93,7 +96,6 @@ class scheduler_state {
   void on_restored(const node_restored& restored);
   // running: run_steps.cpp
   void on_step_done(const step_done& done);
-  bool goes_on_after_non_finite(const step_done& done);
   void on_parameters(const parameters_arrived& arrived);
   void train_on();
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
@@ -110,6 +112,11 @@ class scheduler_state {
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void on_commit_over(std::uint64_t step);
   void on_snapshot_failed(std::uint64_t step);
+
+  // values that are not finite: stop_on_non_finite.cpp
+  bool goes_on_after_non_finite(const step_done& done);
+  void save_last_finite();
+  void end_non_finite();
 
   // stopping: stop_job.cpp
   void on_stop(const stop_job& order);
@@ -141,6 +148,7 @@ class scheduler_state {
   std::uint64_t interrupted_step_ = 0;
   std::uint64_t position_ = 0;                 ///< optimizer steps done by everyone
   std::optional<std::uint64_t> step_on_disk_;  ///< the newest that this generation knows to be there
+  std::optional<std::string> non_finite_;      ///< what ends the job
   bool stopping_ = false;
   bool stopped_ = false;
   step_metrics metrics_;  ///< of the step before `position_`

@@ -50,6 +50,11 @@ struct stage_ready {
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
+/// Supervisor -> stage: the copy of `step`, which was for memory only, is due on disk after all.
+struct write_copy {
+  std::uint64_t step = 0;
+};
+
 /// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Answered with `stage_copy`.
 struct get_copy {
   std::uint64_t step = 0;
@@ -66,5 +71,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_copy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_copy)

@@ -16,6 +16,7 @@ stage_state::stage_state(caf::event_based_actor* self, stage_options options)
 caf::behavior stage_state::make_behavior() {
   return {[this](const restore_stage& order) { return on_restore(order); },
           [this](const state_copied& copied) { on_copied(copied); },
+          [this](const write_copy& order) { on_write(order); },
           [this](const drop_before& order) { on_drop(order); },
           [this](const list_parts&) { return on_list(); },
           [this](const get_copy& wanted) { return on_get(wanted); }};
@@ -52,9 +53,14 @@ void stage_state::on_copied(const state_copied& copied) {
   if (copied.generation != generation_) return;
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
-  if (copied.to_disk)
-    self_->send(disk_writer_, write_part{generation_, copied.step, static_cast<std::uint32_t>(options_.stage),
-                                         copied.packed});
+  if (copied.to_disk) on_write({copied.step});
+}
+
+/// A copy that is not there is missed by the scheduler, which waits for it for a limited time.
+void stage_state::on_write(const write_copy& order) {
+  if (auto found = copies_.find(order.step); found != copies_.end())
+    self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
+                                         found->second.packed});
 }
 
 /// Tells the scheduler that the owner holds this copy, and gives it to the peer.

@@ -29,6 +29,7 @@ struct stage_options {
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
 ///   state_copied  -> part_held to the scheduler, replica to the peer
+///   write_copy    -> write_part to the disk_writer
 ///   drop_before   ->
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
@@ -44,6 +45,7 @@ class stage_state {
  private:
   caf::result<stage_ready> on_restore(const restore_stage& order);
   void on_copied(const state_copied& copied);
+  void on_write(const write_copy& order);
   void on_drop(const drop_before& order);
   held_parts on_list() const;
   caf::result<stage_copy> on_get(const get_copy& wanted) const;

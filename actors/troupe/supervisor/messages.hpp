@@ -86,6 +86,16 @@ struct snapshot_failed {
   }
 };
 
+/// Scheduler -> supervisor: the stages' copies of this step are due on disk.
+struct write_copies {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, step);
+  }
+};
+
 /// Scheduler -> supervisor: the call is over everywhere.
 struct call_finished {
   std::uint64_t generation = 0;
@@ -112,4 +122,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

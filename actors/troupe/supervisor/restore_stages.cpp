@@ -80,6 +80,11 @@ restore_stage supervisor_state::order_for(std::uint64_t step, bool from_scratch)
   return {generation_, step, from_scratch, {}, scheduler_, replica_keeper_, disk_writer_};
 }
 
+void supervisor_state::on_write_copies(const write_copies& order) {
+  if (order.generation != generation_) return;
+  for (const auto& [number, stage] : stages_) self_->send(stage, write_copy{order.step});
+}
+
 void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
   if (failed.generation == generation_ && disk_writer_) self_->send(disk_writer_, discard_parts{failed.step});
 }

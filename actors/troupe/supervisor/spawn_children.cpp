@@ -93,6 +93,7 @@ void supervisor_state::spawn_disk_writer() {
     disk.numeric_class = options_.numeric_class;
     disk.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
     disk.resume = job_->resume;
+    disk.finite_only = job_->on_non_finite != non_finite_policy::go_on;
     disk.log = options_.log;
     disk.store.folder = job_->snapshots.folder;
     disk.store.keep = job_->snapshots.keep;

@@ -36,6 +36,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const view_formed& formed) { on_view(formed); },
           [this](const restore_order& order) { on_restore(order); },
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
+          [this](const write_copies& order) { on_write_copies(order); },
           [this](const state_arrived& arrived) { on_state(arrived); },
           [this](const call_finished& finished) { on_finished(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },

@@ -64,6 +64,7 @@ struct supervisor_options {
 ///   restore_order -> restore_stage to stages, node_restored         no state to be had: ends the job
 ///   state_arrived -> restore_stage to the stage that was lost
 ///   snapshot_failed -> discard_parts to the disk_writer
+///   write_copies    -> write_copy to stages
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
 ///   recovery_done -> to the user's thread
@@ -97,6 +98,7 @@ class supervisor_state {
   // restoring: restore_stages.cpp
   void on_restore(const restore_order& order);
   void on_snapshot_failed(const snapshot_failed& failed);
+  void on_write_copies(const write_copies& order);
   void on_state(const state_arrived& arrived);
   restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
   void restore_one(const restore_source& source);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "actors/virtual_actors.hpp"
@@ -54,6 +56,7 @@ struct one_disk_writer {
       disk.numeric_class = "class";
       disk.num_stages = 2;
       disk.resume = resume;
+      disk.finite_only = true;
       disk.store.folder = where;
       disk.log = logger;
       options.disk = actors.spawn<actor_of<disk_state>>(disk);
@@ -132,6 +135,15 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
     CHECK(same_bits(unpack_state(copy.value->packed), state_of(20 + static_cast<float>(stage))));
   }
   CHECK(here.read(10, 0).value);
+}
+
+TEST_CASE("a state that is not finite is not written, and is named") {
+  one_disk_writer here;
+  here.actors.send(here.writer, write_part{1, 5, 0, packed(std::numeric_limits<float>::quiet_NaN())});
+  auto written = here.scheduler.last<part_written>();
+  CHECK_THAT(written.problem, Catch::Matchers::ContainsSubstring("infinite or NaN, first weight"));
+  CHECK(written.file.empty());
+  CHECK(here.write(6, 0).problem.empty());
 }
 
 TEST_CASE("parts of another generation are not written") {

@@ -64,6 +64,7 @@ void one_scheduler::know_job() {
   job->snapshots.cadence.disk_interval = with.disk_interval;
   if (with.on_disk) job->snapshots.folder = "/a/folder";
   job->resume = with.resume;
+  job->on_non_finite = with.on_non_finite;
   job->begin_with = with.begin_with;
   job->trained_before = with.trained_before;
   job->on_lost_state = with.on_lost_state;

@@ -33,6 +33,7 @@ struct scheduler_settings {
   std::uint64_t memory_every_steps = 1;
   bool resume = false;
   bool knows_job = true;
+  non_finite_policy on_non_finite = non_finite_policy::stop;
   std::optional<snapshot_manifest> begin_with = {};
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;

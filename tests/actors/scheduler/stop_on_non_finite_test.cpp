@@ -1,0 +1,79 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "one_scheduler.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Device 1 finds a gradient that is NaN in `step`; device 0 has done it.
+void find_non_finite(one_scheduler& here, std::uint64_t step) {
+  here.done(0, step);
+  step_done found;
+  found.generation = 1;
+  found.step = step;
+  found.device = 1;
+  found.non_finite = "stage 1: the gradient of 3.weight";
+  here.actors.send(here.scheduler, found);
+}
+
+}  // namespace
+
+TEST_CASE("the newest committed copies are written to disk before a value that is not finite ends the job") {
+  one_scheduler here({.window = 4, .on_disk = true, .disk_interval = 1000s});
+  here.begin_training(100);
+  here.all_done(0);
+  here.all_held(1);
+  auto grants = here.num_grants();
+  find_non_finite(here, 1);
+  for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<write_copies>().step == 1);
+  CHECK(here.members.failures.empty());
+  here.all_written(1);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK_THAT(here.members.failures[0],
+             ContainsSubstring("step 2, stage 1: the gradient of 3.weight is infinite or NaN") &&
+                 ContainsSubstring("is of step 1"));
+  REQUIRE_FALSE(here.disk->committed.empty());
+  CHECK(here.disk->committed.back().step == 1);
+  CHECK(here.num_grants() == grants);
+}
+
+TEST_CASE("where the last finite state cannot be written the job ends with its cause all the same") {
+  one_scheduler full({.window = 4, .on_disk = true, .disk_interval = 1000s}),
+      silent({.window = 4, .on_disk = true, .disk_interval = 1000s});
+  for (auto* here : {&full, &silent}) {
+    here->begin_training(100);
+    here->all_done(0);
+    here->all_held(1);
+    find_non_finite(*here, 1);
+  }
+  full.written(1, 0, "the disk is full");
+  silent.actors.advance(121s);
+  for (auto* here : {&full, &silent}) {
+    REQUIRE(here->members.failures.size() == 1);
+    CHECK_THAT(here->members.failures[0], ContainsSubstring("3.weight") && ContainsSubstring("no snapshot"));
+  }
+}
+
+TEST_CASE(
+    "without a snapshot folder a value that is not finite ends the job at once, which says what it cost") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  here.all_done(0);
+  find_non_finite(here, 1);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK_THAT(here.members.failures[0], ContainsSubstring("--snapshot-dir"));
+}
+
+TEST_CASE("a job that skips such steps goes on") {
+  one_scheduler here({.window = 4, .on_non_finite = non_finite_policy::skip});
+  here.begin_training(100);
+  find_non_finite(here, 0);
+  CHECK(here.members.failures.empty());
+  here.all_done(1);
+  CHECK(here.num_grants() == 2);
+}
