@@ -41,15 +41,18 @@ inline auto example_messages(fields size) {
   };
   call_request request = empty ? call_request{} : call_request{1, call_kind::evaluate, 2, 3, 4, -5};
   std::vector<call_result> completed(empty ? 0 : 3, example_result(size));
-  return std::tuple{restore_order{2, example_plan(size), completed},
-                    call_finished{3, example_result(size)},
-                    call_entered{4, example_inventory(size), request, completed, 17},
-                    node_restored{5, -1, {0.5, 3, 2}},
-                    step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step},
-                    part_held{7, 2, {1, 2, 3, part_place::peer_memory}},
-                    part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
-                    result_seen{9, 2, 1},
-                    grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6}};
+  return std::tuple{
+      restore_order{2, example_plan(size), completed},
+      call_finished{3, example_result(size)},
+      call_entered{4, example_inventory(size), request, completed, 17},
+      node_restored{5, -1, {0.5, 3, 2}},
+      snapshot_failed{4, 9},
+      write_copies{4, 8},
+      step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
+      part_held{7, 2, {1, 2, 3, part_place::peer_memory}},
+      part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
+      result_seen{9, 2, 1},
+      grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6}};
 }
 
 }  // namespace troupe::testing
