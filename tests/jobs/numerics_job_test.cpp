@@ -89,13 +89,14 @@ TEST_CASE("a job whose loss or gradients become NaN ends on its last finite stat
   std::vector<std::string> command{TROUPE_PROGRAM,       "launch", "--nproc-per-node", "4", "--",
                                    FASHION_MNIST_PROGRAM};
   command.insert(command.end(), options.begin(), options.end());
-  auto ended = run_process({.command = command});
+  auto ended = run_process({.command = command, .environment = {}, .without = {}});
   INFO(ended.errors);
   CHECK(ended.exit_code == 1);
   CHECK_THAT(ended.errors, ContainsSubstring("is infinite or NaN") && ContainsSubstring("stage") &&
                                ContainsSubstring("--on-non-finite"));
   CHECK_THAT(ended.errors, !ContainsSubstring("starts again"));
-  auto verified = run_process({.command = {TROUPE_PROGRAM, "snapshot", "verify", snapshots}});
+  auto verified = run_process(
+      {.command = {TROUPE_PROGRAM, "snapshot", "verify", snapshots}, .environment = {}, .without = {}});
   INFO(verified.output);
   CHECK(verified.exit_code == 0);
 }
