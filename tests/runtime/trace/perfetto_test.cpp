@@ -121,7 +121,7 @@ TEST_CASE("a trace that cannot be written says where, and leaves nothing behind"
   CHECK_THROWS_WITH(recorder.write_perfetto(nowhere),
                     ContainsSubstring(nowhere.string()) && ContainsSubstring("No such file or directory"));
   std::filesystem::create_directories(folder.path() / "folder" / "inner");
-  CHECK_THROWS_AS(recorder.write_perfetto(folder.path() / "folder"), troupe::system_failure);
+  CHECK_THROWS_AS(recorder.write_perfetto(folder.path() / "folder"), troupe::bad_input);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "folder.partial"));
 }
 

@@ -1,6 +1,7 @@
 #include "support/fake_cuda_libraries/fake_cublaslt.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "support/cuda_emulation/runtime/stream_work.hpp"
@@ -22,6 +23,7 @@ struct fake_layout {
 };
 
 struct fake_description {
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
@@ -164,6 +166,14 @@ tensor operand(const void* elements, shape extents, dtype type) {
                       type);
 }
 
+/// A copy of f32 elements with the 10 bits of TF32 behind the point, to nearest.
+tensor rounded_to_tf32(const tensor& x) {
+  auto result = x.clone();
+  for (auto& value : result.values<float>())
+    value = std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000) & ~0x1fffU);
+  return result;
+}
+
 bool is_as_chosen(const described_product& of, const cublasLtMatmulAlgo_t& algorithm,
                   std::initializer_list<const void*> matrices) {
   const auto& fields = algorithm.data;
@@ -194,8 +204,10 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void* al
   auto b = operand(left, {right_pairs, of.shape.inner, of.shape.columns}, of.from);
   auto c = operand(result, {pairs, of.shape.rows, of.shape.columns}, of.to);
   auto bias = of.has_bias ? operand(description.bias, {of.shape.columns}, of.from) : tensor();
+  auto is_tf32 = description.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   emulation::enqueue(stream, [=]() mutable {
     std::memset(workspace, 0xff, workspace_bytes);
+    if (is_tf32) a = rounded_to_tf32(a), b = rounded_to_tf32(b);
     cpu_kernels().products.matrix_product(of.shape, a, b, bias, c);
   });
   return CUBLAS_STATUS_SUCCESS;
@@ -212,8 +224,8 @@ cuda::cublaslt_functions functions() {
   all.get_status_string = [](cublasStatus_t status) {
     return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_OTHER";
   };
-  all.desc_create = [](cublasLtMatmulDesc_t* made, cublasComputeType_t, cudaDataType_t) {
-    return create("cublasLtMatmulDescCreate", made, fake_description());
+  all.desc_create = [](cublasLtMatmulDesc_t* made, cublasComputeType_t compute, cudaDataType_t) {
+    return create("cublasLtMatmulDescCreate", made, fake_description{.compute = compute});
   };
   all.desc_destroy = destroy<fake_description>;
   all.desc_set = set_description;
