@@ -44,6 +44,7 @@ class ending {
   const char* program_;
   std::shared_ptr<signal_frame>& frame_;
 };
+
 /// Whether all that was printed has reached standard output.
 bool results_are_written() {
   return std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
