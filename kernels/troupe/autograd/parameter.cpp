@@ -1,6 +1,7 @@
 #include "troupe/autograd/parameter.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "troupe/ops/convert.hpp"
@@ -8,6 +9,40 @@
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {
+namespace {
+
+tensor copy_for(memory_category category, const tensor& of) {
+  memory_scope counted(category);
+  return of.clone();
+}
+
+}  // namespace
+
+parameter::parameter(const parameter& other)
+    : name(other.name),
+      extents(other.extents),
+      begin(other.begin),
+      value(copy_for(memory_category::parameters, other.value)),
+      gradient(copy_for(memory_category::gradients, other.gradient)),
+      has_gradient(other.has_gradient),
+      same_as(other.same_as),
+      requires_gradient(other.requires_gradient) {}
+
+parameter& parameter::operator=(const parameter& other) {
+  auto version = version_;
+  *this = parameter(other);
+  version_ = version + 1;  // what was recorded with the elements before is out of date
+  return *this;
+}
+
+void require_materialized(std::initializer_list<const parameter*> parameters) {
+  for (const auto* each : parameters)
+    if (each && !each->value.defined())
+      throw std::logic_error("[forward] expected the parameter " + each->name + to_string(each->extents) +
+                             " with elements, got one that is only described: call materialize(seed) on the "
+                             "model first, and let each module name all its parts in each_parameter and "
+                             "each_child");
+}
 
 void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
   {

@@ -17,9 +17,14 @@ using initializer = std::function<void(tensor& value, std::uint64_t seed, std::s
 
 /// A tensor that is learned, and where its gradient accumulates. A parameter may be described (its shape and
 /// how it begins) long before it has memory; from `materialize` on the handles stay and only the elements
-/// change.
+/// change. A copy has elements and a gradient of its own.
 struct parameter {
   parameter() = default;
+  parameter(const parameter& other);
+  parameter& operator=(const parameter& other);
+  parameter(parameter&&) noexcept = default;
+  parameter& operator=(parameter&&) noexcept = default;
+  ~parameter() = default;
   /// Described: value and gradient are undefined.
   parameter(std::string its_name, shape its_extents, initializer how)
       : name(std::move(its_name)), extents(std::move(its_extents)), begin(std::move(how)) {}
@@ -75,6 +80,10 @@ struct parameter {
   mutable tensor converted_;
   std::uint64_t version_ = 0;
 };
+
+/// Throws std::logic_error, with the name and what to do, if one has no elements yet. Null pointers are
+/// passed over.
+void require_materialized(std::initializer_list<const parameter*> parameters);
 
 /// How to write to the gradients of these parameters, which all have one afterwards: assign if none had; if
 /// some had, the others begin as zeros. Null pointers and frozen parameters are passed over.

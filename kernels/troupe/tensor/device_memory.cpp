@@ -20,6 +20,7 @@ constexpr bool shares_pages = true;
 class cpu_memory : public memory_source {
  public:
   void* take(std::size_t size_bytes) override {
+    if (size_bytes > address_space) return nullptr;
     if (is_shared(size_bytes)) return regions_.take(size_bytes);
     return size_bytes < large ? std::aligned_alloc(64, size_bytes) : take_large_pages(size_bytes);
   }
@@ -29,6 +30,9 @@ class cpu_memory : public memory_source {
 
  private:
   static constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{2} << 20;
+
+  /// More than any process can have.
+  static constexpr std::size_t address_space = std::size_t{1} << 47;
 
   static bool is_shared(std::size_t size_bytes) {
     return shares_pages && size_bytes >= small && size_bytes <= page_regions::largest_block;

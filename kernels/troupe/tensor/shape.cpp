@@ -3,14 +3,20 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
+
+/// So many elements of any dtype have a number of bytes that std::int64_t can tell.
+constexpr auto most_elements = std::int64_t{1} << 58;
+
+}  // namespace
 
 shape::shape(std::initializer_list<std::int64_t> extents) : shape(std::vector<std::int64_t>(extents)) {}
 
 shape::shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {
   for (auto extent : extents_) {
-    if (extent < 0) throw_invalid("shape", "extents >= 0", std::to_string(extent));
-    if (__builtin_mul_overflow(num_elements_, extent, &num_elements_))
-      throw_invalid("shape", "fewer than 2^63 elements", "an overflowing product");
+    if (extent < 0) throw_invalid("shape", "extents >= 0", to_string(*this));
+    if (__builtin_mul_overflow(num_elements_, extent, &num_elements_) || num_elements_ > most_elements)
+      throw_invalid("shape", "at most 2^58 elements", to_string(*this));
   }
 }
 

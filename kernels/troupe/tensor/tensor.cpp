@@ -6,8 +6,10 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/device_memory.hpp"
 #include "troupe/tensor/memory.hpp"
+#include "troupe/tensor/out_of_memory.hpp"
 
 namespace troupe {
+
 tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type,
                     device where) {
   tensor result;
@@ -19,8 +21,23 @@ tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, shape exte
   return result;
 }
 
+namespace {
+
+std::shared_ptr<void> memory_for(const shape& extents, dtype type, device where) {
+  auto size_bytes = static_cast<std::size_t>(extents.num_elements()) * troupe::size_bytes(type);
+  try {
+    return allocate(size_bytes, where);
+  } catch (const std::bad_alloc&) {
+    throw out_of_memory("[tensor] no memory on " + to_string(where) + " for " + std::string(to_string(type)) +
+                        to_string(extents) + ", " + std::to_string(size_bytes) +
+                        " bytes: use smaller extents or a smaller batch");
+  }
+}
+
+}  // namespace
+
 tensor tensor::empty(shape extents, dtype type, device where) {
-  auto memory = allocate(static_cast<std::size_t>(extents.num_elements()) * troupe::size_bytes(type), where);
+  auto memory = memory_for(extents, type, where);
   auto* elements = static_cast<std::byte*>(memory.get());
   return wrap(std::move(memory), elements, std::move(extents), type, where);
 }

@@ -1,6 +1,7 @@
 #include "troupe/tensor/shape.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 #include <stdexcept>
 
@@ -16,4 +17,16 @@ TEST_CASE("impossible shapes are refused") {
   CHECK_THROWS_AS((troupe::shape{-1}), std::invalid_argument);
   CHECK_THROWS_AS((troupe::shape{std::numeric_limits<std::int64_t>::max(), 2}), std::invalid_argument);
   CHECK_THROWS_AS((troupe::shape{2}[1]), std::invalid_argument);
+  CHECK_THROWS_WITH((troupe::shape{4, -1}), Catch::Matchers::ContainsSubstring("got [4, -1]"));
+}
+
+TEST_CASE("no shape has more elements than can be told in bytes") {
+  constexpr auto most = std::int64_t{1} << 58;
+  CHECK(troupe::shape{most}.num_elements() == most);
+  CHECK(troupe::shape{most / 2, 2}.num_elements() == most);
+  CHECK_THROWS_AS((troupe::shape{most + 1}), std::invalid_argument);
+  CHECK_THROWS_AS((troupe::shape{most, 2}), std::invalid_argument);
+  CHECK_THROWS_WITH(
+      (troupe::shape{std::int64_t{1} << 62, 4}),
+      Catch::Matchers::ContainsSubstring("at most 2^58 elements, got [4611686018427387904, 4]"));
 }

@@ -61,6 +61,7 @@ tensor rstd_of(const tensor& variance, double epsilon) {
 
 variable batch_norm(const variable& x, parameter& weight, parameter& bias, const tensor& running_mean,
                     const tensor& running_variance, const batch_norm_options& options) {
+  require_materialized({&weight, &bias});
   auto made = batch_norm_forward(x.value, weight.value, bias.value, running_mean, running_variance, options);
   if (!would_record({&x}, {&weight, &bias})) return {made.y};
   return record(made.y, {x},
@@ -69,6 +70,7 @@ variable batch_norm(const variable& x, parameter& weight, parameter& bias, const
 
 variable batch_norm_inference(const variable& x, parameter& weight, parameter& bias, const tensor& mean,
                               const tensor& variance, const batch_norm_options& options) {
+  require_materialized({&weight, &bias});
   auto y = batch_norm_inference(x.value, weight.value, bias.value, mean, variance, options);
   if (!would_record({&x}, {&weight, &bias})) return {std::move(y)};
   auto rstd = rstd_of(variance, options.epsilon);

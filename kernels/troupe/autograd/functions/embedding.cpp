@@ -26,6 +26,7 @@ class embedding_operation : public operation {
 }  // namespace
 
 variable embedding(parameter& weight, const tensor& given) {
+  require_materialized({&weight});
   auto indices = given.defined() && given.type() == dtype::u8 ? cast(given, dtype::i32) : given;
   auto y = embedding_forward(weight.value, indices);
   if (!would_record({}, {&weight})) return {std::move(y)};

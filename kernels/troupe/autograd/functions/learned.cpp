@@ -22,6 +22,7 @@ class learned_operation : public operation {
 }  // namespace
 
 variable learned(parameter& which) {
+  require_materialized({&which});
   if (!would_record({}, {&which})) return {which.value};
   return record(which.value, {}, std::make_unique<learned_operation>(which));
 }

@@ -56,6 +56,7 @@ class linear_operation : public operation {
 };
 
 variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
+  require_materialized({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("linear", "x", x.value);
   auto type = x.value.type();
