@@ -4,21 +4,28 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe::nn {
+namespace {
+
+std::int64_t checked(std::int64_t features, int num_heads) {
+  if (features < 1 || num_heads < 1 || features % num_heads != 0)
+    throw_invalid("MultiheadAttention", "features that are a multiple of num_heads, both at least 1",
+                  std::to_string(features) + " and " + std::to_string(num_heads));
+  return shape{features}[0];  // not so many that three times as many overflow
+}
+
+}  // namespace
 
 MultiheadAttention::MultiheadAttention(std::int64_t features, int num_heads, attention_layer_options options)
     : num_heads_(num_heads),
       causal_(options.causal),
-      projection_(features, 3 * features, {.bias = options.bias, .weight_begin = options.projection_begin}),
+      projection_(checked(features, num_heads), 3 * features,
+                  {.bias = options.bias, .weight_begin = options.projection_begin}),
       output_(features, features, {.bias = options.bias, .weight_begin = options.output_projection_begin}),
-      dropout_(options.dropout) {
-  if (num_heads < 1 || features % num_heads != 0)
-    throw_invalid("MultiheadAttention", "features that are a multiple of num_heads",
-                  std::to_string(features) + " and " + std::to_string(num_heads));
-}
+      dropout_(options.dropout) {}
 
 variable MultiheadAttention::forward(const variable& input) {
-  auto attended = attention(projection_.forward(input), {.num_heads = num_heads_, .causal = causal_});
-  return dropout_.forward(output_.forward(attended));
+  auto attended = attention(projection_(input), {.num_heads = num_heads_, .causal = causal_});
+  return dropout_(output_(attended));
 }
 
 void MultiheadAttention::each_child(const child_visitor& visit) {

@@ -10,8 +10,8 @@ BatchNorm2d::BatchNorm2d(std::int64_t features, batch_norm_options options)
     : options_(options),
       weight_("weight", {features}, init::constant(1)),
       bias_("bias", {features}, nullptr),
-      running_mean_{"running_mean", {features}, 0, {}},
-      running_variance_{"running_var", {features}, 1, {}} {}
+      running_mean_("running_mean", {features}, 0),
+      running_variance_("running_var", {features}, 1) {}
 
 variable BatchNorm2d::forward(const variable& input) {
   if (!is_training())

@@ -18,7 +18,7 @@ Checkpoint& Checkpoint::operator=(Checkpoint other) noexcept {
 }
 
 variable Checkpoint::forward(const variable& input) {
-  return checkpoint([of = module_](const variable& x) { return of->forward(x); }, input);
+  return checkpoint([of = module_](const variable& x) { return (*of)(x); }, input);
 }
 
 }  // namespace troupe::nn

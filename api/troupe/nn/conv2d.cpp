@@ -22,7 +22,8 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
   if (in_channels % groups != 0 || out_channels % groups != 0)
     throw_invalid("Conv2d", "channels that are multiples of groups " + std::to_string(groups),
                   std::to_string(in_channels) + " and " + std::to_string(out_channels));
-  auto fan_in = in_channels / groups * kernel * kernel;
+  shape filter{in_channels / groups, kernel, kernel};
+  auto fan_in = filter.num_elements();
   auto or_usual = [&](const initializer& how) { return how ? how : init::fan_in_uniform(fan_in); };
   weight_ = parameter("weight", {out_channels, in_channels / groups, kernel, kernel},
                       or_usual(options_.weight_begin));

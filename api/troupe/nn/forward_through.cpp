@@ -4,6 +4,7 @@
 
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/conv2d.hpp"
+#include "troupe/nn/layer_error.hpp"
 #include "troupe/nn/linear.hpp"
 
 namespace troupe::nn {
@@ -15,6 +16,17 @@ Layer* exactly(Module& layer) {
   return typeid(layer) == typeid(Layer) ? static_cast<Layer*>(&layer) : nullptr;
 }
 
+/// `linear` and `convolution`: the layer as what it is, if a ReLU is to be computed with it.
+variable forward_of(Module& layer, Linear* linear, Conv2d* convolution, const variable& value) {
+  try {
+    return linear        ? linear->forward_with_relu(value)
+           : convolution ? convolution->forward_with_relu(value)
+                         : layer.forward(value);
+  } catch (...) {
+    rethrow_in_layer(layer.path());
+  }
+}
+
 }  // namespace
 
 variable forward_through(std::span<const std::shared_ptr<Module>> layers, variable value) {
@@ -23,9 +35,7 @@ variable forward_through(std::span<const std::shared_ptr<Module>> layers, variab
     auto relu_follows = at + 1 < layers.size() && exactly<ReLU>(*layers[at + 1]);
     auto* linear = relu_follows ? exactly<Linear>(layer) : nullptr;
     auto* convolution = relu_follows ? exactly<Conv2d>(layer) : nullptr;
-    value = linear        ? linear->forward_with_relu(value)
-            : convolution ? convolution->forward_with_relu(value)
-                          : layer.forward(value);
+    value = forward_of(layer, linear, convolution, value);
     if (linear || convolution) ++at;
   }
   return value;

@@ -24,7 +24,7 @@ void check(const std::vector<std::int64_t>& tokens, const generate_options& opti
 std::vector<float> last_scores(Module& model, const std::vector<std::int64_t>& tokens, std::int64_t context) {
   auto count = std::min(context, static_cast<std::int64_t>(tokens.size()));
   std::vector seen(tokens.end() - count, tokens.end());
-  auto logits = cast(model.forward({tensor::from(seen, {1, count})}).value, dtype::f32).to(device());
+  auto logits = cast(model({tensor::from(seen, {1, count})}).value, dtype::f32).to(device());
   auto width = static_cast<std::size_t>(logits.extents()[-1]);
   auto all = logits.values<float>();
   return {all.end() - static_cast<std::ptrdiff_t>(width), all.end()};

@@ -51,7 +51,7 @@ variable GPTEmbedding::forward(const variable& tokens) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(length));
   std::iota(places.begin(), places.end(), 0);
   auto positions = embedding(table, tensor::from(places, {length}).to(tokens.value.where()));
-  return dropout_.forward(add(tokens_.forward(tokens), positions));
+  return dropout_(add(tokens_(tokens), positions));
 }
 
 void GPTEmbedding::each_child(const child_visitor& visit) {
@@ -70,7 +70,7 @@ GPT::GPT(gpt_options options)
 }
 
 variable GPT::forward(const variable& tokens) {
-  auto x = norm_.forward(blocks_.forward(embedding_.forward(tokens)));
+  auto x = norm_(blocks_(embedding_(tokens)));
   return linear(x, options_.tie_weights ? embedding_.token_weight() : head_, nullptr);
 }
 

@@ -1,5 +1,10 @@
 #include "troupe/nn/module.hpp"
 
+#include <map>
+#include <stdexcept>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/nn/layer_error.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe::nn {
@@ -10,17 +15,66 @@ std::string prefix_of(const std::string& child, const std::string& prefix) {
   return child.empty() ? prefix : prefix + child + ".";
 }
 
+/// Each name once, and each target.
+template <class Named>
+void require_distinct(const std::vector<Named>& all) {
+  std::map<std::string, const void*> by_name;
+  std::map<const void*, std::string> by_target;
+  for (const auto& [name, target] : all) {
+    if (!by_name.emplace(name, target).second)
+      throw_invalid("Module", "one parameter or buffer of each name",
+                    name + " twice: give the children in each_child names of their own");
+    auto [known, is_new] = by_target.emplace(target, name);
+    if (!is_new)
+      throw_invalid("Module", "each module with parameters or buffers in one place of the model",
+                    "the same as " + known->second + " and " + name +
+                        ": make two modules, or tie a weight with TiedLinear");
+  }
+}
+
+/// All modules within `module`, and all parameters and buffers, by address.
+std::map<const void*, std::string> parts_of(Module& module, const std::string& prefix) {
+  std::map<const void*, std::string> parts;
+  module.each_parameter([&](parameter& each) { parts.emplace(&each, prefix + each.name); });
+  module.each_buffer([&](buffer& each) { parts.emplace(&each, prefix + each.name); });
+  module.each_child([&](const std::string& name, Module& child) {
+    parts.emplace(&child, prefix + name);
+    parts.merge(parts_of(child, prefix_of(name, prefix)));
+  });
+  return parts;
+}
+
 }  // namespace
 
+buffer::buffer(const buffer& other)
+    : name(other.name), extents(other.extents), begins_with(other.begins_with) {
+  memory_scope counted(memory_category::parameters);
+  value = other.value.clone();
+}
+
+variable Module::operator()(const variable& input) {
+  try {
+    return forward(input);
+  } catch (...) {
+    rethrow_in_layer(path_);
+  }
+}
+
 void Module::materialize(std::uint64_t seed, const std::string& prefix) {
+  named_parameters(prefix);
+  named_buffers(prefix);
+  fill(seed, prefix);
+}
+
+void Module::fill(std::uint64_t seed, const std::string& prefix) {
+  path_ = prefix.substr(0, prefix.find_last_not_of('.') + 1);
   on_materialize(seed, prefix);
   each_parameter([&](parameter& each) { each.materialize(seed, prefix + each.name); });
   each_buffer([](buffer& each) {
     memory_scope counted(memory_category::parameters);
     each.value = tensor::full(each.extents, each.begins_with);
   });
-  each_child(
-      [&](const std::string& name, Module& child) { child.materialize(seed, prefix_of(name, prefix)); });
+  each_child([&](const std::string& name, Module& child) { child.fill(seed, prefix_of(name, prefix)); });
 }
 
 void Module::to(device where) {
@@ -50,21 +104,27 @@ double Module::cost() const {
   return sum;
 }
 
+void Module::collect(const std::string& prefix, std::vector<named_parameter>& into) {
+  each_parameter([&](parameter& each) { into.push_back({prefix + each.name, &each}); });
+  each_child([&](const std::string& name, Module& child) { child.collect(prefix_of(name, prefix), into); });
+}
+
+void Module::collect(const std::string& prefix, std::vector<named_buffer>& into) {
+  each_buffer([&](buffer& each) { into.push_back({prefix + each.name, &each}); });
+  each_child([&](const std::string& name, Module& child) { child.collect(prefix_of(name, prefix), into); });
+}
+
 std::vector<named_parameter> Module::named_parameters(const std::string& prefix) {
   std::vector<named_parameter> result;
-  each_parameter([&](parameter& each) { result.push_back({prefix + each.name, &each}); });
-  each_child([&](const std::string& name, Module& child) {
-    for (auto& each : child.named_parameters(prefix_of(name, prefix))) result.push_back(std::move(each));
-  });
+  collect(prefix, result);
+  require_distinct(result);
   return result;
 }
 
 std::vector<named_buffer> Module::named_buffers(const std::string& prefix) {
   std::vector<named_buffer> result;
-  each_buffer([&](buffer& each) { result.push_back({prefix + each.name, &each}); });
-  each_child([&](const std::string& name, Module& child) {
-    for (auto& each : child.named_buffers(prefix_of(name, prefix))) result.push_back(std::move(each));
-  });
+  collect(prefix, result);
+  require_distinct(result);
   return result;
 }
 
@@ -88,18 +148,17 @@ unmatched_names Module::load_state_dict(const std::vector<named_tensor>& saved,
   return unmatched;
 }
 
-void Module::own_tensors() {
-  auto own = [](tensor& each, memory_category category) {
-    memory_scope counted(category);
-    if (each.defined()) each = each.clone();
-  };
-  each_parameter([&](parameter& each) {
-    own(each.value, memory_category::parameters);
-    own(each.gradient, memory_category::gradients);
-    each.changed();
-  });
-  each_buffer([&](buffer& each) { own(each.value, memory_category::parameters); });
-  each_child([](const std::string&, Module& child) { child.own_tensors(); });
+void Module::require_own_parts(const Module& original) const {
+  // Visiting changes nothing here.
+  auto of_original =
+      parts_of(const_cast<Module&>(original), {});  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  for (const auto& [part, name] :
+       parts_of(const_cast<Module&>(*this), {}))  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    if (of_original.contains(part))
+      throw std::logic_error(
+          "[Module::clone] expected a copy with parts of its own, got one that shares " + name +
+          " with its original: a class that holds a child by pointer clones it in its copy "
+          "constructor, as nn::Checkpoint does");
 }
 
 void Module::train(bool training) {

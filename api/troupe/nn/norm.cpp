@@ -1,12 +1,23 @@
 #include "troupe/nn/norm.hpp"
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/nn/init.hpp"
 
 namespace troupe::nn {
+namespace {
+
+shape checked(const char* where, std::int64_t features) {
+  if (features < 1) throw_invalid(where, "at least one feature", std::to_string(features));
+  return {features};
+}
+
+}  // namespace
 
 LayerNorm::LayerNorm(std::int64_t features, double eps)
-    : eps_(eps), weight_("weight", {features}, init::constant(1)), bias_("bias", {features}, nullptr) {}
+    : eps_(eps),
+      weight_("weight", checked("LayerNorm", features), init::constant(1)),
+      bias_("bias", {features}, nullptr) {}
 
 variable LayerNorm::forward(const variable& input) { return layer_norm(input, &weight_, &bias_, eps_); }
 
@@ -16,7 +27,7 @@ void LayerNorm::each_parameter(const parameter_visitor& visit) {
 }
 
 RMSNorm::RMSNorm(std::int64_t features, double eps)
-    : eps_(eps), weight_("weight", {features}, init::constant(1)) {}
+    : eps_(eps), weight_("weight", checked("RMSNorm", features), init::constant(1)) {}
 
 variable RMSNorm::forward(const variable& input) { return rms_norm(input, &weight_, eps_); }
 

@@ -25,13 +25,23 @@ Sequential& Sequential::operator=(Sequential other) noexcept {
 
 void Sequential::push_back(std::string name, std::shared_ptr<Module> child) {
   if (!child) throw_invalid("Sequential::push_back", "a module", "a null pointer");
-  if (child->num_parameters() > 0 && std::ranges::find(children_, child) != children_.end())
-    throw_invalid("Sequential::push_back", "each module with parameters once", "the same one twice");
+  require_new(*child, name);
   if (std::ranges::find(names_, name) != names_.end())
     throw_invalid("Sequential::push_back", "a name that no other child has", name);
   tie(*child);
   names_.push_back(std::move(name));
   children_.push_back(std::move(child));
+}
+
+/// A module in two places would be two modules in a clone, and in a pipeline's stages.
+void Sequential::require_new(Module& newcomer, const std::string& name) const {
+  auto own = newcomer.named_parameters(name + ".");
+  for (int index = 0; index < size(); ++index)
+    for (const auto& known : (*this)[index]->named_parameters(prefix_of(index)))
+      if (auto same = std::ranges::find(own, known.target, &named_parameter::target); same != own.end())
+        throw_invalid("Sequential::push_back", "each module with parameters once",
+                      "the same as " + known.name + " and " + same->name +
+                          ": make two modules, or tie a weight with TiedLinear");
 }
 
 /// What it finds keeps the layer alive that it is in.

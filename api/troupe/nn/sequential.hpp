@@ -11,8 +11,7 @@
 namespace troupe::nn {
 
 /// Modules one after the other. Children are named by their index unless they were given a name, so
-/// parameters are "0.weight", "0.bias", "2.weight" and so on, however the model is cut into stages later. A
-/// copy has children of its own.
+/// parameters are "0.weight", "0.bias", "2.weight" and so on, however the model is cut into stages later.
 class Sequential : public module_of<Sequential> {
  public:
   /// Modules by value or as shared pointers: Sequential(Flatten(), Linear(784, 10),
@@ -51,6 +50,7 @@ class Sequential : public module_of<Sequential> {
   void each_child(const child_visitor& visit) override;
 
  private:
+  void require_new(Module& newcomer, const std::string& name) const;
   void tie(Module& newcomer);
 
   std::vector<std::string> names_;

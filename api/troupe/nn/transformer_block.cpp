@@ -41,9 +41,9 @@ TransformerBlock::TransformerBlock(transformer_options options)
       dropout_(options.dropout) {}
 
 variable TransformerBlock::forward(const variable& input) {
-  auto x = add(input, attention_.forward(norm_1_.forward(input)));
-  auto hidden = gelu(up_.forward(norm_2_.forward(x)), gelu_);
-  return add(x, dropout_.forward(down_.forward(hidden)));
+  auto x = add(input, attention_(norm_1_(input)));
+  auto hidden = gelu(up_(norm_2_(x)), gelu_);
+  return add(x, dropout_(down_(hidden)));
 }
 
 void TransformerBlock::each_child(const child_visitor& visit) {

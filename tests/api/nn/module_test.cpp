@@ -44,7 +44,7 @@ TEST_CASE("names, numbers and costs are known before there is memory for paramet
   CHECK(model.cost() == model[1]->cost() + model[3]->cost());
   CHECK(model[1]->cost() > model[3]->cost());
   for (auto* each : model.parameters()) CHECK_FALSE(each->value.defined());
-  CHECK_THROWS_WITH(model.forward({random_tensor({2, 6}, "x"), nullptr}), ContainsSubstring("undefined"));
+  CHECK_THROWS_WITH(model.forward({random_tensor({2, 6}, "x"), nullptr}), ContainsSubstring("materialize"));
 }
 
 TEST_CASE("initial weights depend on the seed and the name alone") {
