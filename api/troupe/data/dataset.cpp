@@ -13,15 +13,22 @@ void check(const shape& samples, const labelled_samples& content) {
                   describe(content.labels));
 }
 
+shape checked(shape samples) {
+  if (samples.rank() < 1) throw_invalid("dataset", "samples [N, ...]", to_string(samples));
+  return samples;
+}
+
 }  // namespace
 
 dataset::dataset(labelled_samples content)
-    : extents_(content.samples.extents()), content_(std::move(content)) {
+    : extents_(checked(content.samples.extents())), content_(std::move(content)) {
   check(extents_, content_);
 }
 
 dataset::dataset(shape samples, std::function<labelled_samples()> read)
-    : extents_(std::move(samples)), read_(std::move(read)) {}
+    : extents_(checked(std::move(samples))), read_(std::move(read)) {
+  if (!read_) throw_invalid("dataset", "a function that reads the samples", "none");
+}
 
 void dataset::load() {
   std::lock_guard lock(mutex_);

@@ -18,7 +18,8 @@ class dataset {
  public:
   /// Samples at hand. Throws std::invalid_argument unless there is one label per sample.
   explicit dataset(labelled_samples content);
-  /// Samples of shape `samples` that `read` brings when they are first asked for.
+  /// Samples of shape `samples` that `read` brings when they are first asked for. Throws
+  /// std::invalid_argument for a shape without axes and for no function.
   dataset(shape samples, std::function<labelled_samples()> read);
 
   /// [N, ...], known from the beginning.

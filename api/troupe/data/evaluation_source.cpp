@@ -16,9 +16,14 @@ int largest_divisor(std::int64_t number, int most) {
 
 evaluation_source::evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches)
     : samples_(std::move(samples)) {
+  if (!samples_) throw bad_input("an evaluation needs a data set, got a null pointer");
   if (microbatches < 1 || batch < microbatches)
     throw bad_input("a batch of " + std::to_string(batch) + " samples cannot be cut into " +
                     std::to_string(microbatches) + " microbatches: change --batch or --microbatches");
+  if (samples_->num_samples() < 1)
+    throw bad_input("an evaluation needs samples, and this data set has none: " +
+                    to_string(samples_->sample_extents()));
+  batch = std::min(batch, std::max<std::int64_t>(samples_->num_samples(), microbatches));
   num_microbatches_ = largest_divisor(samples_->num_samples(), microbatches);
   batch_ = batch / num_microbatches_ * num_microbatches_;
 }

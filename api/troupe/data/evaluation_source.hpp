@@ -13,7 +13,8 @@ namespace troupe {
 /// never wrong.
 class evaluation_source : public batch_source {
  public:
-  /// `batch` is the most samples per step. Throws bad_input unless batch >= microbatches >= 1.
+  /// `batch` is the most samples per step. Throws bad_input unless batch >= microbatches >= 1, and
+  /// for no samples.
   evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches);
 
   /// How many microbatches every batch is to be cut into.

@@ -43,6 +43,7 @@ class training_source : public batch_source {
 
 std::unique_ptr<batch_source> make_training_source(dataset_ptr samples,
                                                    const training_source_options& options) {
+  if (!samples) throw bad_input("training needs a data set, got a null pointer");
   if (options.microbatches < 1 || options.batch % options.microbatches != 0)
     throw bad_input("a batch of " + std::to_string(options.batch) + " samples cannot be cut into " +
                     std::to_string(options.microbatches) +

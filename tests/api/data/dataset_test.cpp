@@ -49,3 +49,9 @@ TEST_CASE("every sample has one label, and the shape is the one that was said") 
   dataset changed({6, 2}, [] { return content(5, 5); });
   CHECK_THROWS_AS(changed.samples(), std::invalid_argument);
 }
+
+TEST_CASE("a data set without axes, or without a way to read it, is refused") {
+  CHECK_THROWS_AS(dataset(troupe::labelled_samples{}), std::invalid_argument);
+  CHECK_THROWS_AS(dataset(troupe::shape{}, [] { return content(1, 1); }), std::invalid_argument);
+  CHECK_THROWS_AS(dataset(troupe::shape{6, 2}, nullptr), std::invalid_argument);
+}

@@ -1,6 +1,7 @@
 #include "troupe/data/evaluation_source.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <limits>
 
 #include "small_dataset.hpp"
 #include "troupe/error/errors.hpp"
@@ -40,4 +41,12 @@ TEST_CASE("evaluation begins anew after its last batch") {
 TEST_CASE("evaluation batches smaller than their microbatches are refused") {
   CHECK_THROWS_AS(troupe::evaluation_source(small_dataset(10), 4, 5), troupe::bad_input);
   CHECK_THROWS_AS(troupe::evaluation_source(small_dataset(10), 4, 0), troupe::bad_input);
+}
+
+TEST_CASE("an evaluation of nothing is refused, and one of few samples in huge batches is not") {
+  CHECK_THROWS_AS(troupe::evaluation_source(nullptr, 4, 2), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::evaluation_source(small_dataset(0), 4, 2), troupe::bad_input);
+  troupe::evaluation_source source(small_dataset(10), std::numeric_limits<std::int64_t>::max(), 2);
+  CHECK(source.num_steps_per_epoch() == 1);
+  CHECK(source.at(0).targets.num_elements() == 10);
 }

@@ -31,3 +31,14 @@ TEST_CASE("a training batch that does not cut into microbatches is refused") {
   CHECK_THROWS_AS(troupe::make_training_source(small_dataset(7), {.batch = 8, .microbatches = 8}),
                   troupe::bad_input);
 }
+
+TEST_CASE("training on nothing, or in batches that no data set has, is refused") {
+  CHECK_THROWS_AS(troupe::make_training_source(nullptr, {.batch = 4, .microbatches = 2}), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(0), {.batch = 4, .microbatches = 2}),
+                  troupe::bad_input);
+  CHECK_THROWS_AS(
+      troupe::make_training_source(small_dataset(10), {.batch = std::int64_t{1} << 40, .microbatches = 2}),
+      troupe::bad_input);
+  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(10), {.batch = 0, .microbatches = 2}),
+                  troupe::bad_input);
+}
