@@ -23,7 +23,8 @@ CLI::Option* add_value(CLI::App& app, const job_field& field, job_options& optio
 void add_field(CLI::App& app, const job_field& field, job_options& options) {
   // A switch stands alone or says its value: --json, --json=false.
   if (auto* member = std::get_if<bool job_options::*>(&field.member))
-    app.add_flag(field.option_name(), options.*(*member), std::string(field.help));
+    app.add_flag(field.option_name(), options.*(*member), std::string(field.help))
+        ->each([&field, &options](const std::string&) { options.given.emplace(field.name); });
   else
     add_value(app, field, options);
 }

@@ -118,6 +118,7 @@ std::string_view job_field::value_name() const {
 
 void job_field::set(std::string_view text, job_options& options) const {
   std::visit([&](auto field) { parse(text, options.*field); }, member);
+  options.given.emplace(name);
 }
 
 std::string job_field::text(const job_options& options) const {

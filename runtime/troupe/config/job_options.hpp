@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,11 @@ struct job_options {
   /// Set by run_program, and no option: takes signals and tells errors for the World. Null: signals are the
   /// program's own, which may call World::request_stop.
   std::shared_ptr<program_frame> frame;
+
+  /// Not an option itself: the names of the fields that the command line or a YAML file set. A Trainer
+  /// refuses those about the pipeline that its Pipeline does not follow. A program that means to use such a
+  /// field in a way of its own erases its name here.
+  std::set<std::string> given = {};
 };
 
 /// Sets the fields named in the YAML file. Throws bad_input with file, line, the unknown key or bad value,

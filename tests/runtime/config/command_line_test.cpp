@@ -52,6 +52,18 @@ TEST_CASE("the command line wins over the file, the file over the defaults, in a
   }
 }
 
+TEST_CASE("it is known which options were given, on the command line or in a file") {
+  using names = std::set<std::string>;
+  CHECK(parsed({}).given.empty());
+  CHECK(parsed({"--batch", "256", "--snapshot-dir=runs"}).given == names{"batch", "snapshot_dir"});
+  CHECK(parsed({"--json"}).given == names{"json"});
+  CHECK(parsed({"--json=false"}).given == names{"json"});
+  troupe::testing::temp_folder folder;
+  auto file = (folder.path() / "job.yaml").string();
+  std::ofstream(file) << "stages: 4\njson: true\n";
+  CHECK(parsed({"--config", file, "--seed", "3"}).given == names{"stages", "json", "seed"});
+}
+
 TEST_CASE("an option given twice takes its last value") {
   CHECK(parsed({"--epochs", "1", "--epochs", "2"}).epochs == 2);
 }

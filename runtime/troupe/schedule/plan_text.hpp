@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// Every action of every device in order, the stages' devices and the reductions, as text: plans are equal if
+/// and only if these are.
+std::string plan_text(const plan& of);
+
+}  // namespace troupe
