@@ -25,15 +25,9 @@ int main(int argc, char** argv) {
   auto body = [&](const job_options& options) {
     auto train = fashion_mnist(options.data, data_split::train);
     auto test = fashion_mnist(options.data, data_split::test);
-    auto pipeline = Pipeline(model_named(model))
-                        .stages(options.stages)
-                        .microbatches(options.microbatches)
-                        .schedule(options.schedule)
+    auto pipeline = Pipeline(model_named(model), options)
                         .loss(nn::CrossEntropy())
-                        .optimizer(optim::Adam({.lr = options.learning_rate}))
-                        .precision(options.precision)
-                        .clip_grad_norm(options.clip_grad_norm)
-                        .loss_scale({.initial_scale = options.loss_scale});
+                        .optimizer(optim::Adam({.lr = options.learning_rate}));
 
     auto world = World::init(options);
     progress shown(world);

@@ -99,15 +99,9 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
   auto context = size.context;
   auto text = text_bytes(options.data, context, text_part::train);
   auto rest = text_bytes(options.data, context, text_part::evaluate);
-  auto pipeline = Pipeline(model)
-                      .stages(options.stages)
-                      .microbatches(options.microbatches)
-                      .schedule(options.schedule)
+  auto pipeline = Pipeline(model, options)
                       .loss(nn::CrossEntropy())
-                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}))
-                      .precision(options.precision)
-                      .clip_grad_norm(options.clip_grad_norm)
-                      .loss_scale({.initial_scale = options.loss_scale});
+                      .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}));
   if (!weights.empty()) {
     model.materialize(options.seed);
     read_gpt2_weights(weights, model);

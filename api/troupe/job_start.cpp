@@ -4,7 +4,9 @@
 
 #include "troupe/collective/store.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/snapshot/temporary_name.hpp"
 
@@ -120,6 +122,8 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
     throw bad_input("--resume: the snapshot of step " + std::to_string(search.found->step) + " in " + folder +
                     " belongs to another job: " + other +
                     ". Use the same options, or another --snapshot-dir");
+  if (auto problem = numeric_class_problem(*search.found, numeric_class()); !problem.empty())
+    throw bad_input("--resume: " + problem);
   for (const auto& one : search.unusable) {
     if (one.info.state == snapshot_state::incomplete) continue;
     log.warn("a snapshot that cannot be used is set aside, an older one is used: {}", named(one));

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/data/describe_samples.hpp"
 #include "troupe/data/evaluation_source.hpp"
 #include "troupe/data/training_source.hpp"
+#include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
+#include "troupe/ops/numeric_class.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
+#include "troupe/unused_options.hpp"
 #include "troupe/world_content.hpp"
 
 namespace troupe {
@@ -70,8 +74,30 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.on_non_finite = non_finite_policy_from(options.on_non_finite);
   job.on_lost_state =
       options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
+  job.description = describe_job(pipeline, options, training, numeric_class());
   job.identity = identity_of(pipeline, options, training.num_stages);
   return job;
+}
+
+/// Reads the samples, so that what all see of them can be compared, where this process `reads` them at all.
+call_request request_about(const dataset_ptr& samples, const char* call, bool reads) {
+  if (!samples) throw bad_input(std::string(call) + " needs a data set, got a null pointer");
+  call_request request;
+  request.data = describe_samples(*samples);
+  if (reads) request.content = describe_content(*samples);
+  return request;
+}
+
+/// Runs `prepare`. If it throws, the others end with this cause too, instead of noticing that a process has
+/// gone away.
+template <class Prepare>
+auto telling_all(node& self, const Prepare& prepare) {
+  try {
+    return prepare();
+  } catch (const std::exception& problem) {
+    if (self.world_size() > 1) self.fail(problem.what());
+    throw;
+  }
 }
 
 timeline timeline_of(const std::vector<measured_action>& actions, int num_devices) {
@@ -90,6 +116,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
   try {
+    refuse_unused_options(options, pipeline_);
     plan_ = plan_for(pipeline_, options, world_.num_devices());
   } catch (const bad_input& problem) {
     // The others end with this cause too, instead of noticing that a process has gone away.
@@ -101,6 +128,9 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
       agree_on_start(self, world_.shared_->incarnation, options, job->identity, *world_.shared_->log);
   job->begin_with = start.begin_with;
   job->trained_before = start.trained_before;
+  job->job_id = self.job_id();
+  reads_samples_ =
+      job->rank_of_stage(0) == world_.rank() || job->rank_of_stage(plan_.num_stages - 1) == world_.rank();
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
     callbacks_.on_resumed({start.begin_with.has_value(), start.begin_with ? start.begin_with->step : 0});
@@ -108,11 +138,14 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
 
 fit_result Trainer::fit(dataset_ptr samples) {
   const auto& options = world_.options();
-  std::shared_ptr<batch_source> source =
-      make_training_source(std::move(samples), {options.batch, pipeline_.microbatches(), options.seed});
-  auto per_epoch = source->num_steps_per_epoch();
   auto& self = *world_.shared_->self;
-  call_request request;
+  std::shared_ptr<batch_source> source;
+  auto request = telling_all(self, [&] {
+    auto made = request_about(samples, "fit", reads_samples_);
+    source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed});
+    return made;
+  });
+  auto per_epoch = source->num_steps_per_epoch();
   request.kind = call_kind::train;
   request.source = self.add_source(std::move(source));
   auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
@@ -149,10 +182,13 @@ void Trainer::write_trace(const std::filesystem::path& folder) const {
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
-  auto source = std::make_shared<evaluation_source>(std::move(samples), world_.options().batch,
-                                                    pipeline_.microbatches());
   auto& self = *world_.shared_->self;
-  call_request request;
+  std::shared_ptr<evaluation_source> source;
+  auto request = telling_all(self, [&] {
+    auto made = request_about(samples, "evaluate", reads_samples_);
+    source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches());
+    return made;
+  });
   request.kind = call_kind::evaluate;
   request.target_step = steps_;
   request.num_batches = source->num_steps_per_epoch();

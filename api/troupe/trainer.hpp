@@ -65,19 +65,23 @@ struct evaluation_result {
 /// launcher started again runs the same program from the beginning and is led to where the others are: calls
 /// that are over return their results at once.
 ///
-/// All throw job_failed when the job cannot go on for any process.
+/// All throw job_failed when the job cannot go on for any process. Before a call begins, the processes
+/// compare what they are about to do: options, plan, model, loss, optimizer, data. If one differs, no step is
+/// done, and the call throws bad_input in every process, with who differs in what.
 class Trainer {
  public:
   /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
   /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the
-  /// batch, a snapshot folder that holds snapshots without --resume, one in which --resume finds none that
-  /// can be used, a folder that cannot be written to). Waits for the other processes. One Trainer per World.
+  /// batch, an option that was given and that the pipeline does not follow, a snapshot folder that holds
+  /// snapshots without --resume, one in which --resume finds none that can be used, a folder that cannot be
+  /// written to). Waits for the other processes. One Trainer per World.
   Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
 
   /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two
-  /// processes' memory, and on disk if there is a snapshot folder, before this returns.
+  /// processes' memory, and on disk if there is a snapshot folder, before this returns. Throws bad_input for
+  /// a null pointer and for fewer samples than a batch.
   fit_result fit(dataset_ptr samples);
-  /// Each sample once.
+  /// Each sample once. Throws bad_input for a null pointer and for no samples.
   evaluation_result evaluate(dataset_ptr samples);
   /// sha256, in hex, over all parameters in name order, little-endian.
   std::string weights_sha256();
@@ -91,6 +95,7 @@ class Trainer {
   Pipeline pipeline_;
   trainer_callbacks callbacks_;
   plan plan_;
+  bool reads_samples_ = false;  ///< the first or the last stage is here
   std::uint64_t steps_ = 0;      ///< that this program has asked for so far
   bool training_noted_ = false;  ///< the others' successors know that steps were done
 };

@@ -76,7 +76,8 @@ TEST_CASE("a job trains on one thread while the program goes on with its own wor
 TEST_CASE("an exception in a module ends training with its text, and a new world works") {
   {
     Trainer trainer(World::local(2, small_options()), failing_pipeline());
-    auto named = MessageMatches(Matches("device [01] on rank 0 failed: the sensor is unplugged.*"));
+    auto named =
+        MessageMatches(Matches("device [01] on rank 0 failed: in layer 1: the sensor is unplugged.*"));
     CHECK_THROWS_MATCHES(trainer.fit(four_corners(256)), job_failed, named);
     // And so does every later call, rather than wait for a job that is gone.
     CHECK_THROWS_MATCHES(trainer.weights_sha256(), job_failed, named);
@@ -146,4 +147,39 @@ TEST_CASE("what cannot be trained is refused before anything starts") {
   refused(options, small_pipeline().microbatches(5), "5 microbatches");
   options.devices = 3;
   refused(options, small_pipeline(), "3 devices");
+}
+
+TEST_CASE("samples that are not there are refused, and the trainer can go on with others") {
+  Trainer trainer(World::local(2, small_options()), small_pipeline());
+  auto refused = [](const char* text) { return MessageMatches(ContainsSubstring(text)); };
+  CHECK_THROWS_MATCHES(trainer.fit(nullptr), bad_input, refused("fit needs a data set"));
+  CHECK_THROWS_MATCHES(trainer.evaluate(nullptr), bad_input, refused("evaluate needs a data set"));
+  auto empty =
+      std::make_shared<dataset>(labelled_samples{tensor::zeros({0, 2}), tensor::zeros({0}, dtype::u8)});
+  CHECK_THROWS_MATCHES(trainer.fit(empty), bad_input, refused("larger than the data set of 0"));
+  CHECK_THROWS_MATCHES(trainer.evaluate(empty), bad_input, refused("needs samples"));
+  auto samples = four_corners(256);
+  CHECK(trainer.fit(samples).steps == 80);
+  CHECK(trainer.evaluate(samples).accuracy > 0.9);
+}
+
+TEST_CASE("an option that was given and that the pipeline does not follow is refused by name") {
+  auto made = [](const job_options& options, Pipeline pipeline) {
+    Trainer(World::local(options.devices, options), std::move(pipeline));
+  };
+  auto options = small_options();
+  options.stages = 4;
+  made(options, small_pipeline());  // a default of the program's own, which nobody gave
+  options.given = {"stages"};
+  CHECK_THROWS_MATCHES(made(options, small_pipeline()), bad_input,
+                       MessageMatches(ContainsSubstring("--stages 4 was given") &&
+                                      ContainsSubstring("Pipeline(model, options)")));
+  options.stages = 2;
+  made(options, small_pipeline());
+  options.given = {"precision", "batch", "seed"};
+  options.precision = dtype::bf16;
+  CHECK_THROWS_MATCHES(made(options, small_pipeline()), bad_input,
+                       MessageMatches(ContainsSubstring("--precision bf16 was given")));
+  nn::Sequential model(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 4));
+  made(options, Pipeline(model, options));
 }

@@ -19,11 +19,16 @@ std::string name_of(call_kind kind) {
 
 }  // namespace
 
-std::string to_string(const call_request& request) {
-  return name_of(request.kind) + " (call " + std::to_string(request.index) + ", source " +
-         std::to_string(request.source) + ", step " + std::to_string(request.target_step) + ", " +
-         std::to_string(request.num_batches) + " batches of " + std::to_string(request.num_microbatches) +
-         " microbatches)";
+job_description description_of(const call_request& request) {
+  job_description description;
+  description.add("call", name_of(request.kind) + " (number " + std::to_string(request.index) + ")");
+  description.add("data set", "number " + std::to_string(request.source));
+  description.add("steps at its end", std::to_string(request.target_step));
+  description.add("batches", std::to_string(request.num_batches) + " in " +
+                                 std::to_string(request.num_microbatches) + " microbatches");
+  description.add("data", request.data);
+  description.add("samples", request.content);
+  return description;
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/program/job_description.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/plan.hpp"
 
@@ -23,14 +24,18 @@ struct call_request {
   std::uint64_t target_step = 0;  ///< train: steps done when it ends; otherwise: steps done before it starts
   std::uint64_t num_batches = 0;  ///< evaluate
   std::int32_t num_microbatches = 0;  ///< evaluate: into which each batch is cut
+  std::string data = {};              ///< train, evaluate: number and shape of the samples
+  /// Of the data too: dtypes, and a hash of a few samples; empty where nothing of them is read.
+  std::string content = {};
   bool operator==(const call_request&) const = default;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, kind, source, target_step, num_batches, num_microbatches);
+    archive(index, kind, source, target_step, num_batches, num_microbatches, data, content);
   }
 };
 
-std::string to_string(const call_request& request);
+/// What the processes that make a call together must agree in.
+job_description description_of(const call_request& request);
 
 /// How the devices spent a call's steps: medians over its steps, in seconds of the slowest device.
 struct step_timing {
@@ -70,9 +75,10 @@ struct call_result {
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;  ///< train, evaluate: where the samples came from
+  std::string refused = {};  ///< not empty: nothing was done, because the processes do not do the same
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused);
   }
   bool operator==(const call_result&) const = default;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/program/job_description.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
@@ -44,6 +45,10 @@ struct job_definition {
   lost_state_policy on_lost_state = lost_state_policy::stop;
   /// Options the bits depend on; stands in every manifest, and a resumed snapshot's must be equal.
   std::vector<std::pair<std::string, std::string>> identity;
+  /// Of this job and no other; stands in its snapshots.
+  std::string job_id;
+  /// What all processes compare before a call is begun.
+  job_description description;
 
   int rank_of_device(int device) const { return device / devices_per_rank; }
   int rank_of_stage(int stage) const {

@@ -46,6 +46,7 @@ class real_node : public node {
     spawn_supervisor();
     try {
       join();
+      agree_on_job_id();
     } catch (...) {
       stop_actors();
       throw;
@@ -68,6 +69,8 @@ class real_node : public node {
     } catch (const job_stopped&) {  // all its calls were made
     } catch (const job_failed& failure) {
       options_.log->error("{}", failure.what());
+    } catch (const bad_input& refused) {
+      options_.log->error("{}", refused.what());
     }
   }
 
@@ -89,6 +92,7 @@ class real_node : public node {
 
   call_result run(call_request request, const call_observer& observer) override {
     if (ended_) std::rethrow_exception(ended_);
+    std::string refused;
     request.index = next_call_++;
     caf::anon_send(supervisor_, enter_call{request});
     for (;;) {
@@ -102,9 +106,17 @@ class real_node : public node {
       }
       if (auto* stop = std::get_if<job_stop>(&event))
         end_with(job_stopped(stop->signal, "stopped " + stop->what));
-      if (auto* failure = std::get_if<job_failure>(&event)) end_with(job_failed(failure->cause));
-      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index)
-        return *result;
+      if (auto* failure = std::get_if<job_failure>(&event)) {
+        if (!refused.empty()) end_with(bad_input(refused));
+        end_with(job_failed(failure->cause));
+      }
+      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
+        if (result->refused.empty()) return *result;
+        refused = result->refused;
+        // Everyone has heard it before rank 0 does, and waits for the job's end: a process that ended at once
+        // would be a lost one.
+        if (rank_ == 0) fail(refused);
+      }
     }
   }
 
@@ -198,7 +210,6 @@ class real_node : public node {
     supervisor_options made;
     made.rank = rank_;
     made.world_size = world_size_;
-    made.job_id = job_id_;
     made.host = host_name();
     made.numeric_class = options_.numeric_class;
     made.out = transport_.get();
@@ -235,6 +246,20 @@ class real_node : public node {
     self.numeric_class = options_.numeric_class;
     self.address = transport_->begin_generation(0);
     members_->join(self);
+  }
+
+  /// Started by hand, processes have an id that may come again, such as a port, and snapshots of an earlier
+  /// job with that id may be around: what tells this job from it is drawn by rank 0.
+  void agree_on_job_id() {
+    if (!options_.launch || options_.launch->launched_by_troupe) return;
+    const std::string key = "job/drawn";
+    if (rank_ == 0) {
+      auto text = to_hex(make_job_secret()).substr(0, 8);
+      members_->keys().put(key, std::as_bytes(std::span(text)));
+    }
+    std::optional<std::vector<std::byte>> drawn;
+    while (!drawn) drawn = members_->keys().get(key, options_.join_timeout);  // throws when the job ends
+    job_id_ += "/" + std::string(reinterpret_cast<const char*>(drawn->data()), drawn->size());
   }
 
   node_options options_;

@@ -51,7 +51,8 @@ class node {
   /// Returns the number by which calls name it. Every process adds the same sources in the same order.
   virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
   /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
-  /// here. Throws job_failed (error/errors.hpp), from then on at once.
+  /// here. Throws bad_input in every process, and ends the job, if they do not do the same; and job_failed
+  /// (error/errors.hpp), from then on at once.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
   /// Which processes of the job live, and what they leave for each other: groups of one's own begin there.
   /// They live as long as the node.

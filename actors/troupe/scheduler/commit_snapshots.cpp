@@ -52,7 +52,7 @@ void scheduler_state::on_written(const part_written& written) {
 
 void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> parts) {
   snapshot_manifest manifest;
-  manifest.job_id = options_.job_id;
+  manifest.job_id = job().job_id;
   manifest.step = step;
   manifest.generation = options_.generation;
   manifest.num_stages = num_stages();

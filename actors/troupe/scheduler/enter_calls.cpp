@@ -10,7 +10,8 @@ namespace troupe {
 void scheduler_state::on_entered(const call_entered& entered) {
   if (entered.generation != options_.generation) return;
   auto rank = entered.inventory.rank;
-  calls_.enter(rank, entered.request);
+  calls_.enter(rank, entered.request, entered.description_hash);
+  if (!entered.description.fields().empty()) calls_.learn(rank, entered.description);
   if (!restored_) {
     held_.set(entered.inventory);
     disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
@@ -34,7 +35,7 @@ void scheduler_state::tell_result(int rank, std::uint32_t call) {
 }
 
 void scheduler_state::begin_call() {
-  if (auto disagreement = calls_.disagreement()) return fail(*disagreement);
+  if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
   result_ = empty_result();
   if (restored_ || request().kind == call_kind::barrier) return continue_call();
   auto plan = choose_restore(held_.inventories(), job().ranks_of_stages());
@@ -72,6 +73,14 @@ void scheduler_state::train_on() {
       return start(call_kind::train, before.source, position_, before.steps_done);
   start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
         request().target_step);
+}
+
+/// Everyone hears why, and every process ends with bad input.
+void scheduler_state::refuse_call(const std::string& why) {
+  options_.log->error("call refused cause=\"{}\"", why);
+  result_ = empty_result();
+  result_.refused = why;
+  finish_call(result_);
 }
 
 call_result scheduler_state::empty_result() const {

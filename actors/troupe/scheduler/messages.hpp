@@ -24,9 +24,11 @@ struct call_entered {
   std::vector<call_result> completed;  ///< results of the calls before
   /// Steps done once the step that the last failure interrupted here is made up for; 0: none was.
   std::uint64_t interrupted_step = 0;
+  std::uint64_t description_hash = 0;  ///< of this node's job; 0: it has none yet
+  job_description description = {};    ///< of the same; only in the first call of a generation that knows it
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, inventory, request, completed, interrupted_step);
+    archive(generation, inventory, request, completed, interrupted_step, description_hash, description);
   }
 };
 

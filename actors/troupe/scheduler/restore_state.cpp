@@ -6,6 +6,7 @@
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/snapshot/numeric_class_problem.hpp"
 
 namespace troupe {
 namespace {
@@ -65,6 +66,8 @@ void scheduler_state::on_found(const found_on_disk& found) {
                        job().snapshots.folder.string());
     return restore({});
   }
+  if (auto problem = numeric_class_problem(*found.manifest, options_.numeric_class); !problem.empty())
+    return refuse_call(problem);
   if (auto other = identity_differences(job().identity, found.manifest->identity); !other.empty())
     return fail("the snapshot of step " + std::to_string(found.manifest->step) +
                 " belongs to another job: " + other + ". Use the same options, or another --snapshot-dir");
@@ -75,7 +78,7 @@ void scheduler_state::on_found(const found_on_disk& found) {
 /// Processes that were all lost make calls again that were over when the snapshot was written. They are told
 /// what these came to, and the state is given back when they are where it belongs.
 void scheduler_state::restore_from(const snapshot_manifest& manifest) {
-  if (manifest.job_id == options_.job_id) {
+  if (manifest.job_id == job().job_id) {
     auto results = finished_calls_from_text(manifest.calls);
     if (results.size() > completed_.size()) completed_ = std::move(results);
     // No node may remember the last snapshot; its age does, else losses of everyone that are more frequent

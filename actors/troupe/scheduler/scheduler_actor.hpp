@@ -28,7 +28,6 @@ namespace troupe {
 struct scheduler_options {
   std::uint64_t generation = 1;
   int world_size = 1;
-  std::string job_id;
   std::string numeric_class;
   std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
   membership* members = nullptr;
@@ -56,7 +55,7 @@ struct scheduler_options {
 ///
 ///   message            -> reply                                            errors
 ///   job_known          ->
-///   call_entered       -> restore_order | grant | call_finished            calls differ: ends the job
+///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
@@ -87,6 +86,7 @@ class scheduler_state {
   void continue_call();
   call_result empty_result() const;
   void finish_call(call_result result);
+  void refuse_call(const std::string& why);
   // restoring: restore_state.cpp
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();

@@ -45,8 +45,14 @@ void supervisor_state::announce_call() {
 }
 
 void supervisor_state::send_entered(node_inventory inventory) {
-  self_->send(scheduler_, call_entered{generation_, std::move(inventory), *calls_.current(),
-                                       calls_.completed(), interrupted_step_});
+  call_entered entered{generation_, std::move(inventory), *calls_.current(), calls_.completed(),
+                       interrupted_step_};
+  if (job_) {
+    entered.description_hash = job_->description.hash();
+    // Each scheduler lives for one generation, and is told once.
+    if (std::exchange(described_in_, generation_) != generation_) entered.description = job_->description;
+  }
+  self_->send(scheduler_, std::move(entered));
 }
 
 void supervisor_state::on_finished(const call_finished& finished) {

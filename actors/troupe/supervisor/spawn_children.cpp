@@ -89,7 +89,7 @@ void supervisor_state::spawn_disk_writer() {
   made.log = options_.log;
   if (!job_->snapshots.folder.empty()) {
     disk_options disk;
-    disk.job_id = options_.job_id;
+    disk.job_id = job_->job_id;
     disk.numeric_class = options_.numeric_class;
     disk.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
     disk.resume = job_->resume;
@@ -133,7 +133,6 @@ void supervisor_state::spawn_scheduler() {
   made.generation = generation_;
   made.rank = options_.rank;
   made.world_size = options_.world_size;
-  made.job_id = options_.job_id;
   made.numeric_class = options_.numeric_class;
   made.members = options_.members;
   made.client = options_.client;

@@ -31,7 +31,6 @@ enum class child_threads : std::uint8_t { own, shared };
 struct supervisor_options {
   int rank = 0;
   int world_size = 1;
-  std::string job_id;
   std::string host;
   std::string numeric_class;
   transport* out = nullptr;
@@ -172,6 +171,7 @@ class supervisor_state {
   arrived_states arrived_;
   std::uint64_t interrupted_step_ = 0;
   int stop_signal_ = 0;  ///< that the job is to stop by; 0: none
+  std::uint64_t described_in_ = 0;  ///< the generation whose scheduler was told what the job is
 
   call_queue calls_;
 };

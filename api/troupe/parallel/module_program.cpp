@@ -12,6 +12,7 @@
 #include "troupe/nn/forward_through.hpp"
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/begin_weights.hpp"
+#include "troupe/parallel/first_pass_checks.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
 namespace troupe {
@@ -120,9 +121,17 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
       pass_place{static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
   auto& recorded = begin_pass(which, std::move(input));
   auto output = run_layers(recorded.input, which.training);
+  if (!is_checked_) check_first_pass(output, targets);
   auto result = is_last_ ? take_loss(which, output, targets) : std::move(output);
   if (result.requires_gradient()) recorded.back.emplace(result);
   return is_last_ ? tensor() : result.value;
+}
+
+/// Mistakes in a program's own modules and loss that would else show in nothing but results.
+void module_program::check_first_pass(const variable& output, const tensor& targets) {
+  check_parameters(output, layers_);
+  if (is_last_) check_loss(loss_, output.value, targets);
+  is_checked_ = true;
 }
 
 variable module_program::run_layers(variable value, bool training) {

@@ -64,6 +64,7 @@ class module_program : public stage_program {
 
   void begin(const std::vector<named_tensor>& weights);
   std::vector<placed_parameter> counted_in(const nn::Sequential& model) const;
+  void check_first_pass(const variable& output, const tensor& targets);
   pass& begin_pass(const microbatch& which, tensor input);
   variable run_layers(variable value, bool training);
   variable take_loss(const microbatch& which, const variable& output, const tensor& targets);
@@ -80,6 +81,7 @@ class module_program : public stage_program {
   std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
+  bool is_checked_ = false;  ///< by check_first_pass
   // The current step.
   std::map<int, pass> passes_;  // by microbatch
   int last_accumulated_ = -1;

@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+Pipeline::Pipeline(nn::Sequential model, const job_options& options) : Pipeline(std::move(model)) {
+  stages(options.stages).microbatches(options.microbatches).schedule(options.schedule);
+  precision(options.precision).clip_grad_norm(options.clip_grad_norm);
+  loss_scale({.initial_scale = options.loss_scale});
+}
+
 Pipeline& Pipeline::stages(int count) {
   stages_ = count;
   return *this;
@@ -30,6 +36,7 @@ Pipeline& Pipeline::loss(nn::Loss loss) {
 }
 
 Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
+  if (!optimizer) throw_invalid("Pipeline::optimizer", "an optimizer, for example optim::Adam()", "none");
   optimizer_ = std::move(optimizer);
   return *this;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "troupe/config/job_options.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/loss.hpp"
 #include "troupe/nn/sequential.hpp"
@@ -14,9 +15,16 @@ namespace troupe {
 ///
 ///     auto pipeline = Pipeline(model).stages(4).microbatches(8).schedule(schedule_kind::one_f_one_b)
 ///                         .loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = 1e-3}));
+///
+/// or with what the user of the program says:
+///
+///     auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
 class Pipeline {
  public:
   explicit Pipeline(nn::Sequential model) : model_(std::move(model)) {}
+  /// With what the options say of a pipeline: stages, microbatches, schedule, precision, clip_grad_norm and
+  /// loss_scale. Throws bad_input as the setters do.
+  Pipeline(nn::Sequential model, const job_options& options);
 
   /// Contiguous pieces of about equal cost; 0 (the default): one per device.
   Pipeline& stages(int count);
@@ -25,6 +33,7 @@ class Pipeline {
   Pipeline& schedule(schedule_kind kind);
   /// CrossEntropy unless another is given. Throws std::invalid_argument if it is empty.
   Pipeline& loss(nn::Loss loss);
+  /// Adam unless another is given. Throws std::invalid_argument if it is empty.
   Pipeline& optimizer(optim::Optimizer optimizer);
   /// Weights to begin with instead of initial ones: all parameters and buffers of the model (its state_dict),
   /// which every process must give alike. A job that resumes takes those of its snapshot.

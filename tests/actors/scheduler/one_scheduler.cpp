@@ -42,7 +42,6 @@ one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
   scheduler_options options;
   options.generation = with.generation;
   options.world_size = with.world_size;
-  options.job_id = "job-1";
   options.numeric_class = "class";
   options.members = &members;
   options.client = client;
@@ -68,6 +67,7 @@ void one_scheduler::know_job() {
   job->begin_with = with.begin_with;
   job->trained_before = with.trained_before;
   job->on_lost_state = with.on_lost_state;
+  job->job_id = "job-1";
   job->identity = {{"seed", "1"}, {"batch", "64"}};
   job_known known{job, {}, actors.spawn<actor_of<fake_disk_writer_state>>(disk)};
   for (const auto& device : devices) known.devices.push_back(device.handle());

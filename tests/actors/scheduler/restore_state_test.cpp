@@ -91,6 +91,7 @@ TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on dis
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 3;
+  here.disk->on_disk->numeric_class = "class";
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
   here.enter(1, here.train(0, 10));
@@ -128,12 +129,30 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 30;
+  here.disk->on_disk->numeric_class = "class";
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "32"}};
   here.all_enter(here.train(0, 40));
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0].find("batch is 64, the snapshot has 32") != std::string::npos);
   CHECK(here.members.failures[0].find("seed") == std::string::npos);
   CHECK(here.num_orders() == 0);
+}
+
+TEST_CASE("a snapshot that was computed with another arithmetic is refused to all, with what to do") {
+  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
+  here.disk->on_disk.emplace();
+  here.disk->on_disk->step = 30;
+  here.disk->on_disk->numeric_class = "onednn-2.6.3-avx2";
+  here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
+  here.all_enter(here.train(0, 40));
+  CHECK(here.num_orders() == 0);
+  here.all_seen(0);
+  for (int rank : {0, 1}) {
+    const auto& why = here.result(rank).refused;
+    CHECK(why.find("step 30") != std::string::npos);
+    CHECK(why.find("onednn-2.6.3-avx2, these processes have class") != std::string::npos);
+    CHECK(why.find("--isa avx2") != std::string::npos);
+  }
 }
 
 TEST_CASE("a disk writer that ends while it looks fails nothing: it starts again with the next generation") {
@@ -159,6 +178,7 @@ snapshot_manifest written_by(const std::string& job_id) {
   snapshot_manifest manifest;
   manifest.job_id = job_id;
   manifest.step = 20;
+  manifest.numeric_class = "class";
   manifest.identity = {{"seed", "1"}, {"batch", "64"}};
   auto evaluated = finished_training(1, 12);
   evaluated.kind = call_kind::evaluate;

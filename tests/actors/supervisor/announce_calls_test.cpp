@@ -32,6 +32,23 @@ TEST_CASE("a call that is entered after the view is announced at once, also with
   CHECK(here.sent<call_entered>()[0].request.kind == call_kind::barrier);
 }
 
+TEST_CASE("what the job is goes to each generation's scheduler once, its hash with every call") {
+  one_node here;
+  here.define();
+  here.enter(0);
+  here.view(1);
+  here.finish(1, result_of(0));
+  here.enter(1);
+  here.fence(2);
+  here.view(2);
+  auto entered = here.sent<call_entered>();
+  REQUIRE(entered.size() == 3);
+  for (const auto& each : entered) CHECK(each.description_hash != 0);
+  CHECK(entered[0].description.hash() == entered[0].description_hash);
+  CHECK(entered[1].description.fields().empty());
+  CHECK(entered[2].description.hash() == entered[0].description_hash);
+}
+
 TEST_CASE("the end of a call is told to the user and confirmed; the next call is another one") {
   one_node here;
   here.begin();

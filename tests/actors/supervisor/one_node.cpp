@@ -26,7 +26,6 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   supervisor_options options;
   options.rank = rank;
   options.world_size = world_size;
-  options.job_id = "job-1";
   options.host = "here";
   options.numeric_class = "class";
   options.out = &transport;
@@ -49,6 +48,7 @@ void one_node::define() {
   job->make_program = fake_programs(model);
   job->training = make_plan({schedule_kind::gpipe, model->num_stages, 2, 2 * devices_per_rank});
   job->devices_per_rank = devices_per_rank;
+  job->description.add("seed", "1");
   actors.send(supervisor, define_job{job});
   actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});
 }

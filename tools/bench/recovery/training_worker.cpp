@@ -46,12 +46,8 @@ void train(const job_options& options) {
                        nn::Linear(width, width), nn::ReLU(),  //
                        nn::Linear(width, width), nn::ReLU(),  //
                        nn::Linear(width, width), nn::ReLU(), nn::Linear(width, num_classes));
-  auto pipeline = Pipeline(model)
-                      .stages(options.stages)
-                      .microbatches(options.microbatches)
-                      .schedule(options.schedule)
-                      .loss(nn::CrossEntropy())
-                      .optimizer(optim::Adam({.lr = options.learning_rate}));
+  auto pipeline =
+      Pipeline(model, options).loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = options.learning_rate}));
   auto world = World::init(options);
   Trainer trainer(world, pipeline);
   auto fitted = trainer.fit(samples);

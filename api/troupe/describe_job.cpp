@@ -1,0 +1,35 @@
+#include "troupe/describe_job.hpp"
+
+#include "troupe/config/job_fields.hpp"
+#include "troupe/parallel/describe_pipeline.hpp"
+#include "troupe/schedule/plan_text.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+namespace troupe {
+namespace {
+
+/// Options that every process follows by itself.
+constexpr const char* followed_options[] = {
+    "seed", "batch", "devices", "threads", "snapshot_every", "snapshot_interval", "disk_every", "resume"};
+
+std::string hash_of(const std::string& text) { return short_hash(std::as_bytes(std::span(text))); }
+
+}  // namespace
+
+job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
+                             const std::string& numeric_class) {
+  job_description job;
+  for (const auto* name : followed_options) job.add(name, find_job_field(name)->text(options));
+  job.add("microbatches", std::to_string(training.num_microbatches));
+  job.add("stages", std::to_string(training.num_stages));
+  job.add("schedule", std::string(to_string(training.kind)));
+  job.add("snapshots", options.snapshot_dir.empty() ? "in memory only" : "in a folder");
+  job.add("arithmetic", numeric_class);
+  describe_pipeline(pipeline, job);
+  job.add("weights to begin with",
+          pipeline.begin_with() ? weights_sha256(*pipeline.begin_with()) : "those of the seed");
+  job.add("plan", hash_of(plan_text(training)));
+  return job;
+}
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+#include "troupe/unused_options.hpp"
+
+#include "troupe/config/job_fields.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// The options that a pipeline with these settings would have been made with.
+job_options options_of(const Pipeline& pipeline) {
+  job_options options;
+  options.stages = pipeline.stages();
+  options.microbatches = pipeline.microbatches();
+  options.schedule = pipeline.schedule();
+  options.precision = pipeline.how().precision;
+  options.clip_grad_norm = pipeline.how().clip_grad_norm;
+  options.loss_scale = pipeline.how().loss_scale.initial_scale;
+  return options;
+}
+
+}  // namespace
+
+void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
+  auto used = options_of(pipeline);
+  for (const auto* name :
+       {"stages", "microbatches", "schedule", "precision", "clip_grad_norm", "loss_scale"}) {
+    const auto& field = *find_job_field(name);
+    auto given = field.text(options), has = field.text(used);
+    if (given == has || !options.given.contains(name)) continue;
+    throw bad_input(field.option_name() + " " + given +
+                    " was given, but this program does not use it: its "
+                    "pipeline has " +
+                    name + " " + has +
+                    ". Leave the option out, or make the pipeline with Pipeline(model, options)");
+  }
+}
+
+}  // namespace troupe

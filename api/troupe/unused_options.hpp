@@ -1,0 +1,12 @@
+#pragma once
+#include "troupe/config/job_options.hpp"
+#include "troupe/parallel/pipeline.hpp"
+
+namespace troupe {
+
+/// Throws bad_input, naming the option, if the command line or a YAML file gave one that is about the
+/// pipeline (stages, microbatches, schedule, precision, clip_grad_norm, loss_scale) and the pipeline has
+/// another value: the program does not use it.
+void refuse_unused_options(const job_options& options, const Pipeline& pipeline);
+
+}  // namespace troupe

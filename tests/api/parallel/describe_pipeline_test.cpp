@@ -1,0 +1,125 @@
+#include "troupe/parallel/describe_pipeline.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "pipeline.hpp"
+#include "troupe/nn/dropout.hpp"
+#include "troupe/nn/embedding.hpp"
+#include "troupe/nn/mse_loss.hpp"
+#include "troupe/nn/transformer_block.hpp"
+#include "troupe/optim/lr_schedule.hpp"
+#include "troupe/optim/sgd.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Pipeline usual() { return Pipeline(four_layer_model()); }
+
+job_description described(const Pipeline& pipeline) {
+  job_description made;
+  describe_pipeline(pipeline, made);
+  return made;
+}
+
+/// In which fields they differ.
+std::string difference(const Pipeline& one, const Pipeline& other) {
+  return description_difference({{0, described(one)}, {1, described(other)}}).value_or("");
+}
+
+bool names(const std::string& text, const std::string& field) {
+  return text.find(field + ": rank 1 has ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("pipelines that are made alike agree, also when one was materialized") {
+  CHECK(difference(usual(), usual()).empty());
+  auto model = four_layer_model();
+  model.materialize(7);
+  CHECK(difference(usual(), Pipeline(model)).empty());
+}
+
+TEST_CASE("another optimizer differs, by its type or by what it does at any time") {
+  auto with = [](optim::Optimizer how) { return usual().optimizer(std::move(how)); };
+  auto adam = with(optim::Adam({.lr = 1e-3}));
+  CHECK(difference(adam, with(optim::Adam({.lr = 1e-3}))).empty());
+  CHECK(names(difference(adam, with(optim::Adam({.lr = 1.001e-3}))), "optimizer"));
+  CHECK(names(difference(adam, with(optim::Adam({.lr = 1e-3, .beta2 = 0.99}))), "optimizer"));
+  CHECK(names(difference(adam, with(optim::SGD({.lr = 1e-3}))), "optimizer"));
+  CHECK(names(difference(adam, with(optim::AdamW({.lr = 1e-3, .weight_decay = 0.1}))), "optimizer"));
+  auto decaying = [&](std::uint64_t steps) {
+    return with(optim::Adam({.lr = 1e-3, .schedule = optim::cosine(steps, 5)}));
+  };
+  CHECK(difference(decaying(20'000), decaying(20'000)).empty());
+  CHECK(names(difference(decaying(20'000), decaying(30'000)), "optimizer"));
+  auto own = [&](double lr) {
+    return with([lr](std::vector<named_parameter> of) { return optim::SGD({.lr = lr})(std::move(of)); });
+  };
+  CHECK(difference(own(0.1), own(0.1)).empty());
+  CHECK(names(difference(own(0.1), own(0.2)), "optimizer"));
+}
+
+TEST_CASE("another loss differs, by its type or by what it gives") {
+  CHECK(names(difference(usual(), usual().loss(nn::MSELoss())), "loss"));
+  CHECK(names(difference(usual(), usual().loss(nn::CrossEntropy({.label_smoothing = 0.1}))), "loss"));
+  auto own = [](double factor) {
+    return usual().loss([factor](const variable& output, const tensor& targets, double gradient_scale) {
+      return nn::MSELoss()(output, targets, factor * gradient_scale);
+    });
+  };
+  CHECK(difference(own(2), own(2)).empty());
+  CHECK(names(difference(own(2), own(3)), "loss"));
+}
+
+TEST_CASE("functions that fail when they are tried agree if they fail alike") {
+  auto failing = [](const char* text) {
+    return usual().optimizer([text](std::vector<named_parameter>) -> std::unique_ptr<optim::optimizer_state> {
+      throw std::runtime_error(text);
+    });
+  };
+  CHECK(difference(failing("no lr"), failing("no lr")).empty());
+  CHECK(names(difference(failing("no lr"), failing("no momentum")), "optimizer"));
+}
+
+TEST_CASE("another model differs, and the first thing that does is named") {
+  auto with = [](auto... layers) { return Pipeline(nn::Sequential(std::move(layers)...)); };
+  auto mine = with(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
+  CHECK(names(difference(mine, with(nn::Linear(4, 9), nn::ReLU(), nn::Linear(9, 2))), "parameter 0.weight"));
+  CHECK(names(difference(mine, with(nn::Linear(4, 8), nn::Tanh(), nn::Linear(8, 2))), "module 1"));
+  CHECK(
+      names(difference(mine, with(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2), nn::ReLU())), "module 3"));
+  CHECK(names(difference(mine, with(nn::Linear(4, 8, {.bias = false}), nn::ReLU(), nn::Linear(8, 2))),
+              "parameter 0.bias"));
+  CHECK(names(difference(mine, with(nn::Linear(4, 8, {.weight_begin = nn::init::normal(0, 0.02F)}),
+                                    nn::ReLU(), nn::Linear(8, 2))),
+              "parameter 0.weight"));
+  nn::Sequential frozen(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
+  frozen[2]->parameters()[0]->requires_gradient = false;
+  CHECK(names(difference(mine, Pipeline(frozen)), "parameter 2.weight"));
+}
+
+TEST_CASE("how a pipeline computes counts") {
+  CHECK(names(difference(usual(), usual().precision(dtype::bf16)), "precision"));
+  CHECK(names(difference(usual(), usual().clip_grad_norm(1)), "clip_grad_norm"));
+  CHECK(names(difference(usual(), usual().loss_scale({.initial_scale = 1024})), "loss_scale"));
+}
+
+TEST_CASE("a pipeline takes what the options say of it") {
+  job_options options;
+  options.stages = 3;
+  options.microbatches = 16;
+  options.schedule = schedule_kind::gpipe;
+  options.precision = dtype::f16;
+  options.clip_grad_norm = 0.5;
+  options.loss_scale = 1024;
+  Pipeline pipeline(four_layer_model(), options);
+  CHECK(pipeline.stages() == 3);
+  CHECK(pipeline.microbatches() == 16);
+  CHECK(pipeline.schedule() == schedule_kind::gpipe);
+  CHECK(pipeline.how().precision == dtype::f16);
+  CHECK(pipeline.how().clip_grad_norm == 0.5);
+  CHECK(pipeline.how().loss_scale.initial_scale == 1024);
+  CHECK_THROWS_AS(usual().optimizer(nullptr), std::invalid_argument);
+}

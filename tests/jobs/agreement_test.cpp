@@ -1,0 +1,155 @@
+// Processes of one job that do not do the same: all end at once with exit code 2, and say who differs in
+// what.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+words join(words first, const words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+run_options options_for(words command, std::map<std::string, std::string> environment = {}) {
+  return {
+      .command = std::move(command),
+      .environment = std::move(environment),
+      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET", "TROUPE_JOB_ID"},
+      .deadline = std::chrono::minutes(2)};
+}
+
+/// The worker; where the shell's `condition` holds, with these options too.
+words worker(const std::string& condition, const std::string& more, const words& options = {}) {
+  auto script = condition + " && exec \"$@\" " + more + "; exec \"$@\"";
+  return join({"sh", "-c", script, "sh", AGREEMENT_WORKER}, options);
+}
+
+process_result launched(int num_processes, const words& program, const words& launch_options = {}) {
+  words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes)};
+  return run_process(options_for(join(join(launcher, launch_options), join({"--"}, program))));
+}
+
+/// All processes of a job by hand, each with its result.
+std::vector<process_result> by_hand(int num_processes, const std::string& port, const words& program) {
+  std::vector<std::unique_ptr<background_process>> started;
+  for (int rank = 0; rank < num_processes; ++rank)
+    started.push_back(std::make_unique<background_process>(
+        options_for(program, {{"RANK", std::to_string(rank)},
+                              {"WORLD_SIZE", std::to_string(num_processes)},
+                              {"MASTER_PORT", port},
+                              {"TROUPE_JOB_SECRET", std::string(64, 'c')}})));
+  std::vector<process_result> results;
+  for (auto& each : started) results.push_back(each->wait());
+  return results;
+}
+
+/// One that no other test run here takes at the same time, as a rule.
+std::string free_port() { return std::to_string(20'000 + ::getpid() % 20'000); }
+
+struct difference {
+  std::string what;
+  std::string field;  ///< that is named
+};
+
+const std::vector<difference> differences = {{"microbatches", "microbatches: "},
+                                             {"loss", "loss: "},
+                                             {"optimizer", "optimizer: "},
+                                             {"seed", "seed: "},
+                                             {"model", "parameter 0.weight: "}};
+
+std::string weights_of(const process_result& result) {
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  return result.output.substr(0, result.output.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a member that differs ends the job of four at once with exit code 2, and is named with the field") {
+  auto [what, field] = GENERATE(from_range(differences));
+  INFO(what);
+  auto result = launched(4, worker("[ $RANK = 2 ]", "--differs " + what));
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors,
+             ContainsSubstring(field + "rank 2 has ") && ContainsSubstring("ranks 0, 1 and 3 have "));
+  CHECK_THAT(result.errors, !ContainsSubstring("started again"));
+}
+
+TEST_CASE("so it does where nobody launched it, among two and three, in every process") {
+  auto num_processes = GENERATE(2, 3);
+  auto [what, field] = GENERATE(from_range(differences));
+  INFO(num_processes << " " << what);
+  // Of three, the one in the middle would leave the others waiting with fewer microbatches.
+  for (const auto& result :
+       by_hand(num_processes, free_port(), worker("[ $RANK = 1 ]", "--differs " + what))) {
+    INFO(result.output << result.errors);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, ContainsSubstring(field + "rank 1 has "));
+  }
+}
+
+TEST_CASE("data that differ between those who read them, and calls, are named too") {
+  auto first = launched(4, worker("[ $RANK = 3 ]", "--differs data"));
+  INFO(first.errors);
+  CHECK(first.exit_code == 2);
+  CHECK_THAT(first.errors, ContainsSubstring("samples: rank 3 has f32"));
+  auto second = launched(4, worker("[ $RANK = 1 ]", "--differs calls"));
+  INFO(second.errors);
+  CHECK(second.exit_code == 2);
+  CHECK_THAT(second.errors, ContainsSubstring("call: rank 1 has evaluate"));
+}
+
+TEST_CASE("a process that is started again as something else is refused") {
+  auto result = launched(4, worker("[ $RANK = 2 ] && [ \"$TROUPE_INCARNATION\" = 1 ]", "--differs seed",
+                                   {"--fault", "forward:kill@rank=2,step=7"}));
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("seed: rank 2 has 2, ranks 0, 1 and 3 have 1"));
+}
+
+TEST_CASE("a job that goes on from snapshots of another arithmetic is refused, with the option to use") {
+  temp_folder folder;
+  words job = {AGREEMENT_WORKER, "--devices", "2", "--snapshot-dir", folder.path() / "snapshots",
+               "--steps",        "8"};
+  auto first = run_process(options_for(join(job, {"--isa", "sse41"})));
+  weights_of(first);
+  auto other = run_process(options_for(join(job, {"--resume"})));
+  INFO(other.errors);
+  if (other.exit_code == 0) SKIP("this machine's arithmetic is the same under --isa sse41");
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.errors, ContainsSubstring("step 8") && ContainsSubstring("--isa sse41"));
+  weights_of(run_process(options_for(join(job, {"--resume", "--isa", "sse41"}))));
+}
+
+TEST_CASE("by hand a later job is never told the results of one before that had the same address") {
+  temp_folder folder;
+  auto port = free_port();
+  auto run = [&](const std::string& steps, const words& more) {
+    auto program =
+        join({AGREEMENT_WORKER, "--snapshot-dir", folder.path() / "snapshots", "--steps", steps}, more);
+    return weights_of(by_hand(2, port, program)[0]);
+  };
+  auto early = run("8", {});
+  auto later = run("16", {"--resume"});
+  CHECK(later != early);
+  temp_folder other;
+  CHECK(later ==
+        weights_of(by_hand(
+            2, port, {AGREEMENT_WORKER, "--snapshot-dir", other.path() / "snapshots", "--steps", "16"})[0]));
+}
