@@ -46,8 +46,11 @@ void fail_on_file(const std::string& action, const std::filesystem::path& object
   throw snapshot_error(what);
 }
 
-open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode)
-    : number_(::open(opened.c_str(), flags | O_CLOEXEC, mode)), action_(action), path_(opened) {
+open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode,
+                     const std::filesystem::path& named)
+    : number_(::open(opened.c_str(), flags | O_CLOEXEC, mode)),
+      action_(action),
+      path_(named.empty() ? opened : named) {
   if (number_ < 0) fail_on_file(action_, path_, errno);
   if ((flags & O_CREAT) == 0 || mode == default_mode || ::fchmod(number_, mode) == 0) return;
   auto problem = errno;

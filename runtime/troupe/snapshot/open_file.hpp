@@ -18,8 +18,10 @@ namespace troupe {
 class open_file {
  public:
   /// `flags` are those of open(2); `action` is what errors say was tried, for example "read". `mode`: of a
-  /// file that is created; other permissions than 0666 hold whatever the process's umask is.
-  open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode = 0666);
+  /// file that is created; other permissions than 0666 hold whatever the process's umask is. `named`: what
+  /// errors name instead of `opened`, unless it is empty.
+  open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode = 0666,
+            const std::filesystem::path& named = {});
   open_file(const open_file&) = delete;
   open_file& operator=(const open_file&) = delete;
   ~open_file();
