@@ -1,0 +1,195 @@
+#include "troupe/schedule/find_stall.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/action_graph.hpp"
+
+namespace troupe {
+namespace {
+
+std::string name(int device) { return "device " + std::to_string(device); }
+
+std::string seconds(double s) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", s);
+  return text;
+}
+
+bool waits(const device_position& at) {
+  return at.activity == device_activity::waiting_for_tensor ||
+         at.activity == device_activity::waiting_for_samples;
+}
+
+/// Follows the waits from one device.
+class wait_walk {
+ public:
+  wait_walk(const job_positions& seen, const action_graph& graph) : seen_(seen), graph_(graph) {}
+
+  stall from(int device) {
+    while (go_on(device)) device = found_.chain.back().from;
+    found_.text = text_of_chain();
+    return std::move(found_);
+  }
+
+ private:
+  /// Whether the device waits for another one, which is looked at next.
+  bool go_on(int device) {
+    const auto& known = seen_.devices[static_cast<std::size_t>(device)];
+    if (!known) return false;
+    auto repeated = std::ranges::find(found_.chain, device, &wait_link::device) != found_.chain.end();
+    if (repeated) return blame(stall_cause::waits_in_circle, device, shortest_wait(), "waits for itself");
+    found_.chain.push_back({device, *known, {}, -1});
+    switch (known->activity) {
+      case device_activity::computing:
+        return blame(stall_cause::device, device, known->for_s,
+                     "does not return from " + to_string(action_at(device)) + of_step());
+      case device_activity::applying:
+        return blame(stall_cause::device, device, known->for_s,
+                     "does not return from the optimizer's step" + of_step());
+      case device_activity::waiting_for_samples:
+        return follow_samples(device);
+      case device_activity::waiting_for_tensor:
+        return follow_tensor(device);
+      case device_activity::idle:
+        break;
+    }
+    if (found_.chain.size() > 1)
+      blame(stall_cause::missing_grant, device, shortest_wait(), "is granted no step");
+    return false;
+  }
+
+  bool follow_samples(int device) {
+    const auto& loader = seen_.loaders[static_cast<std::size_t>(device)];
+    if (loader.is_working)
+      return blame(stall_cause::loader, device, std::min(loader.for_s, found_.chain.back().at.for_s),
+                   "waits for samples" + of_step() + ", and its loader does not return from the dataset");
+    return blame(stall_cause::lost_samples, device, std::min(loader.for_s, found_.chain.back().at.for_s),
+                 "waits for samples" + of_step() + ", which its loader does not make");
+  }
+
+  bool follow_tensor(int device) {
+    auto& link = found_.chain.back();
+    auto node = static_cast<std::size_t>(graph_.first_of_device[static_cast<std::size_t>(device)]);
+    const auto& inputs = graph_.nodes[node + link.at.action].inputs;
+    std::optional<int> sent;
+    for (auto input : inputs) {
+      if (input == action_graph::none) continue;
+      const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
+      if (sender.device == device) continue;
+      if (is_past(input, link.at.step)) {
+        sent = input;
+        continue;
+      }
+      link.wanted = sender.what;
+      link.from = sender.device;
+      return true;
+    }
+    if (!sent) return false;
+    const auto& sender = graph_.nodes[static_cast<std::size_t>(*sent)];
+    link.wanted = sender.what;
+    link.from = sender.device;
+    const auto& at = seen_.devices[static_cast<std::size_t>(sender.device)];
+    return blame(
+        stall_cause::lost_tensor, device, std::min(link.at.for_s, at->for_s),
+        "has not got what " + name(sender.device) + " sent after " + to_string(sender.what) + of_step());
+  }
+
+  /// Whether the device of `node` has done it in `step`. Unknown devices have not.
+  bool is_past(int node, std::uint64_t step) const {
+    auto device = static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(node)].device);
+    const auto& at = seen_.devices[device];
+    if (!at) return false;
+    auto done = graph_.first_of_device[device] + static_cast<int>(at->action);
+    return at->step > step || (at->step == step && done > node);
+  }
+
+  action action_at(int device) const {
+    const auto& actions = seen_.running.devices[static_cast<std::size_t>(device)];
+    return actions[found_.chain.back().at.action];
+  }
+
+  std::string of_step() const { return " of step " + std::to_string(found_.chain.back().at.step); }
+
+  double shortest_wait() const {
+    return std::ranges::min(found_.chain, {}, [](const wait_link& link) { return link.at.for_s; }).at.for_s;
+  }
+
+  bool blame(stall_cause cause, int device, double for_s, const std::string& does) {
+    found_.cause = cause;
+    found_.device = device;
+    found_.for_s = for_s;
+    found_.what = name(device) + " " + does;
+    return false;
+  }
+
+  std::string text_of(const wait_link& link) const {
+    auto who = name(link.device);
+    if (link.wanted)
+      return who + " waits for " + to_string(*link.wanted) + " of " + name(link.from) + " since " +
+             seconds(link.at.for_s);
+    auto step = " of step " + std::to_string(link.at.step);
+    switch (link.at.activity) {
+      case device_activity::computing:
+        return who + " has been computing " +
+               to_string(seen_.running.devices[static_cast<std::size_t>(link.device)][link.at.action]) +
+               step + " for " + seconds(link.at.for_s);
+      case device_activity::applying:
+        return who + " has been in the optimizer's step" + step + " for " + seconds(link.at.for_s);
+      case device_activity::waiting_for_samples: {
+        const auto& loader = seen_.loaders[static_cast<std::size_t>(link.device)];
+        return who + " waits for samples" + step + " since " + seconds(link.at.for_s) + "; its loader " +
+               (loader.is_working ? "has been reading the dataset for " : "has done nothing for ") +
+               seconds(loader.for_s);
+      }
+      case device_activity::waiting_for_tensor:
+        return who + " waits" + step + " since " + seconds(link.at.for_s);
+      case device_activity::idle:
+        return who + " has been granted no step for " + seconds(link.at.for_s);
+    }
+    return who;
+  }
+
+  std::string text_of_chain() const {
+    std::string text;
+    for (const auto& link : found_.chain) text += (text.empty() ? "" : "; ") + text_of(link);
+    if (found_.cause == stall_cause::lost_tensor) text += "; that was sent and did not come";
+    return text;
+  }
+
+  const job_positions& seen_;
+  const action_graph& graph_;
+  stall found_;
+};
+
+void check(const job_positions& seen) {
+  auto num_devices = seen.running.devices.size();
+  if (seen.devices.size() != num_devices || seen.loaders.size() != num_devices)
+    throw_invalid("find_stall", std::to_string(num_devices) + " devices and loaders",
+                  std::to_string(seen.devices.size()) + " and " + std::to_string(seen.loaders.size()));
+  for (std::size_t device = 0; device < num_devices; ++device) {
+    const auto& at = seen.devices[device];
+    if (!at || at->action < seen.running.devices[device].size()) continue;
+    if (waits(*at) || at->activity == device_activity::computing)
+      throw_invalid("find_stall", "an action of " + name(static_cast<int>(device)),
+                    std::to_string(at->action));
+  }
+}
+
+}  // namespace
+
+stall find_stall(const job_positions& seen) {
+  check(seen);
+  action_graph graph(seen.running);
+  stall longest;
+  for (int device = 0; device < seen.running.num_devices(); ++device) {
+    auto found = wait_walk(seen, graph).from(device);
+    bool more = found.for_s > longest.for_s ||
+                (found.for_s == longest.for_s && found.chain.size() > longest.chain.size());
+    if (found.cause != stall_cause::none && more) longest = std::move(found);
+  }
+  return longest;
+}
+
+}  // namespace troupe
