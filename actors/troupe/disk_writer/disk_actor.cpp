@@ -72,8 +72,10 @@ found_on_disk disk_state::find() {
     auto named = "the snapshot of step " + std::to_string(info.step) + " in " + info.folder.string() +
                  " cannot be used: " + reason;
     options_.log->warn("{}", named);
+    // One without a manifest was on its way when its writers were lost: it never was a snapshot.
+    if (info.state == snapshot_state::incomplete) continue;
     answer.unusable.push_back(named);
-    if (search.found && info.state != snapshot_state::incomplete) store_.set_aside(info);
+    if (search.found) store_.set_aside(info);
   }
   return answer;
 }

@@ -202,6 +202,15 @@ TEST_CASE("where no snapshot can be used each is named, and nothing is changed")
   CHECK_NOTHROW(here.file_of(10));
 }
 
+TEST_CASE("a snapshot that was never finished is no reason to refuse a recovery") {
+  one_disk_writer here;
+  here.write(5, 0);
+  auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
+  REQUIRE(found.value);
+  CHECK_FALSE(found.value->manifest);
+  CHECK(found.value->unusable.empty());
+}
+
 TEST_CASE("the parts of a snapshot that failed are removed") {
   one_disk_writer here;
   here.snapshot(10);
