@@ -95,7 +95,7 @@ class Trainer {
   Pipeline pipeline_;
   trainer_callbacks callbacks_;
   plan plan_;
-  bool reads_samples_ = false;  ///< the first or the last stage is here
+  bool reads_samples_ = false;   ///< the first or the last stage is here
   std::uint64_t steps_ = 0;      ///< that this program has asked for so far
   bool training_noted_ = false;  ///< the others' successors know that steps were done
 };

@@ -170,7 +170,7 @@ class supervisor_state {
   step_metrics restored_metrics_;  ///< of the restored step, if the last stage is here
   arrived_states arrived_;
   std::uint64_t interrupted_step_ = 0;
-  int stop_signal_ = 0;  ///< that the job is to stop by; 0: none
+  int stop_signal_ = 0;             ///< that the job is to stop by; 0: none
   std::uint64_t described_in_ = 0;  ///< the generation whose scheduler was told what the job is
 
   call_queue calls_;

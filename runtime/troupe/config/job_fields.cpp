@@ -133,8 +133,8 @@ const job_field* find_job_field(std::string_view name) {
 }
 
 const job_field& nearest_job_field(std::string_view name) {
-  return *std::ranges::min_element(fields, {},
-                                   [name](const job_field& field) { return edit_distance(name, field.name); });
+  return *std::ranges::min_element(
+      fields, {}, [name](const job_field& field) { return edit_distance(name, field.name); });
 }
 
 }  // namespace troupe

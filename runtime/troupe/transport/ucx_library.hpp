@@ -3,8 +3,8 @@
 namespace troupe {
 
 /// Once per process: sends UCX's warnings to standard error (its default is standard output, which belongs to
-/// results), gives the signals SEGV, BUS, ILL and FPE back to whoever had them before UCX was loaded, and HUP,
-/// by which it would show its state, to the system.
+/// results), gives the signals SEGV, BUS, ILL and FPE back to whoever had them before UCX was loaded, and
+/// HUP, by which it would show its state, to the system.
 void tame_ucx_library();
 
 /// While one exists, what UCX says on this thread is dropped, unless the environment raised its log level: a

@@ -3,7 +3,8 @@
 
 namespace troupe::cpu {
 
-// Convolutions of one dtype, without the ReLU that may follow. Tensors are plain ([N, C, H, W]); weight gradients are f32 and written over.
+// Convolutions of one dtype, without the ReLU that may follow. Tensors are plain ([N, C, H, W]); weight
+// gradients are f32 and written over.
 
 /// Whether the functions below take tensors of this dtype here and now; f32 they always do.
 bool convolution_takes(dtype type);
