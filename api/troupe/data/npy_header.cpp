@@ -99,7 +99,7 @@ shape read_shape(literal_reader& reader) {
   try {
     return shape(std::move(extents));
   } catch (const std::invalid_argument&) {
-    throw bad_input("expected a shape of fewer than 2^63 elements, found a larger one");
+    throw bad_input("expected a shape of at most 2^58 elements, found a larger one");
   }
 }
 

@@ -53,12 +53,15 @@ struct entry_fields {
   std::optional<std::vector<std::uint64_t>> extents, offsets;
 };
 
+/// As shape has it.
+constexpr auto most_elements = std::uint64_t{1} << 58;
+
 shape checked_shape(const std::vector<std::uint64_t>& numbers, const std::string& where) {
   std::uint64_t product = 1;
   for (auto extent : numbers)
-    if (__builtin_mul_overflow(product, extent, &product) ||
-        std::max(product, extent) > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
-      refuse(where + " a shape of fewer than 2^63 elements", "an extent of " + std::to_string(extent));
+    if (__builtin_mul_overflow(product, extent, &product) || product > most_elements ||
+        extent > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+      refuse(where + " a shape of at most 2^58 elements", "an extent of " + std::to_string(extent));
   return shape(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("a stage refuses such a loss with its first microbatch, and another ne
 }
 
 TEST_CASE("a parameter that is used and that no module names is refused by its name") {
-  nn::Sequential model(nn::ToFloat(), nn::Flatten(), Forgetful());
+  nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
   auto program = make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
   CHECK_THROWS_MATCHES(program->forward(pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
                        bad_input,
