@@ -10,7 +10,8 @@ namespace {
 
 /// Options that every process follows by itself.
 constexpr const char* followed_options[] = {
-    "seed", "batch", "devices", "threads", "snapshot_every", "snapshot_interval", "disk_every", "resume"};
+    "seed",       "batch",  "devices",     "threads",       "snapshot_every", "snapshot_interval",
+    "disk_every", "resume", "fresh_start", "on_non_finite", "on_lost_state"};
 
 std::string hash_of(const std::string& text) { return short_hash(std::as_bytes(std::span(text))); }
 

@@ -139,7 +139,7 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
 }
 
 TEST_CASE("a snapshot that was computed with another arithmetic is refused to all, with what to do") {
-  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
+  one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 30;
   here.disk->on_disk->numeric_class = "onednn-2.6.3-avx2";
