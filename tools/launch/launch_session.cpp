@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <stdexcept>
+#include <thread>
 
 #include "orphan_guard.hpp"
 #include "recovery_text.hpp"
@@ -126,12 +127,23 @@ void launcher::session::on_child_end(worker& of) {
   }
 }
 
+/// What a process that ended with an exit code of its own said before: it may be on its way to the agent
+/// still.
+std::string launcher::session::failure_text_of(const worker& of, const exit_status& status) {
+  auto text = agent_->failure_of(of.rank);
+  for (int tries = 0; text.empty() && !status.signal && tries < 20; ++tries) {
+    std::this_thread::sleep_for(5ms);
+    text = agent_->failure_of(of.rank);
+  }
+  return text;
+}
+
 /// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
 /// stop. While the job is to stop too: what is to be saved is in the others' memory.
 void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
-  if (auto text = agent_->failure_of(of.rank); !text.empty()) cause += ": " + text;
+  if (auto text = failure_text_of(of, status); !text.empty()) cause += ": " + text;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();

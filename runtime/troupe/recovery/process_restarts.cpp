@@ -3,6 +3,16 @@
 #include "troupe/recovery/restart_policy.hpp"
 
 namespace troupe {
+namespace {
+
+/// Whether they are the same but for a text that one of them did not manage to tell: "exit code 1" and "exit
+/// code 1: no such file".
+bool is_same_cause(const std::string& a, const std::string& b) {
+  const auto &shorter = a.size() < b.size() ? a : b, &longer = a.size() < b.size() ? b : a;
+  return longer == shorter || longer.starts_with(shorter + ": ");
+}
+
+}  // namespace
 
 std::optional<std::string> process_restarts::refusal(const process_failure& lost, time_point now) {
   std::erase_if(restarts_, [&](time_point then) { return now - then >= options_.window; });
@@ -18,8 +28,8 @@ std::optional<std::string> process_restarts::refusal(const process_failure& lost
 
 int process_restarts::times_the_same(const process_failure& lost, time_point now) {
   auto& before = failures_[lost.rank];
-  bool same = before.times > 0 && before.cause == lost.cause && before.newest_step == lost.newest_step &&
-              now - before.last < options_.window;
+  bool same = before.times > 0 && is_same_cause(before.cause, lost.cause) &&
+              before.newest_step == lost.newest_step && now - before.last < options_.window;
   before = {lost.cause, lost.newest_step, same ? before.times + 1 : 1, now};
   return before.times;
 }

@@ -250,11 +250,15 @@ TEST_CASE("a unique id of NCCL that was not written whole is refused") {
 }
 
 TEST_CASE("a NCCL group whose network fails in a call says what NCCL says") {
-  auto failures = run_nccl_members(2, [](communicator& all, store&) {
-    if (all.rank() == 1) return wait_for_calls("ncclCommAbort", 1);
+  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
+    if (all.rank() == 1) {
+      place.put("rank 1 has begun", {});
+      return wait_for_calls("ncclCommAbort", 1);
+    }
     auto x = ones(all);
     auto running = all.all_reduce(x);
     wait_for_calls("ncclAllReduce", 1);
+    expect(place.get("rank 1 has begun", 10s).has_value(), "the other member");
     fake_nccl::fail_communicators(ncclRemoteError);
     auto error = failure_of([&] { running.wait(); });
     expect(error.ranks() == std::vector{1}, "the member that says nothing");

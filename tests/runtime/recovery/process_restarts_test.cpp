@@ -33,6 +33,15 @@ TEST_CASE("another rank, another cause or a step done in between is another fail
   for (int rank = 10; rank < 20; ++rank) CHECK_FALSE(restarts.refusal({rank, "exit code 1", 7}, start));
 }
 
+TEST_CASE("a failure whose text did not come is the same as with it, unless the exit codes differ") {
+  process_restarts restarts({});
+  CHECK_FALSE(restarts.refusal({1, "exit code 1: no file", 7}, start));
+  CHECK_FALSE(restarts.refusal({1, "exit code 1", 7}, start));
+  CHECK(restarts.refusal({1, "exit code 1: no file", 7}, start));
+  for (const auto* cause : {"exit code 1", "exit code 12: no file", "exit code 1", "exit code 12"})
+    CHECK_FALSE(restarts.refusal({2, cause, 7}, start));
+}
+
 TEST_CASE("the same failure long ago is forgotten") {
   process_restarts restarts({.window = 1h});
   for (int i = 0; i < 6; ++i) CHECK_FALSE(restarts.refusal({1, "killed by SIGKILL", 0}, start + i * 2h));
