@@ -44,9 +44,9 @@ struct job_options {
   double clip_grad_norm = 0;
   /// How the loss scale begins in f16; powers of two lose no bits.
   double loss_scale = 65536;
-  /// What a loss or gradient that is infinite or NaN does: `stop` ends the job on the last finite state, `skip`
-  /// leaves the step out (stages exchange the norms of their gradients to know). Both write no snapshot of a
-  /// state that is not finite. `go_on` looks at nothing.
+  /// What a loss or gradient that is infinite or NaN does: `stop` ends the job on the last finite state,
+  /// `skip` leaves the step out (stages exchange the norms of their gradients to know). Both write no
+  /// snapshot of a state that is not finite. `go_on` looks at nothing.
   std::string on_non_finite = "stop";
   /// Empty: snapshots in memory only.
   std::filesystem::path snapshot_dir;
