@@ -191,7 +191,8 @@ TEST_CASE("what a process fails with stands in the last line, and it is not trie
                                                      "1.2=fail-no such file", "1.3=fail-no such file"}));
   CAPTURE(result.output, result.errors);
   CHECK(result.exit_code == 1);
-  CHECK_THAT(result.output, ContainsSubstring("incarnation 2") && !ContainsSubstring("incarnation 3"));
+  // The steps that rank 0 reports may come after the first failure, which is then not the same as the next.
+  CHECK_THAT(result.output, ContainsSubstring("incarnation 2") && !ContainsSubstring("incarnation 4"));
   CHECK_THAT(result.errors,
              EndsWith("troupe: rank 1 failed first: exit code 1: no such file, and it failed in the "
                       "same way 3 times without a step done in between, so starting it again "
