@@ -1,5 +1,6 @@
 #include "troupe/tensor/cuda/gpu.hpp"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -14,8 +15,9 @@ namespace {
 
 /// A GPU that is made once, by whoever comes first.
 struct place {
-  std::once_flag once;
-  std::unique_ptr<gpu> made;
+  std::mutex making;
+  std::unique_ptr<gpu> owner;
+  std::atomic<gpu*> made = nullptr;
 };
 
 }  // namespace
@@ -52,11 +54,15 @@ gpu& gpu_at(int index) {
   // Never destroyed: tensors with static storage may go after they would have.
   static auto* places = new std::deque<place>(static_cast<std::size_t>(num_cuda_devices()));
   auto& at = (*places)[static_cast<std::size_t>(index)];
-  std::call_once(at.once, [&] {
+  if (auto* made = at.made.load(std::memory_order_acquire)) return *made;
+  // No std::call_once: where making it throws, the thread sanitizer lets nobody try again.
+  std::lock_guard lock(at.making);
+  if (!at.owner) {
     gpu_scope scope(index);
-    at.made = std::make_unique<gpu>(index);
-  });
-  return *at.made;
+    at.owner = std::make_unique<gpu>(index);
+  }
+  at.made.store(at.owner.get(), std::memory_order_release);
+  return *at.owner;
 }
 
 cudaStream_t stream_of(device where) { return gpu_at(where.index).stream(); }
