@@ -39,8 +39,8 @@ struct disk_writer_options {
 ///
 ///   message           -> reply                          errors
 ///   writer_generation ->
-///   write_part        -> part_written to the scheduler  cannot be written or was skipped: in part_written,
-///   warned commit_snapshot   -> snapshot_committed             the manifest cannot be written: warned
+///   write_part        -> part_written to the scheduler  not written or skipped: in part_written, warned
+///   commit_snapshot   -> snapshot_committed             the manifest cannot be written: warned
 ///   find_on_disk      -> found_on_disk                  the folder cannot be read
 ///   read_from_disk    -> stage_copy                     missing or damaged part
 ///   discard_parts     ->

@@ -59,7 +59,7 @@ std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
   auto waited = disk_.waiting_for(now());
   if (disk_.num_pending() < disk_snapshots::most_pending) {
     skipping_ = false;
-  } else if (waited >= options_.disk_patience && !skipping_) {
+  } else if (waited >= options_.disk_wait_limit && !skipping_) {
     skipping_ = true;
     options_.log->warn(
         "training goes on, snapshots are skipped: the disk has not taken earlier ones for {:.1f} s",
@@ -80,7 +80,7 @@ std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
 
 void scheduler_state::look_at_disk_later() {
   if (std::exchange(will_look_, true)) return;
-  self_->delayed_send(self_, options_.disk_patience, disk_waited{});
+  self_->delayed_send(self_, options_.disk_wait_limit, disk_waited{});
 }
 
 void scheduler_state::on_step_done(const step_done& done) {

@@ -39,7 +39,7 @@ struct scheduler_options {
   std::chrono::seconds window_time{2};
   /// How long steps wait for the disk to take the snapshots that are on their way there; then they go on, and
   /// further snapshots are skipped until it has.
-  std::chrono::seconds disk_patience = std::chrono::seconds(10);
+  std::chrono::seconds disk_wait_limit = std::chrono::seconds(10);
   /// How long the last finite state may take to reach the disk before the job ends without.
   std::chrono::seconds save_timeout = std::chrono::seconds(120);
   int rank = 0;  ///< of this node

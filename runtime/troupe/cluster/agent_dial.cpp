@@ -37,7 +37,7 @@ struct attempt {
     try {
       socket = try_connect(options.address, options.port,
                            std::min<std::chrono::milliseconds>(time_left(), 2s), error);
-    } catch (const system_failure& failure) {  // out of descriptors, for now
+    } catch (const system_failure& failure) {  // no descriptor is free: tried again
       error = failure.error_number();
     }
     if (!socket) problem = std::strerror(error);
