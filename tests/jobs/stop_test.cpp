@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 
 #include "jobs/job.hpp"
 #include "support/temp_folder.hpp"
@@ -54,9 +53,10 @@ pid_t process_with(const words& variables) {
 
 /// The step that a stopped job says it saved.
 int saved_step(const std::string& text) {
-  std::smatch found;
-  REQUIRE(std::regex_search(text, found, std::regex("stopped.* at step ([0-9]+), which is saved in ")));
-  return std::stoi(found[1]);
+  auto end = text.find(", which is saved in ", text.find("stopped"));
+  REQUIRE(end != text.npos);
+  auto begin = text.rfind(" at step ", end) + std::string(" at step ").size();
+  return std::stoi(text.substr(begin, end - begin));
 }
 
 std::string last_line_of(const std::string& text) {
