@@ -17,8 +17,9 @@ struct loss_outcome {
 };
 
 double sum_of_magnitudes(const tensor& of) {
+  auto elements = cast(of, dtype::f32).to(device());
   double sum = 0;
-  for (auto element : cast(of, dtype::f32).to(device()).values<float>()) sum += std::abs(double{element});
+  for (auto element : elements.values<float>()) sum += std::abs(double{element});
   return sum;
 }
 
