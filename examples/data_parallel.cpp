@@ -10,7 +10,6 @@
 
 #include <cstdio>
 #include <troupe/collective/every_backend/every_backend.hpp>
-#include <troupe/ops/threads.hpp>
 
 using namespace troupe;
 
@@ -35,7 +34,6 @@ dataset_ptr make_points() {
 
 void train(const job_options& options) {
   auto world = World::init(options, every_backend());
-  set_num_threads(1);  // of this thread's operations; the number is a part of what decides the bits
   auto replicas_per_rank = num_replicas / world.world_size();
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);

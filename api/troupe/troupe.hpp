@@ -29,6 +29,7 @@
 #include "troupe/nn/tied_linear.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/nn/transformer_block.hpp"
+#include "troupe/ops/threads.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/clip.hpp"
 #include "troupe/optim/lamb.hpp"

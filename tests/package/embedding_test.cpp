@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "package/synthetic.hpp"
+#include "support/bits.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -47,7 +48,7 @@ std::string train(int devices) {
   return trainer.weights_sha256();
 }
 
-auto num_threads() {
+auto threads_of_this_process() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
                        std::filesystem::directory_iterator());
 }
@@ -55,7 +56,7 @@ auto num_threads() {
 /// A thread that was joined may be listed for a moment longer. A thread that stays ends in the test's own
 /// timeout.
 void wait_for_threads(std::ptrdiff_t count) {
-  while (num_threads() > count) std::this_thread::yield();
+  while (threads_of_this_process() > count) std::this_thread::yield();
 }
 
 }  // namespace
@@ -122,9 +123,30 @@ TEST_CASE("worlds end in any order and at any time") {
   }
 }
 
+TEST_CASE("a training loop of one's own stays on its thread, also where it may use more") {
+  auto samples = four_corners(64);
+  auto before = threads_of_this_process();
+  std::vector<tensor> weights;
+  for (int threads : {1, 4}) {
+    set_num_threads(threads);
+    nn::Sequential model(nn::Linear(2, 64), nn::ReLU(), nn::LayerNorm(64), nn::Linear(64, 4));
+    model.materialize(1);
+    auto optimizer = optim::AdamW({.lr = 1e-3})(model.named_parameters());
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      auto loss = cross_entropy(model({samples->samples()}), samples->labels(), 1.0 / 64);
+      loss.loss.backward();
+      optimizer->apply(step);
+    }
+    weights.push_back(model.state_dict()[0].value.clone());
+  }
+  CHECK(threads_of_this_process() == before);
+  CHECK(same_bits(weights[0], weights[1]));
+  set_num_threads(1);
+}
+
 TEST_CASE("a world that has ended leaves no thread behind") {
   train(2);  // what libraries start once and keep
-  auto before = num_threads();
+  auto before = threads_of_this_process();
   for (int round = 0; round < 3; ++round) {
     train(2);
     { auto world = World::local(2); }
@@ -134,7 +156,7 @@ TEST_CASE("a world that has ended leaves no thread behind") {
     }
   }
   wait_for_threads(before);
-  CHECK(num_threads() <= before);
+  CHECK(threads_of_this_process() <= before);
 }
 
 TEST_CASE("what cannot be trained is refused before anything starts") {

@@ -32,10 +32,9 @@ std::vector<std::string> job_environment(const job_identity& job, int rank, std:
       {"TROUPE_INCARNATION", std::to_string(incarnation)},
       {"TROUPE_AGENT", "1"},
   };
-  // What libgomp itself takes where one process has more threads than there are cores; of others it does not
-  // know.
-  if (job.world_size > 1 && !is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT"))
-    own.emplace("GOMP_SPINCOUNT", "1000");
+  // What libgomp itself takes where its process has more threads than there are cores; of other processes it
+  // does not know.
+  if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) own.emplace("GOMP_SPINCOUNT", "1000");
   // SIGHUP ends a job; UCX would take it to show its state. And a crash is told by the signal it is.
   for (auto [name, value] : {std::pair{"UCX_DEBUG_SIGNO", "0"}, {"UCX_HANDLE_ERRORS", "none"}})
     if (!is_set(name)) own.emplace(name, value);

@@ -15,9 +15,8 @@ struct job_identity {
 };
 
 /// The launcher's own environment with the variables of config/launch_environment.hpp set for one process.
-/// Where the job has several, threads that wait for each other's part of an operation soon sleep, since
-/// spinning they would keep another process from the cores: GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY
-/// is set.
+/// Threads that wait for each other's part of an operation soon sleep, since spinning they would keep other
+/// processes from the cores: GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY is set.
 std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation);
 
 }  // namespace troupe

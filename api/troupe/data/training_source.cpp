@@ -3,22 +3,9 @@
 #include "troupe/data/sampler.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/rows.hpp"
-#include "troupe/ops/threads.hpp"
 
 namespace troupe {
 namespace {
-
-/// Operations that this thread calls use one thread while this lasts: the loader's must not get helpers.
-class on_one_thread {
- public:
-  on_one_thread() : before_(num_threads()) { set_num_threads(1); }
-  ~on_one_thread() { set_num_threads(before_); }
-  on_one_thread(const on_one_thread&) = delete;
-  on_one_thread& operator=(const on_one_thread&) = delete;
-
- private:
-  int before_;
-};
 
 class training_source : public batch_source {
  public:
@@ -28,7 +15,6 @@ class training_source : public batch_source {
   std::uint64_t num_steps_per_epoch() const override { return sampler_.num_steps_per_epoch(); }
 
   batch at(std::uint64_t step) override {
-    on_one_thread scope;
     auto order = sampler_.indices(step);
     auto indices = tensor::from(order, {static_cast<std::int64_t>(order.size())});
     return {gather_rows(samples_->samples(), indices), gather_rows(samples_->labels(), indices)};

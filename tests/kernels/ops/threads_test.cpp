@@ -79,11 +79,18 @@ TEST_CASE("with one thread each, four devices make no helpers and the bits of on
   for (const auto& result : results) CHECK(troupe::testing::same_bits(result, expected));
 }
 
-TEST_CASE("a number of threads is that of the calling thread", "[host]") {
-  troupe::set_num_threads(1);
-  std::thread([] { troupe::set_num_threads(2); }).join();
-  CHECK(troupe::num_threads() == 1);
+TEST_CASE("a number of threads is that of the calling thread, and 1 where it says nothing", "[host]") {
+  troupe::set_num_threads(3);
+  std::thread([] {
+    CHECK(troupe::num_threads() == 1);
+    troupe::set_num_threads(2);
+    CHECK(troupe::num_threads() == 2);
+  }).join();
+  CHECK(troupe::num_threads() == 3);
   CHECK_THROWS_AS(troupe::set_num_threads(0), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::set_num_threads(-4), std::invalid_argument);
+  CHECK(troupe::num_threads() == 3);
+  troupe::set_num_threads(1);
 }
 
 TEST_CASE("who calls an operation waits for its elements, not the threads that share it", "[host]") {

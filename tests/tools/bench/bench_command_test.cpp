@@ -147,6 +147,18 @@ TEST_CASE("bench compute holds a step to the rates of a product and of a copy th
   CHECK_FALSE(lines[0].at("numeric_class").get<std::string>().empty());
 }
 
+TEST_CASE("bench compute says how much longer a step takes beside busy loops") {
+  auto lines =
+      objects_of(bench("compute --model loop --busy-loops 2 --threads 1,2 --rounds 2 --seconds 0.05 --json"));
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    check_is_spread(line.at("slowdown"), 2);
+    CHECK(line.at("slowdown").at("min") > 0);
+    CHECK(line.at("busy_loops") == 2);
+  }
+  check_refused("compute --model loop --torch /", "loop");
+}
+
 TEST_CASE("bench compute and bench kernels refuse TF32 on the CPU") {
   check_refused("compute --dtype tf32", "only GPUs compute in TF32");
   check_refused("kernels --dtype tf32", "only GPUs compute in TF32");

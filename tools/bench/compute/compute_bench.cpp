@@ -5,6 +5,7 @@
 
 #include "bench/benches.hpp"
 #include "bench/compute/device_rates.hpp"
+#include "bench/measure/busy_loops.hpp"
 #include "bench/measure/machine.hpp"
 #include "bench/measure/measured_object.hpp"
 #include "bench/measure/spread.hpp"
@@ -24,6 +25,7 @@ struct compute_options {
   double seconds = 4;
   int rounds = 5;
   int losses = 0;
+  int busy_loops = 0;
   std::filesystem::path torch;
   std::filesystem::path torch_script = "tools/bench/torch_compute.py";
   bool torch_compile = false;
@@ -71,6 +73,7 @@ struct peer {
 struct results {
   std::string unit, device, numeric_class;
   std::vector<double> own, of_product_rate, product_rate, of_copy_rate, copy_rate;
+  std::vector<double> slowdown;  ///< of a step beside busy loops
   double own_mib = 0;
   std::uint64_t allocations = 0;
   peer torch, compiled;
@@ -81,6 +84,14 @@ void measure_peer(const task& what, const compute_options& options, const result
   torch.rate.push_back(seen.at(own.unit));
   torch.ratio.push_back(own.own.back() / torch.rate.back());
   torch.mib = std::max(torch.mib, seen.at("own_mib").get<double>());
+}
+
+/// How many times as long a step takes beside busy loops, in the mean: the median hides the steps in which a
+/// thread of a team had no core.
+double slowdown_beside(const task& what, const compute_options& options, const nlohmann::json& alone) {
+  busy_loops beside(options.busy_loops);
+  auto shared = run_own(what, options).at("mean_step_s").get<double>();
+  return shared / alone.at("mean_step_s").get<double>();
 }
 
 results measure(const std::string& model, int threads, const compute_options& options) {
@@ -96,6 +107,7 @@ results measure(const std::string& model, int threads, const compute_options& op
     found.copy_rate.push_back(own.at("copy_gb_per_s"));
     found.own_mib = std::max(found.own_mib, own.at("own_mib").get<double>());
     found.allocations = std::max(found.allocations, own.at("allocations_after_warm_up").get<std::uint64_t>());
+    if (options.busy_loops > 0) found.slowdown.push_back(slowdown_beside(what, options, own));
     found.device = own.at("device");
     found.numeric_class = own.at("numeric_class");
     if (!options.torch.empty()) measure_peer(what, options, found, found.torch);
@@ -143,6 +155,10 @@ void print_json(const task& what, const results& found, const compute_options& o
                               {"copy_gb_per_s", to_json(spread_of(found.copy_rate))},
                               {"own_mib", found.own_mib},
                               {"allocations_after_warm_up", found.allocations}};
+  if (options.busy_loops > 0) {
+    line["busy_loops"] = options.busy_loops;
+    line["slowdown"] = to_json(spread_of(found.slowdown));
+  }
   add_peer("torch", found.torch, found.unit, line);
   add_peer("torch_compiled", found.compiled, found.unit, line);
   line["machine"] = to_json(where);
@@ -160,6 +176,9 @@ void print(const task& what, const results& found, const compute_options& option
       to_text(spread_of(found.product_rate), 1, 0).c_str(),
       to_text(spread_of(found.of_copy_rate), 100, 1).c_str(),
       to_text(spread_of(found.copy_rate), 1, 0).c_str(), found.own_mib);
+  if (options.busy_loops > 0)
+    std::printf("   %s times as long beside %d busy loops", to_text(spread_of(found.slowdown), 1, 1).c_str(),
+                options.busy_loops);
   if (found.torch.rate.empty()) std::printf("   no peer was measured (--torch ROOT)");
   print_peer("torch", found.torch);
   print_peer("torch.compile", found.compiled);
@@ -204,6 +223,8 @@ int run(compute_options options) {
     throw bad_input("--losses compares with PyTorch: say where it is with --torch ROOT");
   if (options.torch_compile && options.torch.empty())
     throw bad_input("--torch-compile measures PyTorch: say where it is with --torch ROOT");
+  if (!options.torch.empty() && std::ranges::count(options.models, "loop") > 0)
+    throw bad_input("--models loop: torch_compute.py has no such model; leave --torch or loop out");
   if (options.threads.empty()) {
     options.threads = {1};
     if (where.cores > 1 && options.device.starts_with("cpu")) options.threads.push_back(where.cores);
@@ -223,9 +244,9 @@ int run(compute_options options) {
 void add_compute_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<compute_options>();
   auto* command = app.add_subcommand("compute", "Time training steps against the matrix products in them");
-  command->add_option("--models,--model", options->models, "gpt, gpt2, mlp, cnn, with commas between")
+  command->add_option("--models,--model", options->models, "gpt, gpt2, mlp, cnn, loop, with commas between")
       ->delimiter(',')
-      ->check(CLI::IsMember({"gpt", "gpt2", "mlp", "cnn"}))
+      ->check(CLI::IsMember({"gpt", "gpt2", "mlp", "cnn", "loop"}))
       ->capture_default_str();
   command->add_option("--device", options->device, "cpu, or a GPU such as cuda:0")->capture_default_str();
   command->add_option("--batch", options->batch, "Sequences or samples in a step; 0: the model's own number")
@@ -244,6 +265,10 @@ void add_compute_bench(CLI::App& app, int& exit_code) {
   command->add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      ->add_option("--busy-loops", options->busy_loops,
+                   "Measure each model beside so many busy loops as well, in turn")
+      ->check(CLI::Range(0, 1024));
   command->add_option("--losses", options->losses,
                       "Compare the losses of so many steps from the same weights instead of speeds");
   command->add_flag(

@@ -7,6 +7,7 @@
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/gpt.hpp"
 #include "troupe/nn/linear.hpp"
+#include "troupe/nn/norm.hpp"
 #include "troupe/nn/pooling.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
@@ -109,16 +110,50 @@ compute_model make_cnn(const compute_model_options& options) {
   return made;
 }
 
+/// The layer of README's "A training loop of your own".
+class residual : public nn::module_of<residual> {
+ public:
+  variable forward(const variable& x) override { return add(x, linear_(relu(norm_(x)))); }
+  void each_child(const child_visitor& visit) override {
+    visit("norm", norm_);
+    visit("linear", linear_);
+  }
+
+ private:
+  nn::LayerNorm norm_{64};
+  nn::Linear linear_{64, 64};
+};
+
+compute_model make_loop(const compute_model_options& options) {
+  auto batch = or_usual(options.batch, 32);
+  auto rows = static_cast<double>(batch);
+  compute_model made;
+  made.module = std::make_shared<nn::Sequential>(residual(), residual(), nn::Linear(64, 10));
+  made.optimizer = optim::AdamW({.lr = 1e-3});
+  made.inputs = random_numbers({num_batches, batch, 64});
+  made.labels = random_integers({num_batches, batch}, 10, 2);
+  made.unit = "samples";
+  made.items = batch;
+  made.classes = 10;
+  made.step_flops = 2 * flops_of_linear(rows, 64, 64) + flops_of_linear(rows, 64, 10);
+  return made;
+}
+
+compute_model make_named(const compute_model_options& options) {
+  if (options.name == "mlp") return make_mlp(options);
+  if (options.name == "cnn") return make_cnn(options);
+  if (options.name == "loop") return make_loop(options);
+  if (options.name == "gpt" || options.name == "gpt2") return make_gpt(options);
+  throw bad_input("--model " + options.name + ": expected gpt, gpt2, mlp, cnn or loop");
+}
+
 }  // namespace
 
 compute_model make_compute_model(const compute_model_options& options) {
-  const auto& name = options.name;
-  if (name != "gpt" && name != "gpt2" && name != "mlp" && name != "cnn")
-    throw bad_input("--model " + name + ": expected gpt, gpt2, mlp or cnn");
   if (options.batch < 0 || options.length < 0)
     throw bad_input("--batch and --length: expected numbers of at least 1");
   require_device(options.where);
-  auto made = name == "mlp" ? make_mlp(options) : name == "cnn" ? make_cnn(options) : make_gpt(options);
+  auto made = make_named(options);
   made.module->materialize(seed);
   made.module->to(options.where);
   made.inputs = made.inputs.to(options.where);

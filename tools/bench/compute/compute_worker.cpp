@@ -92,6 +92,7 @@ nlohmann::ordered_json timed(compute_model& model, const worker_options& options
   auto step_s = spread_of(times).median;
   return {{model.unit + "_per_s", static_cast<double>(model.items) / step_s},
           {"step_s", step_s},
+          {"mean_step_s", total / static_cast<double>(times.size())},
           {"steps", times.size()},
           {"product_gflops_per_s", rate.flops_per_s() / 1e9},
           {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},

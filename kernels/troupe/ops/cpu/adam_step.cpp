@@ -23,7 +23,7 @@ TROUPE_CLONES void step_of(float* __restrict w, const float* __restrict g, float
 
 void step_all(std::span<const adam_slot> slots, const adam_factors& by) {
   auto blocks = blocks_of(slots);
-  parallel_for(static_cast<std::int64_t>(blocks.size()), 1, [&](std::int64_t index) {
+  parallel_for(static_cast<std::int64_t>(blocks.size()), elements_of(blocks), [&](std::int64_t index) {
     const auto& block = blocks[static_cast<std::size_t>(index)];
     step_of(block.w, block.g, block.m, block.v, block.size, by);
     block.low.write(block.w, block.size);

@@ -42,7 +42,7 @@ std::int64_t first_in_long_row(const tensor& x, std::int64_t row, std::int64_t c
 /// Many short rows are read together.
 void argmax_of_rows(const tensor& x, const reduced_axis& along, const float* largest, std::int64_t* index) {
   auto together = std::max<std::int64_t>(1, block_elements / along.count);
-  parallel_for(quotient_up(along.outer, together), grain_of(along.count * together), [&](std::int64_t group) {
+  parallel_for(quotient_up(along.outer, together), x.num_elements(), [&](std::int64_t group) {
     auto row = group * together, rows = std::min(together, along.outer - row);
     if (along.count > block_elements) {
       index[row] = first_in_long_row(x, row, along.count, largest[row]);
@@ -60,8 +60,7 @@ void argmax_of_rows(const tensor& x, const reduced_axis& along, const float* lar
 void argmax_of_columns(const tensor& x, const reduced_axis& along, const float* largest,
                        std::int64_t* index) {
   auto strips = quotient_up(along.inner, block_elements);
-  auto part_elements = along.count * std::min(block_elements, along.inner);
-  parallel_for(along.outer * strips, grain_of(part_elements), [&](std::int64_t at) {
+  parallel_for(along.outer * strips, x.num_elements(), [&](std::int64_t at) {
     alignas(64) block_floats scratch;
     auto column = at % strips * block_elements, width = std::min(block_elements, along.inner - column);
     auto outer = at / strips, target = outer * along.inner + column;

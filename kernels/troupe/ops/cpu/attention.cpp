@@ -91,8 +91,8 @@ void forward(const tensor& qkv, const attention_options& options, tensor& out, t
   auto positions = out.extents()[1];
   if (out.num_elements() == 0) return;
   auto* sums = log_sum_exp.values<float>().data();
-  parallel_for(out.extents()[0] * options.num_heads, 1, [&](std::int64_t index) {
-    alone_in_products alone;
+  auto heads = out.extents()[0] * options.num_heads, width = out.extents()[2] / options.num_heads;
+  parallel_for(heads, elements_of_heads(heads, positions, width, 2), [&](std::int64_t index) {
     forward_head(qkv, options, out, index).run(sums + index * positions);
   });
 }

@@ -119,8 +119,8 @@ void attention_backward(const tensor& dout, const tensor& qkv, const tensor& out
   auto positions = out.extents()[1];
   if (out.num_elements() == 0) return;
   const auto* sums = log_sum_exp.values<float>().data();
-  parallel_for(out.extents()[0] * options.num_heads, 1, [&](std::int64_t index) {
-    alone_in_products alone;
+  auto heads = out.extents()[0] * options.num_heads, width = out.extents()[2] / options.num_heads;
+  parallel_for(heads, elements_of_heads(heads, positions, width, 5), [&](std::int64_t index) {
     backward_head(dout, qkv, out, options, dqkv, index).run(sums + index * positions);
   });
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "troupe/ops/cpu/attention_rows.hpp"
-#include "troupe/ops/threads.hpp"
+#include "troupe/ops/cpu/parallel.hpp"
 
 namespace troupe::cpu {
 
@@ -33,6 +33,13 @@ struct block_pair {
   }
 };
 
+/// What an operation over so many heads goes over, in elements of a loop: `products` matrix products of all
+/// queries with all keys each.
+inline std::int64_t elements_of_heads(std::int64_t num_heads, std::int64_t num_positions, std::int64_t width,
+                                      int products) {
+  return num_heads * num_positions * num_positions * width * products / multiply_adds_per_element;
+}
+
 /// Some rows or some keys of a block.
 struct block_strip {
   std::int64_t first, count;
@@ -60,17 +67,5 @@ void for_each_key_block(std::int64_t first_query, std::int64_t num_positions, bo
   for (std::int64_t key = 0; key < end; key += keys_per_block)
     visit(block_pair{first_query, num_queries, key, std::min(keys_per_block, end - key), causal});
 }
-
-/// While it lives, this thread's matrix products use no other threads: heads are what is done in parallel.
-class alone_in_products {
- public:
-  alone_in_products() : before_(num_threads()) { set_num_threads(1); }
-  ~alone_in_products() { set_num_threads(before_); }
-  alone_in_products(const alone_in_products&) = delete;
-  alone_in_products& operator=(const alone_in_products&) = delete;
-
- private:
-  int before_;
-};
 
 }  // namespace troupe::cpu

@@ -12,8 +12,8 @@ struct block_product_shape {
   bool accumulate = false;
 };
 
-/// For the body of a parallel_for: the calling thread computes alone if it may use one thread only. No extent
-/// is 0. The build picks cpu/onednn/ or cpu/plain/.
+/// For the body of a parallel_for: the calling thread computes alone. No extent is 0. The build picks
+/// cpu/onednn/ or cpu/plain/.
 void block_product(const block_product_shape& of, const float* a, const float* b, float* c);
 
 }  // namespace troupe::cpu

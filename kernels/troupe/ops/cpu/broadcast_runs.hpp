@@ -41,8 +41,7 @@ void for_each_run(const shape& result, const std::vector<shape>& operands, const
   auto size = plan.run.extent, blocks = (size + block_elements - 1) / block_elements;
   auto together = std::clamp<std::int64_t>(block_elements / size, 1, along.extent);
   auto groups = (along.extent + together - 1) / together;
-  auto grain = std::max<std::int64_t>(1, 32768 / std::min(size * together, block_elements));
-  parallel_for(plan.num_runs() * groups * blocks, grain, [&](std::int64_t index) {
+  parallel_for(plan.num_runs() * groups * blocks, result.num_elements(), [&](std::int64_t index) {
     auto group = index / blocks, first = (index - group * blocks) * block_elements;
     auto at = group / groups, begin = (group - at * groups) * together;
     run_group some{std::min(together, along.extent - begin),

@@ -54,7 +54,7 @@ constexpr std::int64_t elements_in_block = 16384;
 
 template <class Run>
 void for_each_block(std::int64_t size, const Run& run) {
-  parallel_for((size + elements_in_block - 1) / elements_in_block, 2, [&](std::int64_t block) {
+  parallel_for((size + elements_in_block - 1) / elements_in_block, size, [&](std::int64_t block) {
     auto first = block * elements_in_block;
     run(first, std::min(elements_in_block, size - first));
   });

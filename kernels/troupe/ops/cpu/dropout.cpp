@@ -14,7 +14,7 @@ TROUPE_CLONES void apply_words(const float* x, const std::uint32_t* words, float
 
 void apply(const tensor& x, const dropout_mask& mask, tensor& y) {
   auto size = x.num_elements();
-  parallel_for((size + block_elements - 1) / block_elements, 4, [&](std::int64_t index) {
+  parallel_for((size + block_elements - 1) / block_elements, size, [&](std::int64_t index) {
     alignas(64) std::array<float, block_elements> scratch, result;
     alignas(64) std::array<std::uint32_t, block_elements> words;
     auto first = index * block_elements, count = std::min(block_elements, size - first);

@@ -21,7 +21,7 @@ void map_in_blocks(Loop loop, tensor& output, const Tensors&... inputs) {
   const std::array<const tensor*, num_inputs> from{&inputs...};
   auto size = output.num_elements();
   auto num_blocks = (size + block_elements - 1) / block_elements;
-  parallel_for(num_blocks, 16, [&](std::int64_t block) {
+  parallel_for(num_blocks, size, [&](std::int64_t block) {
     alignas(64) std::array<std::array<float, block_elements>, num_inputs + 1> scratch;
     auto first = block * block_elements, count = std::min(block_elements, size - first);
     std::array<const float*, num_inputs> values;

@@ -27,18 +27,14 @@ inline std::int64_t channels_in_group(const batch_norm_problem& of) {
   return std::clamp<std::int64_t>(of.channels / 4, 1, most);
 }
 
-constexpr std::int64_t elements_worth_a_thread = 16384;
-
 /// Calls `body(channel_group)` for all channels, on all the threads this thread may use.
 template <class Body>
 void for_each_group(const batch_norm_problem& of, const Body& body) {
   auto count = channels_in_group(of);
-  auto elements = std::max<std::int64_t>(1, count * of.batch * of.size);
-  parallel_for((of.channels + count - 1) / count, elements_worth_a_thread / elements + 1,
-               [&](std::int64_t group) {
-                 auto first = group * count;
-                 body(channel_group{first, std::min(count, of.channels - first)});
-               });
+  parallel_for((of.channels + count - 1) / count, of.batch * of.channels * of.size, [&](std::int64_t group) {
+    auto first = group * count;
+    body(channel_group{first, std::min(count, of.channels - first)});
+  });
 }
 
 /// Calls `body(channel_group, image)` for all lines, in the order of memory, on all the threads.
@@ -46,11 +42,10 @@ template <class Body>
 void for_each_line(const batch_norm_problem& of, const Body& body) {
   auto count = std::min(of.channels, most_channels_in_group),
        groups = (of.channels + count - 1) / std::max<std::int64_t>(1, count);
-  parallel_for(of.batch * groups, elements_worth_a_thread / std::max<std::int64_t>(1, count * of.size) + 1,
-               [&](std::int64_t index) {
-                 auto first = index % groups * count;
-                 body(channel_group{first, std::min(count, of.channels - first)}, index / groups);
-               });
+  parallel_for(of.batch * groups, of.batch * of.channels * of.size, [&](std::int64_t index) {
+    auto first = index % groups * count;
+    body(channel_group{first, std::min(count, of.channels - first)}, index / groups);
+  });
 }
 
 /// Where in a tensor the line of an image begins.

@@ -23,7 +23,7 @@ void for_some_planes(std::int64_t count, const plane_sizes& sizes, const tensor&
   constexpr std::int64_t worth_a_task = 16384;  // elements
   auto in_size = sizes.in_size, out_size = sizes.out_size, scratch_size = sizes.scratch_size;
   auto in_task = std::max<std::int64_t>(1, worth_a_task / std::max({in_size, out_size, std::int64_t{1}}));
-  parallel_for((count + in_task - 1) / in_task, 1, [&](std::int64_t task) {
+  parallel_for((count + in_task - 1) / in_task, count * std::max(in_size, out_size), [&](std::int64_t task) {
     auto first = task * in_task, planes = std::min(in_task, count - first);
     auto in_room = input.type() == dtype::f32 ? 0 : planes * in_size;
     auto out_room = output.type() == dtype::f32 ? 0 : planes * out_size;

@@ -78,13 +78,13 @@ void step_all(std::span<const adam_slot> slots, const lamb_factors& by) {
   auto blocks = blocks_of(slots);
   memory.resize(blocks.size());
   std::span<squares> of_blocks = memory;
-  auto num_blocks = static_cast<std::int64_t>(blocks.size());
-  parallel_for(num_blocks, 1, [&](std::int64_t index) {
+  auto num_blocks = static_cast<std::int64_t>(blocks.size()), elements = elements_of(blocks);
+  parallel_for(num_blocks, elements, [&](std::int64_t index) {
     auto at = static_cast<std::size_t>(index);
     of_blocks[at] = begin_block(blocks[at], by);
   });
   auto of_slots = sum_by_slot(blocks, of_blocks, slots.size());
-  parallel_for(num_blocks, 1, [&](std::int64_t index) {
+  parallel_for(num_blocks, elements, [&](std::int64_t index) {
     const auto& [slot, w, g, m, v, low, size] = blocks[static_cast<std::size_t>(index)];
     move_weights(w, m, v, size, by, rate_of(of_slots[slot], by));
     low.write(w, size);

@@ -131,14 +131,13 @@ constexpr std::int64_t rows_in_block = 32;
 tensor sums_of_blocks(const tensor& dy, const tensor& x, const tensor& mean, const tensor& rstd) {
   auto size = row_size(x), rows = num_rows(x), num_blocks = (rows + rows_in_block - 1) / rows_in_block;
   auto sums = tensor::empty({num_blocks, 2, size});
-  parallel_for(num_blocks, std::max<std::int64_t>(1, 16384 / (size * rows_in_block)),
-               [&](std::int64_t block) {
-                 auto* dgamma = sums.values<float>().data() + block * 2 * size;
-                 std::fill_n(dgamma, 2 * size, 0.0F);
-                 auto first = block * rows_in_block, count = std::min(rows_in_block, rows - first);
-                 weight_gradient(rows_at(first, count, x, mean, rstd), read_rows(dy, first, count, 0),
-                                 read_rows(x, first, count, 1), dgamma, dgamma + size);
-               });
+  parallel_for(num_blocks, x.num_elements(), [&](std::int64_t block) {
+    auto* dgamma = sums.values<float>().data() + block * 2 * size;
+    std::fill_n(dgamma, 2 * size, 0.0F);
+    auto first = block * rows_in_block, count = std::min(rows_in_block, rows - first);
+    weight_gradient(rows_at(first, count, x, mean, rstd), read_rows(dy, first, count, 0),
+                    read_rows(x, first, count, 1), dgamma, dgamma + size);
+  });
   return sums;
 }
 

@@ -15,7 +15,8 @@ std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(
 
 std::int64_t blocks_of(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
 
-std::int64_t grain_for(std::int64_t bytes) { return std::max<std::int64_t>(1, 2 * bytes_in_block / bytes); }
+/// Copying goes by bytes: four of them count as an element.
+std::int64_t elements_worth(std::int64_t bytes) { return bytes / 4; }
 
 void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
                 std::int64_t count) {
@@ -27,7 +28,7 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   // Long runs in blocks, short ones some at a time.
   auto block = std::min(size, bytes_in_block), blocks = blocks_of(size, block);
   auto runs = from.extents()[0], at_once = std::max<std::int64_t>(1, bytes_in_block / size);
-  parallel_for(blocks_of(runs, at_once) * blocks, grain_for(block * at_once), [&](std::int64_t index) {
+  parallel_for(blocks_of(runs, at_once) * blocks, elements_worth(runs * size), [&](std::int64_t index) {
     auto first_run = index / blocks * at_once, first = index % blocks * block;
     auto bytes = static_cast<std::size_t>(std::min(block, size - first));
     for (auto run = first_run; run < std::min(first_run + at_once, runs); ++run)
@@ -50,7 +51,7 @@ void concat(std::span<const tensor> parts, tensor& to) {
   if (to_size == 0) return;
   auto* target = to.bytes().data();
   auto at_once = bytes_in_block / to_size;
-  parallel_for(blocks_of(runs, at_once), grain_for(at_once * to_size), [&](std::int64_t block) {
+  parallel_for(blocks_of(runs, at_once), elements_worth(runs * to_size), [&](std::int64_t block) {
     auto* place = target + block * at_once * to_size;
     for (auto run = block * at_once; run < std::min((block + 1) * at_once, runs); ++run)
       for (const auto& part : parts) {
@@ -119,13 +120,14 @@ void copy_runs(const T* from, T* to, std::vector<axis> axes) {
   auto bytes = run.extent * static_cast<std::int64_t>(sizeof(T));
   auto together = std::clamp<std::int64_t>(bytes_in_block / bytes, 1, along.extent);
   auto groups = blocks_of(along.extent, together);
-  parallel_for(size_of(axes) * groups, grain_for(bytes * together), [&](std::int64_t index) {
-    auto at = place_of(index / groups, axes);
-    auto first = index % groups * together, last = std::min(first + together, along.extent);
-    for (auto i = first; i < last; ++i)
-      std::memcpy(to + at.to + i * along.to_step, from + at.from + i * along.from_step,
-                  static_cast<std::size_t>(bytes));
-  });
+  parallel_for(size_of(axes) * groups, elements_worth(size_of(axes) * along.extent * bytes),
+               [&](std::int64_t index) {
+                 auto at = place_of(index / groups, axes);
+                 auto first = index % groups * together, last = std::min(first + together, along.extent);
+                 for (auto i = first; i < last; ++i)
+                   std::memcpy(to + at.to + i * along.to_step, from + at.from + i * along.from_step,
+                               static_cast<std::size_t>(bytes));
+               });
 }
 
 /// to[j * to_step + i] = from[i * from_step + j] for i in [0, rows) and j in [0, columns).
@@ -152,9 +154,8 @@ void transpose_tiles(const T* from, T* to, std::vector<axis> axes) {
   auto columns = *last;
   axes.erase(last);
   auto row_tiles = blocks_of(rows.extent, side), column_tiles = blocks_of(columns.extent, side);
-  auto tile_bytes =
-      std::min(side, rows.extent) * std::min(side, columns.extent) * static_cast<std::int64_t>(sizeof(T));
-  parallel_for(size_of(axes) * row_tiles * column_tiles, grain_for(tile_bytes), [&](std::int64_t index) {
+  auto elements = size_of(axes) * rows.extent * columns.extent;
+  parallel_for(size_of(axes) * row_tiles * column_tiles, elements, [&](std::int64_t index) {
     auto row = index % row_tiles * side, column = index / row_tiles % column_tiles * side;
     auto at = place_of(index / row_tiles / column_tiles, axes);
     transpose_tile(from + at.from + row * rows.from_step + column, rows.from_step,

@@ -80,16 +80,15 @@ void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, 
                  float* y) {
   auto together = std::max<std::int64_t>(1, block_elements / along.count);
   auto num_groups = quotient_up(along.outer, together);
-  parallel_for(num_groups * parts, grain_of(std::min(block_elements, along.count * together)),
-               [&](std::int64_t index) {
-                 alignas(64) block_floats scratch;
-                 auto row = index / parts * together, part = index % parts;
-                 auto rows = std::min(together, along.outer - row);
-                 auto size = std::min(row_part, along.count - part * row_part);
-                 auto first = row * along.count + part * row_part;
-                 const auto* values = read_block(x, first, rows * size, scratch);
-                 by.rows(values, rows, size, y + row * parts + part, parts);
-               });
+  parallel_for(num_groups * parts, x.num_elements(), [&](std::int64_t index) {
+    alignas(64) block_floats scratch;
+    auto row = index / parts * together, part = index % parts;
+    auto rows = std::min(together, along.outer - row);
+    auto size = std::min(row_part, along.count - part * row_part);
+    auto first = row * along.count + part * row_part;
+    const auto* values = read_block(x, first, rows * size, scratch);
+    by.rows(values, rows, size, y + row * parts + part, parts);
+  });
 }
 
 /// Rows of x: [outer, count, inner] are combined to `parts` rows for each of `outer`, a strip of columns at a
@@ -97,8 +96,7 @@ void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, 
 void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
                     float* y) {
   auto strips = quotient_up(along.inner, block_elements);
-  auto part_elements = std::min(column_part, along.count) * std::min(block_elements, along.inner);
-  parallel_for(along.outer * parts * strips, grain_of(part_elements), [&](std::int64_t index) {
+  parallel_for(along.outer * parts * strips, x.num_elements(), [&](std::int64_t index) {
     alignas(64) block_floats scratch;
     auto strip = index % strips, part = index / strips % parts, outer = index / strips / parts;
     auto column = strip * block_elements, width = std::min(block_elements, along.inner - column);

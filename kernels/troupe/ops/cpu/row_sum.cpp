@@ -32,7 +32,7 @@ void row_sum(const tensor& x, tensor& sum, gradient_mode mode) {
   auto num_blocks = (rows + rows_per_block - 1) / rows_per_block;
   auto partial = tensor::empty({num_blocks, columns});
   auto* sums = partial.values<float>().data();
-  parallel_for(num_blocks, 4, [&](std::int64_t block) {
+  parallel_for(num_blocks, x.num_elements(), [&](std::int64_t block) {
     auto first = block * rows_per_block;
     sum_rows(x, first, std::min(first + rows_per_block, rows), columns, sums + block * columns);
   });

@@ -46,9 +46,9 @@ void gather(std::string_view operation, const tensor& values, const tensor& indi
   auto row_bytes = row_elements(values) * static_cast<std::int64_t>(size_bytes(values.type()));
   const auto* from = values.bytes().data();
   auto* to = out.bytes().data();
-  parallel_for(
-      list.size(), std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(row_bytes, 1)),
-      [&](std::int64_t i) { std::copy_n(from + list[i] * row_bytes, row_bytes, to + i * row_bytes); });
+  parallel_for(list.size(), list.size() * row_elements(values), [&](std::int64_t i) {
+    std::copy_n(from + list[i] * row_bytes, row_bytes, to + i * row_bytes);
+  });
 }
 
 TROUPE_CLONES void add_values(const float* values, float* sum, std::int64_t size) {
@@ -70,7 +70,8 @@ void scatter_add(std::string_view operation, const tensor& indices, const tensor
   index_list list(operation, indices, sum.extents()[0]);
   auto columns = row_elements(sum);
   auto* sums = sum.values<float>().data();
-  parallel_for((columns + strip_columns - 1) / strip_columns, 1, [&](std::int64_t strip) {
+  auto elements = rows.num_elements() + (mode == gradient_mode::assign ? sum.num_elements() : 0);
+  parallel_for((columns + strip_columns - 1) / strip_columns, elements, [&](std::int64_t strip) {
     alignas(64) std::array<float, strip_columns> scratch;
     auto first = strip * strip_columns, count = std::min(strip_columns, columns - first);
     if (mode == gradient_mode::assign) fill_strip_zero(sum, columns, first, count);

@@ -42,18 +42,17 @@ void write_rows(tensor& to, std::int64_t first, std::int64_t count, std::size_t 
   write_block(to, first * size, count * size, target);
 }
 
-/// Calls `run(first, count)` for some rows of `of` after the other, on as many threads as are worth it: short
-/// rows go together, since a call takes as long as some of them.
+/// Calls `run(first, count)` for some rows of `of` after the other, on all the threads this thread may use:
+/// short rows go together, since a call takes as long as some of them.
 template <class Run>
 void for_each_rows(const tensor& of, const Run& run) {
-  constexpr std::int64_t together = 4096, worth_a_thread = 16384;  // elements
+  constexpr std::int64_t together = 4096;  // elements
   auto size = std::max<std::int64_t>(1, row_size(of)), rows = num_rows(of);
   auto count = std::max<std::int64_t>(1, together / size);
-  parallel_for((rows + count - 1) / count, std::max<std::int64_t>(1, worth_a_thread / (count * size)),
-               [&](std::int64_t index) {
-                 auto first = index * count;
-                 run(first, std::min(count, rows - first));
-               });
+  parallel_for((rows + count - 1) / count, of.num_elements(), [&](std::int64_t index) {
+    auto first = index * count;
+    run(first, std::min(count, rows - first));
+  });
 }
 
 }  // namespace troupe::cpu

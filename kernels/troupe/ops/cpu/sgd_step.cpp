@@ -57,7 +57,7 @@ std::span<const sgd_block> blocks_of(std::span<const sgd_slot> slots, bool with_
 template <void (*step)(float*, const float*, float*, std::int64_t, sgd_factors), bool with_momentum>
 void step_all(std::span<const sgd_slot> slots, const sgd_factors& by) {
   auto blocks = blocks_of(slots, with_momentum);
-  parallel_for(static_cast<std::int64_t>(blocks.size()), 1, [&](std::int64_t index) {
+  parallel_for(static_cast<std::int64_t>(blocks.size()), elements_of(blocks), [&](std::int64_t index) {
     const auto& block = blocks[static_cast<std::size_t>(index)];
     step(block.w, block.g, block.m, block.size, by);
     block.low.write(block.w, block.size);

@@ -55,6 +55,14 @@ struct adam_block {
   std::int64_t size;
 };
 
+/// How many elements these blocks have together.
+template <class Block>
+std::int64_t elements_of(std::span<const Block> blocks) {
+  std::int64_t sum = 0;
+  for (const auto& block : blocks) sum += block.size;
+  return sum;
+}
+
 /// The blocks of all slots, in order. They are in memory of this thread, until its next call.
 std::span<const adam_block> blocks_of(std::span<const adam_slot> slots);
 

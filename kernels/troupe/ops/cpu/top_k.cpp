@@ -90,7 +90,7 @@ void select_rows(const tensor& x, tensor& values, tensor& indices) {
   const auto* elements = x.values<T>().data();
   auto* best = values.values<T>().data();
   auto* places = indices.values<std::int64_t>().data();
-  parallel_for(x.num_elements() / size, std::max<std::int64_t>(1, 16384 / size), [&](std::int64_t row) {
+  parallel_for(x.num_elements() / size, x.num_elements(), [&](std::int64_t row) {
     auto select = size <= short_row ? sort_row<T> : select_row<T>;
     select(elements + row * size, size, best + row * k, places + row * k, k);
   });

@@ -28,11 +28,14 @@ template <class Run>
 std::span<const part> over_blocks(std::span<const tensor> of, const Run& run) {
   thread_local std::vector<part> memory;
   memory.clear();
-  for (const auto& each : of)
+  std::int64_t elements = 0;
+  for (const auto& each : of) {
+    elements += each.num_elements();
     for (std::int64_t first = 0; first < each.num_elements(); first += part_elements)
       memory.push_back({&each, first, std::min(part_elements, each.num_elements() - first), 0});
+  }
   std::span<part> parts = memory;
-  parallel_for(static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t index) {
+  parallel_for(static_cast<std::int64_t>(parts.size()), elements, [&](std::int64_t index) {
     auto& each = parts[static_cast<std::size_t>(index)];
     for (std::int64_t done = 0; done < each.count; done += block_elements)
       each.result += run(*each.of, each.first + done, std::min(block_elements, each.count - done));

@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "troupe/ops/cpu/onednn/block_tiles.hpp"
+#include "troupe/ops/cpu/onednn/library_threads.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 using product_function = void (*)(const block_product_shape& of, const float* a, const float* b, float* c);
 
 void by_sgemm(const block_product_shape& of, const float* a, const float* b, float* c) {
+  library_threads alone(1);
   auto status = dnnl_sgemm(of.left_is_transposed ? 'T' : 'N', 'N', of.rows, of.columns, of.inner, 1.0F, a,
                            of.left_stride, b, of.right_stride, of.accumulate ? 1.0F : 0.0F, c, of.stride);
   dnnl::error::wrap_c_api(status, "could not execute dnnl_sgemm");

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <deque>
+#include <span>
 #include <utility>
 
 #include "troupe/ops/cpu/onednn/bordered_primitive.hpp"
-#include "troupe/ops/threads.hpp"
+#include "troupe/ops/cpu/onednn/library_threads.hpp"
+#include "troupe/ops/cpu/parallel.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -166,6 +168,18 @@ bordered_primitive& primitive_for(const key& of) {
   return known.emplace_back(of, make(of)).second;
 }
 
+int convolution_threads(const conv2d_problem& of) {
+  auto in_a_group = of.in_channels / of.options.groups;
+  auto multiply_adds =
+      of.batch * of.out_channels * of.out.h * of.out.w * in_a_group * of.kernel.h * of.kernel.w;
+  return threads_for(multiply_adds / multiply_adds_per_element);
+}
+
+void run(const key& of, std::span<void* const> elements) {
+  library_threads scope(of.threads);
+  primitive_for(of).run(elements);
+}
+
 void* elements_of(const tensor& value) { return const_cast<std::byte*>(value.bytes().data()); }
 
 }  // namespace
@@ -181,20 +195,20 @@ bool convolution_takes(dtype type) {
 
 void convolution_forward(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
                          tensor& y) {
-  primitive_for({direction::forward, x.type(), bias.defined(), num_threads(), of})
-      .run(std::array{elements_of(x), elements_of(weight), elements_of(y), elements_of(bias)});
+  run({direction::forward, x.type(), bias.defined(), convolution_threads(of), of},
+      std::array{elements_of(x), elements_of(weight), elements_of(y), elements_of(bias)});
 }
 
 void convolution_backward_input(const conv2d_problem& of, const tensor& dy, const tensor& weight,
                                 tensor& dx) {
-  primitive_for({direction::backward_input, dy.type(), false, num_threads(), of})
-      .run(std::array{elements_of(dy), elements_of(weight), elements_of(dx)});
+  run({direction::backward_input, dy.type(), false, convolution_threads(of), of},
+      std::array{elements_of(dy), elements_of(weight), elements_of(dx)});
 }
 
 void convolution_backward_weight(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight,
                                  tensor& dbias) {
-  primitive_for({direction::backward_weight, x.type(), dbias.defined(), num_threads(), of})
-      .run(std::array{elements_of(x), elements_of(dy), elements_of(dweight), elements_of(dbias)});
+  run({direction::backward_weight, x.type(), dbias.defined(), convolution_threads(of), of},
+      std::array{elements_of(x), elements_of(dy), elements_of(dweight), elements_of(dbias)});
 }
 
 }  // namespace troupe::cpu

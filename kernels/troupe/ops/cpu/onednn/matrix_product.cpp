@@ -1,7 +1,8 @@
 #include "troupe/ops/cpu/matrix_product.hpp"
 
+#include "troupe/ops/cpu/onednn/library_threads.hpp"
 #include "troupe/ops/cpu/onednn/product_primitive.hpp"
-#include "troupe/ops/threads.hpp"
+#include "troupe/ops/cpu/parallel.hpp"
 
 #include <map>
 
@@ -42,7 +43,9 @@ bool multiplies_bf16() {
 void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
               tensor& c) {
   thread_local product_cache cache;
-  auto& primitive = cache.get({of, a.type(), c.type(), bias.defined(), num_threads()});
+  auto threads = threads_for(of.batch * of.rows * of.columns * of.inner / multiply_adds_per_element);
+  library_threads scope(threads);
+  auto& primitive = cache.get({of, a.type(), c.type(), bias.defined(), threads});
   primitive.run(a, b, bias, c, cache.scratchpad(primitive.scratchpad_bytes()));
 }
 

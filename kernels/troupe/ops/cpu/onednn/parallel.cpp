@@ -1,18 +1,19 @@
 #include "troupe/ops/cpu/parallel.hpp"
 
-#include <algorithm>
 #include <exception>
 
 #include "troupe/ops/threads.hpp"
 
 namespace troupe::cpu {
 
+int threads_for(std::int64_t elements) { return elements < elements_worth_a_team ? 1 : num_threads(); }
+
 // OpenMP, as oneDNN: one set of helper threads serves both. All of them or none: libgomp ends those that a
 // smaller region does not use, and starts new ones for the next.
-void parallel_for(std::int64_t count, std::int64_t grain,
+void parallel_for(std::int64_t count, std::int64_t elements,
                   void (*run)(const void* context, std::int64_t index), const void* context) {
-  auto threads = num_threads();
-  if (threads <= 1 || count / std::max<std::int64_t>(grain, 1) <= 1) {
+  auto threads = threads_for(elements);
+  if (threads == 1 || count <= 1) {
     for (std::int64_t index = 0; index < count; ++index) run(context, index);
     return;
   }
