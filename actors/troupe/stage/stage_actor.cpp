@@ -56,11 +56,24 @@ void stage_state::on_copied(const state_copied& copied) {
   if (copied.to_disk) on_write({copied.step});
 }
 
-/// A copy that is not there is missed by the scheduler, which waits for it for a limited time.
 void stage_state::on_write(const write_copy& order) {
-  if (auto found = copies_.find(order.step); found != copies_.end())
-    self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
-                                         found->second.packed});
+  auto found = copies_.find(order.step);
+  if (found == copies_.end()) return refuse_to_write(order.step);
+  self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
+                                       found->second.packed});
+}
+
+/// The scheduler gives the snapshot up, as one whose part cannot be written.
+void stage_state::refuse_to_write(std::uint64_t step) {
+  auto reason = "stage " + std::to_string(options_.stage) + " no longer holds the copy of step " +
+                std::to_string(step);
+  if (options_.log) options_.log->warn("snapshot given up step={} reason=\"{}\"", step, reason);
+  part_written refused;
+  refused.generation = generation_;
+  refused.step = step;
+  refused.stage = static_cast<std::uint32_t>(options_.stage);
+  refused.problem = reason;
+  self_->send(scheduler_, refused);
 }
 
 /// Tells the scheduler that the owner holds this copy, and gives it to the peer.

@@ -1,4 +1,6 @@
 #pragma once
+#include <spdlog/logger.h>
+
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
@@ -18,6 +20,7 @@ struct stage_options {
   program_factory make_program;
   std::optional<int> replica_rank;  ///< who keeps a copy of this stage's copies; none in a job of one process
   transport* out = nullptr;
+  std::shared_ptr<spdlog::logger> log;  ///< may be null
 };
 
 /// The control face of one stage: owns its program and the copies of its state in memory.
@@ -29,7 +32,8 @@ struct stage_options {
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
 ///   state_copied  -> part_held to the scheduler, replica to the peer
-///   write_copy    -> write_part to the disk_writer
+///   write_copy    -> write_part to the disk_writer; part_written with a problem to the
+///                    scheduler, if the copy is gone
 ///   drop_before   ->
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
@@ -46,6 +50,7 @@ class stage_state {
   caf::result<stage_ready> on_restore(const restore_stage& order);
   void on_copied(const state_copied& copied);
   void on_write(const write_copy& order);
+  void refuse_to_write(std::uint64_t step);
   void on_drop(const drop_before& order);
   held_parts on_list() const;
   caf::result<stage_copy> on_get(const get_copy& wanted) const;

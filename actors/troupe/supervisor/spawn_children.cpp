@@ -69,7 +69,7 @@ void supervisor_state::spawn_device(int device) {
 void supervisor_state::spawn_stage(int stage) {
   stages_[stage] = self_->spawn<actor_of<stage_state>>(
       stage_options{stage, options_.rank, job_->make_program,
-                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out});
+                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, options_.log});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 

@@ -1,6 +1,10 @@
 #include "troupe/stage/stage_actor.hpp"
 
+#include <spdlog/sinks/ostream_sink.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sstream>
 
 #include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
@@ -31,12 +35,15 @@ struct one_stage {
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   probe replica_keeper{actors}, disk_writer{actors};
   probe scheduler{actors};
+  std::ostringstream log;
   caf::actor stage;
 
   explicit one_stage(std::optional<int> replica_rank = 2) {
     model->num_stages = 4;
-    stage =
-        actors.spawn<actor_of<stage_state>>(stage_options{2, 1, fake_programs(model), replica_rank, &out});
+    auto logger =
+        std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    stage = actors.spawn<actor_of<stage_state>>(
+        stage_options{2, 1, fake_programs(model), replica_rank, &out, logger});
   }
   answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
                               bool from_scratch = false) {
@@ -106,6 +113,24 @@ TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
   CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
   CHECK(same_state(here.out.tensors[0].value, packed_with(3)));
   CHECK(here.disk_writer.size() == 0);
+}
+
+TEST_CASE("a copy that is gone when it is due on disk is refused to the scheduler, with a warning") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.copied(1, 3);
+  here.copied(1, 5);
+  here.actors.send(here.stage, drop_before{5});
+  here.actors.send(here.stage, write_copy{3});
+  auto refused = here.scheduler.last<part_written>();
+  CHECK(refused.generation == 1);
+  CHECK(refused.step == 3);
+  CHECK(refused.stage == 2);
+  CHECK_THAT(refused.problem, Catch::Matchers::ContainsSubstring("no longer holds the copy of step 3"));
+  CHECK_THAT(here.log.str(), Catch::Matchers::ContainsSubstring("snapshot given up"));
+  CHECK(here.disk_writer.all<write_part>().empty());
+  here.actors.send(here.stage, write_copy{5});
+  CHECK(here.disk_writer.last<write_part>().step == 5);
 }
 
 TEST_CASE("in a job of one process copies go nowhere") {
