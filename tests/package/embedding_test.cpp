@@ -1,4 +1,5 @@
 // Troupe as a part of a program that has other things to do.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -6,11 +7,13 @@
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <thread>
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
+#include "support/temp_folder.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -33,6 +36,16 @@ class FailingModule : public nn::Module {
 
  private:
   std::shared_ptr<std::atomic<int>> left_;
+};
+
+/// Keeps -infinity on purpose, as attention masks do.
+class Masked : public nn::module_of<Masked> {
+ public:
+  variable forward(const variable& input) override { return input; }
+  void each_buffer(const buffer_visitor& visit) override { visit(mask_); }
+
+ private:
+  nn::buffer mask_{"mask", {4}, -std::numeric_limits<float>::infinity()};
 };
 
 Pipeline failing_pipeline() {
@@ -142,6 +155,17 @@ TEST_CASE("a training loop of one's own stays on its thread, also where it may u
   CHECK(threads_of_this_process() == before);
   CHECK(same_bits(weights[0], weights[1]));
   set_num_threads(1);
+}
+
+TEST_CASE("a module that keeps a mask of infinities trains with snapshots") {
+  temp_folder folder;
+  auto options = small_options();
+  options.snapshot_dir = folder.path() / "snapshots";
+  nn::Sequential model(nn::Linear(2, 16), Masked(), nn::ReLU(), nn::Linear(16, 4));
+  Trainer trainer(World::local(2, options), Pipeline(model).stages(2).microbatches(4));
+  trainer.fit(four_corners(256));
+  auto saved = read_weights(options.snapshot_dir);
+  CHECK(std::ranges::count(saved, "1.mask", &named_tensor::name) == 1);
 }
 
 TEST_CASE("a world that has ended leaves no thread behind") {

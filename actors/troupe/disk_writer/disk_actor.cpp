@@ -1,5 +1,6 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "troupe/actor/failure.hpp"
@@ -19,11 +20,20 @@ auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   }
 }
 
-void require_finite(const snapshot_part& part) {
-  for (const auto& [name, value] : part.tensors)
-    if (is_floating(value.type()) && !all_finite(std::span(&value, 1)))
+/// Whether it is one of `begun`, with the same bits.
+bool is_as_begun(const named_tensor& state, const std::vector<named_tensor>* begun) {
+  if (!begun) return false;
+  auto found = std::ranges::find(*begun, state.name, &named_tensor::name);
+  return found != begun->end() && std::ranges::equal(found->value.bytes(), state.value.bytes());
+}
+
+/// What a module keeps infinite on purpose, a mask for example, stays as it was at the beginning; training
+/// that fails changes what it makes infinite or NaN.
+void require_finite(const snapshot_part& part, const std::vector<named_tensor>* begun) {
+  for (const auto& each : part.tensors)
+    if (is_floating(each.value.type()) && !all_finite(std::span(&each.value, 1)) && !is_as_begun(each, begun))
       throw snapshot_error("the state of stage " + std::to_string(part.stage) +
-                           " is infinite or NaN, first " + name +
+                           " is infinite or NaN, first " + each.name +
                            ": a snapshot of it would replace the last finite one");
 }
 
@@ -56,7 +66,7 @@ part_on_disk disk_state::write(write_part& order) {
                      options_.num_stages,       order.generation, options_.numeric_class,
                      unpack_state(order.packed)};
   order.packed = {};
-  if (options_.finite_only) require_finite(part);
+  if (options_.finite_only) require_finite(part, order.began_non_finite.get());
   auto encoded = encode_part(part);
   part.tensors.clear();
   return {store_.write_part(order.step, order.stage, encoded.bytes())};

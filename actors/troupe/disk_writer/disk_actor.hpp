@@ -19,6 +19,7 @@ struct disk_options {
   /// Use snapshots that another job wrote into the folder: this job goes on from them.
   bool resume = false;
   /// Refuse to write states with an element that is infinite or NaN: they would replace the last finite one.
+  /// A tensor that is as it was at the beginning does not count.
   bool finite_only = false;
   snapshot_store_options store;
   std::shared_ptr<spdlog::logger> log;

@@ -2,6 +2,7 @@
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct write_part {
   std::uint64_t step = 0;
   std::uint32_t stage = 0;
   tensor packed;
+  /// Tensors of the state that had infinite or NaN elements at the beginning, as they were then; may be null.
+  std::shared_ptr<const std::vector<named_tensor>> began_non_finite = {};
 };
 struct part_on_disk {
   manifest_part entry;

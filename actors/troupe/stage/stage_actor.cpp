@@ -1,10 +1,12 @@
 #include "troupe/stage/stage_actor.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "troupe/actor/failure.hpp"
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/metrics_note.hpp"
+#include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
 
@@ -29,7 +31,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   disk_writer_ = order.disk_writer;
   committed_step_ = std::min(committed_step_, order.step);
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
-  if (!program_ || order.from_scratch) program_ = options_.make_program(options_.stage);
+  if (!program_ || order.from_scratch) make_program();
   if (order.from_scratch) {
     copies_.clear();
     return stage_ready{options_.stage, program_, {}};
@@ -49,6 +51,16 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   return ready;
 }
 
+/// The same in every incarnation of the process: the values to begin with are a function of the job.
+void stage_state::make_program() {
+  program_ = options_.make_program(options_.stage);
+  std::vector<named_tensor> found;
+  for (const auto& [name, value] : program_->state())
+    if (is_floating(value.type()) && !all_finite(std::span(&value, 1)))
+      found.push_back({name, value.to({}).clone()});
+  began_non_finite_ = std::make_shared<const std::vector<named_tensor>>(std::move(found));
+}
+
 void stage_state::on_copied(const state_copied& copied) {
   if (copied.generation != generation_) return;
   copies_[copied.step] = {copied.generation, copied.packed};
@@ -60,13 +72,13 @@ void stage_state::on_write(const write_copy& order) {
   auto found = copies_.find(order.step);
   if (found == copies_.end()) return refuse_to_write(order.step);
   self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
-                                       found->second.packed});
+                                       found->second.packed, began_non_finite_});
 }
 
 /// The scheduler gives the snapshot up, as one whose part cannot be written.
 void stage_state::refuse_to_write(std::uint64_t step) {
-  auto reason = "stage " + std::to_string(options_.stage) + " no longer holds the copy of step " +
-                std::to_string(step);
+  auto reason =
+      "stage " + std::to_string(options_.stage) + " no longer holds the copy of step " + std::to_string(step);
   if (options_.log) options_.log->warn("snapshot given up step={} reason=\"{}\"", step, reason);
   part_written refused;
   refused.generation = generation_;

@@ -50,6 +50,7 @@ class stage_state {
   caf::result<stage_ready> on_restore(const restore_stage& order);
   void on_copied(const state_copied& copied);
   void on_write(const write_copy& order);
+  void make_program();
   void refuse_to_write(std::uint64_t step);
   void on_drop(const drop_before& order);
   held_parts on_list() const;
@@ -66,6 +67,8 @@ class stage_state {
   stage_options options_;
   // state
   std::shared_ptr<stage_program> program_;
+  /// Of the program's state at the beginning, for the disk writer.
+  std::shared_ptr<const std::vector<named_tensor>> began_non_finite_;
   std::map<std::uint64_t, copy> copies_;  ///< by steps applied
   std::uint64_t committed_step_ = 0;      ///< the newest that it was told of
   // current generation

@@ -146,6 +146,23 @@ TEST_CASE("a state that is not finite is not written, and is named") {
   CHECK(here.write(6, 0).problem.empty());
 }
 
+TEST_CASE("a tensor that began infinite and stayed so is written; one that became so, or changed, is not") {
+  one_disk_writer here;
+  auto infinity = std::numeric_limits<float>::infinity();
+  auto begun = std::make_shared<const std::vector<named_tensor>>(state_of(-infinity));
+  auto written = [&](std::uint64_t step, float value, auto began_with) {
+    here.actors.send(here.writer, write_part{1, step, 0, packed(value), began_with});
+    return here.scheduler.last<part_written>().problem;
+  };
+  CHECK(written(5, -infinity, begun).empty());
+  CHECK_THAT(written(6, infinity, begun), Catch::Matchers::ContainsSubstring("first weight"));
+  CHECK_THAT(written(7, std::numeric_limits<float>::quiet_NaN(), begun),
+             Catch::Matchers::ContainsSubstring("first weight"));
+  auto other = std::make_shared<const std::vector<named_tensor>>(
+      1, named_tensor{"mask", state_of(-infinity)[0].value});
+  CHECK_THAT(written(8, -infinity, other), Catch::Matchers::ContainsSubstring("first weight"));
+}
+
 TEST_CASE("parts of another generation are not written") {
   one_disk_writer here;
   here.begin(3);
