@@ -7,6 +7,7 @@
 #include "troupe/config/command_line.hpp"
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/signal_frame.hpp"
 #include "troupe/usage/usage_problem.hpp"
@@ -73,6 +74,8 @@ int run_program(int argc, char** argv, job_options options,
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     return end.failed(usage_problem(app, problem), 2);
+  } catch (const job_refused& problem) {
+    return end.ended_with_job(problem.what(), 2);
   } catch (const bad_input& problem) {
     return end.failed(problem.what(), 2);
   } catch (const job_stopped& stopped) {

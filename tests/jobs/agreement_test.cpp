@@ -58,6 +58,12 @@ std::vector<process_result> by_hand(int num_processes, const std::string& port, 
   return results;
 }
 
+int times_in(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
 /// One that no other test run here takes at the same time, as a rule.
 std::string free_port() { return std::to_string(20'000 + ::getpid() % 20'000); }
 
@@ -90,6 +96,7 @@ TEST_CASE(
   CHECK_THAT(result.errors,
              ContainsSubstring(field + "rank 2 has ") && ContainsSubstring("ranks 0, 1 and 3 have "));
   CHECK_THAT(result.errors, !ContainsSubstring("started again"));
+  CHECK(times_in(result.errors, field + "rank 2 has ") == 1);
 }
 
 TEST_CASE("so it does where nobody launched it, among two and three, in every process") {

@@ -16,6 +16,7 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/local_membership.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
@@ -107,7 +108,7 @@ class real_node : public node {
       if (auto* stop = std::get_if<job_stop>(&event))
         end_with(job_stopped(stop->signal, "stopped " + stop->what));
       if (auto* failure = std::get_if<job_failure>(&event)) {
-        if (!refused.empty()) end_with(bad_input(refused));
+        if (!refused.empty()) end_with(job_refused(refused));
         end_with(job_failed(failure->cause));
       }
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
