@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 
 #include "troupe/config/command_line.hpp"
 #include "troupe/config/launch_environment.hpp"
@@ -10,6 +9,7 @@
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/signal_frame.hpp"
+#include "troupe/usage/output_problem.hpp"
 #include "troupe/usage/usage_problem.hpp"
 #include "troupe/usage/version.hpp"
 
@@ -46,11 +46,6 @@ class ending {
   std::shared_ptr<signal_frame>& frame_;
 };
 
-/// Whether all that was printed has reached standard output.
-bool results_are_written() {
-  return std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-}
-
 }  // namespace
 
 int run_program(int argc, char** argv, job_options options,
@@ -69,8 +64,8 @@ int run_program(int argc, char** argv, job_options options,
     frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace});
     options.frame = frame;
     body(options);
-    if (results_are_written()) return 0;
-    throw std::runtime_error("standard output could not be written: results are missing");
+    if (auto problem = output_problem(); !problem.empty()) throw std::runtime_error(problem);
+    return 0;
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     return end.failed(usage_problem(app, problem), 2);

@@ -1,30 +1,14 @@
 #include "run_program.hpp"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <iostream>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/output_problem.hpp"
 #include "troupe/usage/usage_problem.hpp"
 #include "troupe/usage/version.hpp"
 
 namespace troupe {
-namespace {
-
-/// Whether all that was printed has reached standard output; says so if not.
-bool results_are_written() {
-  errno = 0;
-  bool written = std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!written)
-    std::fprintf(stderr, "troupe: cannot write to standard output%s%s\n", errno != 0 ? ": " : "",
-                 errno != 0 ? std::strerror(errno) : "");
-  return written;
-}
-
-}  // namespace
-
 int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
   app.set_version_flag("--version", "troupe " + version_text());
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of who writes
@@ -41,7 +25,9 @@ int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
     std::fprintf(stderr, "troupe: %s\n", failure.what());
     return 1;
   }
-  return results_are_written() || exit_code != 0 ? exit_code : 1;
+  auto problem = output_problem();
+  if (!problem.empty()) std::fprintf(stderr, "troupe: %s\n", problem.c_str());
+  return problem.empty() || exit_code != 0 ? exit_code : 1;
 }
 
 }  // namespace troupe
