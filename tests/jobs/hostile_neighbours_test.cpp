@@ -2,12 +2,11 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
-#include <fstream>
-#include <sstream>
 
 #include "jobs/flood.hpp"
 #include "jobs/job.hpp"
 #include "support/joined_namespaces.hpp"
+#include "support/system_v_segments.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -23,27 +22,11 @@ words with(words first, const words& more) {
 
 std::string undisturbed_weights() { return run_local(with(small_job(), {"--stages", "4"})).weights_sha256(); }
 
-/// The permissions of a user's System V segments.
-std::vector<unsigned> permissions_of_segments(long user) {
-  std::vector<unsigned> found;
-  std::ifstream table("/proc/sysvipc/shm");
-  std::string line;
-  std::getline(table, line);
-  while (std::getline(table, line)) {
-    std::istringstream fields(line);
-    std::string key, id, permissions, size, creator, last, attachments;
-    long owner = -1;
-    fields >> key >> id >> permissions >> size >> creator >> last >> attachments >> owner;
-    if (owner == user) found.push_back(static_cast<unsigned>(std::stoul(permissions, nullptr, 8)));
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("the memory through which a job's tensors pass is its user's alone") {
   if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
-  constexpr long user = 64331;
+  constexpr uid_t user = 64331;
   auto id = std::to_string(user);
   run_options options;
   options.command = with({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM, "launch",
@@ -53,9 +36,9 @@ TEST_CASE("the memory through which a job's tensors pass is its user's alone") {
   options.deadline = std::chrono::minutes(4);
   background_process job(options);
   job.wait_for_line("\"event\":\"step\"");
-  auto permissions = permissions_of_segments(user);
-  CHECK(permissions.size() >= 4);
-  for (auto each : permissions) CHECK((each & 077) == 0);
+  auto segments = segments_of(user);
+  CHECK(segments.size() >= 4);
+  for (const auto& segment : segments) CHECK((segment.permissions & 077) == 0);
   CHECK(job.wait().exit_code == 0);
 }
 

@@ -5,9 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
 
+#include "support/system_v_segments.hpp"
 #include "ucx_node.hpp"
 
 using namespace troupe::testing;
@@ -22,21 +21,6 @@ void become(uid_t user) {
   ::prctl(PR_SET_DUMPABLE, 1);  // as a process that was started by this user
 }
 
-/// The System V segments of a user: key, identifier, permissions, size, two processes, attachments, user.
-std::vector<int> segments_of(uid_t user) {
-  std::vector<int> found;
-  std::ifstream table("/proc/sysvipc/shm");
-  std::string line;
-  std::getline(table, line);
-  while (std::getline(table, line)) {
-    std::istringstream fields(line);
-    long key = 0, id = 0, permissions = 0, size = 0, creator = 0, last = 0, attachments = 0, uid = -1;
-    fields >> key >> id >> permissions >> size >> creator >> last >> attachments >> uid;
-    if (uid == static_cast<long>(user)) found.push_back(static_cast<int>(id));
-  }
-  return found;
-}
-
 /// Ranks 0 and 1 are a job of one user, rank 2 is another user of the same group.
 void job_beside_another_user(test_rank& self) {
   become(self.rank() == 2 ? other : owner);
@@ -44,10 +28,10 @@ void job_beside_another_user(test_rank& self) {
     self.wait_for(0, 1);
     auto segments = segments_of(owner);
     expect(!segments.empty(), "tensors go through segments");
-    for (int segment : segments) {
-      expect(::shmat(segment, nullptr, 0) == reinterpret_cast<void*>(-1) && errno == EACCES,
+    for (const auto& segment : segments) {
+      expect(::shmat(segment.id, nullptr, 0) == reinterpret_cast<void*>(-1) && errno == EACCES,
              "no writing to a segment");
-      expect(::shmat(segment, nullptr, SHM_RDONLY) == reinterpret_cast<void*>(-1) && errno == EACCES,
+      expect(::shmat(segment.id, nullptr, SHM_RDONLY) == reinterpret_cast<void*>(-1) && errno == EACCES,
              "no reading of a segment");
     }
     self.post(2);
