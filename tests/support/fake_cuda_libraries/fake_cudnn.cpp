@@ -79,10 +79,6 @@ described_convolution described(pass which, const fake_extents& x, const fake_ex
   return {{x.first, x.second, y.second, x.size, y.size, weight.size, options}, type, which};
 }
 
-tensor operand(const void* elements, const fake_extents& of, dtype type) {
-  return tensor::wrap(nullptr, static_cast<std::byte*>(const_cast<void*>(elements)), of.all(), type);
-}
-
 cudnnStatus_t workspace(std::string_view function, const described_convolution& of, bool has_fixed_order,
                         std::size_t* size_bytes) {
   if (auto status = on_call(function)) return status;
@@ -92,12 +88,28 @@ cudnnStatus_t workspace(std::string_view function, const described_convolution& 
   return answer ? answer(of) : CUDNN_STATUS_SUCCESS;
 }
 
-/// What the three passes have in common.
+/// An argument of a pass: its elements, and how they lie.
+struct placed_elements {
+  const fake_extents& at;
+  const void* elements;
+};
+
+template <class Descriptor>
+placed_elements placed(Descriptor at, const void* elements) {
+  return {fake_of<fake_extents>(at), elements};
+}
+
+tensor operand(const placed_elements& of, dtype type) {
+  return tensor::wrap(nullptr, static_cast<std::byte*>(const_cast<void*>(of.elements)), of.at.all(), type);
+}
+
+/// A call of one of the three passes, whichever of x, weight and y is its result.
 struct pass_call {
   std::string_view function;
+  pass which;
   cudnnHandle_t handle;
-  described_convolution of;
-  tensor x, weight, y;
+  placed_elements x, weight, y;
+  cudnnConvolutionDescriptor_t how;
   const void *alpha, *beta;
   void* memory;
   std::size_t size_bytes;
@@ -118,15 +130,16 @@ cudnnStatus_t enqueue(const pass_call& call) {
   if (auto status = on_call(call.function)) return status;
   auto kept = *static_cast<const float*>(call.beta);
   auto is_right = *static_cast<const float*>(call.alpha) == 1 && call.memory &&
-                  call.size_bytes >= workspace_bytes && (kept == 0 || call.of.pass == pass::weight_gradient);
+                  call.size_bytes >= workspace_bytes && (kept == 0 || call.which == pass::weight_gradient);
   if (!is_right) return CUDNN_STATUS_BAD_PARAM;
   auto mode = kept == 0 ? gradient_mode::assign : gradient_mode::accumulate;
-  emulation::enqueue(
-      fake_of<fake_handle>(call.handle).stream,
-      [of = call.of, x = call.x, weight = call.weight, y = call.y, memory = call.memory, mode] {
-        std::memset(memory, 0xff, workspace_bytes);
-        compute(of, x, weight, y, mode);
-      });
+  auto of = described(call.which, call.x.at, call.weight.at, call.y.at, fake_of<conv2d_options>(call.how));
+  emulation::enqueue(fake_of<fake_handle>(call.handle).stream,
+                     [of, x = operand(call.x, of.type), weight = operand(call.weight, of.type),
+                      y = operand(call.y, of.type), memory = call.memory, mode] {
+                       std::memset(memory, 0xff, workspace_bytes);
+                       compute(of, x, weight, y, mode);
+                     });
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -134,12 +147,8 @@ cudnnStatus_t forward(cudnnHandle_t handle, const void* alpha, cudnnTensorDescri
                       cudnnFilterDescriptor_t weight_of, const void* weight, cudnnConvolutionDescriptor_t how,
                       cudnnConvolutionFwdAlgo_t, void* memory, std::size_t size_bytes, const void* beta,
                       cudnnTensorDescriptor_t y_of, void* y) {
-  const auto &at_x = fake_of<fake_extents>(x_of), &at_weight = fake_of<fake_extents>(weight_of),
-             &at_y = fake_of<fake_extents>(y_of);
-  auto of = described(pass::forward, at_x, at_weight, at_y, fake_of<conv2d_options>(how));
-  return enqueue({"cudnnConvolutionForward", handle, of, operand(x, at_x, of.type),
-                  operand(weight, at_weight, of.type), operand(y, at_y, of.type), alpha, beta, memory,
-                  size_bytes});
+  return enqueue({"cudnnConvolutionForward", pass::forward, handle, placed(x_of, x),
+                  placed(weight_of, weight), placed(y_of, y), how, alpha, beta, memory, size_bytes});
 }
 
 cudnnStatus_t input_gradient(cudnnHandle_t handle, const void* alpha, cudnnFilterDescriptor_t weight_of,
@@ -147,12 +156,8 @@ cudnnStatus_t input_gradient(cudnnHandle_t handle, const void* alpha, cudnnFilte
                              cudnnConvolutionDescriptor_t how, cudnnConvolutionBwdDataAlgo_t, void* memory,
                              std::size_t size_bytes, const void* beta, cudnnTensorDescriptor_t x_of,
                              void* x) {
-  const auto &at_x = fake_of<fake_extents>(x_of), &at_weight = fake_of<fake_extents>(weight_of),
-             &at_y = fake_of<fake_extents>(y_of);
-  auto of = described(pass::input_gradient, at_x, at_weight, at_y, fake_of<conv2d_options>(how));
-  return enqueue({"cudnnConvolutionBackwardData", handle, of, operand(x, at_x, of.type),
-                  operand(weight, at_weight, of.type), operand(y, at_y, of.type), alpha, beta, memory,
-                  size_bytes});
+  return enqueue({"cudnnConvolutionBackwardData", pass::input_gradient, handle, placed(x_of, x),
+                  placed(weight_of, weight), placed(y_of, y), how, alpha, beta, memory, size_bytes});
 }
 
 cudnnStatus_t weight_gradient(cudnnHandle_t handle, const void* alpha, cudnnTensorDescriptor_t x_of,
@@ -160,12 +165,8 @@ cudnnStatus_t weight_gradient(cudnnHandle_t handle, const void* alpha, cudnnTens
                               cudnnConvolutionDescriptor_t how, cudnnConvolutionBwdFilterAlgo_t, void* memory,
                               std::size_t size_bytes, const void* beta, cudnnFilterDescriptor_t weight_of,
                               void* weight) {
-  const auto &at_x = fake_of<fake_extents>(x_of), &at_weight = fake_of<fake_extents>(weight_of),
-             &at_y = fake_of<fake_extents>(y_of);
-  auto of = described(pass::weight_gradient, at_x, at_weight, at_y, fake_of<conv2d_options>(how));
-  return enqueue({"cudnnConvolutionBackwardFilter", handle, of, operand(x, at_x, of.type),
-                  operand(weight, at_weight, of.type), operand(y, at_y, of.type), alpha, beta, memory,
-                  size_bytes});
+  return enqueue({"cudnnConvolutionBackwardFilter", pass::weight_gradient, handle, placed(x_of, x),
+                  placed(weight_of, weight), placed(y_of, y), how, alpha, beta, memory, size_bytes});
 }
 
 void add_descriptors(cuda::cudnn_functions& all) {
