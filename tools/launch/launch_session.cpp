@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <stdexcept>
-#include <thread>
 
 #include "orphan_guard.hpp"
 #include "recovery_text.hpp"
@@ -25,6 +24,10 @@ constexpr auto time_to_end_stopped = 5s;
 constexpr auto time_to_die_alone = 100ms;
 /// Between attempts to start a process for which there was no descriptor, and how long until that fails.
 constexpr auto time_between_starts = 500ms;
+
+/// How long the agent waits for the end of the connection of a process that ended with an exit code of its
+/// own: what it said may be on its way still.
+constexpr auto time_to_hear_failure = 500ms;
 
 /// A process that ends with this code would not do better the next time (bad_input).
 constexpr int hopeless_exit_code = 2;
@@ -127,23 +130,13 @@ void launcher::session::on_child_end(worker& of) {
   }
 }
 
-/// What a process that ended with an exit code of its own said before: it may be on its way to the agent
-/// still.
-std::string launcher::session::failure_text_of(const worker& of, const exit_status& status) {
-  auto text = agent_->failure_of(of.rank);
-  for (int tries = 0; text.empty() && !status.signal && tries < 20; ++tries) {
-    std::this_thread::sleep_for(5ms);
-    text = agent_->failure_of(of.rank);
-  }
-  return text;
-}
-
 /// The process is gone, so the agent may raise the generation; the next incarnation starts while the others
 /// stop. While the job is to stop too: what is to be saved is in the others' memory.
 void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
-  if (auto text = failure_text_of(of, status); !text.empty()) cause += ": " + text;
+  auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
+  if (!said.empty()) cause += ": " + said;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   if (outcome == loss_outcome::had_left) {
     if (!exit_code_) exit_code_ = status.shell_code();

@@ -46,7 +46,6 @@ class launcher::session {
   int poll_timeout_ms() const;
   void on_signal(int number);
   void on_child_end(worker& of);
-  std::string failure_text_of(const worker& of, const exit_status& status);
   void on_loss(worker& of, const exit_status& status, clock::time_point detected);
   void on_failure_while_ending(const worker& of, const exit_status& status);
   void on_deadline();

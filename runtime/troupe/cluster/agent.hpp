@@ -78,9 +78,10 @@ class agent {
   /// The job is to stop because of `signal`: what is done is saved, then on_job_stopped comes. Returns the
   /// ranks that hear of it here; the processes of the others know nothing of the job.
   virtual std::vector<int> stop_job(int signal) = 0;
-  /// What the process of `rank` said it fails with; empty: it said nothing. What it still sent is read
-  /// before.
-  virtual std::string failure_of(int rank) = 0;
+  /// What the process of `rank`, which has ended, said it fails with; empty: it said nothing. What it still
+  /// sent is read before: waits until it has said something or its connection has ended, but `at_most`, since
+  /// a process that it started may keep the connection open.
+  virtual std::string failure_of(int rank, std::chrono::milliseconds at_most) = 0;
 };
 
 std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks callbacks);

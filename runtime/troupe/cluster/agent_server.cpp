@@ -1,7 +1,7 @@
 #include "troupe/cluster/agent_server.hpp"
 
 #include <algorithm>
-#include <future>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -76,13 +76,14 @@ std::vector<int> agent_server::stop_job(int signal) {
   return told.get_future().get();
 }
 
-std::string agent_server::failure_of(int rank) {
-  std::promise<std::string> said;
+std::string agent_server::failure_of(int rank, std::chrono::milliseconds at_most) {
+  failure_question question{rank, clock::now() + at_most, {}};
+  auto answer = question.answer.get_future();
   commands_.post([&] {
     drain(rank);
-    said.set_value(failures_[rank]);
+    questions_.push_back(std::move(question));
   });
-  return said.get_future().get();
+  return answer.get();
 }
 
 // --- the loop
@@ -95,6 +96,7 @@ void agent_server::run() {
     beat();
     warn_of_descriptors();
     sweep();
+    answer_failures();
   }
 }
 
@@ -136,6 +138,22 @@ void agent_server::warn_of_descriptors() {
         "no file descriptors are left for processes that want to join; they wait until there are some again "
         "(see `ulimit -n`)");
   warned_of_descriptors_ = out;
+}
+
+void agent_server::answer_failures() {
+  std::erase_if(questions_, [this](failure_question& asked) {
+    auto said = failures_.find(asked.rank);
+    bool is_known = said != failures_.end();
+    if (!is_known && is_connected(asked.rank) && clock::now() < asked.until) return false;
+    asked.answer.set_value(is_known ? said->second : std::string());
+    return true;
+  });
+}
+
+bool agent_server::is_connected(int rank) {
+  return std::ranges::any_of(connections_, [rank](const agent_connection& connection) {
+    return connection.speaker && connection.speaker->rank == rank && !connection.closed();
+  });
 }
 
 /// Reads what `rank` sent before it ended: its last message may be that it left.

@@ -1,4 +1,5 @@
 #pragma once
+#include <future>
 #include <map>
 #include <thread>
 
@@ -23,12 +24,21 @@ class agent_server final : public agent {
   void process_exited(int rank) override;
   void fail_job(const std::string& cause) override;
   std::vector<int> stop_job(int signal) override;
-  std::string failure_of(int rank) override;
+  std::string failure_of(int rank, std::chrono::milliseconds at_most) override;
 
  private:
   using clock = std::chrono::steady_clock;
 
+  /// Somebody waits for what a process said before it ended.
+  struct failure_question {
+    int rank;
+    clock::time_point until;
+    std::promise<std::string> answer;
+  };
+
   void run();
+  void answer_failures();
+  bool is_connected(int rank);
   bool may_stop();
   void serve(agent_connection& from);
   void sweep();
@@ -67,6 +77,7 @@ class agent_server final : public agent {
   agent_connections connections_;
   std::string job_end_cause_;
   std::map<int, std::string> failures_;  ///< by rank, what its present process said
+  std::vector<failure_question> questions_;
   clock::time_point next_beat_{};
   bool warned_of_descriptors_ = false;
   std::optional<clock::time_point> stop_asked_;

@@ -106,12 +106,31 @@ TEST_CASE("what a member fails with is known when its process is lost, and it is
   second->link->failing("");
   second->link->failing("no such file");
   second->link.reset();
-  CHECK(job.made->failure_of(1) == "no such file");
+  CHECK(job.made->failure_of(1, 60s) == "no such file");
   first->link->suspect(1, "its connection broke");
   job.made->process_lost(1, "exit code 1: no such file", std::chrono::steady_clock::now(), {});
   CHECK(first->fences.next().losses.at(0).cause == "exit code 1: no such file");
   CHECK(job.kills.empty());
-  CHECK(job.made->failure_of(1).empty());
+  CHECK(job.made->failure_of(1, 60s).empty());
+}
+
+TEST_CASE("what a member fails with is waited for until its connection has ended, or the limit") {
+  live_agent job(job_of(2));
+  auto first = std::make_unique<test_member>(job.client(0)),
+       second = std::make_unique<test_member>(job.client(1));
+  first->join();
+  second->join();
+  first->views.next();
+  CHECK(job.made->failure_of(0, 1ms).empty());
+  auto said_by = [&](int rank) {
+    return std::async(std::launch::async, [&, rank] { return job.made->failure_of(rank, 600s); });
+  };
+  auto late = said_by(1), never = said_by(0);
+  second->link->failing("");
+  second->link->failing("the file is late");
+  CHECK(late.get() == "the file is late");
+  first->link.reset();
+  CHECK(never.get().empty());
 }
 
 TEST_CASE("a job that is to stop hears of it, and ends with what was saved") {
