@@ -29,9 +29,6 @@ constexpr auto time_between_starts = 500ms;
 /// own: what it said may be on its way still.
 constexpr auto time_to_hear_failure = 500ms;
 
-/// A process that ends with this code would not do better the next time (bad_input).
-constexpr int hopeless_exit_code = 2;
-
 /// What may be there again in a moment.
 bool is_shortage(int error_number) {
   return error_number == EMFILE || error_number == ENFILE || error_number == EAGAIN || error_number == ENOMEM;
@@ -120,7 +117,7 @@ void launcher::session::on_child_end(worker& of) {
   // What the agent said before counts before: it may have ended the job, and the process because of that.
   told_.run_all();
   if (phase_ > phase::stopping) {
-    on_failure_while_ending(of, status);
+    on_end_while_ending(status);
     of.process.reset();
   } else if (status.success()) {
     of.process.reset();
@@ -139,18 +136,18 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   if (!said.empty()) cause += ": " + said;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   if (outcome == loss_outcome::had_left) {
-    if (!exit_code_) exit_code_ = status.shell_code();
+    outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
   if (outcome == loss_outcome::not_needed) {
     // Killed, it is not missed; what it says by an exit code of its own is the user's to hear.
-    if (!status.signal && !exit_code_) exit_code_ = status.shell_code();
+    if (!status.signal) outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
                        (status.signal ? ", and is not missed" : ""));
   }
   if (outcome == loss_outcome::job_failed) {
     told_.run_all();
-    return on_failure_while_ending(of, status);
+    return on_end_while_ending(status);
   }
   auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
   if (status.code == hopeless_exit_code)
@@ -166,19 +163,13 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
 /// The others are ended too. What went wrong first is what the user wants to know, and the last line says it.
 void launcher::session::fail(const std::string& line, int exit_code) {
   agent_->fail_job(line);
-  if (!exit_code_) exit_code_ = exit_code;
-  failed_ = true;
-  end_line_ = line;
+  outcome_.fail(line, exit_code);
   end_job(phase::terminated, options_.time_to_end);
 }
 
-void launcher::session::on_failure_while_ending(const worker&, const exit_status& status) {
-  // When the job has failed its processes end one by one: one that knows of bad input is the cause.
-  bool is_cause = phase_ == phase::told && !stopped_ && status.code == hopeless_exit_code;
-  if (status.success() || (exit_code_ && !is_cause)) return;
-  bool ended_by_us = phase_ == phase::terminated || phase_ == phase::killed;
-  if (failed_ && ended_by_us && status.signal) return;
-  exit_code_ = status.shell_code();
+void launcher::session::on_end_while_ending(const exit_status& status) {
+  using enum job_outcome::ended_by;
+  outcome_.process_ended(status, phase_ == phase::told ? itself : us);
 }
 
 void launcher::session::end_job(phase next, std::chrono::milliseconds allowed) {
@@ -222,7 +213,7 @@ void launcher::session::leave_behind(worker& of) {
   of.dead_by.reset();
   of.kill_at.reset();
   if (phase_ <= phase::stopping) return fail(line, 1);
-  if (!failed_ && !exit_code_) exit_code_ = 1;
+  outcome_.leave_behind();
   output_.say(line);
 }
 
@@ -292,7 +283,7 @@ void launcher::session::begin_stopping(int signal) {
 }
 
 void launcher::session::kill_stopping() {
-  if (!exit_code_) exit_code_ = 128 + stop_signal_;
+  outcome_.note_exit_code(128 + stop_signal_);
   end_job(phase::killed, options_.time_to_die);
 }
 
@@ -303,10 +294,9 @@ int launcher::session::finish() {
   for (const auto& drill : options_.drills)
     output_.say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
                 " was not run: the job ended before");
-  if (!end_line_.empty()) output_.say(end_line_);
+  if (!outcome_.last_line().empty()) output_.say(outcome_.last_line());
   output_.flush();
-  if (failed_ && !exit_code_) return 1;
-  return exit_code_.value_or(0);
+  return outcome_.exit_code();
 }
 
 // --- what the agent tells, from its thread
@@ -391,17 +381,13 @@ void launcher::session::on_recovered(const recovery_report& report) {
 
 void launcher::session::on_job_failed(const std::string& cause) {
   if (phase_ > phase::stopping) return;
-  failed_ = true;
-  end_line_ = "the job failed: " + cause;
+  outcome_.fail("the job failed: " + cause);
   end_job(phase::told, time_to_end_alone);
 }
 
 void launcher::session::on_job_stopped(int signal, const std::string& what) {
   if (phase_ > phase::stopping) return;
-  stopped_ = true;
-  // One that never began ends as its processes do.
-  if (had_view_ && !exit_code_) exit_code_ = 128 + signal;
-  if (had_view_) end_line_ = "stopped by " + signal_name(signal) + " " + what;
+  outcome_.stop(signal, what, !had_view_);
   end_job(phase::told, had_view_ ? time_to_end_stopped : options_.grace);
 }
 

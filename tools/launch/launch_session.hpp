@@ -4,6 +4,7 @@
 
 #include "child_process.hpp"
 #include "job_environment.hpp"
+#include "job_outcome.hpp"
 #include "job_output.hpp"
 #include "launcher.hpp"
 #include "signal_guard.hpp"
@@ -47,7 +48,7 @@ class launcher::session {
   void on_signal(int number);
   void on_child_end(worker& of);
   void on_loss(worker& of, const exit_status& status, clock::time_point detected);
-  void on_failure_while_ending(const worker& of, const exit_status& status);
+  void on_end_while_ending(const exit_status& status);
   void on_deadline();
   void on_worker_deadlines(worker& of);
   void kill_suspect(worker& of);
@@ -83,11 +84,8 @@ class launcher::session {
 
   phase phase_ = phase::running;
   std::optional<clock::time_point> deadline_;  ///< of the phase
-  std::optional<int> exit_code_;               ///< of the first failure
-  bool failed_ = false;
-  std::string end_line_;  ///< why the job ended; the last line of all
+  job_outcome outcome_;
   int stop_signal_ = 0;
-  bool stopped_ = false;
   std::uint64_t step_ = 0;
   std::uint64_t newest_step_ = 0;  ///< that was ever done
   bool had_view_ = false;

@@ -1,0 +1,73 @@
+#include "job_outcome.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+
+using namespace troupe;
+using enum job_outcome::ended_by;
+
+namespace {
+
+exit_status code(int number) {
+  exit_status status;
+  status.code = number;
+  return status;
+}
+
+exit_status signalled(int number) {
+  exit_status status;
+  status.signal = number;
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("a job without a failure ends with 0 and no last line") {
+  job_outcome outcome;
+  outcome.process_ended(code(0), itself);
+  CHECK(outcome.exit_code() == 0);
+  CHECK(outcome.last_line().empty());
+}
+
+TEST_CASE("the first failure decides the exit code, and bad input that a process says by itself after it") {
+  job_outcome outcome;
+  outcome.fail("the job failed: a file is missing");
+  CHECK(outcome.exit_code() == 1);
+  outcome.process_ended(code(1), itself);
+  outcome.process_ended(code(3), itself);
+  CHECK(outcome.exit_code() == 1);
+  outcome.process_ended(code(hopeless_exit_code), itself);
+  CHECK(outcome.exit_code() == hopeless_exit_code);
+  CHECK(outcome.last_line() == "the job failed: a file is missing");
+}
+
+TEST_CASE("a process that the launcher ends with a signal does not decide a failed job's exit code") {
+  job_outcome outcome;
+  outcome.fail("the job failed: rank 2 has another seed");
+  outcome.process_ended(signalled(SIGTERM), us);
+  CHECK(outcome.exit_code() == 1);
+  outcome.process_ended(code(4), us);
+  CHECK(outcome.exit_code() == 4);
+}
+
+TEST_CASE("a job that was asked to stop ends with 128 + signal, but one that never began as its processes") {
+  job_outcome begun, waiting;
+  begun.stop(SIGTERM, "at step 7", false);
+  begun.process_ended(code(hopeless_exit_code), itself);
+  CHECK(begun.exit_code() == 128 + SIGTERM);
+  CHECK(begun.last_line() == "stopped by SIGTERM at step 7");
+  waiting.stop(SIGTERM, "before it began", true);
+  CHECK(waiting.exit_code() == 0);
+  CHECK(waiting.last_line().empty());
+  waiting.process_ended(code(143), itself);
+  CHECK(waiting.exit_code() == 143);
+}
+
+TEST_CASE("a process that is left behind is a failure, unless another one decided") {
+  job_outcome alone, failed;
+  alone.leave_behind();
+  CHECK(alone.exit_code() == 1);
+  failed.fail("rank 1 failed first: exit code 5", 5);
+  failed.leave_behind();
+  CHECK(failed.exit_code() == 5);
+}
