@@ -33,4 +33,16 @@ void check_begin_weights(const nn::Sequential& model, const std::vector<named_te
   if (!shapes.empty()) refuse(shapes.begin()->first + " is missing");
 }
 
+std::optional<std::vector<named_tensor>> weights_of_materialized(nn::Sequential& model) {
+  std::string with, without;
+  for (const auto& each : model.state_dict()) (each.value.defined() ? with : without) = each.name;
+  if (with.empty()) return {};
+  if (!without.empty())
+    refuse(with + " is materialized, and " + without +
+           " is not. Materialize the whole model, or nothing of it, which begins with initial values");
+  auto weights = model.state_dict();
+  for (auto& each : weights) each.value = each.value.to({}).clone();
+  return weights;
+}
+
 }  // namespace troupe

@@ -5,8 +5,13 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/parallel/begin_weights.hpp"
 
 namespace troupe {
+
+Pipeline::Pipeline(nn::Sequential model) : model_(std::move(model)) {
+  if (auto weights = weights_of_materialized(model_)) begin_with(*std::move(weights));
+}
 
 Pipeline::Pipeline(nn::Sequential model, const job_options& options) : Pipeline(std::move(model)) {
   stages(options.stages).microbatches(options.microbatches).schedule(options.schedule);

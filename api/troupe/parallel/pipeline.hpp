@@ -21,7 +21,10 @@ namespace troupe {
 ///     auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
 class Pipeline {
  public:
-  explicit Pipeline(nn::Sequential model) : model_(std::move(model)) {}
+  /// A model that was materialized begins with the weights it has (as with begin_with, and whatever --seed
+  /// says); one that is only described, with initial values from --seed. Throws bad_input for a model of
+  /// which a part is materialized.
+  explicit Pipeline(nn::Sequential model);
   /// With what the options say of a pipeline: stages, microbatches, schedule, precision, clip_grad_norm and
   /// loss_scale. Throws bad_input as the setters do.
   Pipeline(nn::Sequential model, const job_options& options);
@@ -35,8 +38,9 @@ class Pipeline {
   Pipeline& loss(nn::Loss loss);
   /// Adam unless another is given. Throws std::invalid_argument if it is empty.
   Pipeline& optimizer(optim::Optimizer optimizer);
-  /// Weights to begin with instead of initial ones: all parameters and buffers of the model (its state_dict),
-  /// which every process must give alike. A job that resumes takes those of its snapshot.
+  /// Weights to begin with instead of initial ones, or instead of the model's: all parameters and buffers of
+  /// the model (its state_dict), which every process must give alike. A job that resumes takes those of its
+  /// snapshot.
   Pipeline& begin_with(std::vector<named_tensor> weights);
   /// In what products compute: f32 (the default), bf16, or f16, which scales the loss. Throws bad_input for
   /// another dtype.
