@@ -10,6 +10,8 @@ std::string to_string(const actor_name& name) {
       return "scheduler";
     case actor_role::device:
       return "device/" + std::to_string(name.index);
+    case actor_role::gatherer:
+      return "gatherer";
   }
   return "unknown";
 }

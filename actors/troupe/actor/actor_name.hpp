@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// What an actor is for. The numbers go over the wire.
-enum class actor_role : std::uint8_t { supervisor = 1, scheduler = 2, device = 3 };
+enum class actor_role : std::uint8_t { supervisor = 1, scheduler = 2, device = 3, gatherer = 4 };
 
 /// How an actor is known within its node: a role and which one ("device/3").
 struct actor_name {

@@ -57,9 +57,9 @@ void device_state::on_grant(const grant& given) {
     committed_step_ = given.committed_step;
     for (auto& attached : order_.stages) self_->send(attached.owner, drop_before{committed_step_});
   }
-  if (call_->kind == call_kind::hash) {
+  if (call_->kind == call_kind::hash || call_->kind == call_kind::gather) {
     stop_receiving();
-    send_parameters();
+    call_->kind == call_kind::hash ? send_parameters() : give_weights();
   } else {
     run_ready();
   }
@@ -89,7 +89,7 @@ void device_state::begin_call(const grant& given) {
   step_begun_ = false;
   batches_.clear();
   running_plan_ = order_.job->training;
-  if (call_->kind == call_kind::evaluate)
+  if (call_->kind == call_kind::evaluate || call_->kind == call_kind::predict)
     running_plan_ = make_plan({schedule_kind::forward_only, order_.job->num_stages(), call_->num_microbatches,
                                order_.job->training.num_devices()});
 }

@@ -96,6 +96,10 @@ class device_state : private tensor_waiter {
   std::string find_non_finite();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
+  // what the program gets: give_gathered.cpp
+  void give_weights();
+  void give_output(const action& what, const tensor& output);
+  void give(std::uint32_t place, std::uint32_t stage, const tensor& value);
 
   // constant
   caf::event_based_actor* self_;

@@ -62,6 +62,7 @@ struct begin_generation {
   caf::actor scheduler;
   caf::actor loader;  ///< invalid if the device needs no samples
   int scheduler_rank = 0;
+  int world_size = 1;
 };
 
 /// Supervisor -> device, a request: stop. Answered with `stopped` once nothing of the old generation runs.

@@ -38,7 +38,8 @@ std::optional<tensor> device_state::samples_for(const action& what, bool targets
 bool device_state::run_forward(const action& what, const microbatch& which) {
   auto last = what.stage == order_.job->num_stages() - 1;
   std::optional<tensor> targets = tensor();
-  if (last && !(targets = samples_for(what, true))) return false;
+  bool predicting = call_->kind == call_kind::predict;
+  if (last && !predicting && !(targets = samples_for(what, true))) return false;
   auto input = what.stage == 0
                    ? samples_for(what, false)
                    : inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(what.stage),
@@ -49,7 +50,10 @@ bool device_state::run_forward(const action& what, const microbatch& which) {
   auto output = stage(what.stage).program->forward(which, std::move(*input), std::move(*targets));
   if (which.training) clock_.saved(what.stage);
   end_computing(what, begin);
-  if (!last) pass_on(what.stage + 1, tensor_role::activation, what.microbatch, std::move(output));
+  if (!last)
+    pass_on(what.stage + 1, tensor_role::activation, what.microbatch, std::move(output));
+  else if (predicting)
+    give_output(what, output);
   return true;
 }
 

@@ -13,6 +13,10 @@ std::string name_of(call_kind kind) {
       return "hash";
     case call_kind::barrier:
       return "barrier";
+    case call_kind::gather:
+      return "gather";
+    case call_kind::predict:
+      return "predict";
   }
   return "unknown";
 }
@@ -28,6 +32,7 @@ job_description description_of(const call_request& request) {
                                  std::to_string(request.num_microbatches) + " microbatches");
   description.add("data", request.data);
   description.add("samples", request.content);
+  description.add("receiver", request.receiver < 0 ? "all" : "rank " + std::to_string(request.receiver));
   return description;
 }
 

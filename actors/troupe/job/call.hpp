@@ -14,7 +14,9 @@ enum class call_kind : std::uint8_t {
   train = 1,     ///< optimizer steps up to `target_step`
   evaluate = 2,  ///< forward passes over `num_batches` of source `source`
   hash = 3,      ///< sha256 of all parameters
-  barrier = 4    ///< nothing: returns when everyone has called it
+  barrier = 4,   ///< nothing: returns when everyone has called it
+  gather = 5,    ///< parameters and buffers of all stages go to the program
+  predict = 6    ///< outputs of the last stage for `num_batches` of source `source` go to the program
 };
 
 struct call_request {
@@ -22,15 +24,23 @@ struct call_request {
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;       ///< which of the job's batch sources
   std::uint64_t target_step = 0;  ///< train: steps done when it ends; otherwise: steps done before it starts
-  std::uint64_t num_batches = 0;  ///< evaluate
-  std::int32_t num_microbatches = 0;  ///< evaluate: into which each batch is cut
-  std::string data = {};              ///< train, evaluate: number and shape of the samples
+  std::uint64_t num_batches = 0;  ///< evaluate, predict
+  std::int32_t num_microbatches = 0;  ///< evaluate, predict: into which each batch is cut
+  std::string data = {};              ///< train, evaluate, predict: number and shape of the samples
   /// Of the data too: dtypes, and a hash of a few samples; empty where nothing of them is read.
   std::string content = {};
+  std::uint64_t num_gathered = 0;  ///< gather, predict: tensors that the program gets
+  std::int32_t receiver = -1;      ///< gather, predict: the rank whose program gets them; -1: all
+  /// Not empty: this process knows already that the call cannot be. It is over at once then, and all are
+  /// told.
+  std::string problem = {};
+
+  bool gives_to(int rank) const { return num_gathered > 0 && (receiver < 0 || receiver == rank); }
   bool operator==(const call_request&) const = default;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, kind, source, target_step, num_batches, num_microbatches, data, content);
+    archive(index, kind, source, target_step, num_batches, num_microbatches, data, content, num_gathered,
+            receiver, problem);
   }
 };
 
@@ -74,11 +84,12 @@ struct call_result {
   step_timing timing;                      ///< train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   call_kind kind = call_kind::barrier;
-  std::uint32_t source = 0;  ///< train, evaluate: where the samples came from
+  std::uint32_t source = 0;  ///< train, evaluate, predict: where the samples came from
   std::string refused = {};  ///< not empty: nothing was done, because the processes do not do the same
+  std::string problem = {};  ///< not empty: what kept a program from taking what it got; the job goes on
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, problem);
   }
   bool operator==(const call_result&) const = default;
 };

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "troupe/cluster/membership.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -29,12 +31,24 @@ struct job_stop {
   std::string what;
 };
 
+/// All tensors that the call `call` gives to this process, in its order.
+struct gathered_tensors {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::vector<tensor> tensors;
+};
+
+/// No process keeps the tensors of the call `call`, which is over, any more.
+struct gathered_gone {
+  std::uint32_t call = 0;
+};
+
 /// Every process has made its last call: nobody waits for this one.
 struct job_over {};
 
 /// What the actors tell the user's thread, which waits in a call.
-using client_event =
-    std::variant<step_progress, recovery_report, call_result, job_over, job_stop, job_failure>;
+using client_event = std::variant<step_progress, recovery_report, call_result, gathered_tensors,
+                                  gathered_gone, job_over, job_stop, job_failure>;
 
 /// A queue from the actors to the user's thread. Thread-safe.
 class client_mailbox {

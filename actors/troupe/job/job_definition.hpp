@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@ enum class lost_state_policy : std::uint8_t { stop, restart };
 
 /// One training job, the same in every process but for the memory behind the handles.
 struct job_definition {
+  /// Of the jobs that a process defines one after the other, from 0.
+  std::uint32_t number = 0;
+  /// The first call that may be about this job: those before it were about others.
+  std::uint32_t first_call = 0;
   program_factory make_program;
   plan training;
   int devices_per_rank = 1;

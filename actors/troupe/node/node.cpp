@@ -18,6 +18,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
+#include "troupe/error/result_gone.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/transport/loopback_transport.hpp"
@@ -30,6 +31,13 @@ std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
   return name;
+}
+
+std::string text_of_gone(const call_result& of) {
+  return "this process was started again, and makes call number " + std::to_string(of.index) +
+         " again, which gave it tensors of step " + std::to_string(of.steps_done) +
+         ": no process keeps these any more, and training has gone on. Save what is needed of earlier steps "
+         "with Trainer::save, which is not done again";
 }
 
 class real_node : public node {
@@ -81,9 +89,10 @@ class real_node : public node {
   const std::string& job_id() const override { return job_id_; }
 
   void define(std::shared_ptr<const job_definition> job) override {
-    if (defined_) throw std::logic_error("[node::define] expected one job per world, got a second one");
-    defined_ = true;
-    caf::anon_send(supervisor_, define_job{std::move(job)});
+    auto numbered = std::make_shared<job_definition>(*job);
+    numbered->number = num_jobs_++;
+    numbered->first_call = next_call_;
+    caf::anon_send(supervisor_, define_job{std::move(numbered)});
   }
 
   std::uint32_t add_source(std::shared_ptr<batch_source> source) override {
@@ -91,15 +100,28 @@ class real_node : public node {
     return num_sources_++;
   }
 
+  void cancel_training() override { caf::anon_send(supervisor_, cancel_call{next_call_ - 1}); }
+
   call_result run(call_request request, const call_observer& observer) override {
     if (ended_) std::rethrow_exception(ended_);
     std::string refused;
+    bool is_given = !request.gives_to(rank_);
+    std::optional<call_result> waits_for_kept;
     request.index = next_call_++;
     caf::anon_send(supervisor_, enter_call{request});
     for (;;) {
       auto event = client_->take();
       if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
       if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
+      if (auto* gathered = std::get_if<gathered_tensors>(&event);
+          gathered && gathered->call == request.index) {
+        auto problem = observer.on_gathered(std::move(gathered->tensors));
+        is_given = true;
+        if (waits_for_kept) return *waits_for_kept;
+        caf::anon_send(supervisor_, program_took{gathered->generation, request.index, problem});
+      }
+      if (auto* gone = std::get_if<gathered_gone>(&event); gone && gone->call == request.index)
+        throw result_gone(text_of_gone(*waits_for_kept));
       if (std::holds_alternative<job_over>(event)) {
         if (leaving_) return {};
         end_with(job_failed(
@@ -112,7 +134,13 @@ class real_node : public node {
         end_with(job_failed(failure->cause));
       }
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
-        if (result->refused.empty()) return *result;
+        if (result->refused.empty()) {
+          // What is written by one process need not be written again.
+          if (is_given || !result->problem.empty() || request.receiver >= 0) return *result;
+          waits_for_kept = *result;
+          caf::anon_send(supervisor_, fetch_kept{request});
+          continue;
+        }
         refused = result->refused;
         // Everyone has heard it before rank 0 does, and waits for the job's end: a process that ended at once
         // would be a lost one.
@@ -267,7 +295,7 @@ class real_node : public node {
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
   std::string job_id_, group_token_;
   fault_plan faults_;
-  bool defined_ = false;
+  std::uint32_t num_jobs_ = 0;
   bool leaving_ = false;  ///< the program makes no more calls
   bool abandoned_ = false;
   std::exception_ptr ended_;  ///< how the job ended

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/job/client_mailbox.hpp"
@@ -28,8 +29,12 @@ struct node_options {
   std::shared_ptr<spdlog::logger> log;  ///< required
 };
 
-/// What a call tells while it runs; called on the thread that runs it.
+/// What a call tells while it runs; called on the thread that runs it. The call goes on while they run.
 struct call_observer {
+  /// The tensors that a call gives to this process, see call_request::num_gathered. More than once if
+  /// processes are lost meanwhile. Returns what keeps the program from doing what the call is about (all
+  /// processes hear of it in call_result::problem), or nothing.
+  std::function<std::string(std::vector<tensor>)> on_gathered = [](std::vector<tensor>) { return ""; };
   std::function<void(const step_progress&)> on_step = [](const step_progress&) {};
   std::function<void(const recovery_report&)> on_recovered = [](const recovery_report&) {};
 };
@@ -46,14 +51,19 @@ class node {
   virtual int local_rank() const = 0;
   virtual const std::string& job_id() const = 0;
 
-  /// Once, before the first call that computes.
+  /// Before the first call that computes. Another job may follow when every process has made all calls about
+  /// the one before; its number and its first call are filled in here.
   virtual void define(std::shared_ptr<const job_definition> job) = 0;
   /// Returns the number by which calls name it. Every process adds the same sources in the same order.
   virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
   /// Makes the next call together with all processes and waits for its end; `request.index` is filled in
   /// here. Throws bad_input in every process, and ends the job, if they do not do the same; and job_failed
-  /// (error/errors.hpp), from then on at once.
+  /// (error/errors.hpp), from then on at once. A process that was started again hears of calls that are over;
+  /// throws result_gone if what one gave it is not to be had any more.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
+  /// From call_observer::on_step only: no further steps of this call. It ends a few steps later, for all
+  /// processes.
+  virtual void cancel_training() = 0;
   /// Which processes of the job live, and what they leave for each other: groups of one's own begin there.
   /// They live as long as the node.
   virtual roster& members() = 0;

@@ -37,6 +37,8 @@ void scheduler_state::tell_result(int rank, std::uint32_t call) {
 void scheduler_state::begin_call() {
   if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
   result_ = empty_result();
+  result_.problem = calls_.problems();
+  if (!result_.problem.empty()) return finish_call(result_);
   if (restored_ || request().kind == call_kind::barrier) return continue_call();
   auto plan = choose_restore(held_.inventories(), job().ranks_of_stages());
   if (plan.from_scratch)
@@ -60,7 +62,9 @@ void scheduler_state::continue_call() {
   if (position_ < wanted.target_step) return train_on();
   if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
     return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
-  if (wanted.kind == call_kind::hash) return start(call_kind::hash, 0, 0, 1);
+  if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
+    return start(call_kind::predict, wanted.source, 0, wanted.num_batches);
+  if (wanted.kind == call_kind::hash || wanted.kind == call_kind::gather) return start(wanted.kind, 0, 0, 1);
   if (wanted.kind == call_kind::train) result_.metrics = metrics_;
   finish_call(result_);
 }
@@ -68,9 +72,11 @@ void scheduler_state::continue_call() {
 /// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as
 /// this one asks.
 void scheduler_state::train_on() {
+  takes_new_steps_ = false;
   for (const auto& before : completed_)
-    if (before.kind == call_kind::train && position_ < before.steps_done)
+    if (before.index >= job().first_call && before.kind == call_kind::train && position_ < before.steps_done)
       return start(call_kind::train, before.source, position_, before.steps_done);
+  takes_new_steps_ = request().kind == call_kind::train;
   start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
         request().target_step);
 }
@@ -92,8 +98,9 @@ call_result scheduler_state::empty_result() const {
 }
 
 void scheduler_state::finish_call(call_result result) {
-  // A barrier before anything is restored knows from the call before.
-  result.steps_done = restored_ || completed_.empty() ? position_ : completed_.back().steps_done;
+  // A barrier before anything is restored knows from the call before, if that was of the same job.
+  bool knows = !restored_ && !completed_.empty() && known_.job && completed_.back().index >= job().first_call;
+  result.steps_done = knows ? completed_.back().steps_done : position_;
   completed_.push_back(result);
   phase_ = phase::gathering;
   calls_.clear();

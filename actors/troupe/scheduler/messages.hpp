@@ -54,6 +54,25 @@ struct result_seen {
   }
 };
 
+/// Supervisor -> scheduler: the program of this rank has the tensors of call `call`; `problem` says what kept
+/// it from doing with them what the call is about.
+struct gathered_taken {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint32_t call = 0;
+  std::string problem;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, call, problem);
+  }
+};
+
+/// Supervisor -> scheduler of its node: the program wants no further steps of the training call `call`. May
+/// come again.
+struct cancel_training {
+  std::uint32_t call = 0;
+};
+
 /// Supervisor -> scheduler of its node: save what is done and end the job. May come again.
 struct stop_job {
   int signal = 0;
@@ -143,6 +162,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_taken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_overdue)

@@ -39,4 +39,13 @@ std::optional<std::string> roll_call::disagreement() const {
          "same order";
 }
 
+std::string roll_call::problems() const {
+  std::string all;
+  for (const auto& [rank, request] : entered_) {
+    if (request.problem.empty()) continue;
+    all += (all.empty() ? "rank " : "; rank ") + std::to_string(rank) + ": " + request.problem;
+  }
+  return all;
+}
+
 }  // namespace troupe

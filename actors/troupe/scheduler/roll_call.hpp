@@ -24,6 +24,8 @@ class roll_call {
   const call_request& request() const { return entered_.begin()->second; }
   /// Says which ranks differ from the others, and in which fields of the job, or else of the call.
   std::optional<std::string> disagreement() const;
+  /// What keeps a call from being, as some ranks know already: "rank 0: ...". None if nothing does.
+  std::string problems() const;
   /// By rank.
   const std::map<int, call_request>& entered() const { return entered_; }
 

@@ -20,9 +20,13 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   activity_.kind = kind;
   activity_.source = source;
   end_ = stopping_ ? std::min(end, first + 1) : end;
+  // What the program has seen done is done again.
+  if (kind == call_kind::train && is_cancelled())
+    end_ = std::min(end_, std::max(first + 1, interrupted_step_));
   granted_end_ = first;
   last_copy_due_ = first;
   parameters_.clear();
+  taken_.clear();
   ledger_ = step_ledger(static_cast<std::uint32_t>(known_.devices.size()), first);
   last_finished_ = now();
   extend_grant();
@@ -93,6 +97,7 @@ void scheduler_state::on_step_done(const step_done& done) {
   extend_grant();
   if (ledger_.complete() < end_) return;
   if (activity_.kind == call_kind::evaluate) return finish_call(result_);
+  if (activity_.kind == call_kind::predict) return finish_if_all_taken();
   finish_training_if_safe();
 }
 
@@ -101,6 +106,7 @@ void scheduler_state::on_finished(const finished_step& step) {
     result_.metrics += step.metrics;
     return;
   }
+  if (activity_.kind == call_kind::predict) return;
   auto finished = now();
   copies_.observe(std::chrono::duration<double>(finished - last_finished_).count(), step.copy_s);
   last_finished_ = finished;
@@ -122,6 +128,10 @@ void scheduler_state::finish_training_if_safe() {
   if (held_.committed_step(num_stages()) < end_ || disk_.is_pending(end_)) return;
   if (stopping_) return end_stopped();
   result_.timing = ledger_.timing();
+  if (is_cancelled()) {
+    result_.metrics = metrics_;
+    return finish_call(result_);
+  }
   // What was made up for is no part of this call's result.
   if (request().kind != call_kind::train || position_ < request().target_step) result_ = empty_result();
   continue_call();

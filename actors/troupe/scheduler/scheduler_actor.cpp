@@ -10,7 +10,7 @@ scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options
       disk_(now()) {}
 
 caf::behavior scheduler_state::make_behavior() {
-  return {[this](const job_known& known) { known_ = known; },
+  return {[this](const job_known& known) { on_job(known); },
           [this](const call_entered& entered) { on_entered(entered); },
           [this](const node_restored& restored) { on_restored(restored); },
           [this](const step_done& done) { on_step_done(done); },
@@ -18,6 +18,8 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const enough_waited& waited) {
             if (!not_seen_.empty() && waited.index + 1 == completed_.size()) tell_own_node(waited.index);
           },
+          [this](const gathered_taken& taken) { on_gathered(taken); },
+          [this](const cancel_training& order) { on_cancel(order); },
           [this](const stop_job& order) { on_stop(order); },
           [this](const stop_unless_called&) {
             if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();

@@ -63,6 +63,8 @@ struct scheduler_options {
 ///   part_written       -> snapshot_failed, when one could not be written
 ///   disk_waited        -> grant, when the disk has held steps up for long enough
 ///   parameters_arrived -> call_finished
+///   gathered_taken     -> call_finished, when all programs have what the call gives them
+///   cancel_training    -> grant of the last step
 ///   result_seen        -> call_finished to the own node, last of all
 ///   stop_job           -> membership::stopped, when what is done is on disk
 ///
@@ -78,6 +80,8 @@ class scheduler_state {
 
   // calls: enter_calls.cpp
   void on_entered(const call_entered& entered);
+  void on_job(const job_known& known);
+  void forget_former_job();
   void on_seen(const result_seen& seen);
   void catch_up();
   void tell_result(int rank, std::uint32_t call);
@@ -97,6 +101,10 @@ class scheduler_state {
   // running: run_steps.cpp
   void on_step_done(const step_done& done);
   void on_parameters(const parameters_arrived& arrived);
+  void on_gathered(const gathered_taken& taken);
+  void finish_if_all_taken();
+  void on_cancel(const cancel_training& order);
+  bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
   void train_on();
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
   std::uint64_t window() const;
@@ -157,9 +165,12 @@ class scheduler_state {
   call_request activity_;
   std::uint64_t end_ = 0;
   std::uint64_t granted_end_ = 0;
+  bool takes_new_steps_ = false;                 ///< those the call asks for, not some that are made up for
+  std::optional<std::uint32_t> cancelled_call_;  ///< whose program wants no further steps
   step_ledger ledger_;
   call_result result_;
   std::map<std::uint32_t, tensor> parameters_;
+  std::set<int> taken_;  ///< ranks whose programs have what the call gives them
 
   // snapshots
   copy_interval copies_;

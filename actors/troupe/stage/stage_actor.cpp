@@ -95,7 +95,8 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
               part_held{generation_, options_.rank, {step, stage, generation_, part_place::own_memory}});
   if (options_.replica_rank)
     options_.out->send_tensor(*options_.replica_rank,
-                              {generation_, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
+                              {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part},
+                              packed);
 }
 
 void stage_state::on_drop(const drop_before& order) {

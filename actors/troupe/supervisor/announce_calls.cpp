@@ -9,7 +9,10 @@
 
 namespace troupe {
 
-void supervisor_state::on_enter(const enter_call& entered) { follow(calls_.enter(entered.request)); }
+void supervisor_state::on_enter(const enter_call& entered) {
+  fetched_.reset();
+  follow(calls_.enter(entered.request));
+}
 
 void supervisor_state::follow(const call_queue::outcome& outcome) {
   for (const auto& result : outcome.told) options_.client->put(result);
@@ -45,6 +48,7 @@ void supervisor_state::announce_call() {
 }
 
 void supervisor_state::send_entered(node_inventory inventory) {
+  expect_gathered(*calls_.current());
   call_entered entered{generation_, std::move(inventory), *calls_.current(), calls_.completed(),
                        interrupted_step_};
   if (job_) {

@@ -53,6 +53,7 @@ void supervisor_state::on_view(const view_formed& formed) {
   options_.gate->open(generation_);
   if (first) options_.faults->at(fault_point::joined);
   if (calls_.current()) announce_call();
+  fetch_again();
 }
 
 void supervisor_state::on_peer_broken(const peer_broken& broken) {

@@ -58,6 +58,21 @@ struct enter_call {
   call_request request;
 };
 
+/// The program has the tensors that a call gave it, see gathered_taken; of this generation.
+struct program_took {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::string problem;
+};
+/// The program makes a call again that is over, and needs the tensors that it gave.
+struct fetch_kept {
+  call_request request;
+};
+/// The program wants no further steps of the training call `call`.
+struct cancel_call {
+  std::uint32_t call = 0;
+};
+
 /// Supervisor -> itself, later: an actor failed, the job must roll back.
 struct generation_wanted {
   std::uint64_t current = 0;
@@ -119,6 +134,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_took)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_kept)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)

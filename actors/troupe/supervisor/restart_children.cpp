@@ -22,6 +22,8 @@ std::string supervisor_state::to_string(const child& one) {
       return "the scheduler";
     case child::kind::link:
       return "the link to rank " + std::to_string(one.number);
+    case child::kind::gatherer:
+      return "the gatherer";
   }
   return "an actor";
 }
@@ -68,8 +70,9 @@ void supervisor_state::respawn_failed() {
     if (failed.what == child::kind::loader) spawn_loader();
     if (failed.what == child::kind::replica_keeper) spawn_replica_keeper();
     if (failed.what == child::kind::disk_writer) spawn_disk_writer();
+    if (failed.what == child::kind::gatherer) gatherer_ = {};  // made when it is needed
   }
-  if (!to_respawn_.empty()) publish_children();
+  if (!to_respawn_.empty() && job_) publish_children();
   to_respawn_.clear();
 }
 

@@ -58,8 +58,8 @@ void supervisor_state::send_copy(const restore_source& source) {
   self_->request(replica_keeper_, options_.restore_timeout, get_replica{step, source.stage})
       .then(
           [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
-            options_.out->send_tensor(host, {generation, step, 0, stage, 0, tensor_role::snapshot_part},
-                                      copy.packed);
+            options_.out->send_tensor(
+                host, {generation, step, job_->number, stage, 0, tensor_role::snapshot_part}, copy.packed);
           },
           [this, generation](const caf::error& problem) {
             fail_unless_restarted(generation, "a peer's state is gone: ", problem);
@@ -110,7 +110,7 @@ void supervisor_state::on_stage_ready(const stage_ready& ready) {
 void supervisor_state::begin_devices() {
   auto made = make_device_job();
   for (const auto& [number, device] : devices_) {
-    begin_generation order{generation_, made, {}, scheduler_, {}, 0};
+    begin_generation order{generation_, made, {}, scheduler_, {}, 0, options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
       order.stages.push_back(attached);

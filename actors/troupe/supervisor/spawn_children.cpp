@@ -1,5 +1,6 @@
 // The part of supervisor_state that knows how each kind of child is made.
 #include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
@@ -37,9 +38,27 @@ void supervisor_state::spawn_children() {
   publish_children();
 }
 
+/// Their job is over; the calls about it have ended everywhere. What fails now fails for nobody.
+void supervisor_state::stop_children() {
+  auto stop = [this](const caf::actor& one) {
+    children_.erase(one.address());
+    self_->send_exit(one, caf::exit_reason::user_shutdown);
+  };
+  for (const auto& [number, device] : std::exchange(devices_, {})) stop(device);
+  for (const auto& [number, stage] : std::exchange(stages_, {})) stop(stage);
+  for (const auto& one : {loader_, replica_keeper_, disk_writer_}) stop(one);
+  std::erase_if(to_respawn_, [](const child& one) { return one.what != child::kind::gatherer; });
+  restoring_.reset();
+  ready_.clear();
+  arrived_.clear();
+  interrupted_step_ = 0;
+}
+
 void supervisor_state::publish_children() {
   stage_directory::receivers all{
       caf::actor_cast<caf::actor>(self_->address()), replica_keeper_, local_scheduler_, {}};
+  all.gatherer = gatherer();
+  all.job = job_->number;
   for (const auto& [stage, actor] : stages_)
     all.devices[stage] = devices_.at(job_->training.device_of_stage[static_cast<std::size_t>(stage)]);
   options_.directory->set(std::move(all));
@@ -69,7 +88,7 @@ void supervisor_state::spawn_device(int device) {
 void supervisor_state::spawn_stage(int stage) {
   stages_[stage] = self_->spawn<actor_of<stage_state>>(
       stage_options{stage, options_.rank, job_->make_program,
-                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, options_.log});
+                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, options_.log, job_->number});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 
@@ -118,6 +137,7 @@ void supervisor_state::connect_nodes() {
     adopt(links_[rank], {child::kind::link, rank});
   };
   options_.gate->bind({actor_role::supervisor, 0}, caf::actor_cast<caf::actor>(self_->address()));
+  gatherer();  // others may ask it before this process has a job
   if (options_.rank != scheduler_rank) {
     link_to(scheduler_rank);
     scheduler_ = spawn_proxy(self_->system(), links_[scheduler_rank], {actor_role::scheduler, 0});
@@ -148,6 +168,7 @@ void supervisor_state::spawn_scheduler() {
   options_.directory->set_scheduler(local_scheduler_);
   if (job_) give_job_to_scheduler();
   if (stop_signal_) self_->send(local_scheduler_, stop_job{stop_signal_});
+  if (cancelled_call_) self_->send(local_scheduler_, cancel_training{*cancelled_call_});
 }
 
 void supervisor_state::give_job_to_scheduler() {

@@ -3,6 +3,7 @@
 #include <caf/send.hpp>
 
 #include "troupe/device/messages.hpp"
+#include "troupe/gatherer/messages.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
@@ -34,7 +35,13 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
         caf::anon_send(receivers_.scheduler,
                        parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
       return;
+    case tensor_role::gathered:
+      if (receivers_.gatherer)
+        caf::anon_send(receivers_.gatherer,
+                       tensor_gathered{tag.generation, tag.call, tag.microbatch, std::move(value)});
+      return;
     case tensor_role::snapshot_part:
+      if (tag.call != receivers_.job) return;
       // A part of a stage that lives here comes back to it; any other is a peer's, to be kept.
       if (hosted)
         caf::anon_send(receivers_.supervisor,

@@ -16,6 +16,8 @@ class stage_directory {
     caf::actor replica_keeper;
     caf::actor scheduler;               ///< of this node, for parameters
     std::map<int, caf::actor> devices;  ///< by local stage
+    caf::actor gatherer = {};
+    std::uint32_t job = 0;  ///< parts of other jobs are dropped
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);

@@ -32,6 +32,9 @@ caf::behavior supervisor_state::make_behavior() {
             if (loader_) self_->send(loader_, added);
           },
           [this](const enter_call& entered) { on_enter(entered); },
+          [this](const program_took& took) { on_took(took); },
+          [this](const fetch_kept& wanted) { on_fetch(wanted); },
+          [this](const cancel_call& order) { on_cancel(order); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
           [this](const restore_order& order) { on_restore(order); },
@@ -56,7 +59,9 @@ caf::behavior supervisor_state::make_behavior() {
 }
 
 void supervisor_state::on_define(const define_job& order) {
+  if (job_) stop_children();
   job_ = order.job;
+  described_in_ = 0;
   spawn_children();
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
 }

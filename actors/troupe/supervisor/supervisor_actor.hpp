@@ -55,9 +55,13 @@ struct supervisor_options {
 /// (all devices stopped, acknowledged) -> active ... A fence may come in any state.
 ///
 ///   message       -> reply                                          errors
-///   define_job    -> (starts stages, devices, loader, replica_keeper, disk_writer)
+///   define_job    -> (starts stages, devices, loader, replica_keeper, disk_writer, in place of those of the
+///                     job before)
 ///   add_source    -> to the loader
 ///   enter_call    -> call_entered to the scheduler
+///   program_took  -> gathered_taken to the scheduler
+///   fetch_kept    -> gather_tensors to the gatherer, in each generation until the next call
+///   cancel_call   -> cancel_training to the scheduler of this node
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device that hangs: a suspect
 ///   view_formed   -> call_entered, over new links
 ///   restore_order -> restore_stage to stages, node_restored         no state to be had: ends the job
@@ -113,6 +117,13 @@ class supervisor_state {
   void announce_call();
   void send_entered(node_inventory inventory);
   void confirm(std::uint32_t index);
+  // tensors for the program: pass_gathered.cpp
+  void expect_gathered(const call_request& call);
+  void on_took(const program_took& took);
+  void on_fetch(const fetch_kept& wanted);
+  void fetch_again();
+  void on_cancel(const cancel_call& order);
+  const caf::actor& gatherer();
   // children that are made: spawn_children.cpp
   void spawn_children();
   void spawn_device(int device);
@@ -124,6 +135,7 @@ class supervisor_state {
   void spawn_scheduler();
   void give_job_to_scheduler();
   void publish_children();
+  void stop_children();
   // children that fail: restart_children.cpp
   void on_down(const caf::down_msg& down);
   void respawn_failed();
@@ -131,7 +143,7 @@ class supervisor_state {
   void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);
 
   struct child {
-    enum class kind { device, stage, loader, replica_keeper, disk_writer, scheduler, link };
+    enum class kind { device, stage, loader, replica_keeper, disk_writer, scheduler, link, gatherer };
     kind what = kind::device;
     int number = 0;
   };
@@ -152,6 +164,7 @@ class supervisor_state {
   caf::actor loader_;
   caf::actor replica_keeper_;
   caf::actor disk_writer_;
+  caf::actor gatherer_;  ///< of all jobs
   std::map<int, event_ring*> rings_;
   std::map<caf::actor_addr, child> children_;
   std::vector<child> to_respawn_;
@@ -174,6 +187,8 @@ class supervisor_state {
   std::uint64_t described_in_ = 0;  ///< the generation whose scheduler was told what the job is
 
   call_queue calls_;
+  std::optional<call_request> fetched_;          ///< whose tensors others are asked for
+  std::optional<std::uint32_t> cancelled_call_;  ///< that schedulers are told of
 };
 
 }  // namespace troupe

@@ -113,7 +113,7 @@ tensor module_program::forward(const microbatch& which, tensor input, tensor tar
   if (!which.training) {
     no_grad nothing_recorded;
     auto output = run_layers({std::move(input), nullptr}, which.training);
-    if (!is_last_) return output.value;
+    if (!is_last_ || !targets.defined()) return output.value;
     take_loss(which, output, targets);
     return {};
   }
@@ -213,6 +213,12 @@ std::vector<named_tensor> module_program::parameters() {
   std::vector<named_tensor> result;
   for (const auto& each : parameters_)
     if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value});
+  return result;
+}
+
+std::vector<named_tensor> module_program::weights() {
+  auto result = parameters();
+  for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
   return result;
 }
 

@@ -11,9 +11,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 10> names = {
-    "joined",     "forward",           "backward",        "reduce",   "apply",
-    "copy_state", "part_half_written", "before_manifest", "recovery", "leaving"};
+constexpr std::array<std::string_view, 11> names = {
+    "joined",          "forward",  "backward", "reduce", "apply", "copy_state", "part_half_written",
+    "before_manifest", "recovery", "leaving",  "gather"};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& problem) {
   std::string known;

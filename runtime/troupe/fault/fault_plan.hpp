@@ -20,7 +20,8 @@ enum class fault_point : std::uint8_t {
   part_half_written,
   before_manifest,
   recovery,
-  leaving
+  leaving,
+  gather
 };
 std::string_view to_string(fault_point point);
 

@@ -44,7 +44,8 @@ class stage_program {
   virtual ~stage_program() = default;
 
   /// `input` is the previous stage's output, or the samples at the first stage. On the last stage
-  /// `targets` is defined, the loss is recorded for `take_metrics`, and an undefined tensor is returned.
+  /// `targets` is defined, the loss is recorded for `take_metrics`, and an undefined tensor is returned;
+  /// where they are not defined, which is no training, the output is returned as on the other stages.
   virtual tensor forward(const microbatch& which, tensor input, tensor targets) = 0;
 
   /// The gradient with respect to the input, from that of the output (undefined on the last stage, which
@@ -82,6 +83,8 @@ class stage_program {
   virtual std::vector<named_tensor> state() = 0;
   /// Live handles to the parameters alone, in name order. Each parameter of the model is one stage's.
   virtual std::vector<named_tensor> parameters() = 0;
+  /// The same with what else belongs to a trained model, such as running means.
+  virtual std::vector<named_tensor> weights() { return parameters(); }
   /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another
   /// shape.
   virtual void load_state(const std::vector<named_tensor>& saved) = 0;

@@ -18,13 +18,15 @@ enum class tensor_role : std::uint8_t {
   gradient = 2,
   parameter = 3,
   snapshot_part = 4,
-  share = 5  ///< of a reduction
+  share = 5,    ///< of a reduction
+  gathered = 6  ///< for the program of the receiving process
 };
 
 /// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations, gradients and
 /// shares, the owning stage for parameters and snapshot parts. `microbatch` of a share is its place in the
-/// order of all: reduction * number of stages + the stage it comes from. `call` numbers the job's calls (fit,
-/// evaluate, ...).
+/// order of all: reduction * number of stages + the stage it comes from; of a gathered tensor, its place in
+/// the order of its call. `call` numbers the calls of the World (fit, evaluate, ...); of a snapshot part, its
+/// jobs.
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;

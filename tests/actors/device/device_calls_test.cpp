@@ -181,3 +181,42 @@ TEST_CASE("for a hash each stage's parameters, and nothing else, go to the sched
   }
   CHECK(here.model->calls.empty());
 }
+
+TEST_CASE("weights go to every process, or to the one that asks") {
+  one_device here(4, 2, 1);
+  here.world_size = 3;
+  here.begin(6);
+  call_request call{3, call_kind::gather, 0, 0, 0, 0};
+  call.num_gathered = 4;
+  here.give({6, call, 0, 1, {}, 0});
+  REQUIRE(here.out.tensors.size() == 6);
+  CHECK(here.out.tensors[4].to_rank == 1);
+  CHECK(here.out.tensors[4].tag == tensor_tag{6, 0, 3, 3, 3, tensor_role::gathered});
+  CHECK(unpack_state(here.out.tensors[4].value).at(0).name == "3.weight");
+  call.index = 4;
+  call.receiver = 2;
+  here.give({6, call, 0, 1, {}, 0});
+  REQUIRE(here.out.tensors.size() == 8);
+  CHECK(here.out.tensors[7].to_rank == 2);
+}
+
+TEST_CASE("predictions are the last stage's outputs, in the order of batches and microbatches") {
+  one_device here(1, 1, 0);
+  here.begin();
+  call_request call{3, call_kind::predict, 1, 0, 2, 2};
+  call.num_gathered = 4;
+  here.give({1, call, 0, 2, {}, 0});
+  for (std::uint64_t step : {0, 1}) {
+    auto samples = fake_source(0).at(step);
+    here.actors.send(here.device, batch_ready{3, 1, step, {samples.inputs, {}}});
+  }
+  CHECK(here.model->calls == calls{"E0.0", "E0.1", "E0.0", "E0.1"});
+  REQUIRE(here.out.tensors.size() == 4);
+  for (std::uint32_t place = 0; place < 4; ++place) {
+    const auto& sent = here.out.tensors[place];
+    CHECK(sent.tag == tensor_tag{1, 0, 3, 0, place, tensor_role::gathered});
+    auto inputs = fake_source(0).at(place / 2).inputs.rows(place % 2 * 2, 2);
+    CHECK(sent.value.values<float>()[1] == inputs.values<float>()[1]);
+  }
+  CHECK(here.steps_done() == steps{0, 1});
+}

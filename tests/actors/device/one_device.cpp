@@ -18,7 +18,7 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
 
 void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applied) {
   generation = with_generation;
-  begin_generation order{generation, job, {}, scheduler.handle(), {}, 0};
+  begin_generation order{generation, job, {}, scheduler.handle(), {}, 0, world_size};
   for (int stage = 0; stage < model->num_stages; ++stage) {
     if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
     auto program = std::make_shared<fake_program>(model, stage);

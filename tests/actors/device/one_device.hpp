@@ -24,6 +24,7 @@ struct one_device {
   std::shared_ptr<device_job> job = std::make_shared<device_job>();
   probe scheduler{actors}, loader{actors}, owner{actors};
   int number;
+  int world_size = 1;
   caf::actor device;
   std::uint64_t generation = 1;
 

@@ -20,6 +20,8 @@ TEST_CASE("a call's description tells all in which calls can differ") {
   CHECK(differs([](call_request& other) { other.kind = call_kind::evaluate; }));
   CHECK(differs([](call_request& other) { other.data = "9 samples of [2]"; }));
   CHECK(differs([](call_request& other) { other.content = "u8"; }));
+  CHECK(differs([](call_request& other) { other.receiver = 0; }));
+  CHECK_FALSE(differs([](call_request& other) { other.problem = "known to one process only"; }));
 }
 
 TEST_CASE("every kind of call has a name of its own") {
@@ -30,5 +32,7 @@ TEST_CASE("every kind of call has a name of its own") {
   CHECK(text(call_kind::evaluate).starts_with("evaluate "));
   CHECK(text(call_kind::hash).starts_with("hash "));
   CHECK(text(call_kind::barrier).starts_with("barrier "));
+  CHECK(text(call_kind::gather).starts_with("gather "));
+  CHECK(text(call_kind::predict).starts_with("predict "));
   CHECK(text(static_cast<call_kind>(77)).starts_with("unknown "));
 }

@@ -68,6 +68,8 @@ void one_scheduler::know_job() {
   job->trained_before = with.trained_before;
   job->on_lost_state = with.on_lost_state;
   job->job_id = "job-1";
+  job->number = job_number;
+  job->first_call = first_call;
   job->identity = {{"seed", "1"}, {"batch", "64"}};
   job_known known{job, {}, actors.spawn<actor_of<fake_disk_writer_state>>(disk)};
   for (const auto& device : devices) known.devices.push_back(device.handle());

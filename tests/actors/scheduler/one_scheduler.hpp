@@ -50,6 +50,7 @@ struct one_scheduler {
   scheduler_settings with;
   std::vector<probe> supervisors, devices;
   caf::actor scheduler;
+  std::uint32_t job_number = 0, first_call = 0;
 
   explicit one_scheduler(scheduler_settings given = {});
 

@@ -38,3 +38,31 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
             call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
   CHECK(here.sent<restore_order>().size() == 1);
 }
+
+TEST_CASE("another job takes the place of the one before, with children of its own") {
+  one_node here(1);
+  here.begin();
+  here.train(2);
+  here.finish(1, result_of(0));
+  auto next = std::make_shared<job_definition>();
+  here.model->num_stages = 2;
+  next->make_program = fake_programs(here.model);
+  next->training = make_plan({schedule_kind::gpipe, 2, 2, 2});
+  next->number = 1;
+  next->first_call = 1;
+  here.actors.send(here.supervisor, define_job{next});
+  here.enter(1);
+  auto entered = here.sent<call_entered>().back();
+  CHECK(entered.request.index == 1);
+  CHECK(entered.inventory.parts.empty());  // nothing of the former job's state
+  restore_plan scratch;
+  scratch.from_scratch = true;
+  here.restore(1, scratch);
+  CHECK(here.sent<node_restored>().size() == 2);
+  // A part of the former job comes late: it is no replica of this one's.
+  here.part_comes(1, 2, 0, packed_with(1, 2, 0));
+  here.enter(2);
+  here.finish(1, result_of(1));
+  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  CHECK(here.members.failures.empty());
+}

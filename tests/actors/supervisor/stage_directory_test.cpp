@@ -4,6 +4,7 @@
 
 #include "actors/virtual_actors.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/gatherer/messages.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
@@ -16,20 +17,24 @@ namespace {
 /// Stages 2 and 3 live here, on two devices.
 struct directory_and_receivers {
   virtual_actors actors;
-  probe supervisor{actors}, replica_keeper{actors}, scheduler{actors}, first{actors}, second{actors};
+  probe supervisor{actors}, replica_keeper{actors}, scheduler{actors}, first{actors}, second{actors},
+      gatherer{actors};
   stage_directory directory;
   directory_and_receivers() {
     directory.set({supervisor.handle(),
                    replica_keeper.handle(),
                    scheduler.handle(),
-                   {{2, first.handle()}, {3, second.handle()}}});
+                   {{2, first.handle()}, {3, second.handle()}},
+                   gatherer.handle(),
+                   4});
   }
-  void arrives(tensor_role role, std::uint32_t stage) {
-    directory.deliver({7, 5, 4, stage, 1, role}, tensor::full({2}, 3));
+  void arrives(tensor_role role, std::uint32_t stage, std::uint32_t call = 4) {
+    directory.deliver({7, 5, call, stage, 1, role}, tensor::full({2}, 3));
     actors.run();
   }
   std::size_t num_delivered() const {
-    return supervisor.size() + replica_keeper.size() + scheduler.size() + first.size() + second.size();
+    return supervisor.size() + replica_keeper.size() + scheduler.size() + first.size() + second.size() +
+           gatherer.size();
   }
 };
 
@@ -91,4 +96,21 @@ TEST_CASE("a new scheduler takes the place of the old one, and of nobody else") 
   CHECK(next.size() == 1);
   CHECK(here.scheduler.size() == 0);
   CHECK(here.first.size() == 1);
+}
+
+TEST_CASE("what is for the program goes to the gatherer, whichever stage it is of") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::gathered, 2);
+  here.arrives(tensor_role::gathered, 9);
+  CHECK(here.gatherer.all<tensor_gathered>().size() == 2);
+  CHECK(here.gatherer.last<tensor_gathered>().call == 4);
+  CHECK(here.gatherer.last<tensor_gathered>().place == 1);
+  CHECK(here.num_delivered() == 2);
+}
+
+TEST_CASE("parts of a job that is over are nobody's") {
+  directory_and_receivers here;
+  here.arrives(tensor_role::snapshot_part, 2, 3);
+  here.arrives(tensor_role::snapshot_part, 1, 3);
+  CHECK(here.num_delivered() == 0);
 }

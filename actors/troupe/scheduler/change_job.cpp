@@ -1,0 +1,29 @@
+// The part of scheduler_state that goes from one job of its processes to the next.
+#include "troupe/scheduler/scheduler_actor.hpp"
+
+namespace troupe {
+
+/// All calls about the former job are over when a process defines the next one.
+void scheduler_state::on_job(const job_known& known) {
+  bool is_next = known_.job && known_.job->number != known.job->number;
+  known_ = known;
+  if (is_next && restored_) forget_former_job();
+}
+
+/// As in a new generation, but for who is in which call. Nodes have nothing of the next job yet. Where
+/// nothing of the former one was restored, this node was started again, and what others hold is of the newest
+/// job.
+void scheduler_state::forget_former_job() {
+  restored_ = false;
+  node_restored_.assign(node_restored_.size(), false);
+  on_disk_.reset();
+  step_on_disk_.reset();
+  interrupted_step_ = position_ = 0;
+  metrics_ = {};
+  copies_ = {};
+  held_ = {};
+  disk_ = disk_snapshots(now());
+  skipping_ = false;
+}
+
+}  // namespace troupe

@@ -1,0 +1,132 @@
+#include "troupe/gatherer/gatherer_actor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "actors/virtual_actors.hpp"
+#include "support/drained.hpp"
+#include "support/recording_transport.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/link/wire_table.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Rank 1 of three, whose calls give three tensors.
+struct one_gatherer {
+  virtual_actors actors;
+  recording_transport out{1};
+  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  caf::actor gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{1, 3, &out, client});
+
+  void gather(std::uint64_t generation, std::uint32_t call, bool kept_by_others = false) {
+    actors.send(gatherer, gather_tensors{generation, call, 3, kept_by_others});
+  }
+  void comes(std::uint64_t generation, std::uint32_t call, std::uint32_t place) {
+    actors.send(gatherer,
+                tensor_gathered{generation, call, place, tensor::full({1}, static_cast<float>(place))});
+  }
+  void all_come(std::uint64_t generation, std::uint32_t call) {
+    for (std::uint32_t place : {2u, 0u, 1u}) comes(generation, call, place);
+  }
+  /// First elements of what the program is given, call by call; {-1}: it is gone.
+  std::vector<std::vector<float>> given() {
+    std::vector<std::vector<float>> all;
+    for (const auto& event : drained(*client)) {
+      if (std::holds_alternative<gathered_gone>(event)) all.push_back({-1});
+      if (auto* gathered = std::get_if<gathered_tensors>(&event)) {
+        all.emplace_back();
+        for (const auto& one : gathered->tensors) all.back().push_back(one.values<float>()[0]);
+      }
+    }
+    return all;
+  }
+};
+
+using numbers = std::vector<std::vector<float>>;
+
+}  // namespace
+
+TEST_CASE("the program gets all tensors of a call once, in order, when the last has come") {
+  one_gatherer here;
+  here.gather(1, 4);
+  here.comes(1, 4, 2);
+  here.comes(1, 4, 0);
+  CHECK(here.given().empty());
+  here.comes(1, 4, 1);
+  here.comes(1, 4, 1);
+  CHECK(here.given() == numbers{{0, 1, 2}});
+}
+
+TEST_CASE("a call that is announced twice keeps what has come, a new generation begins anew") {
+  one_gatherer here;
+  here.gather(1, 4);
+  here.comes(1, 4, 2);
+  here.gather(1, 4);
+  here.comes(1, 4, 0);
+  here.comes(1, 4, 1);
+  CHECK(here.given() == numbers{{0, 1, 2}});
+  here.gather(2, 4);
+  here.comes(2, 4, 2);
+  here.comes(1, 4, 0);  // late
+  here.comes(2, 3, 0);
+  here.comes(2, 4, 1);
+  CHECK(here.given().empty());
+  here.comes(2, 4, 0);
+  CHECK(here.given() == numbers{{0, 1, 2}});
+}
+
+TEST_CASE("who asks for a call gets what this process keeps of it, and is told what that is") {
+  one_gatherer here;
+  here.gather(1, 4);
+  here.all_come(1, 4);
+  here.actors.send(here.gatherer, want_kept{5, 2, 4});
+  REQUIRE(here.out.tensors.size() == 2);  // places 0 and 1 are rank 1's
+  CHECK(here.out.tensors[1].to_rank == 2);
+  CHECK(here.out.tensors[1].tag == tensor_tag{5, 0, 4, 0, 1, tensor_role::gathered});
+  CHECK(here.out.tensors[1].value.values<float>()[0] == 1);
+  REQUIRE(here.out.frames.size() == 1);
+  CHECK(here.out.frames[0].to_rank == 2);
+  auto answer = decode_message(here.out.frames[0].body).content.get_as<kept_given>(0);
+  CHECK(answer.places == std::vector<std::uint32_t>{0, 1});
+  here.actors.send(here.gatherer, want_kept{5, 2, 3});
+  CHECK(decode_message(here.out.frames[1].body).content.get_as<kept_given>(0).places.empty());
+}
+
+TEST_CASE("for a call that is over all others are asked, and what they have goes to the program") {
+  one_gatherer here;
+  here.gather(2, 4, true);
+  REQUIRE(here.out.frames.size() == 2);
+  CHECK(here.out.frames[0].to_rank == 0);
+  CHECK(here.out.frames[1].to_rank == 2);
+  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 2}});
+  here.comes(2, 4, 0);
+  here.comes(2, 4, 2);
+  here.actors.send(here.gatherer, kept_given{2, 2, 4, {1, 2}});
+  here.comes(2, 4, 2);
+  CHECK(here.given().empty());  // the last one is on its way
+  here.comes(2, 4, 1);
+  CHECK(here.given() == numbers{{0, 1, 2}});
+}
+
+TEST_CASE("a call that was announced before it was known to be over is asked for too, and once") {
+  one_gatherer here;
+  here.gather(2, 4);
+  here.gather(2, 4, true);
+  here.gather(2, 4, true);
+  CHECK(here.out.frames.size() == 2);
+  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 1, 2}});
+  here.all_come(2, 4);
+  CHECK(here.given() == numbers{{0, 1, 2}});
+}
+
+TEST_CASE("what nobody has is gone, when all have said so") {
+  one_gatherer here;
+  here.gather(2, 4, true);
+  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 2}});
+  here.actors.send(here.gatherer, kept_given{1, 2, 4, {}});  // of another generation
+  CHECK(here.given().empty());
+  here.actors.send(here.gatherer, kept_given{2, 2, 4, {2}});
+  CHECK(here.given() == numbers{{-1}});
+}
