@@ -15,17 +15,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto verdict_key = "start/verdict";
-constexpr auto trained_key = "start/trained";
 /// What a process that takes a lost one's place waits for something that is there, if it ever was.
 constexpr auto answer_time = 1s;
 /// How long rank 0 waits for the others to hear why the job cannot start, and they for rank 0 to end it.
 constexpr auto farewell_time = 5s;
 constexpr std::size_t longest_verdict = 4000;
 
-std::string key_of(const char* what, int rank) {
-  return std::string("start/") + what + "/" + std::to_string(rank);
-}
+/// The keys of one Trainer's start.
+class start_keys {
+ public:
+  explicit start_keys(std::uint32_t trainer) : prefix_("start/" + std::to_string(trainer) + "/") {}
+  std::string verdict() const { return prefix_ + "verdict"; }
+  std::string trained() const { return prefix_ + "trained"; }
+  std::string end() const { return prefix_ + "end"; }
+  std::string of(const char* what, int rank) const { return prefix_ + what + "/" + std::to_string(rank); }
+
+ private:
+  std::string prefix_;
+};
 
 void put(store& keys, const std::string& key, std::string text) {
   if (text.size() > longest_verdict) text = text.substr(0, longest_verdict) + " ...";
@@ -54,10 +61,10 @@ std::string problem_of_folders(const job_options& options) {
 }
 
 /// All that keeps the job from starting, over all ranks.
-std::string gather_problems(node& self, const std::string& own_problem) {
+std::string gather_problems(node& self, const start_keys& keys, const std::string& own_problem) {
   auto all = own_problem;
   for (int rank = 1; rank < self.world_size(); ++rank) {
-    auto problem = wait_for(self.keys(), key_of("folders", rank));
+    auto problem = wait_for(self.keys(), keys.of("folders", rank));
     if (problem.empty() || all.find(problem) != std::string::npos) continue;
     all += (all.empty() ? "" : "; ") + std::string("rank ") + std::to_string(rank) + ": " + problem;
   }
@@ -65,18 +72,17 @@ std::string gather_problems(node& self, const std::string& own_problem) {
 }
 
 /// The others hear it before the job ends, so that each of them ends with bad input too.
-[[noreturn]] void refuse(node& self, const std::string& why) {
-  for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), key_of("seen", rank), farewell_time);
+[[noreturn]] void refuse(node& self, const start_keys& keys, const std::string& why) {
+  for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
   self.fail(why);
   throw bad_input(why);
 }
 
-void follow_verdict(node& self) {
-  auto& keys = self.keys();
-  if (wait_for(keys, verdict_key).empty()) return;
-  put(keys, key_of("seen", self.rank()), "yes");
+void follow_verdict(node& self, const start_keys& keys) {
+  if (wait_for(self.keys(), keys.verdict()).empty()) return;
+  put(self.keys(), keys.of("seen", self.rank()), "yes");
   try {
-    get(keys, "start/end", farewell_time);
+    get(self.keys(), keys.end(), farewell_time);
   } catch (const job_failed&) {
     // Rank 0 has ended the job: what was waited for.
   }
@@ -173,19 +179,20 @@ void try_folders(const job_options& options) {
   }
 }
 
-job_start agree_on_start(node& self, std::uint32_t incarnation, const job_options& options,
-                         const job_identity& identity, spdlog::logger& log) {
-  auto& keys = self.keys();
+job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
+                         const job_options& options, const job_identity& identity, spdlog::logger& log) {
+  auto& store = self.keys();
+  start_keys keys(trainer);
   if (self.rank() != 0) {
-    put(keys, key_of("folders", self.rank()), problem_of_folders(options));
-    follow_verdict(self);
+    put(store, keys.of("folders", self.rank()), problem_of_folders(options));
+    follow_verdict(self, keys);
     return {};
   }
   job_start start;
-  start.is_first = incarnation == 0 || !get(keys, verdict_key, answer_time);
-  start.trained_before = !start.is_first && get(keys, trained_key, answer_time);
+  start.is_first = incarnation == 0 || !get(store, keys.verdict(), answer_time);
+  start.trained_before = !start.is_first && get(store, keys.trained(), answer_time);
   if (!start.is_first) return start;
-  auto problem = gather_problems(self, problem_of_folders(options));
+  auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {
       start.begin_with = choose_snapshot(options, identity, log);
@@ -193,11 +200,19 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, const job_option
       problem = refused.what();
     }
   }
-  put(keys, verdict_key, problem);
-  if (!problem.empty()) refuse(self, problem);
+  put(store, keys.verdict(), problem);
+  if (!problem.empty()) refuse(self, keys, problem);
   return start;
 }
 
-void note_training_began(node& self) { put(self.keys(), trained_key, "yes"); }
+job_options options_of_trainer(job_options options, std::uint32_t trainer) {
+  if (trainer > 0 && !options.snapshot_dir.empty())
+    options.snapshot_dir /= "trainer-" + std::to_string(trainer + 1);
+  return options;
+}
+
+void note_training_began(node& self, std::uint32_t trainer) {
+  put(self.keys(), start_keys(trainer).trained(), "yes");
+}
 
 }  // namespace troupe

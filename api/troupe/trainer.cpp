@@ -1,6 +1,8 @@
 #include "troupe/trainer.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "troupe/data/describe_samples.hpp"
@@ -14,6 +16,7 @@
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
+#include "troupe/telling_all.hpp"
 #include "troupe/unused_options.hpp"
 #include "troupe/world_content.hpp"
 
@@ -88,18 +91,6 @@ call_request request_about(const dataset_ptr& samples, const char* call, bool re
   return request;
 }
 
-/// Runs `prepare`. If it throws, the others end with this cause too, instead of noticing that a process has
-/// gone away.
-template <class Prepare>
-auto telling_all(node& self, const Prepare& prepare) {
-  try {
-    return prepare();
-  } catch (const std::exception& problem) {
-    if (self.world_size() > 1) self.fail(problem.what());
-    throw;
-  }
-}
-
 timeline timeline_of(const std::vector<measured_action>& actions, int num_devices) {
   std::vector<std::vector<timed_action>> devices(static_cast<std::size_t>(num_devices));
   for (const auto& one : actions)
@@ -113,8 +104,9 @@ timeline timeline_of(const std::vector<measured_action>& actions, int num_device
 
 Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     : world_(std::move(world)), pipeline_(std::move(pipeline)), callbacks_(std::move(callbacks)) {
-  const auto& options = world_.options();
   auto& self = *world_.shared_->self;
+  auto number = take_place();
+  const auto options = options_of_trainer(world_.options(), number);
   try {
     refuse_unused_options(options, pipeline_);
     plan_ = plan_for(pipeline_, options, world_.num_devices());
@@ -125,15 +117,30 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   }
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_));
   auto start =
-      agree_on_start(self, world_.shared_->incarnation, options, job->identity, *world_.shared_->log);
+      agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
   job->begin_with = start.begin_with;
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
+  number_ = number;
   reads_samples_ =
       job->rank_of_stage(0) == world_.rank() || job->rank_of_stage(plan_.num_stages - 1) == world_.rank();
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
     callbacks_.on_resumed({start.begin_with.has_value(), start.begin_with ? start.begin_with->step : 0});
+}
+
+/// Returns how many Trainers this World had before. Waits until all processes are done with the last one:
+/// what it needs may go then.
+std::uint32_t Trainer::take_place() {
+  auto& shared = *world_.shared_;
+  if (!shared.trainer.expired())
+    throw std::logic_error(
+        "[Trainer] expected one Trainer at a time in a World, got a second one beside it: end the first one "
+        "before (let it go out of scope), or train in a World of its own");
+  place_ = std::make_shared<char>();
+  shared.trainer = place_;
+  if (shared.num_trainers > 0) world_.barrier();
+  return shared.num_trainers++;
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {
@@ -153,17 +160,32 @@ fit_result Trainer::fit(dataset_ptr samples) {
   request.target_step = steps_;
 
   step_rate rate;
+  bool is_cancelled = false;
+  std::exception_ptr thrown;
   call_observer observer;
   observer.on_step = [&](const step_progress& done) {
-    if (!std::exchange(training_noted_, true)) note_training_began(self);
+    if (!std::exchange(training_noted_, true)) note_training_began(self, number_);
     rate.add(std::chrono::steady_clock::now(), done.step);
-    callbacks_.on_step({done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
-                        rate.steps_per_s() * static_cast<double>(options.batch)});
+    step_event event{done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
+                     rate.steps_per_s() * static_cast<double>(options.batch)};
+    event.cancel = [&] {
+      if (!std::exchange(is_cancelled, true)) self.cancel_training();
+    };
+    try {
+      if (!thrown) callbacks_.on_step(event);
+    } catch (...) {
+      // Where training ends is known when it has.
+      if (!is_cancelled) throw;
+      thrown = std::current_exception();
+    }
   };
   observer.on_recovered = [&](const recovery_report& report) {
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
+  // Fewer where it was cancelled; a job that was resumed may be further.
+  steps_ = std::min(steps_, result.steps_done);
+  if (thrown) std::rethrow_exception(thrown);
   if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
   fit_result fitted;

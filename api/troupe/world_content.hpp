@@ -16,6 +16,8 @@ struct World::content {
   std::shared_ptr<spdlog::logger> log;
   profile_form shown_profile = profile_form::none;
   std::shared_ptr<communication_profile> profile;  ///< null: none is asked for
+  std::weak_ptr<void> trainer;                     ///< there is one as long as this has not expired
+  std::uint32_t num_trainers = 0;                  ///< so far
 
   // From the last to be needed to the first: destroyed in reverse order. A backend's library may wait for the
   // other processes at its end, and so goes when all have left the job.

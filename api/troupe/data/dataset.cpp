@@ -8,6 +8,7 @@ namespace {
 void check(const shape& samples, const labelled_samples& content) {
   if (content.samples.extents() != samples)
     throw_invalid("dataset", "samples of shape " + to_string(samples), describe(content.samples));
+  if (!content.labels.defined()) return;
   if (content.labels.extents().rank() < 1 || content.labels.extents()[0] != samples[0])
     throw_invalid("dataset", "labels for " + std::to_string(samples[0]) + " samples",
                   describe(content.labels));
@@ -45,6 +46,9 @@ const tensor& dataset::samples() {
 
 const tensor& dataset::labels() {
   load();
+  if (!content_.labels.defined())
+    throw bad_input("training and evaluation need labels, and this data set of " + to_string(extents_) +
+                    " has none, which does for predictions only");
   return content_.labels;
 }
 

@@ -10,13 +10,15 @@ namespace troupe {
 /// Samples and their labels.
 struct labelled_samples {
   tensor samples;  ///< [N, ...]
-  tensor labels;   ///< [N], or [N, ...] where each sample has several
+  /// [N], or [N, ...] where each sample has several. Undefined where there are none: that does for
+  /// predictions.
+  tensor labels = {};
 };
 
 /// A data set in memory, read when it is first needed. Thread-safe; share one per process.
 class dataset {
  public:
-  /// Samples at hand. Throws std::invalid_argument unless there is one label per sample.
+  /// Samples at hand. Throws std::invalid_argument if there are labels, and not one per sample.
   explicit dataset(labelled_samples content);
   /// Samples of shape `samples` that `read` brings when they are first asked for. Throws
   /// std::invalid_argument for a shape without axes and for no function.
@@ -28,7 +30,7 @@ class dataset {
   /// Reads the samples if that has not happened yet; throws what reading throws, bad_input as a rule. Calling
   /// it early from another thread takes the reading off the critical path.
   void load();
-  /// Both load first.
+  /// Both load first. Labels that are not there: bad_input.
   const tensor& samples();
   const tensor& labels();
 

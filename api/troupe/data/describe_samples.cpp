@@ -6,6 +6,22 @@
 #include "troupe/program/job_description.hpp"
 
 namespace troupe {
+namespace {
+
+/// Of a few rows of each.
+std::string hash_of_some(const std::vector<tensor>& parts) {
+  constexpr std::int64_t most_looked_at = 16;
+  auto total = parts.front().extents()[0];
+  std::vector<std::byte> bytes;
+  for (std::int64_t i = 0, count = std::min(total, most_looked_at); i < count; ++i)
+    for (const auto& part : parts) {
+      auto of = part.rows(i * (total / count), 1);
+      bytes.insert(bytes.end(), of.bytes().begin(), of.bytes().end());
+    }
+  return short_hash(bytes);
+}
+
+}  // namespace
 
 std::string describe_samples(const dataset& samples) {
   auto extents = samples.sample_extents().extents();
@@ -14,16 +30,12 @@ std::string describe_samples(const dataset& samples) {
 }
 
 std::string describe_content(dataset& samples) {
-  constexpr std::int64_t most_looked_at = 16;
-  auto total = samples.num_samples();
-  std::vector<std::byte> bytes;
-  for (std::int64_t i = 0, count = std::min(total, most_looked_at); i < count; ++i) {
-    auto row = i * (total / count);
-    for (const auto& of : {samples.samples().rows(row, 1), samples.labels().rows(row, 1)})
-      bytes.insert(bytes.end(), of.bytes().begin(), of.bytes().end());
-  }
   return std::string(to_string(samples.samples().type())) + ", labels " + describe(samples.labels()) + ", " +
-         short_hash(bytes);
+         hash_of_some({samples.samples(), samples.labels()});
+}
+
+std::string describe_inputs(dataset& samples) {
+  return std::string(to_string(samples.samples().type())) + ", " + hash_of_some({samples.samples()});
 }
 
 }  // namespace troupe

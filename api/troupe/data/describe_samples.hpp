@@ -12,4 +12,7 @@ std::string describe_samples(const dataset& samples);
 /// labels u8[60000], 8d2f01c3a4b5e697". Reads it.
 std::string describe_content(dataset& samples);
 
+/// The same of the samples alone.
+std::string describe_inputs(dataset& samples);
+
 }  // namespace troupe

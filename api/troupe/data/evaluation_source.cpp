@@ -14,8 +14,9 @@ int largest_divisor(std::int64_t number, int most) {
 
 }  // namespace
 
-evaluation_source::evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches)
-    : samples_(std::move(samples)) {
+evaluation_source::evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches,
+                                     evaluation_part part)
+    : samples_(std::move(samples)), part_(part) {
   if (!samples_) throw bad_input("an evaluation needs a data set, got a null pointer");
   if (microbatches < 1 || batch < microbatches)
     throw bad_input("a batch of " + std::to_string(batch) + " samples cannot be cut into " +
@@ -35,6 +36,7 @@ std::uint64_t evaluation_source::num_steps_per_epoch() const {
 batch evaluation_source::at(std::uint64_t step) {
   auto first = static_cast<std::int64_t>(step % num_steps_per_epoch()) * batch_;
   auto count = std::min(batch_, samples_->num_samples() - first);
+  if (part_ == evaluation_part::samples) return {samples_->samples().rows(first, count), {}};
   return {samples_->samples().rows(first, count), samples_->labels().rows(first, count)};
 }
 

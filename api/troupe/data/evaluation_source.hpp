@@ -4,6 +4,9 @@
 
 namespace troupe {
 
+/// What of a data set a source reads.
+enum class evaluation_part : std::uint8_t { samples_and_labels, samples };
+
 /// Every sample exactly once, in order; the last batch may be smaller than the others.
 ///
 /// Nothing is padded and nothing dropped. Instead the number of microbatches is the largest divisor of the
@@ -15,7 +18,8 @@ class evaluation_source : public batch_source {
  public:
   /// `batch` is the most samples per step. Throws bad_input unless batch >= microbatches >= 1, and
   /// for no samples.
-  evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches);
+  evaluation_source(dataset_ptr samples, std::int64_t batch, int microbatches,
+                    evaluation_part part = evaluation_part::samples_and_labels);
 
   /// How many microbatches every batch is to be cut into.
   int num_microbatches() const { return num_microbatches_; }
@@ -25,6 +29,7 @@ class evaluation_source : public batch_source {
 
  private:
   dataset_ptr samples_;
+  evaluation_part part_;
   int num_microbatches_;
   std::int64_t batch_;
 };

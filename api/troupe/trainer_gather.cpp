@@ -1,0 +1,79 @@
+// The part of Trainer that brings tensors of all processes back to the program.
+#include <utility>
+
+#include "troupe/data/describe_samples.hpp"
+#include "troupe/data/evaluation_source.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/gathered_results.hpp"
+#include "troupe/ops/rearrange.hpp"
+#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/telling_all.hpp"
+#include "troupe/trainer.hpp"
+#include "troupe/world_content.hpp"
+
+namespace troupe {
+
+std::vector<named_tensor> Trainer::state_dict() {
+  call_request request;
+  request.kind = call_kind::gather;
+  request.target_step = steps_;
+  request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
+  std::vector<named_tensor> weights;
+  call_observer observer;
+  observer.on_gathered = [&](std::vector<tensor> packed_stages) {
+    weights = unpacked_weights(packed_stages);
+    return "";
+  };
+  world_.shared_->self->run(request, observer);
+  return weights;
+}
+
+void Trainer::save(const std::filesystem::path& file) {
+  call_request request;
+  request.kind = call_kind::gather;
+  request.target_step = steps_;
+  request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
+  request.receiver = 0;
+  if (world_.rank() == 0) request.problem = problem_of_saving(file, weights_bytes(pipeline_.model()));
+  call_observer observer;
+  // Part of the call: it is over when the file is there.
+  observer.on_gathered = [&](const std::vector<tensor>& packed_stages) -> std::string {
+    try {
+      write_safetensors(file, unpacked_weights(packed_stages), {{"format", "pt"}});
+      return {};
+    } catch (const bad_input& problem) {
+      return problem.what();
+    }
+  };
+  auto problem = world_.shared_->self->run(request, observer).problem;
+  if (!problem.empty()) throw bad_input("the weights are not saved: " + problem);
+}
+
+tensor Trainer::predict(dataset_ptr samples) {
+  auto& self = *world_.shared_->self;
+  std::shared_ptr<evaluation_source> source;
+  call_request request;
+  telling_all(self, [&] {
+    if (!samples) throw bad_input("predict needs a data set, got a null pointer");
+    source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches(),
+                                                 evaluation_part::samples);
+    request.data = describe_samples(*samples);
+    if (reads_samples_) request.content = describe_inputs(*samples);
+  });
+  request.kind = call_kind::predict;
+  request.target_step = steps_;
+  request.num_batches = source->num_steps_per_epoch();
+  request.num_microbatches = source->num_microbatches();
+  request.num_gathered = request.num_batches * static_cast<std::uint64_t>(request.num_microbatches);
+  request.source = self.add_source(source);
+  tensor outputs;
+  call_observer observer;
+  observer.on_gathered = [&](const std::vector<tensor>& microbatches) {
+    outputs = concat(microbatches, 0);
+    return "";
+  };
+  self.run(request, observer);
+  return outputs;
+}
+
+}  // namespace troupe

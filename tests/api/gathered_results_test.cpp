@@ -1,0 +1,42 @@
+#include "troupe/gathered_results.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+
+#include "support/bits.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/program/packed_state.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("weights of all stages become one list in name order, in memory of its own") {
+  packed_state_pool pool;
+  std::vector<tensor> stages{
+      pack_state({{"10.weight", tensor::full({2}, 3)}}, pool),
+      pack_state({{"0.weight", tensor::full({2}, 1)}, {"2.bias", tensor::full({1}, 2)}}, pool)};
+  auto weights = unpacked_weights(stages);
+  REQUIRE(weights.size() == 3);
+  CHECK(weights[0].name == "0.weight");
+  CHECK(weights[1].name == "10.weight");
+  CHECK(same_bits(weights[1].value, tensor::full({2}, 3)));
+  weights[1].value.fill_zero();
+  CHECK(same_bits(unpacked_weights(stages)[1].value, tensor::full({2}, 3)));
+}
+
+TEST_CASE("a file that can be written has no problem, and nothing is left of the try") {
+  temp_folder folder;
+  CHECK(problem_of_saving(folder.path() / "model", 1000).empty());
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("what keeps a file from being written is said before it is written") {
+  temp_folder folder;
+  CHECK_THAT(problem_of_saving(folder.path() / "no" / "model", 1), ContainsSubstring("there is no folder"));
+  CHECK_THAT(problem_of_saving("/dev/null", 1), ContainsSubstring("a device"));
+  CHECK_THAT(problem_of_saving(folder.path(), 1), ContainsSubstring("a folder"));
+  CHECK_THAT(problem_of_saving(folder.path() / "model", std::uint64_t{1} << 60),
+             ContainsSubstring("room for"));
+}

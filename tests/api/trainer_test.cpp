@@ -1,0 +1,289 @@
+// Trainers in one process: what comes back of the model, what it begins with, how training is cancelled, and
+// several of them in one World.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "package/synthetic.hpp"
+#include "support/bits.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/saved_weights.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// With a norm, whose running means and variances are buffers.
+nn::Sequential normed_model() {
+  return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4), nn::Flatten(),
+                        nn::ReLU(), nn::Linear(16, 16), nn::ReLU(), nn::Linear(16, 4));
+}
+
+Pipeline pipeline(int stages, const nn::Sequential& model = normed_model()) {
+  return Pipeline(model).stages(stages).microbatches(4).optimizer(optim::Adam({.lr = 0.01}));
+}
+
+job_options steps(std::uint64_t number) {
+  auto options = small_options();
+  options.steps = number;
+  return options;
+}
+
+/// 250 samples: the last batch of 32 is not whole.
+dataset_ptr samples() { return four_corners(250); }
+
+std::map<std::string, tensor> by_name(const std::vector<named_tensor>& tensors) {
+  std::map<std::string, tensor> found;
+  for (const auto& each : tensors) found.emplace(each.name, each.value);
+  return found;
+}
+
+/// Parameters are those without "running".
+std::string hash_of_parameters(std::vector<named_tensor> weights) {
+  std::erase_if(weights,
+                [](const named_tensor& each) { return each.name.find("running") != each.name.npos; });
+  return weights_sha256(weights);
+}
+
+}  // namespace
+
+TEST_CASE("the trained model comes back whole, by name, whatever it was cut into") {
+  std::vector<named_tensor> whole;
+  for (int stages : {1, 2, 3}) {
+    Trainer trainer(World::local(stages, steps(12)), pipeline(stages));
+    trainer.fit(samples());
+    auto weights = trainer.state_dict();
+    CHECK(std::ranges::is_sorted(weights, {}, &named_tensor::name));
+    CHECK(hash_of_parameters(weights) == trainer.weights_sha256());
+    if (whole.empty()) whole = weights;
+    CHECK(same_bits(weights, whole));
+  }
+  auto found = by_name(whole);
+  CHECK(found.size() == 10);
+  REQUIRE(found.contains("2.running_mean"));
+  CHECK_FALSE(same_bits(found.at("2.running_mean"), tensor::zeros({4})));
+  // The model takes it back.
+  auto model = normed_model();
+  model.materialize(99);
+  model.load_state_dict(whole);
+  CHECK(same_bits(by_name(model.state_dict()).at("5.weight"), found.at("5.weight")));
+}
+
+TEST_CASE("what comes back is the program's own: changing it changes nothing") {
+  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  trainer.fit(samples());
+  auto before = trainer.weights_sha256();
+  for (auto& each : trainer.state_dict()) each.value.fill_zero();
+  CHECK(trainer.weights_sha256() == before);
+  CHECK(hash_of_parameters(trainer.state_dict()) == before);
+}
+
+TEST_CASE("predictions are the model's outputs in the order of the samples, and need no labels") {
+  auto all = samples();
+  Trainer trainer(World::local(2, steps(40)), pipeline(2));
+  trainer.fit(all);
+  auto outputs = trainer.predict(std::make_shared<dataset>(labelled_samples{all->samples()}));
+  REQUIRE(outputs.extents() == shape{250, 4});
+  CHECK(same_bits(outputs, trainer.predict(all)));
+  auto model = normed_model();
+  model.materialize(0);
+  model.load_state_dict(trainer.state_dict());
+  model.eval();
+  auto expected = model({all->samples()}).value;
+  std::int64_t num_correct = 0;
+  for (std::int64_t row = 0; row < 250; ++row) {
+    const auto* of = outputs.values<float>().data() + row * 4;
+    for (int i = 0; i < 4; ++i)
+      CHECK(std::abs(of[i] - expected.values<float>()[static_cast<std::size_t>(row * 4 + i)]) < 1e-4F);
+    num_correct += std::max_element(of, of + 4) - of == row % 4;
+  }
+  CHECK(static_cast<double>(num_correct) / 250 == trainer.evaluate(all).accuracy);
+}
+
+TEST_CASE("samples without labels are refused for training and evaluation, in words") {
+  auto unlabelled = std::make_shared<dataset>(labelled_samples{samples()->samples()});
+  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  CHECK_THROWS_AS(trainer.fit(unlabelled), bad_input);
+  CHECK_THROWS_MATCHES(trainer.evaluate(unlabelled), bad_input,
+                       MessageMatches(ContainsSubstring("labels") && ContainsSubstring("predictions")));
+}
+
+TEST_CASE("a saved model is read again into other stages, and predicts the same bits") {
+  temp_folder folder;
+  auto file = folder.path() / "model.safetensors";
+  tensor outputs;
+  {
+    Trainer trainer(World::local(2, steps(20)), pipeline(2));
+    trainer.fit(samples());
+    trainer.save(file);
+    trainer.save(file);  // over the one that is there
+    outputs = trainer.predict(samples());
+    CHECK(same_bits(read_weights(file), trainer.state_dict()));
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  Trainer loaded(World::local(3, steps(20)), pipeline(3).begin_with(read_weights(file)));
+  CHECK(same_bits(loaded.predict(samples()), outputs));
+}
+
+TEST_CASE("a file that cannot be is refused in words, and training goes on") {
+  temp_folder folder;
+  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  trainer.fit(samples());
+  CHECK_THROWS_MATCHES(trainer.save(folder.path() / "none" / "model"), bad_input,
+                       MessageMatches(ContainsSubstring("there is no folder")));
+  CHECK_THROWS_MATCHES(trainer.save("/dev/null"), bad_input, MessageMatches(ContainsSubstring("a device")));
+  CHECK_THROWS_MATCHES(trainer.save(folder.path()), bad_input, MessageMatches(ContainsSubstring("a folder")));
+  CHECK(trainer.fit(samples()).steps == 8);
+  trainer.save(folder.path() / "model");
+}
+
+TEST_CASE("training that a callback cancels keeps the state of the last step, and goes on from there") {
+  std::uint64_t last_seen = 0;
+  trainer_callbacks callbacks;
+  callbacks.on_step = [&](const step_event& event) {
+    last_seen = event.step;
+    if (event.step == 5) event.cancel();
+  };
+  Trainer trainer(World::local(2, steps(1000)), pipeline(2), callbacks);
+  auto options = small_options();
+  auto fitted = trainer.fit(four_corners(1 << 15));
+  CHECK(fitted.steps >= 5);
+  REQUIRE(fitted.steps < 100);
+  CHECK(last_seen == fitted.steps);
+  auto weights = trainer.state_dict();
+  trainer.evaluate(samples());
+  CHECK(same_bits(trainer.state_dict(), weights));
+
+  Trainer reference(World::local(1, steps(fitted.steps)), pipeline(1));
+  reference.fit(four_corners(1 << 15));
+  CHECK(same_bits(reference.state_dict(), weights));
+}
+
+TEST_CASE("after a cancelled call another one does all of its steps") {
+  bool cancels = true;
+  trainer_callbacks callbacks;
+  callbacks.on_step = [&](const step_event& event) {
+    if (cancels && event.step == 3) event.cancel();
+  };
+  Trainer trainer(World::local(2, steps(30)), pipeline(2), callbacks);
+  auto data = four_corners(2048);
+  auto first = trainer.fit(data).steps;
+  REQUIRE(first < 30);
+  cancels = false;
+  CHECK(trainer.fit(data).steps == first + 30);
+}
+
+TEST_CASE("an exception after a cancel leaves fit when the training has ended") {
+  trainer_callbacks callbacks;
+  std::uint64_t num_heard = 0;
+  callbacks.on_step = [&](const step_event& event) {
+    ++num_heard;
+    event.cancel();
+    throw std::runtime_error("enough");
+  };
+  Trainer trainer(World::local(2, steps(1000)), pipeline(2), callbacks);
+  CHECK_THROWS_MATCHES(trainer.fit(four_corners(1 << 15)), std::runtime_error,
+                       MessageMatches(ContainsSubstring("enough")));
+  CHECK(num_heard == 1);
+  auto weights = trainer.state_dict();
+  trainer.evaluate(samples());
+  CHECK(same_bits(trainer.state_dict(), weights));
+}
+
+TEST_CASE("a model that was materialized or loaded begins with its weights, whatever the seed") {
+  auto model = normed_model();
+  model.materialize(7);
+  auto changed = by_name(model.state_dict());
+  changed.at("0.weight").values<float>()[3] = 0.625F;
+  changed.at("2.running_mean").values<float>()[1] = 0.5F;
+  Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+  auto begun = by_name(trainer.state_dict());
+  for (const auto& [name, value] : changed) CHECK(same_bits(begun.at(name), value));
+  // What is done to the model later is nothing to the pipeline.
+  changed.at("0.weight").fill_zero();
+  CHECK(same_bits(by_name(trainer.state_dict()).at("0.weight"), begun.at("0.weight")));
+}
+
+TEST_CASE("a model that is only described begins with the seed's weights, and begin_with comes first") {
+  auto materialized = normed_model();
+  materialized.materialize(small_options().seed);
+  auto described = Trainer(World::local(2, steps(4)), pipeline(2)).weights_sha256();
+  CHECK(Trainer(World::local(2, steps(4)), pipeline(2, materialized)).weights_sha256() == described);
+  auto other = normed_model();
+  other.materialize(8);
+  auto with = pipeline(2, other).begin_with(materialized.state_dict());
+  CHECK(Trainer(World::local(2, steps(4)), with).weights_sha256() == described);
+}
+
+TEST_CASE("a model of which a part is materialized is refused with both names") {
+  auto model = normed_model();
+  model[5]->materialize(1, "5.");
+  CHECK_THROWS_MATCHES(Pipeline(model), bad_input,
+                       MessageMatches(ContainsSubstring("5.") && ContainsSubstring("is not")));
+}
+
+TEST_CASE("Trainers of other models follow one another in a World, each with steps of its own") {
+  auto alone = [](int stages, const nn::Sequential& model) {
+    Trainer trainer(World::local(2, steps(12)), pipeline(stages, model));
+    trainer.fit(samples());
+    return trainer.weights_sha256();
+  };
+  nn::Sequential small(nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 4));
+  auto expected_first = alone(2, normed_model()), expected_second = alone(2, small);
+  auto world = World::local(2, steps(12));
+  {
+    Trainer trainer(world, pipeline(2));
+    trainer.fit(samples());
+    trainer.evaluate(samples());
+    CHECK(trainer.weights_sha256() == expected_first);
+  }
+  for (int round = 0; round < 2; ++round) {
+    Trainer trainer(world, pipeline(2, small));
+    CHECK(trainer.fit(samples()).steps == 12);
+    CHECK(trainer.weights_sha256() == expected_second);
+  }
+  Trainer trainer(world, pipeline(3));
+  trainer.fit(samples());
+  CHECK(trainer.weights_sha256() == expected_first);
+}
+
+TEST_CASE("a second Trainer beside the first one is refused, and the first goes on") {
+  auto world = World::local(2, steps(4));
+  Trainer first(world, pipeline(2));
+  CHECK_THROWS_MATCHES(Trainer(world, pipeline(2)), std::logic_error,
+                       MessageMatches(ContainsSubstring("one Trainer at a time")));
+  CHECK(first.fit(samples()).steps == 4);
+}
+
+TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes from that") {
+  temp_folder folder;
+  auto options = steps(6);
+  options.snapshot_dir = folder.path() / "snapshots";
+  nn::Sequential small(nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 4));
+  std::vector<std::string> hashes;
+  auto train_both = [&] {
+    std::vector<std::string> found;
+    std::vector<std::uint64_t> resumed;
+    trainer_callbacks callbacks;
+    callbacks.on_resumed = [&](const resume_event& event) { resumed.push_back(event.step); };
+    auto world = World::local(2, options);
+    for (const auto& model : {normed_model(), small}) {
+      Trainer trainer(world, pipeline(2, model), callbacks);
+      trainer.fit(samples());
+      found.push_back(trainer.weights_sha256());
+    }
+    if (hashes.empty()) hashes = found;
+    CHECK(found == hashes);
+    return resumed;
+  };
+  CHECK(train_both().empty());
+  CHECK(std::filesystem::exists(options.snapshot_dir / "trainer-2" / "step-000000000006"));
+  CHECK_THROWS_AS(train_both(), bad_input);  // the folder is not empty
+  options.resume = true;
+  CHECK(train_both() == std::vector<std::uint64_t>{6, 6});
+}

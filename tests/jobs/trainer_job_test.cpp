@@ -1,0 +1,159 @@
+// Jobs of four processes that ask for the model, in which processes are killed at the worst moments: all get
+// the same bits as one process alone, or hear why not.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+words join(words first, const words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// Calls of the worker: 0 fit, 1 state_dict, 2 predict, 3 hash, 4 fit, 5 state_dict, 6 predict, 7 hash, 8
+// save, then a barrier and, of the other model, 10 fit, 11 state_dict, 12 predict, 13 hash.
+process_result run_worker(int num_processes, const words& options) {
+  words job = {TRAINER_WORKER, "--steps", "20", "--microbatches", "4", "--stages", "4"};
+  words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
+  auto command = num_processes == 1 ? join(job, {"--devices", "4"}) : join(launcher, job);
+  return run_process({.command = join(command, options),
+                      .environment = {},
+                      .without = {"RANK", "WORLD_SIZE"},
+                      .deadline = std::chrono::minutes(1)});
+}
+
+/// What was said, by what; a rank that was started again says it again.
+struct said {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, std::set<int>> ranks;
+};
+
+said said_by(const process_result& result) {
+  said all;
+  std::istringstream lines(result.output);
+  int rank = 0;
+  for (std::string line, what, value; std::getline(lines, line);) {
+    // The launcher says before it which rank it is of.
+    std::istringstream words(line.starts_with('[') ? line.substr(line.find(' ')) : line);
+    if (!(words >> rank >> what >> value)) continue;
+    all.values[what].insert(value);
+    all.ranks[what].insert(rank);
+  }
+  return all;
+}
+
+const said& undisturbed() {
+  static const said one = said_by(run_worker(1, {}));
+  return one;
+}
+
+std::size_t num_kills(const process_result& result) {
+  std::size_t count = 0;
+  const std::string text = "was killed by SIGKILL";
+  for (auto at = result.errors.find(text); at != text.npos; at = result.errors.find(text, at + 1)) ++count;
+  return count;
+}
+
+/// Every process got everything, and the bits of one process.
+void check_all_got_the_same(const process_result& result, std::size_t kills) {
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(num_kills(result) == kills);
+  auto all = said_by(result);
+  for (const auto& [what, values] : undisturbed().values) {
+    INFO(what);
+    CHECK(all.values[what] == values);
+    CHECK(all.ranks[what].size() == 4);
+  }
+}
+
+std::string kill(const std::string& point, int rank, int step) {
+  return point + "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step);
+}
+
+}  // namespace
+
+TEST_CASE("four processes get the weights and predictions of one, each of them") {
+  REQUIRE(undisturbed().values.size() == 10);
+  for (const auto& [what, values] : undisturbed().values) CHECK(values.size() == 1);
+  check_all_got_the_same(run_worker(4, {}), 0);
+}
+
+TEST_CASE("any rank may be killed while weights are gathered: all get the same bits") {
+  auto rank = GENERATE(0, 1, 2, 3);
+  check_all_got_the_same(run_worker(4, {"--fault", kill("gather", rank, 5)}), 1);
+}
+
+TEST_CASE("the last stage may be killed while predictions are gathered") {
+  check_all_got_the_same(run_worker(4, {"--fault", kill("gather", 3, 6)}), 1);
+}
+
+TEST_CASE("a rank that is killed in later training gets the weights of then again") {
+  auto rank = GENERATE(0, 2);
+  check_all_got_the_same(run_worker(4, {"--fault", kill("apply", rank, 31)}), 1);
+}
+
+TEST_CASE("so does one that is killed with the next model, after another that was killed before") {
+  auto faults = kill("gather", 1, 1) + ";" + kill("gather", 2, 10);
+  check_all_got_the_same(run_worker(4, {"--fault", faults}), 2);
+}
+
+TEST_CASE("weights that nobody keeps any more end the job with a word, never as others") {
+  temp_folder folder;
+  auto faults = kill("apply", 1, 31) + ";" + kill("apply", 2, 31);
+  auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code != 0);
+  CHECK_THAT(result.errors, ContainsSubstring("no process keeps these any more"));
+  for (const auto& [what, values] : said_by(result).values) CHECK(values == undisturbed().values.at(what));
+}
+
+TEST_CASE("rank 0 may be killed while it saves: the file is whole, and the same") {
+  temp_folder folder;
+  auto file = (folder.path() / "model.safetensors").string();
+  auto result = run_worker(4, {"--file", file, "--fault", kill("gather", 0, 8)});
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(num_kills(result) == 1);
+  CHECK(said_by(result).values["saved"] == undisturbed().values.at("second-state"));
+}
+
+TEST_CASE("a file that cannot be written is refused in every process, and the job goes on") {
+  auto result = run_worker(4, {"--file", "/dev/null"});
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  auto all = said_by(result);
+  CHECK(all.values["saved"] == std::set<std::string>{"refused"});
+  CHECK(all.ranks["saved"].size() == 4);
+  CHECK(all.values["other-state"] == undisturbed().values.at("other-state"));
+}
+
+TEST_CASE("training that is cancelled ends at one step in all processes, in one that is started again too") {
+  words faults = GENERATE(words{}, words{"--fault", "gather@rank=2,step=1"});
+  auto result = run_worker(4, join({"--cancel-at", "6"}, faults));
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  auto all = said_by(result);
+  for (const auto* what : {"first-steps", "first-state", "first-outputs", "second-state"}) {
+    INFO(what);
+    CHECK(all.values[what].size() == 1);
+    CHECK(all.ranks[what].size() == 4);
+  }
+  CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
+  auto first = std::stoi(*all.values["first-steps"].begin());
+  CHECK(first >= 6);
+  CHECK(first < 20);
+  CHECK(all.values["second-steps"] == std::set<std::string>{std::to_string(first + 20)});
+}
