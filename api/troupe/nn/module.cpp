@@ -136,7 +136,10 @@ std::vector<parameter*> Module::parameters() {
 
 std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
   std::vector<named_tensor> result;
-  for (const auto& each : named_parameters(prefix)) result.push_back({each.name, each.target->value});
+  for (const auto& each : named_parameters(prefix)) {
+    each.target->wait_ready();
+    result.push_back({each.name, each.target->value()});
+  }
   for (const auto& each : named_buffers(prefix)) result.push_back({each.name, each.target->value});
   return result;
 }

@@ -118,7 +118,8 @@ variable synced_batch_norm(const variable& x, parameter& weight, parameter& bias
   auto found = statistics_of(cast(x.value, dtype::f32), options.epsilon, sum);
   move_towards(running_mean, found.mean, 1, options.momentum);
   move_towards(running_variance, found.variance, found.count / (found.count - 1), options.momentum);
-  auto y = batch_norm_inference(x.value, weight.value, bias.value, found.mean, found.variance, options);
+  make_ready({&weight, &bias});
+  auto y = batch_norm_inference(x.value, weight.value(), bias.value(), found.mean, found.variance, options);
   if (!would_record({&x}, {&weight, &bias})) return {y};
   return record(y, {x},
                 std::make_unique<synced_batch_norm_operation>(x.value, std::move(found), weight, bias, sum));

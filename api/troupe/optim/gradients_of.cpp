@@ -4,8 +4,10 @@ namespace troupe::optim {
 
 std::vector<tensor> gradients_of(std::span<parameter* const> parameters) {
   std::vector<tensor> gradients;
-  for (const auto* each : parameters)
-    if (each->is_to_step()) gradients.push_back(each->gradient);
+  for (const auto* each : parameters) {
+    each->wait_ready();
+    if (each->is_to_step()) gradients.push_back(each->gradient());
+  }
   return gradients;
 }
 

@@ -16,13 +16,14 @@ moment_state::moment_state(step_function how, elements stepped, lr_schedule sche
       parameters_(std::move(parameters)) {
   memory_scope counted(memory_category::optimizer);
   for (const auto& each : parameters_) {
-    const auto& value = each.target->value;
+    const auto& value = each.target->value_in_update();
     exp_avg_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
     exp_avg_sq_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
   }
 }
 
 void moment_state::apply(std::uint64_t step) {
+  for (const auto& each : parameters_) each.target->wait_ready();
   slots_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
@@ -41,8 +42,8 @@ void moment_state::apply_to(std::uint64_t step, const parameter_part& which) {
 }
 
 adam_slot moment_state::slot_of(std::size_t index) const {
-  const auto& of = *parameters_[index].target;
-  return {of.value, of.gradient, exp_avg_[index], exp_avg_sq_[index], of.converted()};
+  auto& of = *parameters_[index].target;
+  return {of.value_in_update(), of.gradient_in_update(), exp_avg_[index], exp_avg_sq_[index], of.converted()};
 }
 
 void moment_state::step_slots(std::uint64_t step) {

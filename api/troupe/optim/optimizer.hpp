@@ -20,13 +20,16 @@ class optimizer_state {
   virtual void apply(std::uint64_t step) = 0;
   /// Whether an element's step depends on no other element's gradient, weight or state.
   virtual bool steps_elements_alone() const { return false; }
-  /// If so, the same for these elements, whose gradients are there even if the parameter's handles wait for
-  /// others. Whoever has called it for all of a parameter calls parameter::stepped_with_converted.
+  /// If so, the same for these elements, whose gradients are there even if the parameter's update is still
+  /// pending. Whoever has called it for all of a parameter calls parameter::stepped_with_converted.
   virtual void apply_to(std::uint64_t /*step*/, const parameter_part& /*which*/) {
     throw std::logic_error("[apply_to] expected an optimizer that steps_elements_alone(), got another");
   }
-  /// Live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The step number is no part of
-  /// it: `apply` is told.
+  /// Returns when every step that was applied has been made: an optimizer of DataParallel::make_optimizer
+  /// makes it while the next forward pass runs. Throws what kept it from being made (collective_error).
+  virtual void synchronize() {}
+  /// Synchronizes, then gives live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The
+  /// step number is no part of it: `apply` is told.
   virtual std::vector<named_tensor> state() const = 0;
   /// Copies what `state` gave in another run. Throws std::runtime_error, and changes nothing, unless names,
   /// shapes and dtypes are the same.

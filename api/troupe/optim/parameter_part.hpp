@@ -12,11 +12,10 @@ struct parameter_part {
   std::int64_t first = 0, count = 0;
 };
 
-/// These elements of a tensor of the parameter's shape, or of an undefined one. They are there, and wait for
-/// nobody.
+/// These elements of a tensor of the parameter's shape, or of an undefined one.
 inline tensor elements_of(const tensor& all, const parameter_part& which) {
   if (!all.defined()) return {};
-  return all.awaiting(nullptr).reshape({all.num_elements()}).rows(which.first, which.count);
+  return all.reshape({all.num_elements()}).rows(which.first, which.count);
 }
 
 }  // namespace troupe::optim

@@ -20,13 +20,14 @@ class sgd_state : public optimizer_state {
         parameters_(std::move(parameters)) {
     memory_scope counted(memory_category::optimizer);
     for (const auto& each : parameters_) {
-      const auto& value = each.target->value;
+      const auto& value = each.target->value_in_update();
       buffers_.push_back(options.momentum == 0 ? tensor()
                                                : tensor::zeros(value.extents(), dtype::f32, value.where()));
     }
   }
 
   void apply(std::uint64_t step) override {
+    for (const auto& each : parameters_) each.target->wait_ready();
     slots_.clear();
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
@@ -52,8 +53,8 @@ class sgd_state : public optimizer_state {
 
  private:
   sgd_slot slot_of(std::size_t index) const {
-    const auto& of = *parameters_[index].target;
-    return {of.value, of.gradient, buffers_[index], of.converted()};
+    auto& of = *parameters_[index].target;
+    return {of.value_in_update(), of.gradient_in_update(), buffers_[index], of.converted()};
   }
   void step_slots(std::uint64_t step) {
     auto options = options_;

@@ -18,15 +18,15 @@ std::int64_t overlap(std::int64_t first, std::int64_t count, std::int64_t other_
 
 }  // namespace
 
-class bucket_exchange::arrival_of_one : public awaited_elements {
+class bucket_exchange::bucket_update : public pending_update {
  public:
-  arrival_of_one(bucket_exchange& of, std::size_t bucket) : of_(of), bucket_(bucket) {}
+  bucket_update(bucket_exchange& of, std::size_t bucket) : of_(of), bucket_(bucket) {}
 
  protected:
-  void bring() override { of_.receive(bucket_); }
+  void finish() override { of_.receive(bucket_); }
 
  private:
-  bucket_exchange& of_;  // gone once nothing is due
+  bucket_exchange& of_;  // gone once nothing is pending
   std::size_t bucket_;
 };
 
@@ -35,7 +35,7 @@ bucket_exchange::bucket_exchange(const std::vector<planned_bucket>& planned,
                                  bucket_action on_sum)
     : group_(group), buckets_(buckets), on_sum_(std::move(on_sum)), pieces_of_(planned.size()) {
   for (std::size_t bucket = 0; bucket < planned.size(); ++bucket) {
-    arrivals_.push_back(std::make_shared<arrival_of_one>(*this, bucket));
+    updates_.push_back(std::make_shared<bucket_update>(*this, bucket));
     for (const auto& each : planned[bucket].pieces) {
       std::int64_t num_elements = 0;
       for (const auto& part : planned[bucket].parts)
@@ -92,7 +92,7 @@ void bucket_exchange::end_step() {
   is_order_sent_ = is_planning_step();
   if (is_order_sent_) agreement_ = group_.broadcast(agreed_, 0);
   ++num_steps_;
-  for (std::size_t i = 0; i < arrivals_.size(); ++i) arrivals_[i]->set_due(num_missing_[i] > 0);
+  for (std::size_t i = 0; i < updates_.size(); ++i) updates_[i]->set_pending(num_missing_[i] > 0);
 }
 
 void bucket_exchange::follow(const piece_action& what) {
@@ -134,14 +134,14 @@ void bucket_exchange::on_received(const piece& which) {
   auto following = is_last_of_all ? std::exchange(following_, nullptr) : following_;
   auto is_last = num_missing_[which.bucket] == 0;
   if (is_last) {
-    arrivals_[which.bucket]->set_due(false);
+    updates_[which.bucket]->set_pending(false);
     on_sum_(which.bucket);
   }
   if (following) following({which.bucket, which.first, which.count, is_last});
 }
 
 void bucket_exchange::give_up() {
-  for (const auto& each : arrivals_) each->set_due(false);
+  for (const auto& each : updates_) each->set_pending(false);
   std::ranges::fill(num_missing_, 0U);
   num_received_ = pieces_.size();
   following_ = nullptr;

@@ -17,9 +17,9 @@ struct received_piece {
 };
 
 /// The buckets of a DataParallel on their way to their sums over all members, an all_reduce for each piece.
-/// Sums are waited for when somebody needs them: arrival(b) is what the handles of a bucket's gradients, of
-/// its weights and of what an optimizer keeps for these wait for. What is to follow a sum, such as the step
-/// of its weights, is done when it is received, while later pieces are still on their way.
+/// update_of(b) is the pending update of a bucket's parameters: waiting for it receives the bucket's sum.
+/// What is to follow a sum, such as the step of its weights, is done when it is received, while later pieces
+/// are still on their way.
 ///
 /// Members call for pieces in one order, on which they agree: at first that of the backward pass; later what
 /// member 0 makes of the times it has measured (communication_order.hpp). No order changes a bit.
@@ -39,7 +39,7 @@ class bucket_exchange {
   bucket_exchange(const bucket_exchange&) = delete;
   bucket_exchange& operator=(const bucket_exchange&) = delete;
 
-  std::shared_ptr<awaited_elements> arrival(std::size_t bucket) const { return arrivals_[bucket]; }
+  std::shared_ptr<pending_update> update_of(std::size_t bucket) const { return updates_[bucket]; }
 
   /// Elements [first, first + count) of this member's share are complete; each once in a step. The first ones
   /// begin a step, and wait for what is left of the one before.
@@ -47,14 +47,14 @@ class bucket_exchange {
   /// Everything was offered; from now on sums are waited for where they are used.
   void end_step();
   /// For all elements of each bucket, piece by piece: now if their sum is there, otherwise when it is
-  /// received. Before the last piece of a bucket comes, its arrival is waited for still.
+  /// received. Until the last piece of a bucket has come, its update is pending.
   void follow(const piece_action& what);
   void receive(std::size_t bucket);
   void receive_all();
 
  private:
   using clock = std::chrono::steady_clock;
-  class arrival_of_one;
+  class bucket_update;
 
   struct piece {
     std::size_t bucket;
@@ -78,7 +78,7 @@ class bucket_exchange {
   communicator& group_;
   const std::vector<reduced_bucket>& buckets_;
   bucket_action on_sum_;
-  std::vector<std::shared_ptr<awaited_elements>> arrivals_;
+  std::vector<std::shared_ptr<pending_update>> updates_;
   std::vector<std::vector<std::size_t>> pieces_of_;  // by bucket
   // From step to step.
   std::vector<std::size_t> order_;

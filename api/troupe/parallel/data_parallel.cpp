@@ -38,7 +38,7 @@ std::string in_words(const data_parallel_options& options) {
 data_parallel_options checked(const data_parallel_options& options, nn::Module& model, communicator& group) {
   require_whole_block(options.replicas_per_rank, group, "DataParallel");
   for (const auto& each : model.named_parameters())
-    if (!each.target->value.defined())
+    if (!each.target->value().defined())
       throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
   if (options.replicas_per_rank > 1 && has_sync_batch_norm(model))
     throw_invalid("DataParallel",
@@ -88,7 +88,8 @@ std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim
 void DataParallel::sync_parameters() {
   std::vector<work> sent;
   for (const auto& each : model_.named_parameters()) {
-    sent.push_back(group_.broadcast(each.target->value, 0, by_waiter));
+    each.target->wait_ready();
+    sent.push_back(group_.broadcast(each.target->value(), 0, by_waiter));
     each.target->changed();
   }
   for (auto& each : sent) each.wait();

@@ -46,12 +46,14 @@ struct data_parallel_options {
 /// whoever hosts the replicas: their gradients are summed in the fixed tree of troupe/ops/tree_reduction.hpp.
 /// The mean is folded into the loss: backward passes begin with 1 / num_replicas(), nothing is divided later.
 ///
-/// Gradients are waited for when they are used, not before `backward` returns. An optimizer of make_optimizer
-/// does not wait either: each bucket's step is made when its sum has come, at the latest when the next
-/// forward pass comes to its weights. The parameters' values and gradients, the optimizer's state and
-/// whatever handles are copied from these since the model was wrapped wait and step by themselves wherever
-/// they are used (a state_dict, an evaluation, clipping, somebody's own reading), so that nobody sees a
-/// difference but in time. Handles of values that were taken before do not.
+/// `backward` returns while gradients are still being reduced: the parameters have a pending update until
+/// their sums have come. An optimizer of make_optimizer does not wait either: `apply` returns at once, each
+/// bucket's step is made when its sum has come, and the update is pending until then. What waits for it: the
+/// forward pass of the modules, each for its own parameters; state_dict(), clipping, other optimizers' apply,
+/// and the optimizer's state(). Other code calls the optimizer's synchronize(), or a parameter's
+/// wait_ready(), before it reads values or gradients; without it parameter::value() throws std::logic_error.
+/// Tensors that were taken from parameters before are handles to the same memory: they show old elements
+/// while an update is pending.
 ///
 /// All members make the same calls in the same order, construction included; their collective calls are in
 /// one order whatever the order of gradients. Model and group outlive it, and the group carries nothing else
@@ -99,10 +101,10 @@ class DataParallel {
   variable forward(const variable& input);
 
   /// The backward pass from the current replica's mean loss, a scalar, and the end of its turn: after that of
-  /// the last one the parameters' gradients are the averages for whoever uses them, which waits for them, and
-  /// optimizers may step. Throws std::invalid_argument for a loss that is no scalar, and std::logic_error
-  /// naming the parameters that got no gradient, unless they may, or that got one and were frozen when the
-  /// model was wrapped: the group is aborted then, so that nobody waits for them.
+  /// the last one the parameters' gradients become the averages (see above), and optimizers may step. Throws
+  /// std::invalid_argument for a loss that is no scalar, and std::logic_error naming the parameters that got
+  /// no gradient, unless they may, or that got one and were frozen when the model was wrapped: the group is
+  /// aborted then, so that nobody waits for them.
   void backward(const variable& loss);
   /// The end of the current replica's turn for those who ran the backward passes themselves: beginning with
   /// `initial_gradient()` and with nothing hidden behind them.

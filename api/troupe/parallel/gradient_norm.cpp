@@ -13,7 +13,8 @@ namespace troupe {
 tensor gradient_norms(std::span<const placed_parameter> parameters) {
   std::vector<std::int64_t> rows;
   for (const auto& [place, target] : parameters) {
-    double norm = target->is_to_step() ? global_norm(std::span(&target->gradient, 1)) : 0;
+    target->wait_ready();
+    double norm = target->is_to_step() ? global_norm(std::span(&target->gradient(), 1)) : 0;
     rows.insert(rows.end(), {place, std::bit_cast<std::int64_t>(norm)});
   }
   if (rows.empty()) rows = {0, 0};  // tensors that travel have elements

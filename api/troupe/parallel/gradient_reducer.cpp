@@ -18,8 +18,7 @@ gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, comm
     for (std::size_t part = 0; part < buckets_[bucket].parameters().size(); ++part) {
       auto* each = buckets_[bucket].parameters()[part];
       places_[each] = {bucket, part};
-      each->value = each->value.awaiting(arrival(bucket));
-      each->gradient = each->gradient.awaiting(arrival(bucket));
+      each->set_update(exchange_.update_of(bucket));
     }
   begin_turn(0);
 }
@@ -93,7 +92,7 @@ void gradient_reducer::begin_turn(int turn) {
     progress_[i].num_missing = bucket.parameters().size();
     auto leaf = bucket.leaf(turn);
     for (std::size_t part = 0; options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
-      bucket.parameters()[part]->gradient = bucket.part_of(leaf, part).awaiting(arrival(i));
+      bucket.parameters()[part]->gradient_in_update() = bucket.part_of(leaf, part);
   }
 }
 
@@ -125,7 +124,7 @@ void gradient_reducer::complete(std::size_t index) {
   auto& bucket = buckets_[index];
   auto leaf = bucket.leaf(turn_);
   for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
-    bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient);
+    bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient());
   bucket.add_leaf(turn_);
   if (turn_ + 1 == options_.num_leaves) hook_ ? send_hooked(index) : send(index);
 }
@@ -172,7 +171,10 @@ void gradient_reducer::account_for_missing() {
   if (!unused.empty() && !options_.find_unused_parameters) give_up(unused);
   for (const auto& each : parameters_) {
     if (complete_.contains(each.target)) continue;
-    if (!each.target->has_gradient) each.target->gradient.fill_zero();
+    if (!each.target->has_gradient) {
+      each.target->wait_ready();
+      each.target->gradient().fill_zero();
+    }
     mark_complete(*each.target);
   }
 }
@@ -215,7 +217,7 @@ void gradient_reducer::receive_hooked() {
 void gradient_reducer::copy_sum(std::size_t index) {
   const auto& bucket = buckets_[index];
   for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
-    bucket.parameters()[part]->gradient.copy_from(bucket.part_of(bucket.sum(), part));
+    bucket.parameters()[part]->gradient().copy_from(bucket.part_of(bucket.sum(), part));
 }
 
 /// What some replica of some member used.

@@ -20,7 +20,7 @@ struct gradient_reducer_options {
 
 /// The gradients of a DataParallel on their way to their sum over all replicas. A step is a turn for each
 /// replica of this member; in the last turn buckets are sent off as their gradients come, in the order of
-/// bucket_exchange. Handles of values and gradients wait for what is on its way.
+/// bucket_exchange. Until a sum has come, its parameters have a pending update.
 class gradient_reducer {
  public:
   /// The parameters and the group outlive it.
@@ -51,8 +51,6 @@ class gradient_reducer {
   std::size_t num_buckets() const { return buckets_.size(); }
   /// Those of one bucket, in the order of the model.
   std::vector<named_parameter> parameters_of(std::size_t bucket) const;
-  /// What everything that belongs to a bucket waits for.
-  std::shared_ptr<awaited_elements> arrival(std::size_t bucket) const { return exchange_.arrival(bucket); }
   /// From the next step on; null: all_reduce.
   void use(std::shared_ptr<comm_hook> hook);
   std::vector<named_tensor> hook_state() const;

@@ -36,10 +36,10 @@ std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<na
 
 /// One value for all uses in a stage, which begins as the owner's does.
 void begin_alike(const tied_weight& weight, const std::vector<named_parameter>& uses, std::uint64_t seed) {
-  auto& value = uses.front().target->value;
+  auto& value = uses.front().target->value();
   if (weight.begin) weight.begin(value, seed, weight.name);
   for (const auto& use : uses) {
-    use.target->value = value;
+    use.target->value() = value;
     use.target->requires_gradient = weight.requires_gradient;
   }
 }
@@ -93,7 +93,7 @@ module_program::module_program(const nn::Sequential& model, const std::vector<st
 
 void module_program::begin(const std::vector<named_tensor>& weights) {
   std::map<std::string, tensor> own;
-  for (const auto& each : parameters_) own.emplace(each.name, each.target->value);
+  for (const auto& each : parameters_) own.emplace(each.name, each.target->value());
   for (const auto& each : buffers_) own.emplace(each.name, each.target->value);
   for (const auto& [name, value] : weights)
     if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
@@ -212,7 +212,7 @@ step_metrics module_program::take_metrics() { return std::exchange(metrics_, {})
 std::vector<named_tensor> module_program::parameters() {
   std::vector<named_tensor> result;
   for (const auto& each : parameters_)
-    if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value});
+    if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value()});
   return result;
 }
 
@@ -224,7 +224,7 @@ std::vector<named_tensor> module_program::weights() {
 
 std::vector<named_tensor> module_program::state() {
   std::vector<named_tensor> result;
-  for (const auto& each : parameters_) result.push_back({each.name, each.target->value});
+  for (const auto& each : parameters_) result.push_back({each.name, each.target->value()});
   for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
   auto kept = optimizer_->state();
   std::ranges::sort(kept, {}, &named_tensor::name);

@@ -70,10 +70,10 @@ void overlapped_optimizer::step_piece(const received_piece& which, std::uint64_t
 }
 
 std::vector<named_tensor> overlapped_optimizer::state() const {
+  reducer_->finish();
   std::vector<named_tensor> result;
   for (auto bucket = parts_.size(); bucket-- > 0;)
-    for (auto& each : parts_[bucket].state->state())
-      result.push_back({std::move(each.name), each.value.awaiting(reducer_->arrival(bucket))});
+    for (auto& each : parts_[bucket].state->state()) result.push_back(std::move(each));
   for (auto& each : of_frozen_->state()) result.push_back(std::move(each));
   return result;
 }

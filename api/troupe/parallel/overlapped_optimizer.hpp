@@ -21,6 +21,7 @@ class overlapped_optimizer : public optim::optimizer_state {
   overlapped_optimizer& operator=(const overlapped_optimizer&) = delete;
 
   void apply(std::uint64_t step) override;
+  void synchronize() override { reducer_->finish(); }
   std::vector<named_tensor> state() const override;
 
  private:

@@ -15,11 +15,11 @@ reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<
   tensors_.push_back(group.allocate({planned.num_elements}, dtype::f32));
   for (auto index : planned.parameters) {
     const auto& each = parameters[static_cast<std::size_t>(index)];
-    if (each.target->value.where() != sum().where())
+    if (each.target->value().where() != sum().where())
       throw_invalid("DataParallel",
                     each.name + " on the device of the group's backend " + std::string(group.backend()) +
                         ", " + describe(sum()),
-                    describe(each.target->value));
+                    describe(each.target->value()));
     parameters_.push_back(each.target);
   }
 }

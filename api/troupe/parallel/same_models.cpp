@@ -12,7 +12,7 @@ constexpr call_options by_waiter{.progress = progress_by::waiter};
 std::string described(const std::vector<named_parameter>& parameters, const std::string& options) {
   std::string text = options;
   for (const auto& each : parameters)
-    text += '\n' + each.name + ' ' + describe(each.target->value) +
+    text += '\n' + each.name + ' ' + describe(each.target->value()) +
             (each.target->requires_gradient ? "" : ", frozen");
   return text;
 }

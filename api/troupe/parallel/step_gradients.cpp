@@ -54,7 +54,7 @@ void step_gradients::use_norm(double norm) {
 
 const parameter* step_gradients::find_non_finite() const {
   for (const auto* each : stepped_)
-    if (each->is_to_step() && !all_finite(std::span(&each->gradient, 1))) return each;
+    if (each->is_to_step() && !all_finite(std::span(&each->gradient(), 1))) return each;
   return nullptr;
 }
 

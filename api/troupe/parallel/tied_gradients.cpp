@@ -11,8 +11,8 @@ namespace {
 
 /// A use that the step did not reach counts as zeros.
 tensor gradient_of(const named_parameter& use) {
-  if (!use.target->has_gradient) use.target->gradient.fill_zero();
-  return use.target->gradient;
+  if (!use.target->has_gradient) use.target->gradient().fill_zero();
+  return use.target->gradient();
 }
 
 }  // namespace
@@ -47,9 +47,9 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
       auto found = gradients.find(name);
       if (found == gradients.end()) throw std::runtime_error("no stage gave the gradient of " + name);
       if (&name == &each.uses.front())
-        first.gradient.copy_from(found->second);
+        first.gradient().copy_from(found->second);
       else
-        axpy(1, found->second.to(first.gradient.where()), first.gradient);
+        axpy(1, found->second.to(first.gradient().where()), first.gradient());
     }
     first.has_gradient = true;
   }

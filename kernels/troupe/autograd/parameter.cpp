@@ -11,6 +11,11 @@
 namespace troupe {
 namespace {
 
+const parameter& ready(const parameter& one) {
+  one.wait_ready();
+  return one;
+}
+
 tensor copy_for(memory_category category, const tensor& of) {
   memory_scope counted(category);
   return of.clone();
@@ -22,11 +27,11 @@ parameter::parameter(const parameter& other)
     : name(other.name),
       extents(other.extents),
       begin(other.begin),
-      value(copy_for(memory_category::parameters, other.value)),
-      gradient(copy_for(memory_category::gradients, other.gradient)),
-      has_gradient(other.has_gradient),
+      has_gradient(ready(other).has_gradient),
       same_as(other.same_as),
-      requires_gradient(other.requires_gradient) {}
+      requires_gradient(other.requires_gradient),
+      value_(copy_for(memory_category::parameters, other.value())),
+      gradient_(copy_for(memory_category::gradients, other.gradient())) {}
 
 parameter& parameter::operator=(const parameter& other) {
   auto version = version_;
@@ -35,50 +40,62 @@ parameter& parameter::operator=(const parameter& other) {
   return *this;
 }
 
-void require_materialized(std::initializer_list<const parameter*> parameters) {
-  for (const auto* each : parameters)
-    if (each && !each->value.defined())
+void parameter::throw_pending() const {
+  throw std::logic_error(
+      "[parameter] expected " + name + to_string(extents) +
+      " without a pending update, got one whose gradient is being reduced or whose step is "
+      "still to come: call synchronize() on the optimizer, or wait_ready() on the parameter, "
+      "before reading it");
+}
+
+void make_ready(std::initializer_list<const parameter*> parameters) {
+  for (const auto* each : parameters) {
+    if (!each) continue;
+    each->wait_ready();
+    if (!each->value().defined())
       throw std::logic_error("[forward] expected the parameter " + each->name + to_string(each->extents) +
                              " with elements, got one that is only described: call materialize(seed) on the "
                              "model first, and let each module name all its parts in each_parameter and "
                              "each_child");
+  }
 }
 
 void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
+  wait_ready();
   {
     memory_scope counted(memory_category::parameters);
-    value = tensor::zeros(extents);
+    value_ = tensor::zeros(extents);
   }
   memory_scope counted(memory_category::gradients);
-  gradient = tensor::zeros(extents);
+  gradient_ = tensor::zeros(extents);
   has_gradient = false;
   changed();
-  if (begin) begin(value, seed, full_name);
+  if (begin) begin(value_, seed, full_name);
 }
 
 void parameter::move_to(device where) {
+  wait_ready();
   tensor moved_value, moved_gradient;
   {
     memory_scope counted(memory_category::parameters);
-    moved_value = value.to(where);
+    moved_value = value_.to(where);
   }
   memory_scope counted(memory_category::gradients);
-  moved_gradient = gradient.to(where);
-  value = std::move(moved_value);
-  gradient = std::move(moved_gradient);
+  moved_gradient = gradient_.to(where);
+  value_ = std::move(moved_value);
+  gradient_ = std::move(moved_gradient);
   changed();
 }
 
 const tensor& parameter::as(dtype type) const {
-  if (!value.defined() || type == value.type()) return value;
-  value.settle();  // a step that is still to come changes what is kept as well
-  if (!converted_.defined() || converted_.type() != type) converted_ = cast(value, type);
+  if (!value().defined() || type == value_.type()) return value_;
+  if (!converted_.defined() || converted_.type() != type) converted_ = cast(value_, type);
   return converted_;
 }
 
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
   for (const auto* each : parameters)
-    if (each) each->gradient.settle();  // what comes with it may change has_gradient
+    if (each) each->wait_ready();  // what comes with it may change has_gradient
   auto has_gradient = [](const parameter* each) {
     return each && each->requires_gradient && each->has_gradient;
   };
@@ -86,22 +103,22 @@ gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
       std::ranges::any_of(parameters, has_gradient) ? gradient_mode::accumulate : gradient_mode::assign;
   for (auto* each : parameters) {
     if (!each || !each->requires_gradient) continue;
-    if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient.fill_zero();
+    if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient().fill_zero();
     each->has_gradient = true;
   }
   return mode;
 }
 
 tensor gradient_of(const parameter* which) {
-  return which && which->requires_gradient ? which->gradient : tensor();
+  return which && which->requires_gradient ? which->gradient() : tensor();
 }
 
 void add_gradient(parameter& to, const tensor& part) {
   if (!to.requires_gradient) return;
   if (begin_gradients({&to}) == gradient_mode::assign)
-    to.gradient.copy_from(part);
+    to.gradient().copy_from(part);
   else
-    axpy(1, part, to.gradient);
+    axpy(1, part, to.gradient());
 }
 
 std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters) {

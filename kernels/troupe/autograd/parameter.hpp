@@ -2,11 +2,13 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "troupe/autograd/pending_update.hpp"
 #include "troupe/ops/gradient_mode.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -18,6 +20,9 @@ using initializer = std::function<void(tensor& value, std::uint64_t seed, std::s
 /// A tensor that is learned, and where its gradient accumulates. A parameter may be described (its shape and
 /// how it begins) long before it has memory; from `materialize` on the handles stay and only the elements
 /// change. A copy has elements and a gradient of its own.
+///
+/// An update may be pending: what DataParallel and its optimizer have begun and not ended. Modules wait for
+/// it in their forward pass; other code calls wait_ready first, or optimizer_state::synchronize for all.
 struct parameter {
   parameter() = default;
   parameter(const parameter& other);
@@ -32,27 +37,46 @@ struct parameter {
   parameter(std::string its_name, tensor its_value, tensor its_gradient)
       : name(std::move(its_name)),
         extents(its_value.extents()),
-        value(std::move(its_value)),
-        gradient(std::move(its_gradient)) {
-    value.count_as(memory_category::parameters);
-    gradient.count_as(memory_category::gradients);
+        value_(std::move(its_value)),
+        gradient_(std::move(its_gradient)) {
+    value_.count_as(memory_category::parameters);
+    gradient_.count_as(memory_category::gradients);
   }
 
   std::string name;  ///< within its module, for example "weight"
   shape extents;
-  initializer begin;  ///< none: zeros
-  tensor value;
-  tensor gradient;                ///< f32, of value's shape; its elements count only if has_gradient
+  initializer begin;              ///< none: zeros
   bool has_gradient = false;      ///< something was added since the optimizer's last step
   std::string same_as;            ///< the full name of another layer's weight that this is a copy of, or none
   bool requires_gradient = true;  ///< false: frozen, it gets no gradient and no optimizer changes it
+
+  /// The value. Throws std::logic_error while an update is pending.
+  const tensor& value() const { return no_update_pending().value_; }
+  tensor& value() {
+    no_update_pending();
+    return value_;
+  }
+  /// f32, of the value's shape; its elements count only if has_gradient. Throws as value() does.
+  const tensor& gradient() const { return no_update_pending().gradient_; }
+  tensor& gradient() {
+    no_update_pending();
+    return gradient_;
+  }
+  /// Returns when no update is pending. Throws what kept the update from ending (collective_error).
+  void wait_ready() const {
+    if (update_) update_->wait();
+  }
+  /// For those who carry out an update: the handles while it is pending, and the update itself.
+  tensor& value_in_update() { return value_; }
+  tensor& gradient_in_update() { return gradient_; }
+  void set_update(std::shared_ptr<pending_update> update) { update_ = std::move(update); }
 
   /// New tensors with initial values, on the CPU; no gradient yet.
   void materialize(std::uint64_t seed, std::string_view full_name);
   /// Moves value and gradient into the memory of `where`; handles to them from before stay behind. Throws
   /// bad_input for a device that is not there, and then changes nothing.
   void move_to(device where);
-  /// The value in another floating dtype, converted once and kept until `changed`.
+  /// The value in another floating dtype, converted once and kept until `changed`. Throws as value() does.
   const tensor& as(dtype type) const;
   /// Whether an optimizer's step is to change it.
   bool is_to_step() const { return has_gradient && requires_gradient; }
@@ -77,13 +101,22 @@ struct parameter {
   }
 
  private:
+  const parameter& no_update_pending() const {
+    if (update_ && update_->is_pending()) throw_pending();
+    return *this;
+  }
+  [[noreturn]] void throw_pending() const;
+
+  tensor value_;
+  tensor gradient_;
+  std::shared_ptr<pending_update> update_;  ///< or null
   mutable tensor converted_;
   std::uint64_t version_ = 0;
 };
 
-/// Throws std::logic_error, with the name and what to do, if one has no elements yet. Null pointers are
-/// passed over.
-void require_materialized(std::initializer_list<const parameter*> parameters);
+/// Before a forward pass reads parameters: waits for their pending updates. Throws std::logic_error, with the
+/// name and what to do, if one has no elements yet. Null pointers are passed over.
+void make_ready(std::initializer_list<const parameter*> parameters);
 
 /// How to write to the gradients of these parameters, which all have one afterwards: assign if none had; if
 /// some had, the others begin as zeros. Null pointers and frozen parameters are passed over.

@@ -4,15 +4,15 @@
 
 namespace troupe {
 
-std::uint64_t used_parameter::settled_version(const parameter* which) {
+std::uint64_t used_parameter::ready_version(const parameter* which) {
   if (!which) return 0;
-  which->value.settle();
+  which->wait_ready();
   return which->version();
 }
 
 tensor used_parameter::value() const {
   require_unchanged();
-  return target_ ? target_->value : tensor();
+  return target_ ? target_->value() : tensor();
 }
 
 const tensor& used_parameter::as(dtype type) const {

@@ -8,7 +8,7 @@ namespace troupe {
 class used_parameter {
  public:
   /// Null: none, with an undefined value.
-  explicit used_parameter(parameter* which) : target_(which), version_(settled_version(which)) {}
+  explicit used_parameter(parameter* which) : target_(which), version_(ready_version(which)) {}
 
   parameter* target() const { return target_; }
   /// Throws std::logic_error, with the parameter's name, if it was written to since.
@@ -20,8 +20,8 @@ class used_parameter {
   const tensor& as(dtype type) const;
 
  private:
-  /// A step that is still on its way to the value has come before.
-  static std::uint64_t settled_version(const parameter* which);
+  /// Waits for a pending update first.
+  static std::uint64_t ready_version(const parameter* which);
   [[noreturn]] void throw_changed() const;
 
   parameter* target_;

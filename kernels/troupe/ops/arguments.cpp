@@ -9,7 +9,7 @@ namespace troupe {
 
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                       const shape& extents) {
-  if (value.defined() && value.type() == type && value.extents() == extents) return value.settle();
+  if (value.defined() && value.type() == type && value.extents() == extents) return;
   throw_invalid(operation, std::string(argument) + " " + std::string(to_string(type)) + to_string(extents),
                 describe(value));
 }
@@ -23,7 +23,7 @@ void require_argument(std::string_view operation, std::string_view argument, con
 
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                   int rank) {
-  if (value.defined() && value.type() == type && value.extents().rank() == rank) return value.settle();
+  if (value.defined() && value.type() == type && value.extents().rank() == rank) return;
   throw_invalid(
       operation,
       std::string(argument) + " " + std::string(to_string(type)) + " with " + std::to_string(rank) + " axes",
@@ -31,7 +31,7 @@ void require_rank(std::string_view operation, std::string_view argument, const t
 }
 
 void require_floating(std::string_view operation, std::string_view argument, const tensor& value) {
-  if (value.defined() && is_floating(value.type())) return value.settle();
+  if (value.defined() && is_floating(value.type())) return;
   throw_invalid(operation, std::string(argument) + " of f32, bf16 or f16", describe(value));
 }
 
@@ -39,7 +39,7 @@ void require_like(std::string_view operation, std::string_view argument, const t
                   const tensor& model) {
   if (value.defined() && value.type() == model.type() && value.extents() == model.extents() &&
       value.where() == model.where())
-    return value.settle();
+    return;
   throw_invalid(operation, std::string(argument) + " " + describe(model), describe(value));
 }
 
@@ -56,7 +56,7 @@ shape shape_of_rows(const tensor& value) {
 }
 
 void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where) {
-  if (value.where() == where) return value.settle();
+  if (value.where() == where) return;
   throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
 }
 

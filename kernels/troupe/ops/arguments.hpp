@@ -5,9 +5,6 @@
 
 namespace troupe {
 
-// Each also waits for the elements (tensor::awaiting), so that this is done by the thread that calls the
-// operation, once, and not by the threads among which the operation divides them.
-
 /// Throws std::invalid_argument "[operation] expected <argument> <type><extents>, got ..." unless `value`
 /// has exactly this dtype and shape.
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,

@@ -9,7 +9,6 @@ namespace troupe {
 tensor cast(const tensor& x, dtype type) {
   if (!x.defined()) throw_invalid("cast", "a defined x", describe(x));
   if (x.type() == type) return x;
-  x.settle();
   auto y = tensor::empty(x.extents(), type, x.where());
   kernels_on(x.where()).convert.cast(x, y);
   return y;

@@ -13,12 +13,10 @@ namespace {
 
 bool is_integer(dtype type) { return type == dtype::i64 || type == dtype::i32; }
 
-/// What both operands, which are there then, become before they meet. Throws unless they are floating or
+/// What both operands become before they meet. Throws unless they are floating or
 /// agreeing integers.
 dtype common_type(std::string_view operation, const tensor& a, const tensor& b) {
   if (a.defined() && b.defined()) {
-    a.settle();
-    b.settle();
     if (is_floating(a.type()) && is_floating(b.type())) return a.type() == b.type() ? a.type() : dtype::f32;
     if (is_integer(a.type()) && a.type() == b.type()) return a.type();
   }
@@ -75,7 +73,6 @@ tensor greater(const tensor& a, const tensor& b) { return comparison("greater", 
 tensor where(const tensor& condition, const tensor& a, const tensor& b) {
   if (!condition.defined() || condition.type() != dtype::boolean)
     throw_invalid("where", "condition of bool", describe(condition));
-  condition.settle();
   require_floating("where", "a", a);
   require_floating("where", "b", b);
   require_on("where", "a", a, condition.where());

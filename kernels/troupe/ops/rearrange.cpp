@@ -12,7 +12,6 @@ namespace {
 
 void require_defined(std::string_view operation, const tensor& x) {
   if (!x.defined()) throw_invalid(operation, "a defined tensor", describe(x));
-  x.settle();
 }
 
 int axis_of(std::string_view operation, const shape& extents, int axis) {

@@ -71,13 +71,6 @@ void tensor::require(dtype type) const {
     throw_invalid("tensor::values", "a tensor in the memory of the CPU (move it there with .to(device()))",
                   describe(*this));
   if (type != type_) throw_invalid("tensor::values", to_string(type), describe(*this));
-  settle();
-}
-
-tensor tensor::awaiting(std::shared_ptr<awaited_elements> what) const {
-  auto result = *this;
-  result.awaited_ = std::move(what);
-  return result;
 }
 
 tensor tensor::reshape(shape extents) const {

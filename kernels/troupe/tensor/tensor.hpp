@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "troupe/tensor/awaited_elements.hpp"
 #include "troupe/tensor/device.hpp"
 #include "troupe/tensor/dtype.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -60,23 +59,8 @@ class tensor {
     return {reinterpret_cast<const T*>(elements_), static_cast<std::size_t>(num_elements())};
   }
   /// Where the bytes lie, on whichever device.
-  std::span<std::byte> bytes() {
-    settle();
-    return {elements_, defined() ? size_bytes() : 0};
-  }
-  std::span<const std::byte> bytes() const {
-    settle();
-    return {elements_, defined() ? size_bytes() : 0};
-  }
-
-  /// The same elements, which `what` brings: this handle and those made from it wait for it before they tell
-  /// where elements lie. By the thread that calls; what is thrown by `what` comes out of `bytes`, `values`
-  /// and the operations.
-  tensor awaiting(std::shared_ptr<awaited_elements> what) const;
-  /// Waits now.
-  void settle() const {
-    if (awaited_) awaited_->settle();
-  }
+  std::span<std::byte> bytes() { return {elements_, defined() ? size_bytes() : 0}; }
+  std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
 
   /// The same elements under another shape of the same size.
   tensor reshape(shape extents) const;
@@ -101,7 +85,6 @@ class tensor {
   void require(dtype type) const;
 
   std::shared_ptr<void> owner_;
-  std::shared_ptr<awaited_elements> awaited_;
   std::byte* elements_ = nullptr;
   shape extents_;
   dtype type_ = dtype::f32;

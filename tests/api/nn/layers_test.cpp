@@ -133,13 +133,13 @@ TEST_CASE("a module of one's own is copied, named and trained like any other") {
 TEST_CASE("a state that does not fit changes nothing and says why") {
   nn::Linear layer(3, 2);
   layer.materialize(1);
-  auto before = layer.parameters()[0]->value.clone();
+  auto before = layer.parameters()[0]->value().clone();
   auto saved = layer.state_dict();
   saved[0].value = random_tensor({2, 3}, "other");
   saved[1].value = random_tensor({3}, "wrong");
   CHECK_THROWS_WITH(layer.load_state_dict(saved), ContainsSubstring("bias is f32[3], expected f32[2]"));
   CHECK_THROWS_WITH(layer.load_state_dict({}), ContainsSubstring("missing tensor weight, bias"));
-  CHECK(same_bits(layer.parameters()[0]->value, before));
+  CHECK(same_bits(layer.parameters()[0]->value(), before));
 }
 
 TEST_CASE("layers that make no sense are refused") {
@@ -207,5 +207,6 @@ TEST_CASE("batch norm in evaluation passes gradients on, and its statistics stay
   // With mean 0, variance 1 and weight 1 the convolution's bias gets dy / sqrt(1 + epsilon).
   double expected = 0;
   for (std::size_t i = 0; i < 36; ++i) expected += i / 9 % 2 == 0 ? dy.values<float>()[i] : 0;
-  CHECK(std::abs(model.parameters()[1]->gradient.values<float>()[0] - expected / std::sqrt(1 + 1e-5)) < 1e-5);
+  CHECK(std::abs(model.parameters()[1]->gradient().values<float>()[0] - expected / std::sqrt(1 + 1e-5)) <
+        1e-5);
 }

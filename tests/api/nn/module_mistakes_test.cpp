@@ -251,7 +251,7 @@ TEST_CASE("batches without rows go through, or are refused in words") {
     CHECK(y.value.extents() == troupe::shape{0, 2});
     y.backward(tensor::zeros({0, 2}));
     for (auto* each : model.parameters())
-      for (auto element : each->gradient.values<float>()) CHECK(element == 0);
+      for (auto element : each->gradient().values<float>()) CHECK(element == 0);
   });
   nn::Conv2d filter(2, 2, 3);
   filter.materialize(1);

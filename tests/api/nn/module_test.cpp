@@ -31,7 +31,7 @@ std::vector<std::string> names_of(nn::Module& module) {
 
 std::vector<troupe::named_tensor> weights_of(nn::Module& module) {
   std::vector<troupe::named_tensor> weights;
-  for (const auto& each : module.named_parameters()) weights.push_back({each.name, each.target->value});
+  for (const auto& each : module.named_parameters()) weights.push_back({each.name, each.target->value()});
   return weights;
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("names, numbers and costs are known before there is memory for paramet
   CHECK(model.num_parameters() == 6 * 5 + 5 + 5 * 2 + 2);
   CHECK(model.cost() == model[1]->cost() + model[3]->cost());
   CHECK(model[1]->cost() > model[3]->cost());
-  for (auto* each : model.parameters()) CHECK_FALSE(each->value.defined());
+  for (auto* each : model.parameters()) CHECK_FALSE(each->value().defined());
   CHECK_THROWS_WITH(model.forward({random_tensor({2, 6}, "x"), nullptr}), ContainsSubstring("materialize"));
 }
 
@@ -56,19 +56,19 @@ TEST_CASE("initial weights depend on the seed and the name alone") {
   CHECK_FALSE(same_bits(weights_of(model), weights_of(other)));
   nn::Linear alone(6, 5);
   alone.materialize(1, "1.");
-  CHECK(same_bits(alone.parameters()[0]->value, model.parameters()[0]->value));
+  CHECK(same_bits(alone.parameters()[0]->value(), model.parameters()[0]->value()));
 }
 
 TEST_CASE("linear begins uniform in one over the root of its inputs, with zero gradients") {
   nn::Linear layer(400, 300);
   layer.materialize(3, "");
   for (auto* each : layer.parameters()) {
-    auto values = each->value.values<float>();
+    auto values = each->value().values<float>();
     CHECK(*std::ranges::max_element(values) <= 0.05F);
     CHECK(*std::ranges::max_element(values) > 0.045F);
     CHECK(*std::ranges::min_element(values) >= -0.05F);
     CHECK(*std::ranges::min_element(values) < -0.045F);
-    CHECK(same_bits(each->gradient, tensor::zeros(each->value.extents())));
+    CHECK(same_bits(each->gradient(), tensor::zeros(each->value().extents())));
   }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a module moves to where its inputs are, and nowhere that is not there
   auto before = weights_of(model);
   model.to({});
   CHECK(same_bits(weights_of(model), before));
-  CHECK(model.parameters()[0]->value.where() == troupe::device{});
+  CHECK(model.parameters()[0]->value().where() == troupe::device{});
   CHECK_THROWS_WITH(model.to({troupe::device::kind::cuda, 99}), ContainsSubstring("cuda:99 is not there"));
   CHECK(same_bits(weights_of(model), before));
 }

@@ -55,10 +55,10 @@ TEST_CASE("a GPT's gradients are those of finite differences") {
   model.materialize(2);
   // The usual weights are so small that differences would drown in rounding.
   for (auto* each : model.parameters())
-    for (auto& value : each->value.values<float>()) value *= each->name == "weight" && value != 1 ? 15 : 1;
+    for (auto& value : each->value().values<float>()) value *= each->name == "weight" && value != 1 ? 15 : 1;
   cross_entropy(model.forward({tokens}), next, 1.0 / 6).loss.backward();
   for (const auto& [name, target] : model.named_parameters()) {
-    auto values = target->value.values<float>();
+    auto values = target->value().values<float>();
     for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 5) {
       constexpr float delta = 2e-3F;
       auto kept = values[i];
@@ -68,7 +68,7 @@ TEST_CASE("a GPT's gradients are those of finite differences") {
       auto down = loss_of(model);
       values[i] = kept;
       CAPTURE(name, i);
-      CHECK(std::abs(target->gradient.values<float>()[i] - (up - down) / (2 * delta)) < 2e-3);
+      CHECK(std::abs(target->gradient().values<float>()[i] - (up - down) / (2 * delta)) < 2e-3);
     }
   }
 }

@@ -44,8 +44,8 @@ TEST_CASE("unscaling divides by the scale") {
   loss_scaler scaler({.initial_scale = 1024});
   auto a = with_gradient(512), b = with_gradient(-1);
   CHECK(scaler.unscale_and_check(std::vector{&a, &b}));
-  CHECK(same_bits(a.gradient, tensor::full({3}, 0.5F)));
-  CHECK(same_bits(b.gradient, tensor::full({3}, -1.0F / 1024)));
+  CHECK(same_bits(a.gradient(), tensor::full({3}, 0.5F)));
+  CHECK(same_bits(b.gradient(), tensor::full({3}, -1.0F / 1024)));
   CHECK(a.has_gradient);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("an optimizer steps with the scheduled rate") {
     troupe::parameter p("p", troupe::tensor::full({3}, 1), troupe::tensor::full({3}, 0.5F));
     p.has_gradient = true;
     how({{"p", &p}})->apply(5);
-    return p.value.values<float>()[0];
+    return p.value().values<float>()[0];
   };
   auto half = [](std::uint64_t step) { return step == 5 ? 0.5 : 1e9; };
   CHECK(stepped(optim::SGD({.lr = 0.25, .schedule = half})) == stepped(optim::SGD({.lr = 0.125})));

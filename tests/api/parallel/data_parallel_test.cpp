@@ -112,7 +112,7 @@ TEST_CASE("backward passes within no_sync add up to the gradient of one pass ove
         pass(0, 4);
       }
       accumulates ? pass(4, 4) : pass(0, 8);
-      if (group.rank() == 1) (accumulates ? in_two : at_once) = model.parameters()[0]->gradient.clone();
+      if (group.rank() == 1) (accumulates ? in_two : at_once) = model.parameters()[0]->gradient().clone();
     });
   }
   auto a = at_once.values<float>(), b = in_two.values<float>();
@@ -137,7 +137,7 @@ TEST_CASE("gradients of passes that the program ran itself are averaged by sync_
       } else {
         replicated.backward(loss);
       }
-      if (group.rank() == 0) found[by_hand] = model.parameters()[0]->gradient.clone();
+      if (group.rank() == 0) found[by_hand] = model.parameters()[0]->gradient().clone();
     });
   CHECK(same_bits(found[0], found[1]));
 }
@@ -148,9 +148,9 @@ TEST_CASE("sync_parameters brings the weights of member 0 to all") {
     nn::Sequential model(nn::Linear(6, 4));
     model.materialize(static_cast<std::uint64_t>(100 + group.rank()));
     DataParallel replicated(model, group);
-    weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value;
+    weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value();
   });
   nn::Sequential first(nn::Linear(6, 4));
   first.materialize(100);
-  for (const auto& each : weights) CHECK(same_bits(each, first.parameters()[0]->value));
+  for (const auto& each : weights) CHECK(same_bits(each, first.parameters()[0]->value()));
 }

@@ -78,7 +78,7 @@ TEST_CASE("an optimizer of DataParallel steps over what is averaged, clipped or 
             replicated.backward(loss_of(replicated, 1));
           }
           replicated.backward(loss_of(replicated, 2));
-          for (auto* each : model.parameters()) each->gradient.settle();
+          for (auto* each : model.parameters()) each->wait_ready();
           optimizer.apply(1);
           optimizer.apply(2);
         }) == std::vector<std::string>{"none", "none"});

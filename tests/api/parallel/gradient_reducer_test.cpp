@@ -68,7 +68,7 @@ TEST_CASE("large weights, whose rows are sent as they come, have the same bits w
         }
         optimizer->apply(step);
       }
-      if (group.rank() == 0) result = model.parameters()[2]->value.clone();
+      if (group.rank() == 0) result = model.parameters()[2]->value().clone();
     });
     return result;
   };

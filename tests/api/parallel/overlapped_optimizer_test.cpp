@@ -98,12 +98,20 @@ TEST_CASE("gradients that several threads clip are waited for by one") {
   check_same(train(2, stepping::overlapped, how), train(2, stepping::together, how));
 }
 
-TEST_CASE("whatever is read between steps has made the step") {
-  // A weight, a gradient's neighbour, a state of the optimizer, an evaluation; each alone.
+TEST_CASE("what waits for pending updates between steps sees the step made") {
+  // A parameter, a state_dict, the optimizer's state, its synchronize, a copy of the model, an evaluation;
+  // each alone.
   std::vector<std::function<tensor(nn::Module&, optim::optimizer_state&)>> readings{
-      [](nn::Module& model, auto&) { return model.parameters()[0]->value.clone(); },
+      [](nn::Module& model, auto&) {
+        model.parameters()[0]->wait_ready();
+        return model.parameters()[0]->value().clone();
+      },
       [](nn::Module& model, auto&) { return model.state_dict().back().value.clone(); },
-      [](nn::Module& model, auto&) { return model.parameters().back()->as(dtype::bf16).clone(); },
+      [](nn::Module& model, optim::optimizer_state& optimizer) {
+        optimizer.synchronize();
+        return model.parameters().back()->as(dtype::bf16).clone();
+      },
+      [](nn::Module& model, auto&) { return parameter(*model.parameters()[0]).value().clone(); },
       [](nn::Module&, optim::optimizer_state& optimizer) { return optimizer.state()[3].value.clone(); },
       [](nn::Module& model, auto&) {
         no_grad evaluating;
@@ -127,7 +135,33 @@ TEST_CASE("whatever is read between steps has made the step") {
   }
 }
 
-TEST_CASE("apply waits for nobody, and reading waits for all") {
+TEST_CASE("a parameter whose step is still to come is not read without waiting for it") {
+  on_members(2, [&](communicator& group) {
+    nn::Sequential model(nn::Linear(4, 3));
+    model.materialize(1);
+    DataParallel replicated(model, group);
+    auto optimizer = replicated.make_optimizer(optim::SGD({.lr = 0.5}));
+    auto& weight = *model.parameters()[0];
+    auto refusal = [&] { return error_of([&] { weight.value(); }) + error_of([&] { weight.gradient(); }); };
+    replicated.backward(
+        nn::CrossEntropy()(replicated.forward({tensor::full({2, 4}, 1)}), tensor::zeros({2}, dtype::i64), 0.5)
+            .loss);
+    auto before_step = refusal();
+    optimizer->apply(0);
+    auto after_step = refusal();
+    optimizer->synchronize();
+    auto expected = std::string("[parameter] expected weight[3, 4] without a pending update");
+    if (group.rank() == 0) {
+      CHECK(before_step.starts_with(expected));
+      CHECK(after_step == before_step);
+      CHECK(after_step.find("call synchronize() on the optimizer") != std::string::npos);
+      CHECK(after_step.rfind(expected) > 0);  // the gradient's, too
+      CHECK_NOTHROW(weight.value());
+    }
+  });
+}
+
+TEST_CASE("apply waits for nobody, and wait_ready for the whole step") {
   std::latch stepped(1);
   std::vector<tensor> weights(2);
   on_members(2, [&](communicator& group) {
@@ -141,7 +175,8 @@ TEST_CASE("apply waits for nobody, and reading waits for all") {
     replicated.backward(loss);
     optimizer->apply(0);
     if (group.rank() == 0) stepped.count_down();
-    weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value.clone();
+    model.parameters()[0]->wait_ready();
+    weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value().clone();
   });
   CHECK(same_bits(weights[0], weights[1]));
 }
@@ -159,8 +194,12 @@ TEST_CASE("gradients that are changed after apply have stepped before") {
           nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
       optimizer->apply(0);
       if (erases)
-        for (auto* each : model.parameters()) each->gradient.fill_zero();
-      if (group.rank() == 0) weights.push_back(model.parameters()[0]->value.clone());
+        for (auto* each : model.parameters()) {
+          each->wait_ready();
+          each->gradient().fill_zero();
+        }
+      optimizer->synchronize();
+      if (group.rank() == 0) weights.push_back(model.parameters()[0]->value().clone());
     });
   CHECK(same_bits(weights[0], weights[1]));
 }
@@ -186,7 +225,8 @@ TEST_CASE("passes within no_sync belong to the step that follows, not to the one
         pass(1);
         optimizer->apply(step);
       }
-      if (group.rank() == 0) result = model.parameters()[0]->value.clone();
+      optimizer->synchronize();
+      if (group.rank() == 0) result = model.parameters()[0]->value().clone();
     });
     return result;
   };
@@ -233,7 +273,7 @@ TEST_CASE("steps that are to come are made before their optimizer or DataParalle
       model.materialize(1);
       auto replicated = std::make_unique<DataParallel>(model, group);
       auto optimizer = replicated->make_optimizer(optim::SGD({.lr = 0.5}));
-      auto kept = model.parameters()[0]->value;
+      auto kept = model.parameters()[0]->value();
       auto before = kept.clone();
       auto x = random_tensor({2, 4}, std::to_string(group.rank()));
       replicated->backward(

@@ -26,7 +26,7 @@ passed pass(nn::BatchNorm2d& module, std::int64_t first, std::int64_t count, dty
   auto input = leaf(cast(x.rows(first, count), type));
   auto y = module.forward(input);
   y.backward(cast(random_tensor({7, 3, 5, 2}, "dy").rows(first, count), type));
-  return {y.value, input.gradient(), module.parameters()[0]->gradient, module.parameters()[1]->gradient,
+  return {y.value, input.gradient(), module.parameters()[0]->gradient(), module.parameters()[1]->gradient(),
           module.state_dict()};
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("of weight and bias the frozen one gets no gradient, and the other the
       auto found = pass(some, 0, 7);
       CHECK_FALSE(parameters[frozen]->has_gradient);
       CHECK(parameters[1 - frozen]->has_gradient);
-      CHECK(same_bits(parameters[1 - frozen]->gradient,
+      CHECK(same_bits(parameters[1 - frozen]->gradient(),
                       frozen == 0 ? expected.bias_gradient : expected.weight_gradient));
       CHECK(same_bits(found.dx, expected.dx));
     }

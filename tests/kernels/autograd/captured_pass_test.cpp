@@ -35,10 +35,10 @@ TEST_CASE("each run of a captured pass gives the gradients of the parameters tha
     pass.run();
     CHECK(used.has_gradient);
     CHECK_FALSE(other.has_gradient);
-    auto gradient = used.gradient.clone();
+    auto gradient = used.gradient().clone();
     used.stepped();
     work();
-    CHECK(same_bits(gradient, used.gradient));
+    CHECK(same_bits(gradient, used.gradient()));
     used.stepped();
   }
 }

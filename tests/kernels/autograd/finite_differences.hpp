@@ -59,7 +59,7 @@ inline void check(const function& compute, const std::vector<tensor>& inputs,
   y.backward(weights);
   auto loss = [&] { return weighted(compute(constants).value, weights); };
   for (std::size_t i = 0; i < there.size(); ++i) check_gradient(there[i], leaves[i].gradient(), loss);
-  for (auto* each : parameters) check_gradient(each->value, each->gradient, loss);
+  for (auto* each : parameters) check_gradient(each->value(), each->gradient(), loss);
 }
 
 inline parameter make_parameter(const std::string& name, const shape& extents) {

@@ -28,7 +28,7 @@ std::vector<tensor> forwards_and_back(const std::function<variable(const variabl
   y.backward(cast(placed(random_tensor(y.value.extents(), "dy")), y.value.type()));
   std::vector<tensor> result{y.value, in.gradient()};
   for (auto* each : parameters) {
-    result.push_back(each->gradient.clone());
+    result.push_back(each->gradient().clone());
     each->stepped();
   }
   return result;

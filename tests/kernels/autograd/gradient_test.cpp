@@ -66,11 +66,11 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
   auto dx = input.gradient();
   CHECK(dx.extents() == x.extents());
 
-  std::vector<numbers> point{values_of(x), values_of(w1.value), values_of(b1.value), values_of(w2.value),
-                             values_of(b2.value)};
+  std::vector<numbers> point{values_of(x), values_of(w1.value()), values_of(b1.value()),
+                             values_of(w2.value()), values_of(b2.value())};
   CHECK(std::abs(result.loss.value.values<float>()[0] - reference_loss(point)) < 1e-6);
-  std::vector<numbers> gradients{values_of(dx), values_of(w1.gradient), values_of(b1.gradient),
-                                 values_of(w2.gradient), values_of(b2.gradient)};
+  std::vector<numbers> gradients{values_of(dx), values_of(w1.gradient()), values_of(b1.gradient()),
+                                 values_of(w2.gradient()), values_of(b2.gradient())};
   constexpr double delta = 1e-6;
   for (std::size_t which = 0; which < point.size(); ++which)
     for (std::size_t i = 0; i < point[which].size(); ++i) {

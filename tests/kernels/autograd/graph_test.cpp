@@ -37,7 +37,7 @@ struct model {
 
 bool same_gradients(model& a, model& b) {
   return std::ranges::equal(a.parameters(), b.parameters(), [](const auto* x, const auto* y) {
-    return x->has_gradient && y->has_gradient && same_bits(x->gradient, y->gradient);
+    return x->has_gradient && y->has_gradient && same_bits(x->gradient(), y->gradient());
   });
 }
 
@@ -118,13 +118,13 @@ TEST_CASE("an input of which no gradient is wanted changes no weight gradient") 
 TEST_CASE("gradients accumulate over passes, in their order, until the optimizer has used them") {
   auto weight = make_parameter("direct", {3, 5});
   auto expected = tensor::zeros({3, 5});
-  weight.gradient = tensor::full({3, 5}, 1e30F);  // of no meaning before the first contribution
+  weight.gradient() = tensor::full({3, 5}, 1e30F);  // of no meaning before the first contribution
   for (const auto* name : {"a", "b", "c"}) {
     auto x = random_tensor({4, 5}, name), dy = random_tensor({4, 3}, name);
     linear({x, nullptr}, weight, nullptr).backward(dy);
     troupe::linear_backward_weight(x, dy, expected, {});
   }
-  CHECK(same_bits(weight.gradient, expected));
+  CHECK(same_bits(weight.gradient(), expected));
 }
 
 TEST_CASE("a leaf's gradient is the sum over its uses and over passes") {
@@ -185,12 +185,12 @@ TEST_CASE("each parameter is handed over once, when nothing more will be added t
     return linear(linear(linear({x, nullptr}, shared, nullptr), shared, nullptr), last, nullptr);
   };
   forward().backward(dy);
-  auto expected = shared.gradient.clone();
+  auto expected = shared.gradient().clone();
   shared.has_gradient = last.has_gradient = false;
   std::vector<std::string> handed;
   forward().backward(dy, {.on_gradient = [&](parameter& ready) {
                        handed.push_back(ready.name);
-                       if (ready.name == "shared") CHECK(same_bits(ready.gradient, expected));
+                       if (ready.name == "shared") CHECK(same_bits(ready.gradient(), expected));
                      }});
   CHECK(handed == std::vector<std::string>{"last", "shared"});
 }
@@ -271,8 +271,8 @@ TEST_CASE("a large weight's gradient is told of by blocks of rows, which are tho
   auto on_rows = [&](parameter& which, std::int64_t count) {
     if (&which == &bias) return told.push_back(-count);
     told.push_back(count);
-    auto a = weight.gradient.rows(checked, count - checked),
-         b = whole.gradient.rows(checked, count - checked);
+    auto a = weight.gradient().rows(checked, count - checked),
+         b = whole.gradient().rows(checked, count - checked);
     for (std::int64_t i = 0; i < a.num_elements(); ++i) {
       auto at = static_cast<std::size_t>(i);
       are_same = are_same && std::abs(a.values<float>()[at] - b.values<float>()[at]) < 1e-5F;
@@ -284,7 +284,7 @@ TEST_CASE("a large weight's gradient is told of by blocks of rows, which are tho
       .backward(dy, {.on_gradient = [&](parameter&) { ++num_complete; }, .on_rows = on_rows});
   CHECK(told == std::vector<std::int64_t>{-2000, 400, 800, 1200, 1600, 2000});
   CHECK(are_same);
-  CHECK(same_bits(bias.gradient, whole_bias.gradient));
+  CHECK(same_bits(bias.gradient(), whole_bias.gradient()));
   CHECK(num_complete == 2);
 }
 

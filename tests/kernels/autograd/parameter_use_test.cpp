@@ -24,17 +24,17 @@ parameter make_parameter(const std::string& name, const shape& extents) {
 TEST_CASE("a parameter in an expression has the gradient that a leaf there would have") {
   auto scale = make_parameter("scale", {4});
   auto x = random_tensor({3, 4}, "x"), dy = random_tensor({3, 4}, "dy");
-  auto as_leaf = leaf(scale.value.clone());
+  auto as_leaf = leaf(scale.value().clone());
   (leaf(x) * as_leaf + as_leaf).backward(dy);
   backward_pass pass(leaf(x) * learned(scale) + learned(scale));
   pass.run_inputs(dy);
   CHECK_FALSE(scale.has_gradient);
   pass.run_weights();
   for (std::size_t i = 0; i < 4; ++i)
-    CHECK(std::abs(scale.gradient.values<float>()[i] - as_leaf.gradient().values<float>()[i]) < 1e-6);
-  auto once = scale.gradient.clone();
+    CHECK(std::abs(scale.gradient().values<float>()[i] - as_leaf.gradient().values<float>()[i]) < 1e-6);
+  auto once = scale.gradient().clone();
   (variable{x} * learned(scale)).backward(dy);
-  CHECK_FALSE(same_bits(scale.gradient, once));
+  CHECK_FALSE(same_bits(scale.gradient(), once));
 }
 
 TEST_CASE("a frozen parameter in an expression is a constant, and so is one without recording") {

@@ -3,32 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <memory>
-#include <span>
 #include <stdexcept>
-#include <vector>
 
 using troupe::device;
 using troupe::tensor;
 
 namespace {
-
-/// Zeros, once they were waited for; counts how often.
-class late_zeros : public troupe::awaited_elements {
- public:
-  late_zeros() { set_due(true); }
-  int num_brought = 0;
-
- protected:
-  void bring() override {
-    set_due(false);
-    ++num_brought;
-  }
-};
-
-struct slot {
-  tensor weight, gradient;
-};
 
 using entry = troupe::kernel<int(const tensor& x, int number)>;
 
@@ -50,28 +30,4 @@ TEST_CASE("an operation that a device does not have is refused by its name and t
       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("[trace] expected tensors in the "
                                                                          "memory of the CPU") &&
                                       Catch::Matchers::ContainsSubstring("cuda:3")));
-}
-
-TEST_CASE("an entry waits for its tensors before its function, which may read them on several threads") {
-  late_zeros late;
-  auto awaited = [&] {
-    late.set_due(true);
-    return tensor::zeros({2}).awaiting(
-        std::shared_ptr<troupe::awaited_elements>(std::shared_ptr<void>(), &late));
-  };
-  auto one = awaited();
-  troupe::kernel<int(const tensor&, const tensor&)> pair = [](const tensor&, const tensor&) { return 0; };
-  pair({}, one);
-  CHECK(late.num_brought == 1);
-  std::vector several{tensor(), awaited()};
-  troupe::kernel<int(std::span<const tensor>)> list = [](std::span<const tensor>) { return 0; };
-  list(several);
-  CHECK(late.num_brought == 2);
-  std::vector slots{slot{}, slot{awaited(), {}}};
-  troupe::kernel<int(std::span<const slot>)> step = [](std::span<const slot>) { return 0; };
-  step(slots);
-  CHECK(late.num_brought == 3);
-  slots = {slot{{}, awaited()}};
-  step(slots);
-  CHECK(late.num_brought == 4);
 }

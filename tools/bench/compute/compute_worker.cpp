@@ -66,7 +66,7 @@ nlohmann::ordered_json memory_mib(device where) {
 double step_bytes(compute_model& model, device where) {
   double parameters = 0;
   for (const auto* each : model.module->parameters())
-    parameters += static_cast<double>(each->value.size_bytes());
+    parameters += static_cast<double>(each->value().size_bytes());
   auto activations =
       memory_of(where).peak_by_category[static_cast<std::size_t>(memory_category::activations)];
   return 10 * parameters + 2 * static_cast<double>(activations);

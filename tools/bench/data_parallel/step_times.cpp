@@ -13,14 +13,14 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t num_steps = 7;
 
-/// Hears when elements are first used.
-class first_use : public awaited_elements {
+/// Notes when a forward pass first uses a parameter.
+class first_use : public pending_update {
  public:
   clock::time_point when;
 
  protected:
-  void bring() override {
-    set_due(false);
+  void finish() override {
+    set_pending(false);
     when = clock::now();
   }
 };
@@ -33,11 +33,11 @@ struct watched {
 double seconds(clock::duration since) { return std::chrono::duration<double>(since).count(); }
 
 void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, watched>& all) {
-  for (auto& [each, times] : all) times.use->set_due(true);
+  for (auto& [each, times] : all) times.use->set_pending(true);
   auto begin = clock::now();
   auto loss = loss_of(model, step, [&](const variable& x) { return model.module->forward(x); }).loss;
   for (auto& [each, times] : all)
-    if (!times.use->is_due()) times.used.push_back(seconds(times.use->when - begin));
+    if (!times.use->is_pending()) times.used.push_back(seconds(times.use->when - begin));
   auto is_ready = [&](parameter& which) {
     auto& ready = all.at(&which).ready;
     if (ready.size() == step) ready.push_back(seconds(clock::now() - begin));
@@ -50,7 +50,7 @@ void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, wat
 
 std::vector<timed_parameter> time_parameters(compute_model& model, optim::optimizer_state& optimizer) {
   std::map<parameter*, watched> all;
-  for (auto* each : model.module->parameters()) each->value = each->value.awaiting(all[each].use);
+  for (auto* each : model.module->parameters()) each->set_update(all[each].use);
   for (std::uint64_t step = 0; step < num_steps; ++step) {
     time_one(model, step, all);
     optimizer.apply(step);

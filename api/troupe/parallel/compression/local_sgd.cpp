@@ -17,8 +17,9 @@ class nothing_to_reduce : public bucket_reduction {
 void average_parameters(nn::Module& model, communicator& group) {
   std::vector<work> averaged;
   for (const auto& each : model.named_parameters()) {
+    each.target->wait_ready();
     averaged.push_back(
-        group.all_reduce(each.target->value, reduce_op::mean, {.progress = progress_by::waiter}));
+        group.all_reduce(each.target->value(), reduce_op::mean, {.progress = progress_by::waiter}));
     each.target->changed();
   }
   for (auto& each : averaged) each.wait();

@@ -61,8 +61,9 @@ tensor rstd_of(const tensor& variance, double epsilon) {
 
 variable batch_norm(const variable& x, parameter& weight, parameter& bias, const tensor& running_mean,
                     const tensor& running_variance, const batch_norm_options& options) {
-  require_materialized({&weight, &bias});
-  auto made = batch_norm_forward(x.value, weight.value, bias.value, running_mean, running_variance, options);
+  make_ready({&weight, &bias});
+  auto made =
+      batch_norm_forward(x.value, weight.value(), bias.value(), running_mean, running_variance, options);
   if (!would_record({&x}, {&weight, &bias})) return {made.y};
   return record(made.y, {x},
                 std::make_unique<batch_norm_operation>(x.value, made.mean, made.rstd, weight, bias));
@@ -70,8 +71,8 @@ variable batch_norm(const variable& x, parameter& weight, parameter& bias, const
 
 variable batch_norm_inference(const variable& x, parameter& weight, parameter& bias, const tensor& mean,
                               const tensor& variance, const batch_norm_options& options) {
-  require_materialized({&weight, &bias});
-  auto y = batch_norm_inference(x.value, weight.value, bias.value, mean, variance, options);
+  make_ready({&weight, &bias});
+  auto y = batch_norm_inference(x.value, weight.value(), bias.value(), mean, variance, options);
   if (!would_record({&x}, {&weight, &bias})) return {std::move(y)};
   auto rstd = rstd_of(variance, options.epsilon);
   return record(

@@ -14,7 +14,7 @@ class embedding_operation : public operation {
   std::vector<tensor> backward_input(const tensor&) override { return {}; }
   void backward_weight(const tensor& dy) override {
     auto mode = begin_gradients({&weight_});
-    embedding_backward_weight(indices_, dy, weight_.gradient, mode);
+    embedding_backward_weight(indices_, dy, weight_.gradient(), mode);
   }
   std::vector<parameter*> parameters() const override { return wanted_of({&weight_}); }
 
@@ -26,9 +26,9 @@ class embedding_operation : public operation {
 }  // namespace
 
 variable embedding(parameter& weight, const tensor& given) {
-  require_materialized({&weight});
+  make_ready({&weight});
   auto indices = given.defined() && given.type() == dtype::u8 ? cast(given, dtype::i32) : given;
-  auto y = embedding_forward(weight.value, indices);
+  auto y = embedding_forward(weight.value(), indices);
   if (!would_record({}, {&weight})) return {std::move(y)};
   return record(std::move(y), {}, std::make_unique<embedding_operation>(indices, weight));
 }

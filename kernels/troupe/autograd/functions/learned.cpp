@@ -22,9 +22,9 @@ class learned_operation : public operation {
 }  // namespace
 
 variable learned(parameter& which) {
-  require_materialized({&which});
-  if (!would_record({}, {&which})) return {which.value};
-  return record(which.value, {}, std::make_unique<learned_operation>(which));
+  make_ready({&which});
+  if (!would_record({}, {&which})) return {which.value()};
+  return record(which.value(), {}, std::make_unique<learned_operation>(which));
 }
 
 }  // namespace troupe

@@ -36,12 +36,12 @@ class linear_operation : public operation {
     auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
     auto mode = begin_gradients({&weight, bias});
     if (bias) {
-      linear_backward_bias(dy, bias->gradient, mode);
+      linear_backward_bias(dy, bias->gradient(), mode);
       on_rows(*bias, num_rows);
     }
     for (std::int64_t first = 0; first < num_rows; first += block) {
       auto count = std::min(block, num_rows - first);
-      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient.rows(first, count), {}, mode);
+      linear_backward_weight(x_, slice(dy, -1, first, count), weight.gradient().rows(first, count), {}, mode);
       on_rows(weight, first + count);
     }
   }
@@ -56,7 +56,7 @@ class linear_operation : public operation {
 };
 
 variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
-  require_materialized({&weight, bias});
+  make_ready({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("linear", "x", x.value);
   auto type = x.value.type();

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-tensor value_of(const parameter* each) { return each ? each->value : tensor(); }
+tensor value_of(const parameter* each) { return each ? each->value() : tensor(); }
 
 class layer_norm_operation : public operation {
  public:
@@ -54,14 +54,14 @@ class rms_norm_operation : public operation {
 }  // namespace
 
 variable layer_norm(const variable& x, parameter* weight, parameter* bias, double eps) {
-  require_materialized({weight, bias});
+  make_ready({weight, bias});
   auto made = layer_norm_forward(x.value, value_of(weight), value_of(bias), eps);
   if (!would_record({&x}, {weight, bias})) return {made.y};
   return record(made.y, {x}, std::make_unique<layer_norm_operation>(x.value, made, weight, bias));
 }
 
 variable rms_norm(const variable& x, parameter* weight, double eps) {
-  require_materialized({weight});
+  make_ready({weight});
   auto made = rms_norm_forward(x.value, value_of(weight), eps);
   if (!would_record({&x}, {weight})) return {made.y};
   return record(made.y, {x}, std::make_unique<rms_norm_operation>(x.value, made.rstd, weight));

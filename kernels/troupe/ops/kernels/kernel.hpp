@@ -16,8 +16,6 @@ class kernel;
 
 /// An entry in the table of a kind of device: the function that computes there, or, as it begins, the name of
 /// an operation that this kind of device does not have. Calling the latter throws std::invalid_argument.
-/// Tensors that are awaited are waited for before, by the thread that calls: the function may read them on
-/// several.
 template <class Result, class... Arguments>
 class kernel<Result(Arguments...)> {
  public:
@@ -33,7 +31,6 @@ class kernel<Result(Arguments...)> {
       (look_at(arguments, where), ...);
       refuse_operation(operation_, where);
     }
-    (settle(arguments), ...);
     return function_(std::forward<Arguments>(arguments)...);
   }
 
@@ -49,20 +46,6 @@ class kernel<Result(Arguments...)> {
   template <class Slot>
   static void look_at(std::span<const Slot> slots, device& where) {
     if (!slots.empty()) look_at(slots.front().weight, where);
-  }
-
-  template <class Argument>
-  static void settle(const Argument&) {}
-  static void settle(const tensor& argument) { argument.settle(); }
-  static void settle(std::span<const tensor> several) {
-    for (const auto& each : several) each.settle();
-  }
-  template <class Slot>
-  static void settle(std::span<const Slot> slots) {
-    for (const auto& each : slots) {
-      each.weight.settle();
-      each.gradient.settle();
-    }
   }
 
   Result (*function_)(Arguments...) = nullptr;

@@ -28,7 +28,7 @@ std::vector<std::vector<tensor>> train(const local_sgd_options& options,
           nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
       optimizer->apply(step);
       if (hook->end_step(model, group) && group.rank() == 0) averaged.push_back(step);
-      weights[static_cast<std::size_t>(group.rank())].push_back(model.parameters()[0]->value.clone());
+      weights[static_cast<std::size_t>(group.rank())].push_back(model.parameters()[0]->value().clone());
     }
   });
   return weights;
@@ -80,12 +80,12 @@ TEST_CASE("average_parameters brings the mean of all members' values to all") {
       nn::Sequential model(nn::Linear(3, 2));
       model.materialize(1);
       for (auto* each : model.parameters())
-        each->value.copy_from(tensor::full(each->extents, static_cast<float>(group.rank())));
+        each->value().copy_from(tensor::full(each->extents, static_cast<float>(group.rank())));
       average_parameters(model, group);
       static std::mutex checking;
       std::lock_guard lock(checking);
       for (auto* each : model.parameters())
-        CHECK(same_bits(each->value, tensor::full(each->extents, static_cast<float>(members - 1) / 2)));
+        CHECK(same_bits(each->value(), tensor::full(each->extents, static_cast<float>(members - 1) / 2)));
     });
 }
 
