@@ -1,6 +1,8 @@
 #include "troupe/actor/failure.hpp"
 
+#include <caf/atom.hpp>
 #include <caf/deep_to_string.hpp>
+#include <caf/make_message.hpp>
 #include <caf/message.hpp>
 #include <caf/sec.hpp>
 
@@ -8,39 +10,43 @@
 
 namespace troupe {
 
-caf::error failure(const std::string& what) {
-  return caf::make_error(caf::sec::unavailable_or_would_block, what);
-}
-
 namespace {
 
-caf::error ended_by(const std::string& what) { return caf::make_error(caf::sec::runtime_error, what); }
+constexpr auto category = caf::atom("troupe");
 
 }  // namespace
+
+caf::error make_error(actor_error code, const std::string& text) {
+  return {static_cast<std::uint8_t>(code), category, caf::make_message(text)};
+}
+
+bool operator==(const caf::error& problem, actor_error code) {
+  return problem && problem.compare(static_cast<std::uint8_t>(code), category) == 0;
+}
+
+caf::error failure(const std::string& what) { return make_error(actor_error::unavailable, what); }
 
 caf::error failure_from(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const bad_input& problem) {
-    return caf::make_error(caf::sec::invalid_argument, std::string(problem.what()));
+    return make_error(actor_error::bad_input, problem.what());
   } catch (const std::exception& problem) {
-    return ended_by(problem.what());
+    return make_error(actor_error::failed, problem.what());
   } catch (...) {
-    return ended_by("an exception that is no std::exception");
+    return make_error(actor_error::failed, "an exception that is no std::exception");
   }
 }
 
-bool is_bad_input(const caf::error& problem) { return problem == caf::sec::invalid_argument; }
+bool is_bad_input(const caf::error& problem) { return problem == actor_error::bad_input; }
 
 bool has_ended(const caf::error& problem) {
-  return problem == caf::sec::runtime_error || problem == caf::sec::request_receiver_down ||
+  return problem == actor_error::failed || problem == caf::sec::request_receiver_down ||
          is_bad_input(problem);
 }
 
 std::string describe(const caf::error& problem) {
-  bool ours = problem == caf::sec::runtime_error || problem == caf::sec::unavailable_or_would_block ||
-              is_bad_input(problem);
-  if (ours && problem.context().match_elements<std::string>())
+  if (problem && problem.category() == category && problem.context().match_elements<std::string>())
     return problem.context().get_as<std::string>(0);
   return caf::deep_to_string(problem);
 }

@@ -4,6 +4,7 @@
 #include <caf/sec.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>
+#include <string>
 
 #include "troupe/error/errors.hpp"
 
@@ -20,7 +21,7 @@ std::string described(const Thrown& thrown) {
 
 TEST_CASE("an exception becomes an error with its text") {
   auto problem = failure_from(std::make_exception_ptr(std::runtime_error("disk full")));
-  CHECK(problem == caf::sec::runtime_error);
+  CHECK(problem == actor_error::failed);
   CHECK(describe(problem) == "disk full");
   CHECK(described(std::logic_error("")) == "");
 }
@@ -41,6 +42,17 @@ TEST_CASE("what is no std::exception is described as such") {
 TEST_CASE("errors of CAF are described in its own words") {
   CHECK(describe(caf::make_error(caf::sec::request_timeout)).find("request_timeout") != std::string::npos);
   CHECK(describe(caf::make_error(caf::exit_reason::kill)).find("kill") != std::string::npos);
-  // The code of `failure`, but not made by it.
-  CHECK_FALSE(describe(caf::make_error(caf::sec::runtime_error)).empty());
+}
+
+TEST_CASE("an error from inside CAF is none of ours, whatever its code and text") {
+  for (auto code : {caf::sec::invalid_argument, caf::sec::runtime_error, caf::sec::unavailable_or_would_block,
+                    static_cast<caf::sec>(actor_error::bad_input)}) {
+    auto problem = caf::make_error(code, "CAF's own text");
+    CHECK_FALSE(is_bad_input(problem));
+    CHECK_FALSE(has_ended(problem));
+    CHECK_FALSE(problem == actor_error::unavailable);
+    CHECK(describe(problem).find("CAF's own text") != std::string::npos);
+    CHECK(describe(problem) != "CAF's own text");
+  }
+  CHECK_FALSE(is_bad_input(caf::error()));
 }
