@@ -116,10 +116,7 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
                                   bytes.data(), bytes.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
-  if (UCS_PTR_IS_ERR(request)) {
-    to.heads.forget();
-    fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
-  }
+  if (UCS_PTR_IS_ERR(request)) fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
   end(transfer);
   return !UCS_PTR_IS_ERR(request) && !made_work;
 }

@@ -6,29 +6,6 @@ namespace troupe {
 
 std::span<const std::byte> head_reader::read(std::span<const std::byte> head, std::size_t body_bytes,
                                              tensor_arrival& arrival) {
-  return head.size() == repeated_head_bytes ? read_repeated(head, body_bytes, arrival)
-                                            : read_whole(head, body_bytes, arrival);
-}
-
-std::span<const std::byte> head_reader::read_repeated(std::span<const std::byte> head, std::size_t body_bytes,
-                                                      tensor_arrival& arrival) const {
-  auto repeated = read_repeated_head(head);
-  auto found = repeated ? senders_.find(repeated->from_rank) : senders_.end();
-  if (found == senders_.end()) return {};
-  const auto& by = found->second;
-  if (repeated->code != half_of(by.code) || body_bytes != by.body_bytes || !by.sequence ||
-      repeated->pattern != static_cast<std::uint8_t>(*by.sequence))
-    return {};
-  arrival.from_rank = repeated->from_rank;
-  arrival.tag = by.tag;
-  arrival.tag.step = by.tag.step >> 32 << 32 | repeated->step;
-  arrival.tag.microbatch = repeated->microbatch;
-  arrival.body_code.reset();
-  return by.layout;
-}
-
-std::span<const std::byte> head_reader::read_whole(std::span<const std::byte> head, std::size_t body_bytes,
-                                                   tensor_arrival& arrival) {
   frame_head frame;
   authentication_code code;
   if (read_frame(head, body_bytes, frame, code) || frame.header.kind != frame_kind::tensor ||
@@ -37,13 +14,6 @@ std::span<const std::byte> head_reader::read_whole(std::span<const std::byte> he
   auto layout = read_tensor_header(frame.extension, arrival.tag, arrival.body_code);
   if (layout.empty() || arrival.tag.generation != frame.header.generation) return {};
   arrival.from_rank = static_cast<int>(frame.header.from_rank);
-  if (settings_.heads_are_private && body_bytes <= largest_repeated_bytes) {
-    auto& by = senders_.at(frame.header.from_rank);
-    by.sequence = frame.header.sequence;
-    by.tag = arrival.tag;
-    by.layout.assign(layout.begin(), layout.end());
-    by.body_bytes = body_bytes;
-  }
   return layout;
 }
 

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "strangers.hpp"
-#include "troupe/transport/repeated_head.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
@@ -137,43 +136,6 @@ void misplaced_frames(test_rank& self) {
   }
 }
 
-/// Rank 1 repeats a tensor of its own that arrived, and then what it never sent.
-void misplaced_repetitions(test_rank& self) {
-  if (self.rank() == 0) {
-    ucx_node node(self);
-    node.join(5, {0});
-    auto whole = node.events.take_tensors().front(), repeated = node.events.take_tensors().front();
-    auto tag = whole.tag;
-    tag.step = 78;
-    tag.microbatch = 9;
-    expect(repeated.from == 1 && repeated.tag == tag, "another step and microbatch, else the same");
-    expect(same_bytes(repeated.value, pattern(1000, 2)), "its own elements");
-    self.wait_for(1, 1);
-    while (node.link().statistics().bad_frames < 5) std::this_thread::yield();
-    expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
-    self.post(2);
-  } else {
-    auto address = address_posted(self, 0, 5);
-    data_stranger to_data(address);
-    forged_tensor forged{nonce_in(address)};
-    auto code = troupe::half_of(forged.connection_code(0));
-    auto send = [&](const troupe::repeated_head& repeated, std::size_t size_bytes) {
-      std::vector<std::byte> head;
-      troupe::write_repeated_head(repeated, head);
-      to_data.send(head, pattern(size_bytes, 2).bytes(), 0);
-    };
-    send({1, 1, code, 78, 9}, 1000);  // of nothing yet
-    to_data.send(forged.head(), pattern(1000, 1).bytes(), 0);
-    send({1, 1, code, 78, 9}, 1000);
-    send({1, 1, code ^ 1, 78, 9}, 1000);  // by one who does not know the secret
-    send({2, 1, code, 78, 9}, 1000);      // of a tensor that was not sent
-    send({1, 3, code, 78, 9}, 1000);      // by one who sent nothing
-    send({1, 1, code, 78, 9}, 999);       // of another size
-    self.post(1);
-    self.wait_for(0, 2);
-  }
-}
-
 /// Rank 1 knows the secret, but does not keep to the rules of control connections.
 void ill_mannered_callers(test_rank& self) {
   ucx_node node(self);
@@ -251,8 +213,6 @@ TEST_CASE("verified tensors that changed on the way are dropped and cost the con
 TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive_garbage); }
 
 TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
-
-TEST_CASE("a head that repeats what was not sent is dropped") { spawn_ranks(2, misplaced_repetitions); }
 
 TEST_CASE("a node that does not keep to the rules of control connections loses them") {
   spawn_ranks(2, ill_mannered_callers);
