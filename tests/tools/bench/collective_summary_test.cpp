@@ -2,8 +2,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "bench/collective/collective_aims.hpp"
-
 using namespace troupe::bench;
 
 namespace {
@@ -13,12 +11,6 @@ const std::vector<collective_sample> samples{{10, 100, 150.0, 300.0},
                                              {20, 200, 260.0, 800.0},
                                              {.probe = 12, .memcpy = 90, .gloo = 1560.0},
                                              {.probe = 21, .memcpy = 210, .open_mpi = 1300.0}};
-
-std::vector<std::string> names(const std::vector<collective_aim>& aims) {
-  std::vector<std::string> found;
-  for (const auto& each : aims) found.push_back(each.what + (each.is_met() ? " met" : " missed"));
-  return found;
-}
 
 }  // namespace
 
@@ -50,28 +42,4 @@ TEST_CASE("a sample survives the way through JSON, with what is missing in it") 
   CHECK(read.own == 260.0);
   CHECK_FALSE(read.gloo);
   CHECK_FALSE(read.open_mpi);
-}
-
-TEST_CASE("the aims of all_reduce are judged where the sizes have some and the machine has the cores") {
-  using list = std::vector<std::string>;
-  auto of = collective_summary::of(samples);
-  measured_group group{"all_reduce", "ucx", 4, 4};
-  CHECK(names(aims_of(group, 1 << 20, of)) == list{"own/memcpy met", "Gloo/own met", "Open MPI/own met"});
-  CHECK(aims_of(group, 64 << 20, of)[1].limit == 2);
-  CHECK(names(aims_of(group, 8, of)) == list{"own/Open MPI met"});
-  CHECK(aims_of(group, 8, of)[0].limit == 1.2);
-  CHECK(aims_of(group, 4096, of).empty());
-  CHECK(aims_of({"all_reduce", "ucx", 8, 4}, 8, of)[0].limit == 2);
-  CHECK(aims_of({"all_reduce", "ucx", 8, 4}, 1 << 20, of).empty());
-}
-
-TEST_CASE("no verdict is given on few cores, for other operations or over other backends") {
-  auto of = collective_summary::of(samples);
-  for (const measured_group& group : {measured_group{"all_reduce", "ucx", 2, 2},
-                                      {"all_reduce", "ucx", 6, 4},
-                                      {"all_gather", "ucx", 4, 4},
-                                      {"all_reduce", "gloo", 4, 4}}) {
-    CHECK_FALSE(why_no_verdict(group).empty());
-    CHECK(aims_of(group, 1 << 20, of).empty());
-  }
 }

@@ -46,28 +46,6 @@ void print_row(const measured_group& group, std::int64_t size_bytes, const char*
               cell(of.open_mpi).c_str(), times(of.open_mpi_over_own).c_str());
 }
 
-void print_verdict(const collective_report& report) {
-  if (auto why = why_no_verdict(report.group); !why.empty())
-    return static_cast<void>(std::printf("no verdict: %s\n", why.c_str()));
-  for (const auto& [size, samples] : report.samples)
-    for (const auto& aim : aims_of(report.group, size, collective_summary::of(samples)))
-      std::printf("aim        %lld bytes: %s at %s %.1f: %.2f, %s\n", static_cast<long long>(size),
-                  aim.what.c_str(), aim.at_most ? "most" : "least", aim.limit, aim.value,
-                  aim.is_met() ? "met" : "missed");
-}
-
-nlohmann::ordered_json verdict_of(const collective_report& report, std::int64_t size_bytes,
-                                  const std::vector<collective_sample>& samples) {
-  if (!why_no_verdict(report.group).empty()) return nullptr;
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& aim : aims_of(report.group, size_bytes, collective_summary::of(samples)))
-    list.push_back({{"what", aim.what},
-                    {aim.at_most ? "at_most" : "at_least", aim.limit},
-                    {"value", aim.value},
-                    {"met", aim.is_met()}});
-  return list;
-}
-
 nlohmann::ordered_json speeds_of(const std::vector<collective_sample>& samples,
                                  std::optional<double> parting) {
   if (!parting) return nullptr;
@@ -107,7 +85,6 @@ void collective_report::print_table() const {
         *parting);
   if (!no_gloo.empty()) std::printf("Gloo       not measured: %s\n", no_gloo.c_str());
   if (!no_open_mpi.empty()) std::printf("Open MPI   not measured: %s\n", no_open_mpi.c_str());
-  print_verdict(*this);
 }
 
 void collective_report::print_json() const {
@@ -126,8 +103,6 @@ void collective_report::print_json() const {
     line["speeds"] = speeds_of(of_size, parting);
     line["no_gloo"] = text_or_null(no_gloo);
     line["no_open_mpi"] = text_or_null(no_open_mpi);
-    line["verdict"] = verdict_of(*this, size, of_size);
-    line["no_verdict"] = text_or_null(why_no_verdict(group));
     std::cout << line.dump() << std::endl;
   }
 }

@@ -4,11 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/collective/collective_aims.hpp"
 #include "bench/collective/collective_sample.hpp"
+#include "bench/collective/collective_summary.hpp"
 #include "bench/measure/machine.hpp"
 
 namespace troupe::bench {
+
+struct measured_group {
+  std::string operation, backend;
+  int ranks = 0, cores = 0;
+};
 
 /// All that was measured of one operation.
 struct collective_report {
