@@ -9,7 +9,7 @@
 #include <troupe/troupe.hpp>
 
 #include <cstdio>
-#include <troupe/collective/every_backend/every_backend.hpp>
+#include <troupe/collective/every_backend.hpp>
 
 using namespace troupe;
 

@@ -2,7 +2,7 @@
 // columns of a grid. Run it as one process, under `troupe launch --nproc-per-node 4`, or under `mpirun -n 4`;
 // `--backend gloo` or `mpi` carries the calls over these libraries.
 #include <iostream>
-#include <troupe/collective/every_backend/every_backend.hpp>
+#include <troupe/collective/every_backend.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;

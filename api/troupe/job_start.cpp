@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "troupe/collective/store.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/durable_file.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/collective/communicator.hpp"
-#include "troupe/collective/group_former.hpp"
+#include "troupe/collective/group/group_builder.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -98,7 +98,7 @@ std::string ProcessGroup::recent_calls() const { return own().recent_calls(); }
 
 communicator& ProcessGroup::own() const {
   if (!own_)
-    throw std::logic_error("[ProcessGroup] expected a member of group " + group_former::name_of(*others_) +
+    throw std::logic_error("[ProcessGroup] expected a member of group " + group_builder::name_of(*others_) +
                            ", got a process outside it: look with contains(world.rank()) before");
   return *own_;
 }

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/collective/call.hpp"
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/work.hpp"

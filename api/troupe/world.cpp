@@ -30,10 +30,10 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.launch = read_launch_environment(process_environment());
   auto self = made.launch.value_or(launch_environment());
   shared->incarnation = self.incarnation;
-  shared->factory = std::make_unique<group_factory>(
+  shared->backends = std::make_unique<backend_registry>(
       options.backend, linked,
-      group_maker_options{self.rank, self.world_size, self.local_rank, options.network_interface,
-                          network_sizes_from(options.network_sizes)});
+      backend_options{self.rank, self.world_size, self.local_rank, options.network_interface,
+                      network_sizes_from(options.network_sizes)});
   made.numeric_class = numeric_class();
   made.network_interface = options.network_interface;
   made.verify_frames = options.verify_frames;
@@ -52,8 +52,8 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   auto shared = std::make_shared<content>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
-  shared->factory = std::make_unique<group_factory>(
-      options.backend, linked, group_maker_options{.sizes = network_sizes_from(options.network_sizes)});
+  shared->backends = std::make_unique<backend_registry>(
+      options.backend, linked, backend_options{.sizes = network_sizes_from(options.network_sizes)});
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;

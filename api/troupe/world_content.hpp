@@ -1,8 +1,8 @@
 #pragma once
 #include <spdlog/logger.h>
 
-#include "troupe/collective/group_factory.hpp"
-#include "troupe/collective/group_former.hpp"
+#include "troupe/collective/group/backend_registry.hpp"
+#include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/profile_environment.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/world.hpp"
@@ -21,9 +21,9 @@ struct World::content {
 
   // From the last to be needed to the first: destroyed in reverse order. A backend's library may wait for the
   // other processes at its end, and so goes when all have left the job.
-  std::unique_ptr<group_factory> factory;
+  std::unique_ptr<backend_registry> backends;
   std::shared_ptr<node> self;
-  std::unique_ptr<group_former> groups;
+  std::unique_ptr<group_builder> groups;
   std::shared_ptr<communicator> default_group;
 
   content() = default;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "troupe/collective/local/local_group.hpp"
+#include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/world.hpp"
 #include "troupe/world_content.hpp"
@@ -45,12 +45,12 @@ World World::started(std::shared_ptr<content> shared) {
   if (shared->shown_profile != profile_form::none)
     shared->profile = std::make_shared<communication_profile>();
   enter_frame(*shared);
-  shared->factory->join(shared->self->group_token());
-  shared->groups = std::make_unique<group_former>(
+  shared->backends->set_job_token(shared->self->group_token());
+  shared->groups = std::make_unique<group_builder>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
-      [factory = shared->factory.get()](const group_description& group, store& keys,
+      [backends = shared->backends.get()](const group_description& group, store& keys,
                                         const communicator_options& options) {
-        return factory->make(group, keys, options);
+        return backends->make(group, keys, options);
       });
   return World(std::move(shared));
 }
@@ -60,7 +60,7 @@ ProcessGroup World::default_group() {
   if (!known || known->failure()) {
     std::vector<int> everyone(static_cast<std::size_t>(world_size()));
     std::iota(everyone.begin(), everyone.end(), 0);
-    known = shared_->groups->form("default", everyone, checked({}, shared_->profile));
+    known = shared_->groups->build("default", everyone, checked({}, shared_->profile));
   }
   return kept(shared_, known);
 }
@@ -69,7 +69,7 @@ ProcessGroup World::new_group(const std::vector<int>& ranks, const group_options
   require_ranks(ranks, world_size());
   auto how = checked(options, shared_->profile);
   if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::of_others(ranks);
-  return kept(shared_, shared_->groups->form(group_former::name_of(ranks), ranks, how));
+  return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, how));
 }
 
 ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {

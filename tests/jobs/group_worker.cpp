@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <troupe/troupe.hpp>
 
-#include "troupe/collective/every_backend/every_backend.hpp"
+#include "troupe/collective/every_backend.hpp"
 #include "troupe/config/launch_environment.hpp"
 
 using namespace troupe;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
-#include "troupe/collective/memory_store.hpp"
+#include "troupe/collective/group/stores.hpp"
 
 namespace troupe::testing {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "troupe/cluster/membership.hpp"
-#include "troupe/collective/roster.hpp"
+#include "troupe/collective/group/process_table.hpp"
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 #include "troupe/transport/transport.hpp"
@@ -15,12 +15,12 @@
 namespace troupe {
 
 /// Brings what the threads of transport and membership tell to where it belongs: frames to the gate, tensors
-/// to their stages, events to the supervisor as messages, losses to the roster. Thread-safe.
+/// to their stages, events to the supervisor as messages, losses to the process table. Thread-safe.
 class event_router final : public transport_events, public membership_events {
  public:
   event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
 
-  roster members;
+  process_table members;
   inbound_gate gate;
   stage_directory directory;
   /// Generations up to this one are over: what belongs to them is dropped.

@@ -149,7 +149,7 @@ class real_node : public node {
     }
   }
 
-  roster& members() override { return router_.members; }
+  process_table& members() override { return router_.members; }
   store& keys() override { return members_->keys(); }
   const std::string& group_token() const override { return group_token_; }
 

@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-class roster;
+class process_table;
 class store;
 
 struct node_options {
@@ -66,7 +66,7 @@ class node {
   virtual void cancel_training() = 0;
   /// Which processes of the job live, and what they leave for each other: groups of one's own begin there.
   /// They live as long as the node.
-  virtual roster& members() = 0;
+  virtual process_table& members() = 0;
   virtual store& keys() = 0;
   /// What the job's processes know and others do not, for the groups' own connections.
   virtual const std::string& group_token() const = 0;

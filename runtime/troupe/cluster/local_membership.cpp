@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/collective/memory_store.hpp"
+#include "troupe/collective/group/stores.hpp"
 
 namespace troupe {
 namespace {

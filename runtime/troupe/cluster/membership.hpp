@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/store.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {

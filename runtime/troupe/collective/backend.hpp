@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/collective/algorithm.hpp"
 #include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/engine/algorithm.hpp"
 #include "troupe/collective/operation.hpp"
 
 namespace troupe {
@@ -14,45 +14,49 @@ namespace troupe {
 /// What another member was last seen doing.
 struct member_state {
   int member = 0;
-  std::string doing;       ///< "has finished call 7, barrier, ...", "is in ...", "says nothing", for people
-  bool is_behind = false;  ///< the others wait for it, in the call that is asked about
+  std::string activity;    ///< for people: "has finished call 7, barrier, ...", "is in ...", "says nothing"
+  bool is_behind = false;  ///< the others wait for it in the call in question
 };
 
-/// How the calls of one group are carried out. One thread at a time uses it, but for `wake`.
+/// Carries out the calls of one group: the interface that a backend implements. Used by one thread at a time,
+/// but for wake() and what says otherwise.
 class collective_backend {
  public:
   virtual ~collective_backend() = default;
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
-  /// Where the tensors of its calls lie.
+  /// Where the tensors of its calls must be.
   virtual device where() const { return {}; }
-  /// Throws std::logic_error, "[what] ...", if this thread may not make or wait for calls now: a recording
-  /// (captured_step.hpp) would repeat without them. From any thread.
+  /// Throws std::logic_error, "[what] ...", if this thread may not make or wait for calls now, because it
+  /// records a graph (captured_step.hpp) that would be replayed without them. From any thread.
   virtual void refuse_in_recording(std::string_view /*what*/) const {}
-  /// What this call's algorithm is called, for the profile. From any thread.
+  /// The name of the algorithm of this call, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
-  /// The algorithm of one call, which outlives it. Collectives run one after the other in order of their
-  /// numbers; sends and receives (`sequence` counts them by peer and direction) run beside these. It throws
-  /// collective_error (mismatch) as soon as members are seen to differ.
+  /// The algorithm of one call. `what` outlives it. Collectives run one after the other in order of
+  /// `sequence`; sends and receives, counted for each peer and direction, run beside them. The algorithm
+  /// throws collective_error (mismatch) as soon as it detects that members make different calls.
   virtual algorithm run(const collective_operation& what, std::uint64_t sequence) = 0;
-  /// What must be done now and then while calls are in flight. Never blocks.
+  /// Called in every round while calls are in flight. Never blocks.
   virtual void progress() {}
-  /// Less often: throws collective_error if a member has ended or given up.
+  /// Called less often. Throws collective_error if a member has ended or has aborted the group.
   virtual void check_members() {}
-  /// Calls are looked at once more between this and `sleep`, or this and `cancel_sleep`.
+  /// Called before sleep(). Calls are advanced once more between this and sleep() or cancel_sleep().
   virtual void announce_sleep() {}
   virtual void cancel_sleep() {}
-  /// Until something may have changed or wake() was called since announce_sleep, or `at_most` has passed.
+  /// Sleeps until something may have changed or wake() was called, counted from announce_sleep(), or
+  /// `at_most` has passed.
   virtual void sleep(std::chrono::microseconds at_most) = 0;
-  /// From any thread.
+  /// Ends sleep(). From any thread.
   virtual void wake() = 0;
-  /// What the other members are doing, as far as can be known while this one waits in call `sequence`.
-  /// Throws collective_error instead where one of them is known to have given up, and why.
+  /// What the other members are doing while this one waits in call `sequence`, as far as it can find out. May
+  /// block for some hundred milliseconds. Throws collective_error with the cause if one of them has aborted
+  /// the group.
   virtual std::vector<member_state> examine(std::uint64_t sequence) = 0;
-  /// Gives up: the other members hear why as soon as they look, and when it returns nobody will write to this
+  /// Aborts the group and tells the other members why. When it returns no other member writes to this
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.
   virtual void abort(const collective_error& why) noexcept = 0;
-  /// A tensor that the other members can reach without a copy, where there is such memory.
+  /// A tensor that the other members can access without a copy, if the backend has such memory. From any
+  /// thread.
   virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }
 };
 

@@ -7,16 +7,16 @@
 namespace troupe {
 
 enum class collective_failure : std::uint8_t {
-  timed_out,    ///< somebody did not come in time
-  mismatch,     ///< members called different operations, sizes, types or roots
+  timed_out,    ///< a member did not arrive in time
+  mismatch,     ///< members made calls with different operations, sizes, types or roots
   lost_member,  ///< a member's process has ended
   cancelled,    ///< a member cancelled a call, aborted the group, or ended it with calls in flight
-  transport     ///< the library or the network below refused
+  transport     ///< the network or the library below has failed
 };
 
-/// A collective operation failed. The group it belongs to is of no use any more on any member: all its calls,
-/// waiting ones too, fail with the same error; a new group works. what() names group, sequence number,
-/// operation and ranks, and what each of these was doing.
+/// A collective operation has failed, and with it its group on all members: all calls, pending ones too, fail
+/// with the same error. Make a new group. what() names group, sequence number, operation and ranks, and says
+/// what each of these was doing.
 class collective_error : public std::runtime_error {
  public:
   collective_error(collective_failure kind, std::string group, std::uint64_t sequence, std::vector<int> ranks,
@@ -29,9 +29,9 @@ class collective_error : public std::runtime_error {
 
   collective_failure kind() const { return kind_; }
   const std::string& group() const { return group_; }
-  /// Of the call that failed first, counted from 1 in each group.
+  /// Of the call that failed first, counted from 1 in each group; 0: no call.
   std::uint64_t sequence() const { return sequence_; }
-  /// In the world: those who are missing, lost, or do not agree with each other.
+  /// Ranks in the world that are missing, lost, or disagree with each other.
   const std::vector<int>& ranks() const { return ranks_; }
 
  private:

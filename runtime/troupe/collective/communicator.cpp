@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "troupe/collective/checked_operation.hpp"
-#include "troupe/collective/post_mortem.hpp"
+#include "troupe/collective/diagnostics/failure_diagnosis.hpp"
+#include "troupe/collective/operation.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -142,7 +142,7 @@ work communicator::start(collective_operation&& what, const call_options& option
   require_place(what.input, what);
   require_place(what.output, what);
   auto added = std::make_shared<call>(std::move(what), options);
-  // By this thread: the one that moves calls on may have to bring what is awaited.
+  // On this thread: the polling thread may be needed to complete pending data.
   added->what.input.settle();
   added->what.output.settle();
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
@@ -171,11 +171,12 @@ profile_key communicator::key_of(const call& what) const {
 
 std::exception_ptr communicator::timeout_error(const call& late) {
   auto states = backend_->examine(late.sequence);
-  return std::make_exception_ptr(post_mortem(group_).timed_out(late, states, recorder_.text()));
+  return std::make_exception_ptr(failure_diagnosis(group_).timed_out(late, states, recorder_.text()));
 }
 
 std::exception_ptr communicator::cancel_error(const call& unwanted) const {
-  return std::make_exception_ptr(post_mortem(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
+  return std::make_exception_ptr(
+      failure_diagnosis(group_).cancelled({unwanted.what.signature, unwanted.sequence}));
 }
 
 /// What members disagree about, or who was lost, is easier to understand from what was called before.

@@ -7,35 +7,35 @@
 #include <string>
 
 #include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/diagnostics/call_recorder.hpp"
+#include "troupe/collective/diagnostics/profile.hpp"
+#include "troupe/collective/engine/operation_queue.hpp"
 #include "troupe/collective/group.hpp"
 #include "troupe/collective/operation.hpp"
-#include "troupe/collective/operation_queue.hpp"
-#include "troupe/collective/profile.hpp"
-#include "troupe/collective/recorder.hpp"
 #include "troupe/collective/work.hpp"
 
 namespace troupe {
 
 struct communicator_options {
-  /// Of calls that do not say their own; above 0.
+  /// Of calls without a time-out of their own; above 0.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
-  /// Hears of every call that ended well, and of the time spent waiting; null: nobody does.
+  /// Records every call that ended well, and the time spent waiting. Null: no profile.
   std::shared_ptr<communication_profile> profile = nullptr;
-  /// What carries out the calls instead of the group's backend, made from it: a slow link, for measurements.
+  /// Wraps the group's backend, for example into a throttled_backend. For measurements and tests.
   std::function<std::unique_ptr<collective_backend>(std::unique_ptr<collective_backend>)> decorate = nullptr;
 };
 
-/// One member's end of a group: the collective operations. Every member makes the same collective calls in
-/// the same order; each returns at once, and the calls run one after the other. Sends and receives run beside
-/// them, in order for each peer and direction.
+/// The collective operations of one member of a group. All members make the same collective calls in the same
+/// order. A call returns at once; the calls run one after the other. Sends and receives run beside them, in
+/// order for each peer and direction.
 ///
-/// Tensors are contiguous and on the device of the backend; f32, bf16, f16 (summed in f32), i32, i64 and u8.
-/// n: size(). Broken preconditions throw std::invalid_argument; failures of the group come from work::wait()
-/// as collective_error, which names group, sequence number, operation and ranks, on every member. From then
-/// on the group is of no use; make a new one.
+/// Tensors are contiguous and on the backend's device; f32, bf16, f16 (summed in f32), i32, i64 and u8. n:
+/// size(). A broken precondition throws std::invalid_argument. When the group fails, work::wait() throws
+/// collective_error on every member, which names group, sequence number, operation and ranks. Afterwards all
+/// calls fail; make a new group.
 ///
 /// The order of reductions over `ucx` and `local` is the fixed tree of troupe/ops/tree_reduction.hpp.
-/// Thread-safe, as far as the members' calls are in the same order.
+/// Thread-safe; the program has to keep the order of calls equal on all members.
 class communicator {
  public:
   communicator(group_description group, std::unique_ptr<collective_backend> backend,
@@ -46,58 +46,60 @@ class communicator {
   communicator& operator=(const communicator&) = delete;
 
   const group_description& group() const { return group_; }
-  /// This member's number in the group.
+  /// This member's index in the group, 0 to n-1.
   int rank() const { return group_.member; }
   int size() const { return group_.size(); }
   std::string_view backend() const { return backend_->name(); }
-  /// Where the tensors of its calls must lie: on the CPU, but for NCCL's.
+  /// Where the tensors of its calls must be: on a GPU for NCCL, else on the CPU.
   device where() const { return backend_->where(); }
 
-  /// x: the same shape on all members; afterwards the reduction of all members' x.
+  /// x: the same shape on all members. The result is the reduction of all members' x; without `result` it
+  /// replaces x.
   work all_reduce(const tensor& x, reduce_op op = reduce_op::sum, const call_options& options = {});
   work all_reduce(const tensor& x, const tensor& result, reduce_op op, const call_options& options = {});
 
-  /// x: [n * k] elements, result: [k]: part `rank()` of the reduction. The result may be that part of x.
+  /// x: [n * k]; result: [k], part `rank()` of the reduction. The result may be that part of x.
   work reduce_scatter(const tensor& x, tensor result, reduce_op op = reduce_op::sum,
                       const call_options& options = {});
-  /// Unequal parts: `parts` are the elements of each member, the same list on all.
+  /// Unequal parts: the number of elements of each member's part, the same list on all members.
   work reduce_scatter(const tensor& x, tensor result, std::vector<std::int64_t> parts,
                       reduce_op op = reduce_op::sum, const call_options& options = {});
 
-  /// part: [k] elements, all: [n * k], in order of the members. The part may lie in its place in `all`.
+  /// part: [k]; all: [n * k], in the order of the members. The part may be its place in `all`.
   work all_gather(const tensor& part, tensor all, const call_options& options = {});
   work all_gather(const tensor& part, tensor all, std::vector<std::int64_t> parts,
                   const call_options& options = {});
 
-  /// x of member `root` comes to all.
+  /// Copies x of member `root` to x of all members.
   work broadcast(tensor x, int root, const call_options& options = {});
-  /// The reduction comes to member `root`'s `result`, which may be its x; it is undefined on the others.
+  /// As all_reduce, with a result on member `root` only, where it may be x. `result` is undefined on the
+  /// others.
   work reduce(const tensor& x, tensor result, int root, reduce_op op = reduce_op::sum,
               const call_options& options = {});
-  /// part: [k]; `all`: [n * k] on member `root`, undefined on the others.
+  /// part: [k]; all: [n * k] on member `root`, undefined on the others.
   work gather(const tensor& part, tensor all, int root, const call_options& options = {});
-  /// `all`: [n * k] on member `root`, undefined on the others; part: [k].
+  /// all: [n * k] on member `root`, undefined on the others; part: [k].
   work scatter(const tensor& all, tensor part, int root, const call_options& options = {});
-  /// x: [n * k]; result: [n * k], whose part i is part `rank()` of member i's x. Not in place.
+  /// x: [n * k]; result: [n * k], part i of which is part `rank()` of member i's x. Not in place.
   work all_to_all(const tensor& x, tensor result, const call_options& options = {});
 
-  /// To and from one other member: the same shape and dtype on both sides.
+  /// Point to point with another member: the same number of elements and dtype on both sides.
   work send(const tensor& x, int to, const call_options& options = {});
   work receive(tensor x, int from, const call_options& options = {});
 
   work barrier(const call_options& options = {});
 
-  /// A tensor in memory that the other members reach without a copy, where the backend has such; its elements
-  /// are zero. Calls with such tensors on every member are the fastest.
+  /// A tensor of zeros in memory that the other members access without a copy, if the backend has such
+  /// memory. Calls are fastest if the tensors of all members are of this kind.
   tensor allocate(shape extents, dtype type = dtype::f32) {
     return backend_->allocate(std::move(extents), type);
   }
 
-  /// Gives up for all members: every call fails with collective_error (cancelled) that tells `cause`.
+  /// Aborts the group on all members: every call fails with collective_error (cancelled) and `cause`.
   void abort(const std::string& cause);
-  /// Gives up for all members with this error.
+  /// Aborts the group on all members with this error.
   void abort(const collective_error& why);
-  /// What every call fails with; null while all is well.
+  /// The error with which every call fails; null while there is none.
   std::exception_ptr failure() { return queue_.failure(); }
   /// The last calls, one line each.
   std::string recent_calls() const { return recorder_.text(); }

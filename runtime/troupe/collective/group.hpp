@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-/// Who belongs to a group. Members are numbered 0 to n-1 in the order of `ranks`; errors name ranks.
+/// The members of a group. They have indices 0 to n-1, in the order of `ranks`. Errors name ranks.
 struct group_description {
   std::string name = "default";
-  std::vector<int> ranks;  ///< in the world, by member, distinct
-  int member = 0;          ///< this process's own number
+  std::vector<int> ranks;  ///< in the world, by member index; distinct
+  int member = 0;          ///< this process's member index
   int size() const { return static_cast<int>(ranks.size()); }
 };
 

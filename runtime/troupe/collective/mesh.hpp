@@ -6,18 +6,18 @@
 
 namespace troupe {
 
-/// One direction of a mesh: "dp", 4.
+/// One axis of a mesh: "dp", 4.
 struct mesh_axis {
   std::string name;
   int size = 1;
 };
 
-/// The ranks of a world laid out as a grid with named axes, the last one fastest: with {{"dp", 4}, {"tp", 2}}
-/// rank r is at dp = r / 2, tp = r % 2. Arithmetic only. Ranks that are none and names that no axis has throw
-/// std::invalid_argument.
+/// Arranges the ranks of a world as a grid with named axes, of which the last one varies fastest: with
+/// {{"dp", 4}, {"tp", 2}} rank r has the coordinates dp = r / 2 and tp = r % 2. A value. Ranks outside the
+/// world and unknown axes throw std::invalid_argument.
 class mesh {
  public:
-  /// The sizes' product must be `world_size`; names are distinct and not empty, sizes at least 1.
+  /// The product of the sizes is `world_size`; names are distinct and not empty, sizes at least 1.
   mesh(std::vector<mesh_axis> axes, int world_size);
 
   const std::vector<mesh_axis>& axes() const { return axes_; }
@@ -29,10 +29,10 @@ class mesh {
   std::vector<int> coordinates(int rank) const;
   int rank_at(std::span<const int> coordinates) const;
 
-  /// The ranks that differ from `rank` along the named axes only, itself among them, ascending. No axis: the
-  /// rank alone; all of them: everyone.
+  /// The ranks that differ from `rank` along the named axes only, with `rank` itself, ascending. No axis:
+  /// only `rank`. All axes: all ranks.
   std::vector<int> slice(int rank, const std::vector<std::string>& along) const;
-  /// All of these: each rank is in exactly one.
+  /// All distinct slices: each rank is in exactly one.
   std::vector<std::vector<int>> slices(const std::vector<std::string>& along) const;
 
   /// "dp 4 x tp 2"

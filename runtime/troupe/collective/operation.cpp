@@ -1,7 +1,11 @@
 #include "troupe/collective/operation.hpp"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
+
+#include "troupe/error/errors.hpp"
 
 namespace troupe {
 
@@ -27,6 +31,171 @@ std::string to_string(const call_signature& signature) {
 
 std::int64_t part_begin(const collective_operation& what, int member) {
   return std::accumulate(what.parts.begin(), what.parts.begin() + member, std::int64_t{0});
+}
+
+namespace {
+
+void require_numbers(const tensor& x, const char* where, const char* what) {
+  if (!x.defined()) throw_invalid(where, std::string("a tensor as ") + what, "an undefined one");
+  if (x.type() == dtype::boolean)
+    throw_invalid(where, std::string(what) + " of f32, bf16, f16, i32, i64 or u8", describe(x));
+}
+
+void require_same_call(const tensor& x, dtype type, std::int64_t num_elements, const char* where,
+                       const char* what) {
+  require_numbers(x, where, what);
+  if (x.type() != type || x.num_elements() != num_elements)
+    throw_invalid(where,
+                  std::string(what) + " of " + std::to_string(num_elements) + " elements of " +
+                      std::string(to_string(type)),
+                  describe(x));
+}
+
+bool overlap(const tensor& a, const tensor& b) {
+  auto x = a.bytes(), y = b.bytes();
+  std::less<const std::byte*> before;
+  return before(x.data(), y.data() + y.size()) && before(y.data(), x.data() + x.size());
+}
+
+/// 0 for equal parts; otherwise FNV-1a over the sizes, never 0.
+std::uint64_t layout_of(const std::vector<std::int64_t>& parts) {
+  bool equal = std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) == parts.end();
+  if (equal) return 0;
+  std::uint64_t hash = 14695981039346656037u;
+  for (auto part : parts) hash = (hash ^ static_cast<std::uint64_t>(part)) * 1099511628211u;
+  return hash | 1;
+}
+
+std::int64_t total(const std::vector<std::int64_t>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+}
+
+/// Output and input share no memory, or the smaller one is the part of `member` in the other.
+void require_in_place(const collective_operation& made, int member) {
+  if (!made.input.defined() || !made.output.defined() || !overlap(made.input, made.output)) return;
+  bool is_gathered = made.input.num_elements() < made.output.num_elements();
+  const auto &part = is_gathered ? made.input : made.output, &whole = is_gathered ? made.output : made.input;
+  auto first = made.parts.empty() ? 0 : part_begin(made, member);
+  auto offset = first * static_cast<std::int64_t>(size_bytes(whole.type()));
+  if (part.bytes().data() == whole.bytes().data() + offset) return;
+  throw_invalid(std::string(to_string(made.signature.kind)).c_str(),
+                "input and output that share no memory, or the one in its place in the other",
+                describe(made.input) + " and " + describe(made.output) + " that overlap elsewhere");
+}
+
+collective_operation in_place(collective_operation made, int member) {
+  require_in_place(made, member);
+  return made;
+}
+
+call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
+  call_signature signature;
+  signature.kind = kind;
+  signature.type = type;
+  signature.count = count;
+  return signature;
+}
+
+}  // namespace
+
+void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where) {
+  bool fits = parts.size() == static_cast<std::size_t>(num_members) &&
+              std::all_of(parts.begin(), parts.end(), [](std::int64_t part) { return part >= 0; });
+  if (!fits)
+    throw_invalid(
+        where, std::to_string(num_members) + " part sizes >= 0, one a member",
+        std::to_string(parts.size()) + " sizes" +
+            (parts.empty() ? ""
+                           : ", the least " + std::to_string(*std::min_element(parts.begin(), parts.end()))));
+}
+
+collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op) {
+  require_numbers(x, "all_reduce", "x");
+  require_same_call(result, x.type(), x.num_elements(), "all_reduce", "result");
+  auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
+  signature.op = op;
+  collective_operation made(signature, x, result);
+  require_in_place(made, 0);
+  return made;
+}
+
+collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
+                                       reduce_op op, int member) {
+  require_numbers(x, "reduce_scatter", "x");
+  require_same_call(x, x.type(), total(parts), "reduce_scatter", "x");
+  require_same_call(result, x.type(), parts[static_cast<std::size_t>(member)], "reduce_scatter", "result");
+  auto signature = signed_as(collective_kind::reduce_scatter, x.type(), x.num_elements());
+  signature.op = op;
+  signature.layout = layout_of(parts);
+  return in_place({signature, x, std::move(result), std::move(parts)}, member);
+}
+
+collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
+                                   int member) {
+  require_numbers(part, "all_gather", "part");
+  require_same_call(part, part.type(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
+  require_same_call(all, part.type(), total(parts), "all_gather", "all");
+  auto signature = signed_as(collective_kind::all_gather, all.type(), all.num_elements());
+  signature.layout = layout_of(parts);
+  return in_place({signature, part, std::move(all), std::move(parts)}, member);
+}
+
+collective_operation broadcast_of(tensor x, int root) {
+  require_numbers(x, "broadcast", "x");
+  auto signature = signed_as(collective_kind::broadcast, x.type(), x.num_elements());
+  signature.root = root;
+  return {signature, x, x, {}};
+}
+
+collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
+  require_numbers(x, "reduce", "x");
+  if (result.defined()) require_same_call(result, x.type(), x.num_elements(), "reduce", "result");
+  auto signature = signed_as(collective_kind::reduce, x.type(), x.num_elements());
+  signature.op = op;
+  signature.root = root;
+  return in_place({signature, x, std::move(result), {}}, 0);
+}
+
+collective_operation gather_of(const tensor& part, tensor all, int root, int num_members) {
+  require_numbers(part, "gather", "part");
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
+  if (all.defined()) require_same_call(all, part.type(), total(parts), "gather", "all");
+  auto signature = signed_as(collective_kind::gather, part.type(), total(parts));
+  signature.root = root;
+  return in_place({signature, part, std::move(all), std::move(parts)}, root);
+}
+
+collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
+  require_numbers(part, "scatter", "part");
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
+  if (all.defined()) require_same_call(all, part.type(), total(parts), "scatter", "all");
+  auto signature = signed_as(collective_kind::scatter, part.type(), total(parts));
+  signature.root = root;
+  return in_place({signature, all, std::move(part), std::move(parts)}, root);
+}
+
+collective_operation all_to_all_of(const tensor& x, tensor result, int num_members) {
+  require_numbers(x, "all_to_all", "x");
+  require_same_call(result, x.type(), x.num_elements(), "all_to_all", "result");
+  if (x.num_elements() % num_members != 0)
+    throw_invalid("all_to_all", "a multiple of " + std::to_string(num_members) + " elements as x",
+                  describe(x));
+  if (overlap(x, result))
+    throw_invalid("all_to_all", "a result that shares no memory with x", "one that does");
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), x.num_elements() / num_members);
+  return {signed_as(collective_kind::all_to_all, x.type(), x.num_elements()), x, std::move(result),
+          std::move(parts)};
+}
+
+collective_operation send_of(const tensor& x, int peer) {
+  require_numbers(x, "send", "x");
+  return {signed_as(collective_kind::send, x.type(), x.num_elements()), x, {}, {}, peer};
+}
+
+collective_operation receive_of(tensor x, int peer) {
+  require_numbers(x, "receive", "x");
+  auto signature = signed_as(collective_kind::receive, x.type(), x.num_elements());
+  return {signature, {}, std::move(x), {}, peer};
 }
 
 }  // namespace troupe

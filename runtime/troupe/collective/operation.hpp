@@ -25,16 +25,17 @@ enum class collective_kind : std::uint8_t {
 };
 std::string_view to_string(collective_kind kind);
 
-/// What every member must say alike when it makes the same call. Plain bytes: it travels through shared
-/// memory and messages.
+/// What must be equal on all members that make the same call. Plain bytes, which are sent in messages and
+/// through shared memory.
 struct call_signature {
   collective_kind kind = collective_kind::barrier;
   reduce_op op = reduce_op::sum;
   dtype type = dtype::f32;
   std::uint8_t unused = 0;
   std::int32_t root = -1;  ///< member index of broadcast, reduce, gather and scatter, else -1
-  std::int64_t count =
-      0;  ///< elements: of the whole (reduce_scatter, all_gather, gather, scatter, all_to_all: all parts)
+  /// Elements of the tensor; of all parts together in reduce_scatter, all_gather, gather, scatter and
+  /// all_to_all.
+  std::int64_t count = 0;
   std::uint64_t layout = 0;  ///< a hash of the parts' sizes where they are unequal, else 0
   bool operator==(const call_signature&) const = default;
 };
@@ -42,7 +43,7 @@ struct call_signature {
 /// "all_reduce(sum, f32[1024])", "broadcast(f32[8], root 2)", "barrier"
 std::string to_string(const call_signature& signature);
 
-/// One call of one member, checked. n: the number of members, c: signature.count.
+/// The operation of one call of one member, after its arguments were checked. n: members, c: signature.count.
 ///
 /// | kind | input | output | parts |
 /// |---|---|---|---|
@@ -67,11 +68,31 @@ struct collective_operation {
   std::vector<std::int64_t> parts;  ///< elements, by member
   int peer = -1;                    ///< member index, of send and receive
 
-  /// The elements of the output, which is a handle: they are not a part of this description.
+  /// The elements of the output. Not const, since `output` is a handle to them.
   std::span<std::byte> output_bytes() const { return const_cast<tensor&>(output).bytes(); }
 };
 
-/// Where part `member` begins, in elements.
+/// The first element of part `member`.
 std::int64_t part_begin(const collective_operation& what, int member);
+
+// They make the operation of a call from its arguments. Tensors that do not fit each other throw
+// std::invalid_argument, which names the call, the argument, what was expected and what it got.
+
+collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op);
+collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
+                                       reduce_op op, int member);
+collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
+                                   int member);
+collective_operation broadcast_of(tensor x, int root);
+/// result: undefined on all members but the root.
+collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op);
+collective_operation gather_of(const tensor& part, tensor all, int root, int num_members);
+collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members);
+collective_operation all_to_all_of(const tensor& x, tensor result, int num_members);
+collective_operation send_of(const tensor& x, int peer);
+collective_operation receive_of(tensor x, int peer);
+
+/// Throws std::invalid_argument unless `parts` has one size >= 0 for each member.
+void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where);
 
 }  // namespace troupe

@@ -1,7 +1,7 @@
 #include "troupe/collective/work.hpp"
 
 #include "troupe/collective/collective_error.hpp"
-#include "troupe/collective/operation_queue.hpp"
+#include "troupe/collective/engine/operation_queue.hpp"
 
 namespace troupe {
 

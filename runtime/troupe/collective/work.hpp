@@ -1,34 +1,73 @@
 #pragma once
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <memory>
+#include <optional>
 
-#include "troupe/collective/call.hpp"
+#include "troupe/collective/engine/algorithm.hpp"
+#include "troupe/collective/operation.hpp"
 
 namespace troupe {
 
+/// Which thread makes progress on a call.
+enum class progress_by : std::uint8_t {
+  background,  ///< a thread of the group, at once: communication overlaps computation
+  waiter       ///< the thread that waits for the call: least latency, since no thread is woken; a small call
+               ///< begins at once
+};
+
+/// Longer time-outs are cut to this, which clocks can still represent.
+constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
+
+struct call_options {
+  /// From the call's beginning, when the calls before it have ended, to its end. 0: the group's.
+  std::chrono::milliseconds timeout{0};
+  progress_by progress = progress_by::background;
+};
+
+/// One call and its outcome. Owned by the operation_queue until `finished`.
+struct call {
+  using clock = std::chrono::steady_clock;
+
+  call() = default;
+  call(collective_operation of, const call_options& how) : what(std::move(of)), options(how) {}
+
+  collective_operation what;
+  std::uint64_t sequence = 0;
+  call_options options;
+  std::optional<algorithm> running;
+  /// Equal for a small call that ended soon: the clock was read once.
+  clock::time_point begun, ended;
+  bool has_waited = false;   ///< it did not end in its first round
+  bool is_delayed = false;   ///< it was still running at a check of timeouts
+  std::exception_ptr error;  ///< may be read once finished
+  std::atomic<bool> finished = false;
+};
+
 class operation_queue;
 
-/// A handle to a call in flight. Copies name the same call; the tensors of the call are kept alive by it and
-/// must not be touched until it has ended. A handle that is dropped leaves the call running. The communicator
-/// outlives its handles' use. Thread-safe.
+/// A handle to a call in flight. Copies refer to the same call. The handle keeps the call's tensors alive;
+/// they must not be read or written until the call has ended. Destroying the handle does not end the call.
+/// The communicator outlives its handles' use. Thread-safe.
 class work {
  public:
-  /// One that has ended already.
+  /// A handle to nothing, which counts as ended.
   work() = default;
   work(std::shared_ptr<call> of, operation_queue& queue) : call_(std::move(of)), queue_(&queue) {}
 
-  /// Returns when the call has ended; throws collective_error if it failed. At the latest when its timeout
-  /// has passed.
+  /// Blocks until the call has ended, at most for its timeout. Throws collective_error if it failed.
   void wait();
-  /// Whether it has ended, well or not.
+  /// Whether the call has ended, well or not.
   bool is_done() const { return !call_ || call_->finished; }
-  /// How long it ran, from its beginning on this member; of one that has ended.
+  /// How long the call ran on this member. Of a call that has ended.
   std::chrono::nanoseconds time_taken() const {
     return call_ ? call_->ended - call_->begun : std::chrono::nanoseconds(0);
   }
-  /// Gives up, for the whole group and all its members (they cannot go on without this one): this call and
-  /// all others fail with collective_error (cancelled). Nothing happens if the call has ended.
+  /// Aborts the whole group, since the other members cannot go on without this one: this call and all others
+  /// fail with collective_error (cancelled). Does nothing if the call has ended.
   void cancel();
-  /// `owner` lives as long as this handle and those copied from it.
+  /// Keeps `owner` alive as long as this handle and its copies.
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
  private:

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "troupe/collective/local/local_group.hpp"
+#include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/world.hpp"
 

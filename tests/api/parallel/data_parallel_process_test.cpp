@@ -6,8 +6,8 @@
 #include "api/parallel/replicated_model.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/parallel/replica_mean.hpp"
 
 using namespace troupe;

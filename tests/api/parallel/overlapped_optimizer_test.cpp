@@ -5,7 +5,7 @@
 #include "api/parallel/replicated_model.hpp"
 #include "support/bits.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/collective/throttled_backend.hpp"
+#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/optim/clip.hpp"
 #include "troupe/optim/lamb.hpp"

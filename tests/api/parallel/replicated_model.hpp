@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "support/random_tensor.hpp"
-#include "troupe/collective/local/local_group.hpp"
+#include "troupe/collective/shm/local_group.hpp"
 #include "troupe/nn/batch_norm.hpp"
 #include "troupe/nn/conv2d.hpp"
 #include "troupe/nn/cross_entropy.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/fake_nccl/members.hpp"
-#include "troupe/collective/nccl/nccl_functions.hpp"
+#include "troupe/collective/libraries/nccl/nccl_functions.hpp"
 
 namespace troupe::fake_nccl {
 namespace {

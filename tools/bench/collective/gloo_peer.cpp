@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "troupe/collective/gloo/gloo_mesh.hpp"
+#include "troupe/collective/libraries/gloo/gloo_mesh.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::bench {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "troupe/collective/group.hpp"
-#include "troupe/collective/store.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::bench {

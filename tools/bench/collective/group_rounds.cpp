@@ -10,9 +10,9 @@
 #include "bench/collective/gloo_peer.hpp"
 #include "bench/collective/shared_parts.hpp"
 #include "bench/processes/quiet_node.hpp"
-#include "troupe/collective/every_backend/every_backend.hpp"
-#include "troupe/collective/group_factory.hpp"
-#include "troupe/collective/local/local_group.hpp"
+#include "troupe/collective/every_backend.hpp"
+#include "troupe/collective/group/backend_registry.hpp"
+#include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::bench {
@@ -71,10 +71,10 @@ void run_processes(const group_rounds_options& options) {
   group_description members{"bench", std::vector<int>(static_cast<std::size_t>(self->world_size())),
                             self->rank()};
   std::iota(members.ranks.begin(), members.ranks.end(), 0);
-  group_factory factory(options.backend, every_backend(),
-                        {self->rank(), self->world_size(), self->local_rank()});
-  factory.join(self->group_token());
-  auto group = factory.make(members, self->keys(), {});
+  backend_registry backends(options.backend, every_backend(),
+                           {self->rank(), self->world_size(), self->local_rank()});
+  backends.set_job_token(self->group_token());
+  auto group = backends.make(members, self->keys(), {});
   if (options.gloo) return measure_gloo_beside(*group, self->keys(), options);
   measure_all(*group, nullptr, options);
 }

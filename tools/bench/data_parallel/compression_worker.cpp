@@ -9,7 +9,7 @@
 #include "bench/processes/forked_ranks.hpp"
 #include "bench/processes/workers.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/collective/throttled_backend.hpp"
+#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/data/distributed_sampler.hpp"
 #include "troupe/data/fashion_mnist.hpp"
 #include "troupe/nn/activation.hpp"

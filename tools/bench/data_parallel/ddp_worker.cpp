@@ -11,7 +11,7 @@
 #include "bench/measure/spread.hpp"
 #include "bench/processes/forked_ranks.hpp"
 #include "bench/processes/workers.hpp"
-#include "troupe/collective/throttled_backend.hpp"
+#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/parallel/data_parallel.hpp"
 

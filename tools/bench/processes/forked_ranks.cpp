@@ -8,8 +8,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "troupe/collective/folder_store.hpp"
-#include "troupe/collective/ucx/ucx_group.hpp"
+#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/ucx_group.hpp"
 
 namespace troupe::bench {
 namespace {

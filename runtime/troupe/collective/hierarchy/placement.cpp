@@ -13,17 +13,17 @@ placement::placement(const std::vector<std::string>& hosts) {
       known.push_back(name);
       members_.emplace_back();
     }
-    auto& there = members_[static_cast<std::size_t>(host)];
+    auto& members = members_[static_cast<std::size_t>(host)];
     hosts_.push_back(static_cast<int>(host));
-    places_.push_back(static_cast<int>(there.size()));
-    there.push_back(member);
+    local_indices_.push_back(static_cast<int>(members.size()));
+    members.push_back(member);
   }
   for (const auto& members : members_) nodes_.push_back(nodes_within(members, num_members()));
 }
 
-int placement::server_of(int member, int host) const {
-  const auto& there = members_on(host);
-  return there[static_cast<std::size_t>(place_of(member)) % there.size()];
+int placement::sender_for(int member, int host) const {
+  const auto& members = members_on(host);
+  return members[static_cast<std::size_t>(local_index_of(member)) % members.size()];
 }
 
 }  // namespace troupe::hierarchy

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "troupe/collective/ucx/network_options.hpp"
+#include "troupe/collective/net/network_context.hpp"
 
 namespace troupe::testing {
 

@@ -1,0 +1,76 @@
+#include "troupe/collective/diagnostics/call_recorder.hpp"
+
+#include <array>
+#include <cstdio>
+
+namespace troupe {
+namespace {
+
+std::string milliseconds_text(call::clock::duration time) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.2f ms", std::chrono::duration<double, std::milli>(time).count());
+  return text.data();
+}
+
+}  // namespace
+
+call_recorder::entry& call_recorder::add(const call& what) {
+  auto& added = entries_[next_];
+  if (++next_ == entries_.size()) next_ = 0;
+  if (num_kept_ < entries_.size()) ++num_kept_;
+  added.sequence = what.sequence;
+  added.signature = what.what.signature;
+  added.peer = what.what.peer;
+  added.begun = what.begun;
+  added.is = entry::phase::running;
+  return added;
+}
+
+void call_recorder::on_wait(const call& what) {
+  std::lock_guard lock(mutex_);
+  add(what);
+}
+
+void call_recorder::on_end(const call& what) {
+  std::lock_guard lock(mutex_);
+  auto* known = what.has_waited ? find(what) : &add(what);
+  if (!known) return;
+  known->ended = what.ended;
+  known->is = what.error ? entry::phase::failed : entry::phase::done;
+}
+
+/// Null if it has been forgotten.
+call_recorder::entry* call_recorder::find(const call& what) {
+  for (std::size_t age = 0; age < num_kept_; ++age) {
+    auto& each = entries_[place_of(age)];
+    if (each.sequence == what.sequence && each.signature.kind == what.what.signature.kind &&
+        each.peer == what.what.peer)
+      return &each;
+  }
+  return nullptr;
+}
+
+std::string call_recorder::describe(const entry& of) const {
+  auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
+  if (of.peer >= 0)
+    text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
+            std::to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
+  return text;
+}
+
+std::string call_recorder::outcome(const entry& of) {
+  if (of.is == entry::phase::running)
+    return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
+  std::string is = of.is == entry::phase::done ? "done" : "failed";
+  if (of.ended == of.begun) return is + " at once";
+  return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
+}
+
+std::string call_recorder::text() const {
+  std::lock_guard lock(mutex_);
+  std::string lines;
+  for (auto age = num_kept_; age-- > 0;) lines += describe(newest(age)) + ' ' + outcome(newest(age)) + '\n';
+  return lines;
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+#pragma once
+#include <memory>
+
+#include "troupe/collective/backend.hpp"
+
+namespace troupe {
+
+/// Wraps another backend to simulate a slow link, for measurements and tests. Each member has a link of
+/// `bytes_per_second` that carries one call after the other. A call ends no sooner than the link would have
+/// moved the bytes that any algorithm must send at least: 2 (n-1)/n of the elements of an all_reduce; (n-1)/n
+/// of all parts of reduce_scatter, all_gather, gather, scatter and all_to_all; all elements of broadcast,
+/// reduce, send and receive. The link starts when the call has ended below, so the time of the other backend
+/// is added. Waiting takes no processor time.
+class throttled_backend : public collective_backend {
+ public:
+  /// n: members. Throws std::invalid_argument unless bytes_per_second > 0.
+  throttled_backend(std::unique_ptr<collective_backend> below, int num_members, double bytes_per_second);
+
+  std::string_view name() const override { return below_->name(); }
+  device where() const override { return below_->where(); }
+  void refuse_in_recording(std::string_view what) const override { below_->refuse_in_recording(what); }
+  std::string_view algorithm_of(const collective_operation& what) const override {
+    return below_->algorithm_of(what);
+  }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+  void progress() override { below_->progress(); }
+  void check_members() override { below_->check_members(); }
+  void announce_sleep() override { below_->announce_sleep(); }
+  void cancel_sleep() override { below_->cancel_sleep(); }
+  void sleep(std::chrono::microseconds at_most) override;
+  void wake() override { below_->wake(); }
+  std::vector<member_state> examine(std::uint64_t sequence) override { return below_->examine(sequence); }
+  void abort(const collective_error& why) noexcept override { below_->abort(why); }
+  tensor allocate(shape extents, dtype type) override { return below_->allocate(std::move(extents), type); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  std::unique_ptr<collective_backend> below_;
+  int num_members_;
+  double bytes_per_second_;
+  clock::time_point free_from_;  // when the link has moved all calls so far
+};
+
+/// The bytes that the link of one member moves in a call.
+double link_bytes(const call_signature& signature, int num_members);
+
+}  // namespace troupe

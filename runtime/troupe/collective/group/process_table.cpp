@@ -1,0 +1,93 @@
+#include "troupe/collective/group/process_table.hpp"
+
+#include <algorithm>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+void process_table::on_view(const std::vector<std::uint32_t>& incarnations) {
+  {
+    std::lock_guard lock(mutex_);
+    for (std::size_t rank = 0; rank < entries_.size(); ++rank)
+      entries_[rank].incarnation = incarnations.at(rank);
+  }
+  changed_.notify_all();
+}
+
+void process_table::on_loss(int rank, const std::string& cause) {
+  {
+    std::lock_guard lock(mutex_);
+    auto& lost = entries_.at(static_cast<std::size_t>(rank));
+    if (lost.incarnation) lost.first_possible = *lost.incarnation + 1;
+    lost.loss = cause;
+  }
+  changed_.notify_all();
+  notify(rank, cause);
+}
+
+void process_table::suspect(int rank, std::uint32_t incarnation) {
+  std::lock_guard lock(mutex_);
+  auto& suspected = entries_.at(static_cast<std::size_t>(rank));
+  if (suspected.first_possible > incarnation) return;
+  suspected.first_possible = incarnation + 1;
+  suspected.loss = "a group lost it";
+}
+
+void process_table::on_end(const std::string& cause) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!ended_) ended_ = cause;
+  }
+  changed_.notify_all();
+  notify(-1, cause);
+}
+
+void process_table::set_listener(listener next) {
+  std::lock_guard lock(notifying_);
+  listener_ = std::move(next);
+}
+
+void process_table::notify(int rank, const std::string& cause) {
+  std::lock_guard lock(notifying_);
+  if (listener_) listener_(rank, cause);
+}
+
+std::optional<std::vector<std::uint32_t>> process_table::wait_for(std::span<const int> ranks,
+                                                                  std::chrono::milliseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  bool all_came = changed_.wait_for(lock, timeout, [&] { return ended_ || all_alive(ranks); });
+  throw_if_ended();
+  if (!all_came) return {};
+  std::vector<std::uint32_t> incarnations;
+  for (int rank : ranks) incarnations.push_back(*entries_.at(static_cast<std::size_t>(rank)).incarnation);
+  return incarnations;
+}
+
+std::vector<int> process_table::missing(std::span<const int> ranks) const {
+  std::lock_guard lock(mutex_);
+  std::vector<int> without;
+  for (int rank : ranks)
+    if (!entries_.at(static_cast<std::size_t>(rank)).is_alive()) without.push_back(rank);
+  return without;
+}
+
+std::optional<std::string> process_table::loss_of(int rank, std::uint32_t incarnation) const {
+  std::lock_guard lock(mutex_);
+  throw_if_ended();
+  const auto& asked = entries_.at(static_cast<std::size_t>(rank));
+  bool replaced = asked.incarnation && *asked.incarnation > incarnation;
+  if (asked.first_possible <= incarnation && !replaced) return {};
+  return asked.loss;
+}
+
+bool process_table::all_alive(std::span<const int> ranks) const {
+  return std::ranges::all_of(
+      ranks, [this](int rank) { return entries_.at(static_cast<std::size_t>(rank)).is_alive(); });
+}
+
+void process_table::throw_if_ended() const {
+  if (ended_) throw job_failed(*ended_);
+}
+
+}  // namespace troupe

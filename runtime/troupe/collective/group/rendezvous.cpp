@@ -1,0 +1,106 @@
+#include "troupe/collective/group/rendezvous.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "troupe/collective/collective_error.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto poll_interval = 100ms;
+
+}  // namespace
+
+rendezvous::rendezvous(const group_description& group, store& keys, std::chrono::milliseconds timeout)
+    : group_(group), keys_(keys), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
+
+std::string rendezvous::key(const std::string& name, int member) const {
+  std::string text = "group/" + group_.name;
+  for (auto rank : group_.ranks) text += '/' + std::to_string(rank);
+  return text + '/' + name + '/' + std::to_string(member);
+}
+
+void rendezvous::put(const std::string& name, const std::string& value) {
+  keys_.put(key(name, member()), std::as_bytes(std::span(value)));
+}
+
+std::string rendezvous::get(const std::string& name, int from) {
+  while (true) {
+    auto now = std::chrono::steady_clock::now();
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - now);
+    auto bytes = keys_.get(key(name, from), std::clamp<std::chrono::milliseconds>(left, 0ms, poll_interval));
+    if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+    throw_if_ended(name);
+    if (now < deadline_) continue;
+    auto rank = rank_of(from);
+    throw collective_error(collective_failure::timed_out, group_.name, 0, {rank},
+                           "rank " + std::to_string(rank) + " did not come to make group " + group_.name +
+                               " within " + std::to_string(timeout_.count()) + " ms (its " + name +
+                               " is missing)");
+  }
+}
+
+void rendezvous::throw_if_ended(const std::string& name) const {
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (!peers_[i] || !peers_[i]->has_ended()) continue;
+    auto rank = rank_of(static_cast<int>(i));
+    throw collective_error(collective_failure::lost_member, group_.name, 0, {rank},
+                           "rank " + std::to_string(rank) + " ended while group " + group_.name +
+                               " was made (before the " + name + " of all was there)");
+  }
+}
+
+std::vector<std::string> rendezvous::all_gather(const std::string& name, const std::string& own) {
+  put(name, own);
+  std::vector<std::string> gathered;
+  for (int i = 0; i < group_.size(); ++i) gathered.push_back(i == member() ? own : get(name, i));
+  return gathered;
+}
+
+namespace {
+
+std::string namespace_number(const std::string& path) {
+  struct stat found {};
+  check_posix(::stat(path.c_str(), &found), "look at " + path);
+  return std::to_string(found.st_ino);
+}
+
+}  // namespace
+
+std::string this_host() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  if (boot.empty()) throw std::runtime_error("cannot read /proc/sys/kernel/random/boot_id: mount /proc");
+  // Abstract sockets, by which processes connect, belong to the network namespace. Process ids, by which they
+  // watch each other, belong to the PID namespace.
+  return boot + '/' + namespace_number("/proc/self/ns/net") + '/' + namespace_number("/proc/self/ns/pid") +
+         '/' + std::to_string(::geteuid());
+}
+
+std::string to_string(const member_info& info) {
+  return info.host + ' ' + std::to_string(info.process) + ' ' + info.address + ' ' + info.sizes;
+}
+
+std::vector<member_info> parse_member_infos(const std::vector<std::string>& texts) {
+  std::vector<member_info> infos;
+  for (const auto& text : texts) {
+    member_info info;
+    if (!(std::istringstream(text) >> info.host >> info.process >> info.address >> info.sizes))
+      throw std::runtime_error("[member info] expected host, process, address and sizes, got \"" + text +
+                               '"');
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "troupe/collective/group/ucx_group.hpp"
+
+#include <algorithm>
+
+#include "troupe/collective/hierarchy/hierarchy_backend.hpp"
+#include "troupe/collective/shm/process_backend.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+void require_own_processes(const std::vector<member_info>& infos, int member) {
+  auto own = infos[static_cast<std::size_t>(member)].process;
+  if (std::ranges::count(infos, own, &member_info::process) > 1)
+    throw_invalid("make_ucx_group", "one member in each process", "two (use make_local_group for threads)");
+}
+
+/// With different sizes members would wait for messages that are never sent.
+void require_same_sizes(const std::vector<member_info>& infos, const group_description& group) {
+  for (std::size_t i = 1; i < infos.size(); ++i)
+    if (infos[i].sizes != infos[0].sizes)
+      throw bad_input("group " + group.name + ": --network-sizes is " + infos[0].sizes + " on rank " +
+                      std::to_string(group.ranks[0]) + " and " + infos[i].sizes + " on rank " +
+                      std::to_string(group.ranks[i]) + ": start all processes with the same");
+}
+
+std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vector<member_info>& infos,
+                                                 ucx_group_resources& resources) {
+  std::vector<std::string> hosts;
+  for (const auto& info : infos) hosts.push_back(info.host);
+  hierarchy::placement layout(hosts);
+  bool all_are_alone = layout.num_hosts() == layout.num_members() && layout.num_members() > 1;
+  if (all_are_alone || resources.network.options().path == group_path::network)
+    return std::make_unique<network_backend>(at, resources.network);
+  auto local = connect_host_members(at, infos, resources);
+  if (layout.num_hosts() == 1)
+    return std::make_unique<process_backend>(at.group(), resources, std::move(local.peers),
+                                             std::move(local.block_memory));
+  return std::make_unique<hierarchy_backend>(at, resources, std::move(layout), std::move(local));
+}
+
+}  // namespace
+
+std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& keys,
+                                             ucx_group_resources& resources,
+                                             const communicator_options& options) {
+  rendezvous at(group, keys, options.timeout);
+  const auto& options_here = resources.network.options();
+  member_info own{options_here.host.empty() ? this_host() : options_here.host, resources.connector.process(),
+                  resources.connector.address(), to_string(options_here.sizes)};
+  auto infos = parse_member_infos(at.all_gather("member info", to_string(own)));
+  require_own_processes(infos, at.member());
+  require_same_sizes(infos, group);
+  auto backend = make_backend(at, infos, resources);
+  return std::make_unique<communicator>(group, std::move(backend), options);
+}
+
+}  // namespace troupe

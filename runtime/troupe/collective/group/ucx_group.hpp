@@ -1,0 +1,37 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/net/network_context.hpp"
+#include "troupe/collective/shm/peer_connector.hpp"
+#include "troupe/collective/shm/shared_heap.hpp"
+
+namespace troupe {
+
+/// What all `ucx` groups of one process share. Outlives their communicators; tensors of the heap may outlive
+/// it. A process makes it after its last fork.
+struct ucx_group_resources {
+  /// job_token: a secret of the job's processes, at most 128 bytes. between_hosts: the same in all processes.
+  explicit ucx_group_resources(const std::string& job_token, network_options between_hosts = {})
+      : connector(job_token), network(std::move(between_hosts)) {}
+
+  shared_heap heap;
+  peer_connector connector;
+  network_context network;
+};
+
+/// Makes this process's communicator of a group of processes. All members call it with the same name and
+/// ranks, and it returns when all have. The name together with the ranks is used once in `keys`. Members of
+/// one host (the same kernel, user and network namespace) use shared memory; members of different hosts
+/// exchange messages over resources.network's interface.
+///
+/// Throws collective_error: timed_out with the rank that did not come within options.timeout, lost_member
+/// with one that ended meanwhile, transport if members cannot reach each other. Throws bad_input on all
+/// members if their network_sizes differ.
+std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& keys,
+                                             ucx_group_resources& resources,
+                                             const communicator_options& options = {});
+
+}  // namespace troupe

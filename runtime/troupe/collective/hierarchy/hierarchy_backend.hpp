@@ -1,0 +1,71 @@
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "troupe/collective/hierarchy/hierarchy_call.hpp"
+#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/net/network_backend.hpp"
+#include "troupe/collective/shm/control_block.hpp"
+#include "troupe/collective/shm/host_members.hpp"
+#include "troupe/collective/shm/member_memory.hpp"
+#include "troupe/collective/shm/shm_call.hpp"
+
+namespace troupe {
+
+/// A thread that turns notifications of a control block into calls of a function. For a member that sleeps on
+/// file descriptors, since a futex is none.
+class notification_forwarder {
+ public:
+  /// on_notification: called on that thread whenever another member notifies the control block's member.
+  notification_forwarder(shm::control_block of, std::function<void()> on_notification);
+  ~notification_forwarder();
+  notification_forwarder(const notification_forwarder&) = delete;
+  notification_forwarder& operator=(const notification_forwarder&) = delete;
+
+ private:
+  void forward(std::uint32_t num_seen);
+
+  shm::control_block block_;
+  std::function<void()> on_notification_;
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+/// Calls of a group on several hosts, of which some have several members. These use shared memory in the
+/// calls that gain by it; everything else, failure reports too, goes over the network as between single
+/// members.
+class hierarchy_backend final : public network_backend {
+ public:
+  hierarchy_backend(rendezvous& at, ucx_group_resources& resources, hierarchy::placement layout,
+                    host_members local);
+
+  std::string_view algorithm_of(const collective_operation& what) const override;
+  void announce_sleep() override;
+  void cancel_sleep() override;
+  void sleep(std::chrono::microseconds at_most) override { network_backend::sleep(block_.bounded(at_most)); }
+  void abort(const collective_error& why) noexcept override;
+  tensor allocate(shape extents, dtype type) override { return memory_->allocate(std::move(extents), type); }
+
+ protected:
+  algorithm make_algorithm(const collective_operation& what, std::uint64_t sequence) override;
+  bool waits_for_member(int member) const override;
+
+ private:
+  /// Whether the local member has entered collective call `sequence`.
+  bool has_arrived(int local_index, std::uint64_t sequence) const;
+  bool is_local(int member) const { return layout_.host_of(member) == layout_.host_of(group().member); }
+  hierarchy::hierarchy_call make_call(const collective_operation& what, std::uint64_t sequence);
+  algorithm local_message(const collective_operation& what, std::uint64_t sequence);
+
+  hierarchy::placement layout_;
+  host_members local_;
+  shm::control_block block_;
+  std::unique_ptr<shm::member_memory> memory_;
+  std::vector<shm::running_call> local_calls_;  ///< in shared memory; peers by local index
+  notification_forwarder forwarder_;
+};
+
+}  // namespace troupe

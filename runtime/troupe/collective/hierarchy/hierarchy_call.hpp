@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/net/net_call.hpp"
+#include "troupe/collective/shm/shm_call.hpp"
+
+namespace troupe::hierarchy {
+
+/// One member's part in one call of a group on several hosts: a call in shared memory with the members of its
+/// own host (its local members), and a call over the network with the members of all hosts.
+struct hierarchy_call {
+  shm::shm_call local;
+  net::net_call remote;
+  const placement& layout;
+
+  const collective_operation& operation() const { return remote.operation(); }
+  int member() const { return remote.member(); }
+  int host() const { return layout.host_of(member()); }
+  int local_index() const { return layout.local_index_of(member()); }
+  int num_local() const { return local.num_members(); }  ///< local members, with this one
+  std::size_t bytes_of(std::int64_t count) const {
+    return static_cast<std::size_t>(count) * remote.element_bytes();
+  }
+};
+
+/// Whether `count` elements fit inline into a slot of the control block.
+bool fits_inline(const hierarchy_call& call, std::int64_t count);
+
+/// The size of a host's message about `count` elements in a reduction: its nodes one after the other.
+std::size_t bytes_of_nodes(const hierarchy_call& call, int host, std::int64_t count);
+/// Reduces the nodes of this host. inputs: of the local members, by local index.
+void reduce_own_nodes(const hierarchy_call& call, std::span<const std::byte* const> inputs,
+                      std::int64_t count, std::byte* nodes);
+/// Reduces the inputs of the local members, by local index, together with the nodes of the other hosts, by
+/// host, into each of `outputs`.
+void reduce_with_nodes(const hierarchy_call& call, std::span<const std::byte* const> inputs,
+                       std::span<const std::byte* const> nodes, std::int64_t count,
+                       std::span<std::byte* const> outputs);
+
+}  // namespace troupe::hierarchy

@@ -1,0 +1,34 @@
+#include "troupe/collective/libraries/gloo/gloo_group.hpp"
+
+#include <gloo/transport/tcp/device.h>
+
+#include "troupe/collective/libraries/call_thread.hpp"
+#include "troupe/collective/libraries/gloo/gloo_backend.hpp"
+#include "troupe/collective/libraries/gloo/gloo_mesh.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+
+gloo_group_resources::gloo_group_resources(const std::string& interface) {
+  broken_pipe_guard guard;  // for gloo's thread, which begins here
+  ::gloo::transport::tcp::attr where;
+  where.iface = interface;
+  try {
+    device_ = ::gloo::transport::tcp::CreateDevice(where);
+  } catch (const std::exception& failure) {
+    throw bad_input("gloo cannot listen on the network interface '" + interface + "': " + failure.what() +
+                    "; see `ip address` for those of this host");
+  }
+}
+
+std::unique_ptr<communicator> make_gloo_group(const group_description& group, store& keys,
+                                              gloo_group_resources& resources,
+                                              const communicator_options& options) {
+  broken_pipe_guard guard;
+  auto device = std::static_pointer_cast<::gloo::transport::Device>(resources.device());
+  auto mesh = std::make_shared<gloo_mesh>(group, keys, std::move(device), options.timeout);
+  return std::make_unique<communicator>(group, std::make_unique<gloo_backend>(group, keys, std::move(mesh)),
+                                        options);
+}
+
+}  // namespace troupe

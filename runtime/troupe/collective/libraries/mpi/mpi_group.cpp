@@ -1,0 +1,87 @@
+#include "troupe/collective/libraries/mpi/mpi_group.hpp"
+
+#include <mutex>
+#include <vector>
+
+#include "troupe/collective/libraries/mpi/mpi_backend.hpp"
+#include "troupe/collective/libraries/mpi/mpi_calls.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+// Tells apart two groups with the same ranks that are made at the same time, by their names.
+int tag_of(const std::string& name) {
+  std::uint32_t hash = 2166136261u;
+  for (unsigned char letter : name) hash = (hash ^ letter) * 16777619u;
+  return static_cast<int>(hash % 32767);  // the least upper bound that MPI promises
+}
+
+void require_ranks(const group_description& group, const mpi_group_resources& resources) {
+  for (int rank : group.ranks)
+    if (rank < 0 || rank >= resources.size())
+      throw bad_input("group " + group.name + " has rank " + std::to_string(rank) + ", but mpirun started " +
+                      std::to_string(resources.size()) + " processes: start one for each rank");
+  if (group.ranks[static_cast<std::size_t>(group.member)] != resources.rank())
+    throw bad_input("member " + std::to_string(group.member) + " of group " + group.name + " is rank " +
+                    std::to_string(group.ranks[static_cast<std::size_t>(group.member)]) +
+                    ", but this process is rank " + std::to_string(resources.rank()) + " of mpirun");
+}
+
+}  // namespace
+
+struct mpi_group_resources::kept_memory {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<void>> blocks;
+};
+
+mpi_group_resources::mpi_group_resources() : kept_(std::make_unique<kept_memory>()) {
+  int is_initialised = 0, threads = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised) {
+    MPI_Query_thread(&threads);
+  } else {
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
+    was_initialised_here_ = true;
+  }
+  if (threads < MPI_THREAD_MULTIPLE)
+    throw bad_input(
+        "MPI does not serve several threads here: initialise it with MPI_THREAD_MULTIPLE, or leave that to "
+        "Troupe");
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+}
+
+mpi_group_resources::~mpi_group_resources() {
+  if (!kept_->blocks.empty()) {
+    kept_.release();  // MPI may write there until the process has ended
+    return;
+  }
+  int is_finalised = 0;
+  MPI_Finalized(&is_finalised);
+  if (was_initialised_here_ && !is_finalised) MPI_Finalize();
+}
+
+void mpi_group_resources::keep(std::shared_ptr<void> memory) {
+  std::lock_guard lock(kept_->mutex);
+  kept_->blocks.push_back(std::move(memory));
+}
+
+std::unique_ptr<communicator> make_mpi_group(const group_description& group, store& keys,
+                                             mpi_group_resources& resources,
+                                             const communicator_options& options) {
+  require_ranks(group, resources);
+  MPI_Group world, members;
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  check_mpi(MPI_Group_incl(world, group.size(), group.ranks.data(), &members));
+  int status = MPI_Comm_create_group(MPI_COMM_WORLD, members, tag_of(group.name), &made);
+  MPI_Group_free(&members);
+  MPI_Group_free(&world);
+  check_mpi(status);
+  check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
+  return std::make_unique<communicator>(group, std::make_unique<mpi_backend>(group, keys, resources, made),
+                                        options);
+}
+
+}  // namespace troupe

@@ -1,0 +1,227 @@
+#include "troupe/collective/libraries/nccl/nccl_backend.hpp"
+
+#include "troupe/tensor/cuda/cuda_error.hpp"
+#include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/cuda/recording.hpp"
+
+namespace troupe {
+namespace {
+
+ncclDataType_t type_of(dtype type) {
+  if (type == dtype::f32) return ncclFloat32;
+  if (type == dtype::bf16) return ncclBfloat16;
+  if (type == dtype::f16) return ncclFloat16;
+  if (type == dtype::i32) return ncclInt32;
+  return type == dtype::i64 ? ncclInt64 : ncclUint8;
+}
+
+ncclRedOp_t op_of(reduce_op op) {
+  if (op == reduce_op::sum) return ncclSum;
+  if (op == reduce_op::mean) return ncclAvg;
+  if (op == reduce_op::max) return ncclMax;
+  return op == reduce_op::min ? ncclMin : ncclProd;
+}
+
+/// The arguments of one operation in NCCL's types.
+struct arguments {
+  const nccl_connection& on;
+  const collective_operation& what;
+  const std::byte* from = what.input.bytes().data();
+  std::byte* to = tensor(what.output).bytes().data();
+  ncclDataType_t type = type_of(what.signature.type);
+  ncclRedOp_t op = op_of(what.signature.op);
+  std::size_t count = static_cast<std::size_t>(what.signature.count);
+  int root = what.signature.root;
+
+  std::size_t part(int member) const {
+    return static_cast<std::size_t>(what.parts[static_cast<std::size_t>(member)]);
+  }
+  std::size_t offset(int member) const {
+    return static_cast<std::size_t>(part_begin(what, member)) * size_bytes(what.signature.type);
+  }
+};
+
+/// NCCL calls between group_start and group_end, which run together. The group always ends, since an open one
+/// would delay all later NCCL calls of this thread.
+class grouped {
+ public:
+  grouped() { check(nccl().group_start()); }
+  ~grouped() {
+    if (!has_ended_) nccl().group_end();
+  }
+  grouped(const grouped&) = delete;
+  grouped& operator=(const grouped&) = delete;
+
+  void end() {
+    has_ended_ = true;
+    check(nccl().group_end());
+  }
+
+ private:
+  bool has_ended_ = false;
+};
+
+void send(const arguments& with, const std::byte* from, std::size_t count, int to) {
+  if (count > 0) check(nccl().send(from, count, with.type, to, with.on.communicator(), with.on.stream()));
+}
+void receive(const arguments& with, std::byte* to, std::size_t count, int from) {
+  if (count > 0) check(nccl().receive(to, count, with.type, from, with.on.communicator(), with.on.stream()));
+}
+
+// NCCL has no unequal parts: one reduction for each member.
+void reduce_scatter(const arguments& with) {
+  auto own = with.part(with.on.member());
+  if (with.what.signature.layout == 0)
+    return check(nccl().reduce_scatter(with.from, with.to, own, with.type, with.op, with.on.communicator(),
+                                       with.on.stream()));
+  grouped calls;
+  for (int i = 0; i < with.on.num_members(); ++i)
+    if (with.part(i) > 0)
+      check(nccl().reduce(with.from + with.offset(i), with.to, with.part(i), with.type, with.op, i,
+                          with.on.communicator(), with.on.stream()));
+  calls.end();
+}
+
+// NCCL has no unequal parts: one broadcast from each member.
+void all_gather(const arguments& with) {
+  if (with.what.signature.layout == 0)
+    return check(nccl().all_gather(with.from, with.to, with.part(0), with.type, with.on.communicator(),
+                                   with.on.stream()));
+  grouped calls;
+  for (int i = 0; i < with.on.num_members(); ++i)
+    if (with.part(i) > 0)
+      check(nccl().broadcast(i == with.on.member() ? with.from : with.to + with.offset(i),
+                             with.to + with.offset(i), with.part(i), with.type, i, with.on.communicator(),
+                             with.on.stream()));
+  calls.end();
+}
+
+void gather(const arguments& with) {
+  grouped calls;
+  send(with, with.from, with.part(with.on.member()), with.root);
+  if (with.on.member() == with.root)
+    for (int i = 0; i < with.on.num_members(); ++i) receive(with, with.to + with.offset(i), with.part(i), i);
+  calls.end();
+}
+
+void scatter(const arguments& with) {
+  grouped calls;
+  if (with.on.member() == with.root)
+    for (int i = 0; i < with.on.num_members(); ++i) send(with, with.from + with.offset(i), with.part(i), i);
+  receive(with, with.to, with.part(with.on.member()), with.root);
+  calls.end();
+}
+
+void all_to_all(const arguments& with) {
+  grouped calls;
+  for (int i = 0; i < with.on.num_members(); ++i) {
+    send(with, with.from + with.offset(i), with.part(i), i);
+    receive(with, with.to + with.offset(i), with.part(i), i);
+  }
+  calls.end();
+}
+
+/// Issues a call on its connection, where it proceeds by itself. Throws nccl_error.
+void issue_call(const nccl_connection& on, const collective_operation& what) {
+  arguments with{on, what};
+  switch (what.signature.kind) {
+    case collective_kind::all_reduce:
+      return check(nccl().all_reduce(with.from, with.to, with.count, with.type, with.op, on.communicator(),
+                                     on.stream()));
+    case collective_kind::reduce_scatter:
+      return reduce_scatter(with);
+    case collective_kind::all_gather:
+      return all_gather(with);
+    case collective_kind::broadcast:
+      return check(nccl().broadcast(with.from, with.to, with.count, with.type, with.root, on.communicator(),
+                                    on.stream()));
+    case collective_kind::reduce:
+      return check(nccl().reduce(with.from, with.to, with.count, with.type, with.op, with.root,
+                                 on.communicator(), on.stream()));
+    case collective_kind::gather:
+      return gather(with);
+    case collective_kind::scatter:
+      return scatter(with);
+    case collective_kind::all_to_all:
+      return all_to_all(with);
+    case collective_kind::send:  // in a communicator of two, whose member 0 sends
+      return send(with, with.from, with.count, 1);
+    case collective_kind::receive:
+      return receive(with, with.to, with.count, 0);
+    case collective_kind::barrier:
+      return;
+  }
+}
+
+}  // namespace
+
+nccl_backend::nccl_backend(group_description group, store& keys, device gpu,
+                           std::chrono::milliseconds finalize_timeout)
+    : library_backend(std::move(group), keys), keys_(keys), gpu_(gpu), finalize_timeout_(finalize_timeout) {
+  barrier_.signature.kind = collective_kind::all_reduce;
+  barrier_.signature.count = 1;
+  barrier_.input = barrier_.output = tensor::zeros({1}, dtype::f32, gpu);
+}
+
+/// The queue may run a call on its own thread, which records nothing.
+void nccl_backend::refuse_in_recording(std::string_view what) const { troupe::refuse_in_recording(what); }
+
+/// Connections are keyed by sender and receiver; that of the collectives by -1 and -1.
+nccl_connection& nccl_backend::connection_for(const collective_operation& what) {
+  bool sends = what.signature.kind == collective_kind::send;
+  std::pair<int, int> between{-1, -1};
+  if (what.peer >= 0)
+    between = sends ? std::pair(group().member, what.peer) : std::pair(what.peer, group().member);
+  auto found = connections_.find(between);
+  if (found != connections_.end()) return found->second;
+  auto key = group().name + "/nccl";
+  for (int rank : group().ranks) key += '/' + std::to_string(rank);
+  key += "/from/" + std::to_string(between.first) + "/to/" + std::to_string(between.second);
+  int size = what.peer >= 0 ? 2 : group().size();
+  int member = what.peer < 0 ? group().member : sends ? 0 : 1;
+  return connections_
+      .try_emplace(between, gpu_, keys_, nccl_endpoint{std::move(key), size, member}, finalize_timeout_)
+      .first->second;
+}
+
+algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequence) {
+  if (what.peer < 0) enter(what, sequence);
+  bool is_barrier = what.signature.kind == collective_kind::barrier;
+  const auto& issued = is_barrier ? barrier_ : what;
+  if (issued.signature.count > 0) {
+    nccl_connection* on = nullptr;
+    co_await until(
+        [&] { return holds([&] { return on = &connection_for(what), on->is_ready(); }, what, sequence); });
+    co_await until([&] { return holds([&] { return issue(*on, issued), true; }, what, sequence); });
+    co_await until([&] { return holds([&] { return on->is_issued(); }, what, sequence); });
+    co_await until([&] { return holds([&] { return on->mark_end(), true; }, what, sequence); });
+    co_await until([&] { return holds([&] { return on->has_ended(); }, what, sequence); });
+  }
+  if (what.peer < 0) leave();
+}
+
+void nccl_backend::issue(nccl_connection& on, const collective_operation& what) {
+  gpu_scope scope(gpu_.index);
+  on.wait_for_queued_work();
+  issue_call(on, what);
+}
+
+bool nccl_backend::holds(const std::function<bool()>& state, const collective_operation& what,
+                         std::uint64_t sequence) {
+  try {
+    return state();
+  } catch (const nccl_error& failure) {
+    if (failure.may_be_of_others()) fail(failure.what(), what, sequence);
+    fail_locally(failure.what(), what, sequence);
+  } catch (const cuda_error& failure) {
+    fail_locally(failure.what(), what, sequence);
+  }
+}
+
+void nccl_backend::close() noexcept {
+  std::vector<nccl_connection*> all;
+  for (auto& [between, each] : connections_) all.push_back(&each);
+  nccl_connection::abort(std::move(all));
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "troupe/collective/libraries/library_backend.hpp"
+#include "troupe/collective/libraries/nccl/nccl_connection.hpp"
+
+namespace troupe {
+
+/// The calls of a group over NCCL. The collectives have one connection, and each peer and direction of
+/// messages has its own, so that none waits for another. An error of NCCL or CUDA fails the group.
+class nccl_backend final : public library_backend {
+ public:
+  /// finalize_timeout: how long connections wait for NCCL when they are destroyed. `keys` outlives it. Throws
+  /// cuda_error.
+  nccl_backend(group_description group, store& keys, device gpu, std::chrono::milliseconds finalize_timeout);
+
+  std::string_view name() const override { return "nccl"; }
+  device where() const override { return gpu_; }
+  void refuse_in_recording(std::string_view what) const override;
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+  tensor allocate(shape extents, dtype type) override {
+    return tensor::zeros(std::move(extents), type, gpu_);
+  }
+  /// Whether the connection for the collectives is ready. Throws nccl_error and cuda_error.
+  bool is_ready() { return connection_for({}).is_ready(); }
+
+ private:
+  nccl_connection& connection_for(const collective_operation& what);
+  bool holds(const std::function<bool()>& state, const collective_operation& what, std::uint64_t sequence);
+  void issue(nccl_connection& on, const collective_operation& what);
+  void close() noexcept override;
+  std::chrono::microseconds poll_interval() const override { return std::chrono::microseconds(100); }
+
+  store& keys_;
+  device gpu_;
+  std::chrono::milliseconds finalize_timeout_;
+  collective_operation barrier_;  // the reduction that stands for a barrier
+  std::map<std::pair<int, int>, nccl_connection> connections_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+#pragma once
+#include <memory>
+
+#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/group_backend.hpp"
+#include "troupe/tensor/device.hpp"
+
+namespace troupe {
+
+/// Makes this process's communicator of a group over NCCL, whose processes have one GPU each. All members
+/// call it with the same name and ranks, and it returns when all have. The name together with the ranks is
+/// used once in `keys`, which outlives the group. Tensors are in the memory of `gpu`. A call begins after the
+/// work that is queued on the GPU at that time, and its result is complete when it has ended.
+///
+/// Reductions use NCCL's order, which depends on the number and placement of GPUs, sizes and versions. The
+/// result differs from the fixed tree's, and may differ elsewhere. All dtypes; bf16 and f16 may be rounded at
+/// each step, max and min may lose NaN. The mean is NCCL's.
+///
+/// Failures: NCCL does not notice that members make different calls. They wait for each other until the
+/// time-out, or give wrong results. A lost or stopped member is noticed by the time-out, or earlier if NCCL
+/// sees its connection end. After a time-out, failure reports are read from the store, for two seconds at
+/// most. An error of CUDA or NCCL on one member fails its calls at once with collective_error (transport)
+/// that names its rank; the others fail by their time-outs. Messages have their own communicator for each
+/// peer and direction, made for the first message.
+///
+/// A group that fails, or is destroyed with calls in flight, aborts all its communicators together; they
+/// access no memory afterwards. Otherwise the destructor waits for NCCL for ten seconds at most, or
+/// options.timeout if that is less, and then aborts. No context is made on any other GPU than `gpu`.
+///
+/// A thread that records a graph (captured_step.hpp), on any GPU, can neither make a group nor make calls or
+/// wait for them: std::logic_error, since a replay would omit them. Calls of other threads continue.
+///
+/// The tests run it without GPUs, with up to three threads as members, over their own NCCL and CUDA runtime.
+/// With NCCL itself it has not been run with several GPUs or processes yet.
+///
+/// Throws collective_error (timed_out, transport) if the group does not come together within options.timeout
+/// or CUDA or NCCL refuses; bad_input if `gpu` is not there, NCCL cannot be loaded, or Troupe was built
+/// without it.
+std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys, device gpu,
+                                              const communicator_options& options = {});
+
+/// `--backend nccl` for a World: each process takes the GPU of its local rank. Groups of one process too are
+/// made by NCCL, since their tensors are on that GPU.
+group_backend nccl_groups();
+
+}  // namespace troupe

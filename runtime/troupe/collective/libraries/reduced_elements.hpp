@@ -1,0 +1,18 @@
+#pragma once
+#include "troupe/collective/operation.hpp"
+
+namespace troupe {
+
+/// Reductions by libraries that do not know bf16 and f16: they reduce f32 copies, which are rounded once at
+/// the end. CPU memory.
+class reduced_elements {
+ public:
+  /// x itself, or a copy of its elements as f32.
+  static tensor widened(const tensor& x);
+  /// The dtype in which elements of `type` are reduced.
+  static dtype reduction_type(dtype type) { return is_floating(type) ? dtype::f32 : type; }
+  /// Writes the reduced elements to `result`: divides a sum by n if the mean is wanted, then rounds.
+  static void finish(tensor reduced, reduce_op op, int num_members, tensor result);
+};
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/collective/backend.hpp"
+#include "troupe/collective/group/rendezvous.hpp"
+#include "troupe/collective/net/net_call.hpp"
+#include "troupe/collective/net/network_context.hpp"
+#include "troupe/collective/net/ucx_exchange.hpp"
+#include "troupe/transport/wakeup.hpp"
+
+namespace troupe {
+
+/// The calls of a group whose members exchange messages over the network.
+class network_backend : public collective_backend {
+ public:
+  /// Returns when all members are connected to each other. Throws what rendezvous throws, and
+  /// collective_error (transport) that names the members that cannot reach each other. `over` outlives it.
+  network_backend(rendezvous& at, network_context& over);
+  ~network_backend() override;
+
+  std::string_view name() const override { return "ucx"; }
+  std::string_view algorithm_of(const collective_operation&) const override { return "network"; }
+  algorithm run(const collective_operation& what, std::uint64_t sequence) override;
+  void progress() override;
+  void check_members() override;
+
+  void announce_sleep() override { wakeup_.announce_sleep(); }
+  void cancel_sleep() override { wakeup_.cancel_sleep(); }
+  void sleep(std::chrono::microseconds at_most) override;
+  void wake() override { wakeup_.wake(); }
+  std::vector<member_state> examine(std::uint64_t sequence) override;
+  void abort(const collective_error& why) noexcept override;
+
+ protected:
+  /// The call's algorithm.
+  virtual algorithm make_algorithm(const collective_operation& what, std::uint64_t sequence);
+  /// Whether a running call waits for `member`.
+  virtual bool waits_for_member(int member) const;
+  net::net_call make_net_call(const collective_operation& what, std::uint64_t sequence);
+  const peer_status& status_of(int member) const { return exchange_->status_of(member); }
+  const group_description& group() const { return group_; }
+
+ private:
+  failure_report own_report() const;
+  std::string activity_of(int member) const;
+  void request_reports();
+  void drain_messages();
+  [[noreturn]] void throw_lost(int member) const;
+  template <class Visit>
+  void for_others(Visit visit) const {
+    for (int i = 0; i < group_.size(); ++i)
+      if (i != group_.member) visit(i, exchange_->status_of(i));
+  }
+
+  group_description group_;
+  const network_options& options_;
+  wakeup wakeup_;
+  std::unique_ptr<ucx_exchange> exchange_;          ///< null when the group has failed
+  bool has_moved_ = false;                          ///< whether the last progress() did anything
+  std::optional<failure_report> received_failure_;  ///< from the member that aborted the group
+
+  struct running_call {
+    const collective_operation* what;
+    std::uint64_t sequence;
+  };
+  std::vector<running_call> running_;
+};
+
+}  // namespace troupe

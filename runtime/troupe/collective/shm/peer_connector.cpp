@@ -1,0 +1,226 @@
+#include "troupe/collective/shm/peer_connector.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t max_token_bytes = 128;
+/// Accepted connections that have not sent their hello. More are accepted when there are fewer.
+constexpr std::size_t max_unauthenticated = 64;
+constexpr auto hello_timeout = std::chrono::seconds(5);
+constexpr int longest_sleep_ms = 100;
+constexpr std::uint64_t hello_magic = 0x31'65'70'75'6f'72'54;  // the first bytes of a hello
+
+struct hello {
+  std::uint64_t magic = hello_magic;
+  std::uint64_t process = 0;  ///< the sender's; 0 in an answer: refused
+  std::array<char, max_token_bytes> token{};
+};
+
+template <class T>
+T random_bits() {
+  T bits;
+  check_posix(::getrandom(&bits, sizeof bits, 0), "get random bytes");
+  return bits;
+}
+
+struct socket_name {
+  sockaddr_un name{};
+  socklen_t size = 0;
+  explicit socket_name(const std::string& text) {
+    name.sun_family = AF_UNIX;  // the zero byte makes the name abstract: it is in no folder
+    text.copy(name.sun_path + 1, sizeof name.sun_path - 1);
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+unique_fd packet_socket() {
+  return unique_fd(static_cast<int>(
+      check_posix(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "make a socket")));
+}
+
+ucred credentials_of(int socket) {
+  ucred its{};
+  socklen_t size = sizeof its;
+  check_posix(::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &its, &size), "ask who a socket's peer is");
+  return its;
+}
+
+bool is_of_this_user(int socket) { return credentials_of(socket).uid == ::geteuid(); }
+
+bool is_readable(int fd, std::chrono::steady_clock::time_point deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  pollfd waited{fd, POLLIN, 0};
+  return ::poll(&waited, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) == 1;
+}
+
+}  // namespace
+
+peer_connector::peer_connector(const std::string& job_token)
+    : job_token_(job_token), process_(random_bits<std::uint64_t>() | 1), listener_(packet_socket()) {
+  if (job_token.size() > max_token_bytes)
+    throw_invalid("job token", "at most 128 bytes", std::to_string(job_token.size()));
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "troupe-%016llx",
+                static_cast<unsigned long long>(random_bits<std::uint64_t>()));
+  address_ = text.data();
+  socket_name own(address_);
+  check_posix(::bind(listener_.get(), own.get(), own.size), "bind the socket " + address_);
+  check_posix(::listen(listener_.get(), 128), "listen on the socket " + address_);
+  thread_ = std::thread([this] { serve(); });
+}
+
+peer_connector::~peer_connector() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  waker_.set();
+  thread_.join();
+}
+
+/// Of two processes the one with the smaller number connects, the other one waits for that.
+std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t process, const std::string& address,
+                                                            std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(peers_, [](const auto& each) { return each.second->has_ended(); });
+  if (process < process_) {
+    if (!peer_added_.wait_until(lock, deadline, [&] { return peers_.contains(process); }))
+      throw std::runtime_error("it did not connect to " + address_ + " in time");
+    return peers_.at(process);
+  }
+  lock.unlock();
+  std::lock_guard one_at_a_time(connecting_);
+  lock.lock();
+  if (auto known = peers_.find(process); known != peers_.end()) return known->second;
+  lock.unlock();
+  return connect(process, address, deadline);
+}
+
+std::shared_ptr<peer_process> peer_connector::connect(std::uint64_t process, const std::string& address,
+                                                      std::chrono::steady_clock::time_point deadline) {
+  auto made = packet_socket();
+  socket_name its(address);
+  // Does not block: if the queue of the listener is full, it fails at once.
+  check_posix(::connect(made.get(), its.get(), its.size), "connect to " + address);
+  if (!is_of_this_user(made.get())) throw std::runtime_error(address + " belongs to another user");
+  hello own;
+  own.process = process_;
+  job_token_.copy(own.token.data(), own.token.size());
+  check_posix(::send(made.get(), &own, sizeof own, MSG_NOSIGNAL), "greet " + address);
+  hello answer;
+  if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
+  auto size = ::recv(made.get(), &answer, sizeof answer, 0);
+  if (size != sizeof answer || answer.magic != hello_magic || answer.process != process)
+    throw std::runtime_error(address + " did not welcome this process: it belongs to another job");
+  return add(process, std::move(made));
+}
+
+std::shared_ptr<peer_process> peer_connector::add(std::uint64_t process, unique_fd socket) {
+  auto pid = credentials_of(socket.get()).pid;
+  unique_fd process_fd(static_cast<int>(check_posix(
+      ::syscall(SYS_pidfd_open, pid, 0), "watch process " + std::to_string(pid) + " of this host")));
+  auto added = std::make_shared<peer_process>(process, std::move(socket), std::move(process_fd));
+  {
+    std::lock_guard lock(mutex_);
+    peers_[process] = added;
+    peer_added_.notify_all();
+  }
+  waker_.set();
+  return added;
+}
+
+void peer_connector::serve() {
+  while (true) {
+    std::vector<std::shared_ptr<peer_process>> watched;
+    {
+      std::lock_guard lock(mutex_);
+      if (ending_) return;
+      for (const auto& [process, each] : peers_)
+        if (!each->has_ended()) watched.push_back(each);
+    }
+    bool can_accept = std::exchange(can_accept_, true) && unauthenticated_.size() < max_unauthenticated;
+    std::vector<pollfd> waited{{waker_.fd(), POLLIN, 0}, {can_accept ? listener_.get() : -1, POLLIN, 0}};
+    for (const auto& each : unauthenticated_) waited.push_back({each.socket.get(), POLLIN, 0});
+    auto first_process = static_cast<std::ptrdiff_t>(waited.size());
+    for (const auto& each : watched) waited.push_back({each->process_fd(), POLLIN, 0});
+    ::poll(waited.data(), waited.size(), longest_sleep_ms);
+    waker_.clear();
+    auto oldest_allowed = std::chrono::steady_clock::now() - hello_timeout;
+    std::erase_if(unauthenticated_, [&](pending_connection& each) {
+      return authenticate(each.socket) || each.since < oldest_allowed;
+    });
+    if (waited[1].revents != 0) accept_one();
+    std::vector<bool> ended;
+    std::for_each(waited.begin() + first_process, waited.end(),
+                  [&](const pollfd& each) { ended.push_back(each.revents != 0); });
+    report_ended(watched, ended);
+  }
+}
+
+void peer_connector::accept_one() {
+  unique_fd came(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // Without free descriptors the listener stays readable; it is polled again after one sleep.
+  if (!came) can_accept_ = errno == EAGAIN;
+  if (came && is_of_this_user(came.get()))
+    unauthenticated_.push_back({std::move(came), std::chrono::steady_clock::now()});
+}
+
+/// Checks the hello of an accepted connection and answers it. False: it has not come yet.
+bool peer_connector::authenticate(unique_fd& with) {
+  hello its;
+  auto size = ::recv(with.get(), &its, sizeof its, 0);
+  if (size < 0 && errno == EAGAIN) return false;
+  std::array<char, max_token_bytes> token{};
+  job_token_.copy(token.data(), token.size());
+  bool is_accepted = size == sizeof its && its.magic == hello_magic && its.token == token;
+  hello answer;
+  answer.process = is_accepted ? process_ : 0;
+  if (::send(with.get(), &answer, sizeof answer, MSG_NOSIGNAL) < 0 || !is_accepted) return true;
+  try {
+    add(its.process, std::move(with));
+  } catch (const system_failure&) {
+    // The process cannot be watched. connection_to() for it will time out.
+  }
+  return true;
+}
+
+void peer_connector::report_ended(const std::vector<std::shared_ptr<peer_process>>& watched,
+                                  const std::vector<bool>& ended) {
+  bool any = false;
+  for (std::size_t i = 0; i < watched.size(); ++i)
+    if (ended[i]) {
+      watched[i]->set_ended();
+      any = true;
+    }
+  std::lock_guard lock(mutex_);
+  if (any)
+    for (const auto& on_end : watches_) on_end();
+}
+
+peer_connector::watch::watch(peer_connector& of, std::function<void()> on_end) : of_(of) {
+  std::lock_guard lock(of_.mutex_);
+  place_ = of_.watches_.insert(of_.watches_.end(), std::move(on_end));
+}
+
+peer_connector::watch::~watch() {
+  std::lock_guard lock(of_.mutex_);
+  of_.watches_.erase(place_);
+}
+
+}  // namespace troupe

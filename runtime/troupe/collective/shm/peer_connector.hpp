@@ -1,0 +1,88 @@
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "troupe/collective/shm/peer_process.hpp"
+#include "troupe/posix/wake_event.hpp"
+
+namespace troupe {
+
+/// Connects the processes of a job on one host: a listening Unix socket with an abstract name, one connection
+/// to each other process, made once for all groups, and a thread that accepts connections and notices when a
+/// process ends. Accepts only processes of the same user that know the job's token. Thread-safe.
+class peer_connector {
+ public:
+  /// Throws system_failure, and std::invalid_argument if the token is longer than 128 bytes.
+  explicit peer_connector(const std::string& job_token);
+  ~peer_connector();
+  peer_connector(const peer_connector&) = delete;
+  peer_connector& operator=(const peer_connector&) = delete;
+
+  /// A random number that identifies this process.
+  std::uint64_t process() const { return process_; }
+  /// The name of the listening socket.
+  const std::string& address() const { return address_; }
+
+  /// The connection to `process`, which listens at `address` and calls this for this process too. Blocks
+  /// until `deadline` at most. Throws std::runtime_error that says why there is no connection.
+  std::shared_ptr<peer_process> connection_to(std::uint64_t process, const std::string& address,
+                                              std::chrono::steady_clock::time_point deadline);
+
+  /// While it lives, `on_end` is called on the connector's thread whenever a peer has ended.
+  class watch {
+   public:
+    watch(peer_connector& of, std::function<void()> on_end);
+    ~watch();
+    watch(const watch&) = delete;
+    watch& operator=(const watch&) = delete;
+
+   private:
+    peer_connector& of_;
+    std::list<std::function<void()>>::iterator place_;
+  };
+
+ private:
+  using peer_map = std::map<std::uint64_t, std::shared_ptr<peer_process>>;
+
+  void serve();
+  void accept_one();
+  bool authenticate(unique_fd& with);
+  std::shared_ptr<peer_process> connect(std::uint64_t process, const std::string& address,
+                                        std::chrono::steady_clock::time_point deadline);
+  std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket);
+  void report_ended(const std::vector<std::shared_ptr<peer_process>>& watched,
+                    const std::vector<bool>& ended);
+
+  std::string job_token_;
+  std::uint64_t process_ = 0;
+  std::string address_;
+  unique_fd listener_;
+  wake_event waker_;
+  // Used by the thread only.
+  struct pending_connection {
+    unique_fd socket;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::vector<pending_connection> unauthenticated_;  // accepted, no hello yet
+  bool can_accept_ = true;                           // false for one round after descriptors have run out
+
+  std::mutex mutex_;  // guards the next four
+  bool ending_ = false;
+  peer_map peers_;
+  std::condition_variable peer_added_;
+  std::list<std::function<void()>> watches_;
+
+  std::mutex connecting_;
+  std::thread thread_;
+};
+
+}  // namespace troupe

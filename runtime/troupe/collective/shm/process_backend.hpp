@@ -1,0 +1,57 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "troupe/collective/group/ucx_group.hpp"
+#include "troupe/collective/shm/member_memory.hpp"
+#include "troupe/collective/shm/peer_connector.hpp"
+#include "troupe/collective/shm/peer_process.hpp"
+#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/collective/shm/shm_backend.hpp"
+
+namespace troupe {
+
+/// Memory of members that are processes of one host. Each allocates in its own shared_heap and maps the
+/// segments of the others. An owner sends a segment to all members before it first names it, so resolving
+/// never waits for the owner.
+class process_memory : public shm::member_memory {
+ public:
+  /// peers: by member, null for this one.
+  process_memory(shared_heap& heap, std::vector<std::shared_ptr<peer_process>> peers);
+
+  shm::buffer_location locate(std::span<const std::byte> elements) override;
+  std::byte* resolve(int member, const shm::buffer_location& location) override;
+  tensor allocate(shape extents, dtype type) override { return heap_.allocate(std::move(extents), type); }
+  tensor empty(shape extents, dtype type) override { return heap_.empty(std::move(extents), type); }
+  void revoke(std::span<const std::byte> elements, const shm::control_block& block) override;
+
+ private:
+  void exchange_released();
+
+  shared_heap& heap_;
+  std::vector<std::shared_ptr<peer_process>> peers_;
+  std::vector<std::map<std::uint64_t, std::shared_ptr<mapping>>> mapped_;  // by member, by segment id
+  int num_located_ = 0;
+};
+
+/// The calls of a group whose members are processes of one host. When a process ends, all members that wait
+/// for it fail at once.
+class process_backend : public shm::shm_backend {
+ public:
+  /// peers: by member, null for this one. block_memory: the same for all members.
+  process_backend(group_description group, ucx_group_resources& resources,
+                  std::vector<std::shared_ptr<peer_process>> peers, std::shared_ptr<mapping> block_memory);
+
+  std::string_view name() const override { return "ucx"; }
+  void check_members() override;
+
+ private:
+  std::vector<std::shared_ptr<peer_process>> peers_;
+  std::vector<bool> seen_ended_;
+  std::shared_ptr<mapping> block_memory_;
+  peer_connector::watch watch_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,275 @@
+#include "troupe/collective/group/group_builder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "troupe/collective/group/backend_registry.hpp"
+#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/shm/local_group.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+using ranks = std::vector<int>;
+
+/// What the processes of a job share: a store, and the ends of groups that meet in it.
+struct shared_job {
+  memory_store keys;
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::unique_ptr<communicator>>> groups;
+  std::multiset<std::string> begun;
+
+  /// A backend that needs everyone to begin: each leaves a key and waits for the others'.
+  std::unique_ptr<communicator> make(const group_description& group, store& by,
+                                     const communicator_options& options) {
+    by.put(group.name + '/' + std::to_string(group.member), {});
+    for (int i = 0; i < group.size(); ++i)
+      if (!by.get(group.name + '/' + std::to_string(i), options.timeout))
+        throw std::runtime_error("member " + std::to_string(i) + " did not come");
+    std::lock_guard lock(mutex);
+    begun.insert(group.name);
+    auto& ends = groups[group.name];
+    if (ends.empty()) ends = make_local_group(group.ranks, options, group.name);
+    return std::move(ends[static_cast<std::size_t>(group.member)]);
+  }
+};
+
+/// One process: what it knows of the others, and its groups.
+struct process {
+  process(shared_job& of, int number, int world_size)
+      : rank(number),
+        members(world_size),
+        groups(rank, members, of.keys,
+               [&of](const group_description& group, store& keys, const communicator_options& options) {
+                 return of.make(group, keys, options);
+               }) {}
+
+  std::shared_ptr<communicator> build(const ranks& of, const communicator_options& options = {}) {
+    return groups.build(group_builder::name_of(of), of, options);
+  }
+
+  int rank;
+  process_table members;
+  group_builder groups;
+};
+
+struct job {
+  explicit job(int world_size) {
+    for (int i = 0; i < world_size; ++i) {
+      all.push_back(std::make_unique<process>(shared, i, world_size));
+      all.back()->members.on_view(std::vector<std::uint32_t>(static_cast<std::size_t>(world_size)));
+    }
+  }
+  /// The body on a thread for each of the ranks.
+  template <class Body>
+  void on(const ranks& which, Body body) {
+    std::vector<std::future<void>> running;
+    for (int rank : which)
+      running.push_back(
+          std::async(std::launch::async, [&, rank] { body(*all[static_cast<std::size_t>(rank)]); }));
+    for (auto& each : running) each.get();
+  }
+  shared_job shared;
+  std::vector<std::unique_ptr<process>> all;
+};
+
+/// For threads, where Catch2's checks do not work: what it throws comes out of job::on.
+void expect(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error("expected: " + what);
+}
+
+float sum_of_ranks(communicator& group, int rank) {
+  auto x = tensor::full({3}, static_cast<float>(rank));
+  group.all_reduce(x).wait();
+  return x.values<float>()[1];
+}
+
+}  // namespace
+
+TEST_CASE("only the members of a group form it, in their order, and groups may overlap") {
+  job of(5);
+  of.on({0, 2, 4}, [](process& self) {
+    auto group = self.build({4, 0, 2});
+    expect(group->rank() == (self.rank == 4 ? 0 : self.rank == 0 ? 1 : 2), "the order of the list");
+    expect(group->group().name == "{4,0,2}", "a name of the ranks");
+    expect(sum_of_ranks(*group, self.rank) == 6, "the sum of three");
+    if (self.rank != 0) expect(sum_of_ranks(*self.build({2, 4}), self.rank) == 6, "the sum of two");
+    expect(sum_of_ranks(*group, 1) == 3, "the first group to go on");
+  });
+}
+
+TEST_CASE("groups of the same ranks are told apart by their number") {
+  job of(2);
+  of.on({0, 1}, [](process& self) {
+    auto first = self.build({0, 1}), second = self.build({0, 1});
+    expect(first->group().name == "{0,1}", "the first name");
+    expect(second->group().name == "{0,1}#2", "the second name");
+    expect(sum_of_ranks(*second, self.rank) == 1, "the second group's sum");
+    expect(sum_of_ranks(*first, self.rank) == 1, "the first group's sum");
+  });
+}
+
+TEST_CASE("a lost member ends its groups on all others with its rank, and theirs go on") {
+  job of(3);
+  std::vector<std::shared_ptr<communicator>> all(3), survivors(3);
+  of.on({0, 1, 2}, [&](process& self) { all[static_cast<std::size_t>(self.rank)] = self.build({0, 1, 2}); });
+  of.on({0, 2}, [&](process& self) {
+    auto i = static_cast<std::size_t>(self.rank);
+    survivors[i] = self.build({0, 2});
+    auto waiting = all[i]->barrier();
+    self.members.on_loss(1, "killed by SIGKILL");
+    try {
+      waiting.wait();
+      expect(false, "no barrier without a member");
+    } catch (const collective_error& error) {
+      expect(error.kind() == collective_failure::lost_member && error.ranks() == ranks{1}, "the lost rank");
+      expect(std::string(error.what()).find("killed by SIGKILL") != std::string::npos, "the cause");
+    }
+    expect(sum_of_ranks(*survivors[i], self.rank) == 2, "the survivors' group to go on");
+    expect(sum_of_ranks(*self.build({0, 2}), self.rank) == 2, "a new one to work");
+  });
+}
+
+TEST_CASE("a lost rank's successor finds the survivors, whatever was counted and left before") {
+  job of(3);
+  of.on({0, 1, 2}, [](process& self) {
+    self.build({0, 1, 2});
+    self.build({0, 1, 2});
+  });
+  of.all[1] = std::make_unique<process>(of.shared, 1, 3);
+  of.all[1]->members.on_view({0, 1, 0});
+  of.on({0, 1, 2}, [](process& self) {
+    if (self.rank != 1) {
+      self.members.on_loss(1, "killed");
+      self.members.on_view({0, 1, 0});
+    }
+    auto group = self.build({0, 1, 2});
+    expect(group->group().name == "{0,1,2}@0.1.0", "a name of the lives");
+    expect(sum_of_ranks(*group, self.rank) == 3, "the sum of all");
+  });
+}
+
+TEST_CASE("whoever waits for a member that is lost meanwhile hears of it") {
+  job of(2);
+  auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
+  while (!of.shared.keys.get("{0,1}/0", 1s)) continue;
+  of.all[0]->members.on_loss(1, "exit code 3");
+  try {
+    waiting.get();
+    FAIL("a group without its member");
+  } catch (const collective_error& error) {
+    CHECK(error.kind() == collective_failure::lost_member);
+    CHECK(error.ranks() == ranks{1});
+  }
+  // The next one waits for the successor.
+  auto next = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
+  of.all[1] = std::make_unique<process>(of.shared, 1, 2);
+  for (auto& each : of.all) each->members.on_view({0, 1});
+  auto other = of.all[1]->build({0, 1});
+  CHECK(next.get()->group().name == other->group().name);
+}
+
+TEST_CASE("a loss that a group heard of first is believed before the membership knows") {
+  job of(2);
+  std::vector<std::shared_ptr<communicator>> group(2);
+  of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
+  group[0]->abort(collective_error(collective_failure::lost_member, "{0,1}", 1, {1}, "its socket closed"));
+  communicator_options hurried;
+  hurried.timeout = 1ms;
+  try {
+    of.all[0]->build({0, 1}, hurried);
+    FAIL("a group without its member");
+  } catch (const collective_error& error) {
+    CHECK(error.kind() == collective_failure::timed_out);
+    CHECK(error.ranks() == ranks{1});
+    CHECK_THAT(error.what(), ContainsSubstring("no process of rank 1 is in the job"));
+  }
+}
+
+TEST_CASE("the end of the job ends its groups and whoever forms one") {
+  job of(2);
+  std::vector<std::shared_ptr<communicator>> group(2);
+  of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
+  auto in_flight = group[0]->barrier();
+  auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
+  of.all[0]->members.on_end("rank 1 cannot be started again");
+  CHECK_THROWS_MATCHES(in_flight.wait(), collective_error,
+                       MessageMatches(ContainsSubstring("rank 1 cannot be started again")));
+  CHECK_THROWS_AS(waiting.get(), job_failed);
+}
+
+TEST_CASE("groups of many ranks have short names that differ") {
+  ranks many(500), others(500);
+  for (int i = 0; i < 500; ++i) {
+    many[static_cast<std::size_t>(i)] = i;
+    others[static_cast<std::size_t>(i)] = i == 250 ? 999 : i;
+  }
+  CHECK(group_builder::name_of(many).size() < 64);
+  CHECK(group_builder::name_of(many) != group_builder::name_of(others));
+}
+
+TEST_CASE("a group of one needs no backend, and threads carry no larger one between processes") {
+  memory_store keys;
+  backend_registry local("local", {}, {.world_size = 2});
+  auto alone = local.make({"{7}", {7}, 0}, keys, {});
+  CHECK(alone->group().ranks == ranks{7});
+  CHECK(sum_of_ranks(*alone, 5) == 5);
+  CHECK_THROWS_MATCHES(local.make({"{0,1}", {0, 1}, 0}, keys, {}), bad_input,
+                       MessageMatches(ContainsSubstring("use --backend ucx")));
+}
+
+TEST_CASE("a backend that the program does not link is refused with what to link") {
+  CHECK_THROWS_MATCHES(backend_registry("gloo", {}, {}), bad_input,
+                       MessageMatches(ContainsSubstring("link troupe::collective_gloo") &&
+                                      ContainsSubstring("gloo_groups()")));
+}
+
+namespace {
+
+/// Makes groups of threads, and counts how often it begins and makes.
+struct counted_backend {
+  int begun = 0, made = 0;
+  struct maker final : backend_instance {
+    explicit maker(counted_backend& its) : of(its) {}
+    std::unique_ptr<communicator> make(const group_description& group, store&,
+                                       const communicator_options& options) override {
+      ++of.made;
+      return std::move(make_local_group(group.ranks, options, group.name).front());
+    }
+    counted_backend& of;
+  };
+  group_backend linked(bool makes_groups_of_one) {
+    return {"counted",
+            [this](const backend_options& options) {
+              begun += options.world_size;
+              return std::make_unique<maker>(*this);
+            },
+            makes_groups_of_one};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a linked backend begins with a job of several processes, and makes their groups") {
+  memory_store keys;
+  counted_backend backend;
+  backend_registry backends("counted", {backend.linked(false)}, {.world_size = 3});
+  CHECK(backend.begun == 3);
+  backends.make({"{0}", {0}, 0}, keys, {});
+  CHECK(backend.made == 0);
+  backends.make({"{0,1}", {0, 1}, 0}, keys, {});
+  CHECK(backend.made == 1);
+  backend_registry("counted", {backend.linked(false)}, {.world_size = 1}).make({"{0}", {0}, 0}, keys, {});
+  CHECK((backend.begun == 3 && backend.made == 1));
+  backend_registry("counted", {backend.linked(true)}, {.world_size = 1}).make({"{0}", {0}, 0}, keys, {});
+  CHECK((backend.begun == 4 && backend.made == 2));
+}

@@ -1,0 +1,83 @@
+#include "troupe/collective/group/process_table.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
+
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+using ranks = std::vector<int>;
+using lives = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("nobody is known before the first view") {
+  process_table members(3);
+  CHECK(!members.wait_for(ranks{0}, 1ms));
+  CHECK(members.missing(ranks{0, 2}) == ranks{0, 2});
+  auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{2, 0}, 60s); });
+  members.on_view({5, 6, 7});
+  CHECK(waiting.get() == lives{7, 5});
+}
+
+TEST_CASE("survivors need not wait for a lost rank, others wait for its successor") {
+  process_table members(3);
+  members.on_view({0, 0, 0});
+  members.on_loss(1, "killed by SIGKILL");
+  CHECK(members.wait_for(ranks{0, 2}, 1ms) == lives{0, 0});
+  CHECK(!members.wait_for(ranks{0, 1}, 1ms));
+  CHECK(members.missing(ranks{0, 1, 2}) == ranks{1});
+  CHECK(members.loss_of(1, 0) == "killed by SIGKILL");
+  CHECK(!members.loss_of(0, 0));
+  auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{0, 1, 2}, 60s); });
+  members.on_loss(1, "told again before the view");
+  members.on_view({0, 1, 0});
+  CHECK(waiting.get() == lives{0, 1, 0});
+  CHECK(!members.loss_of(1, 1));
+  CHECK(members.loss_of(1, 0));
+}
+
+TEST_CASE("a process that a group has lost is not waited for again") {
+  process_table members(2);
+  members.on_view({0, 0});
+  members.suspect(1, 0);
+  CHECK(members.loss_of(1, 0) == "a group lost it");
+  members.on_view({0, 0});
+  CHECK(!members.wait_for(ranks{1}, 1ms));
+  members.on_view({0, 1});
+  CHECK(members.wait_for(ranks{1}, 1ms) == lives{1});
+  members.suspect(1, 0);  // old news
+  CHECK(members.wait_for(ranks{1}, 1ms) == lives{1});
+}
+
+TEST_CASE("the end of the job is told to all who wait or ask later") {
+  process_table members(2);
+  members.on_view({0, 0});
+  members.on_loss(1, "killed");
+  auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{1}, 60s); });
+  members.on_end("rank 1 was lost for good");
+  CHECK_THROWS_MATCHES(waiting.get(), job_failed, MessageMatches(ContainsSubstring("lost for good")));
+  CHECK_THROWS_AS(members.wait_for(ranks{0}, 1ms), job_failed);
+  CHECK_THROWS_AS(members.loss_of(0, 0), job_failed);
+}
+
+TEST_CASE("a listener hears of losses and of the end, until it is taken away") {
+  process_table members(2);
+  members.on_view({0, 0});
+  std::vector<std::string> heard;
+  members.set_listener(
+      [&](int rank, const std::string& cause) { heard.push_back(std::to_string(rank) + ' ' + cause); });
+  members.on_loss(1, "killed");
+  members.on_end("over");
+  members.set_listener({});
+  members.on_loss(0, "unheard");
+  CHECK(heard == std::vector<std::string>{"1 killed", "-1 over"});
+}

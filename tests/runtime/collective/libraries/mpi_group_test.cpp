@@ -1,0 +1,61 @@
+#include "troupe/collective/libraries/mpi/mpi_group.hpp"
+#include "troupe/collective/group/stores.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/error/errors.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const std::string mpirun = TROUPE_TEST_MPIRUN;  // empty where MPI was left out
+
+/// Has mpirun start `count` processes, and sees that they all did well.
+void run_ranks(int count, const std::string& what, bool ends_well = true) {
+  if (mpirun.empty()) SKIP("Troupe was built without MPI");
+  temp_folder folder;
+  run_options options;
+  options.command = {mpirun,
+                     "--oversubscribe",
+                     "--bind-to",
+                     "none",
+                     "-n",
+                     std::to_string(count),
+                     TROUPE_TEST_MPI_PROGRAM,
+                     folder.path().string(),
+                     what};
+  options.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                         {"OMPI_MCA_mpi_yield_when_idle", "1"}};
+  options.deadline = std::chrono::minutes(8);
+  auto result = run_process(options);
+  INFO(result.output << result.errors);
+  folder_store place(folder.path());
+  for (int rank = 0; rank < count; ++rank)
+    CHECK(place.get("well " + std::to_string(rank), std::chrono::milliseconds(0)).has_value());
+  if (ends_well) CHECK(result.exit_code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("an MPI group of one process keeps what every backend promises") { run_ranks(1, "cases"); }
+TEST_CASE("an MPI group of 2 processes keeps what every backend promises") { run_ranks(2, "cases"); }
+TEST_CASE("an MPI group of 3 processes keeps what every backend promises") { run_ranks(3, "cases"); }
+
+TEST_CASE("over MPI a call that differs is named to all") { run_ranks(3, "mismatch"); }
+
+TEST_CASE("over MPI a member that does not come in time is named to all who wait") {
+  run_ranks(3, "late", false);  // mpirun reports processes that end without their calls
+}
+
+TEST_CASE("a group whose ranks are not those of mpirun is refused") { run_ranks(2, "wrong ranks"); }
+
+TEST_CASE("a build without MPI names the package to install") {
+  if (!mpirun.empty()) SKIP("Troupe was built with MPI");
+  CHECK_THROWS_WITH(mpi_group_resources(), Catch::Matchers::ContainsSubstring("libopenmpi-dev"));
+}
