@@ -17,8 +17,8 @@ std::vector<int> local_members_of(const rendezvous& at, const std::vector<member
   return found;
 }
 
-/// Connections to the local_members, by member; empty if there is one that cannot be reached from here, with
-/// the reason in `obstacle`.
+/// Connections to the local members, by member. Empty if one cannot be reached, with the reason in
+/// `obstacle`.
 peer_list connect_to_all(const std::vector<int>& local_members, const std::vector<member_info>& infos,
                          rendezvous& at, ucx_group_resources& resources, std::string& obstacle) {
   peer_list peers(infos.size());

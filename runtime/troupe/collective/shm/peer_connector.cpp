@@ -155,45 +155,45 @@ void peer_connector::serve() {
         if (!each->has_ended()) watched.push_back(each);
     }
     bool can_accept = std::exchange(can_accept_, true) && unauthenticated_.size() < max_unauthenticated;
-    std::vector<pollfd> waited{{waker_.fd(), POLLIN, 0}, {can_accept ? listener_.get() : -1, POLLIN, 0}};
-    for (const auto& each : unauthenticated_) waited.push_back({each.socket.get(), POLLIN, 0});
-    auto first_process = static_cast<std::ptrdiff_t>(waited.size());
-    for (const auto& each : watched) waited.push_back({each->process_fd(), POLLIN, 0});
-    ::poll(waited.data(), waited.size(), longest_sleep_ms);
+    std::vector<pollfd> polled{{waker_.fd(), POLLIN, 0}, {can_accept ? listener_.get() : -1, POLLIN, 0}};
+    for (const auto& each : unauthenticated_) polled.push_back({each.socket.get(), POLLIN, 0});
+    auto first_process = static_cast<std::ptrdiff_t>(polled.size());
+    for (const auto& each : watched) polled.push_back({each->process_fd(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), longest_sleep_ms);
     waker_.clear();
     auto oldest_allowed = std::chrono::steady_clock::now() - hello_timeout;
     std::erase_if(unauthenticated_, [&](pending_connection& each) {
       return authenticate(each.socket) || each.since < oldest_allowed;
     });
-    if (waited[1].revents != 0) accept_one();
+    if (polled[1].revents != 0) accept_one();
     std::vector<bool> ended;
-    std::for_each(waited.begin() + first_process, waited.end(),
+    std::for_each(polled.begin() + first_process, polled.end(),
                   [&](const pollfd& each) { ended.push_back(each.revents != 0); });
     report_ended(watched, ended);
   }
 }
 
 void peer_connector::accept_one() {
-  unique_fd came(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  unique_fd accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   // Without free descriptors the listener stays readable; it is polled again after one sleep.
-  if (!came) can_accept_ = errno == EAGAIN;
-  if (came && is_of_this_user(came.get()))
-    unauthenticated_.push_back({std::move(came), std::chrono::steady_clock::now()});
+  if (!accepted) can_accept_ = errno == EAGAIN;
+  if (accepted && is_of_this_user(accepted.get()))
+    unauthenticated_.push_back({std::move(accepted), std::chrono::steady_clock::now()});
 }
 
 /// Checks the hello of an accepted connection and answers it. False: it has not come yet.
 bool peer_connector::authenticate(unique_fd& with) {
-  hello its;
-  auto size = ::recv(with.get(), &its, sizeof its, 0);
+  hello received;
+  auto size = ::recv(with.get(), &received, sizeof received, 0);
   if (size < 0 && errno == EAGAIN) return false;
   std::array<char, max_token_bytes> token{};
   job_token_.copy(token.data(), token.size());
-  bool is_accepted = size == sizeof its && its.magic == hello_magic && its.token == token;
+  bool is_accepted = size == sizeof received && received.magic == hello_magic && received.token == token;
   hello answer;
   answer.process = is_accepted ? process_ : 0;
   if (::send(with.get(), &answer, sizeof answer, MSG_NOSIGNAL) < 0 || !is_accepted) return true;
   try {
-    add(its.process, std::move(with));
+    add(received.process, std::move(with));
   } catch (const system_failure&) {
     // The process cannot be watched. connection_to() for it will time out.
   }
