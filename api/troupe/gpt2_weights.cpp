@@ -42,7 +42,7 @@ by_name targets_of(nn::Module& model) {
 }
 
 shape published_shape(const std::string& name, const tensor& target) {
-  const auto& extents = target.extents();
+  const auto& extents = target.shape();
   return is_projection(name) ? shape{extents[1], extents[0]} : extents;
 }
 
@@ -59,7 +59,7 @@ by_name sources_in(const std::filesystem::path& file) {
 }
 
 bool same_elements(const tensor& a, const tensor& b) {
-  return a.type() == b.type() && a.extents() == b.extents() && std::ranges::equal(a.bytes(), b.bytes());
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
 /// A head of its own where the model has none is left out if it is the embedding, and the other way round.
@@ -80,7 +80,7 @@ std::string problems_of(const by_name& sources, const by_name& targets) {
     auto expected = published_shape(name, target);
     if (source == sources.end())
       add(missing, name);
-    else if (source->second.extents() != expected || !is_floating(source->second.type()))
+    else if (source->second.shape() != expected || !is_floating(source->second.dtype()))
       add(different, name + " is " + describe(source->second) + ", expected " + to_string(expected));
   }
   for (const auto& [name, source] : sources)
@@ -117,7 +117,7 @@ void write_gpt2_weights(const std::filesystem::path& file, nn::Module& model) {
 
 bool have_gpt2_layout(const std::vector<named_tensor>& tensors) {
   return std::ranges::any_of(tensors, [](const named_tensor& each) {
-    const auto& extents = each.value.extents();
+    const auto& extents = each.value.shape();
     return each.name.ends_with("h.0.attn.c_attn.weight") && extents.rank() == 2 &&
            extents[1] == 3 * extents[0];
   });

@@ -110,8 +110,8 @@ TEST_CASE("published weights go to their places, projections turned, masks passe
   for (std::string name :
        {"h.0.attn.c_attn.weight", "h.1.attn.c_proj.weight", "h.1.mlp.c_fc.weight", "h.0.mlp.c_proj.weight"}) {
     auto from = find(file, name), to = find(state, name);
-    auto in = from.extents()[0], out = from.extents()[1];
-    REQUIRE(to.extents() == shape{out, in});
+    auto in = from.shape()[0], out = from.shape()[1];
+    REQUIRE(to.shape() == shape{out, in});
     for (std::int64_t i = 0; i < in; ++i)
       for (std::int64_t o = 0; o < out; ++o)
         CHECK(to.values<float>()[static_cast<std::size_t>(o * in + i)] ==
@@ -164,7 +164,7 @@ TEST_CASE("what is written reads back with the same bits, and has the published 
     CHECK(written.metadata.at("format") == "pt");
     CHECK(have_gpt2_layout(written.tensors));
     CHECK(find(written.tensors, "lm_head.weight").defined() == !tied);
-    CHECK(find(written.tensors, "h.1.mlp.c_fc.weight").extents() == shape{width, 4 * width});
+    CHECK(find(written.tensors, "h.1.mlp.c_fc.weight").shape() == shape{width, 4 * width});
     CHECK(written.tensors.size() == 4 + 2 * 12 + (tied ? 0 : 1));
     auto again = nn::gpt_layers(tiny(tied));
     again.materialize(6);

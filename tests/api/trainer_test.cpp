@@ -88,7 +88,7 @@ TEST_CASE("predictions are the model's outputs in the order of the samples, and 
   Trainer trainer(World::local(2, steps(40)), pipeline(2));
   trainer.fit(all);
   auto outputs = trainer.predict(std::make_shared<dataset>(labelled_samples{all->samples()}));
-  REQUIRE(outputs.extents() == shape{250, 4});
+  REQUIRE(outputs.shape() == shape{250, 4});
   CHECK(same_bits(outputs, trainer.predict(all)));
   auto model = normed_model();
   model.materialize(0);

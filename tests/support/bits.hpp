@@ -8,7 +8,7 @@ namespace troupe::testing {
 
 /// Same dtype, shape and bytes, on whichever devices. Undefined tensors equal each other.
 inline bool same_bits(const tensor& a, const tensor& b) {
-  return a.defined() == b.defined() && a.type() == b.type() && a.extents() == b.extents() &&
+  return a.defined() == b.defined() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::ranges::equal(a.to({}).bytes(), b.to({}).bytes());
 }
 

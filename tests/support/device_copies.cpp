@@ -18,7 +18,7 @@ bool is_within(const tensor& part, const tensor& whole) {
 /// The elements of `part` in a copy of `whole`.
 tensor same_rows(const tensor& part, const tensor& whole, const tensor& copy) {
   auto first =
-      (part.bytes().data() - whole.bytes().data()) / static_cast<std::ptrdiff_t>(size_bytes(whole.type()));
+      (part.bytes().data() - whole.bytes().data()) / static_cast<std::ptrdiff_t>(size_bytes(whole.dtype()));
   return copy.rows(first, part.num_elements());
 }
 
@@ -40,7 +40,7 @@ collective_operation on_device(const collective_operation& what, device where) {
 }  // namespace
 
 algorithm device_copies::run(const collective_operation& what, std::uint64_t sequence) {
-  auto copied = on_device(what, below_->where());
+  auto copied = on_device(what, below_->device());
   auto below = below_->run(copied, sequence);
   co_await finished(below);
   if (what.output.defined()) flat(what.output).copy_from(copied.output);

@@ -15,13 +15,13 @@ using computation = std::function<std::vector<tensor>(device where)>;
 
 /// Equal shapes and dtypes, integers equal, numbers but for rounding.
 inline void require_close_to(const tensor& got, const tensor& expected) {
-  REQUIRE(got.type() == expected.type());
-  REQUIRE(got.extents() == expected.extents());
-  if (!is_floating(got.type())) {
+  REQUIRE(got.dtype() == expected.dtype());
+  REQUIRE(got.shape() == expected.shape());
+  if (!is_floating(got.dtype())) {
     REQUIRE(same_bits(got, expected));
     return;
   }
-  auto tolerance = got.type() == dtype::f32 ? 2e-5 : 2e-2;
+  auto tolerance = got.dtype() == dtype::f32 ? 2e-5 : 2e-2;
   auto here = values_of(got), there = values_of(expected);
   for (std::size_t i = 0; i < here.size(); ++i) {
     CAPTURE(i, here[i], there[i]);
@@ -36,7 +36,7 @@ inline void require_agreement(const computation& compute) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     CAPTURE(i);
-    CHECK(got[i].where() == gpu);
+    CHECK(got[i].device() == gpu);
     require_close_to(got[i], expected[i]);
     REQUIRE(same_bits(got[i], again[i]));
   }

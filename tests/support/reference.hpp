@@ -21,11 +21,11 @@ struct exact_sum {
 inline std::vector<double> values_of(const tensor& of) {
   auto here = of.to({});
   std::vector<double> values;
-  if (here.type() == dtype::f32)
+  if (here.dtype() == dtype::f32)
     for (auto value : here.values<float>()) values.push_back(value);
-  if (here.type() == dtype::bf16)
+  if (here.dtype() == dtype::bf16)
     for (auto value : here.values<bfloat16>()) values.push_back(static_cast<float>(value));
-  if (here.type() == dtype::f16)
+  if (here.dtype() == dtype::f16)
     for (auto value : here.values<float16>()) values.push_back(static_cast<float>(value));
   return values;
 }
@@ -47,7 +47,7 @@ inline double tolerance_of(dtype type) {
 /// multiple of 2^-24, and so may be half of that off.
 inline void require_close(const tensor& got, const std::vector<exact_sum>& expected, double tolerance) {
   auto values = values_of(got);
-  auto rounding = got.type() == dtype::f16 ? 0x1p-25 : 0;
+  auto rounding = got.dtype() == dtype::f16 ? 0x1p-25 : 0;
   REQUIRE(values.size() == expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     CAPTURE(i, values[i], expected[i].value, expected[i].absolute);
@@ -55,7 +55,7 @@ inline void require_close(const tensor& got, const std::vector<exact_sum>& expec
   }
 }
 inline void require_close(const tensor& got, const std::vector<exact_sum>& expected) {
-  require_close(got, expected, tolerance_of(got.type()));
+  require_close(got, expected, tolerance_of(got.dtype()));
 }
 
 }  // namespace troupe::testing

@@ -5,7 +5,7 @@ namespace troupe::testing {
 
 /// The f32 tensor rounded to `type`, so that a reference starts from what the operation gets.
 inline tensor rounded(const tensor& of, dtype type) {
-  auto result = tensor::empty(of.extents(), type);
+  auto result = tensor::empty(of.shape(), type);
   auto from = of.values<float>();
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (type == dtype::f32) result.values<float>()[i] = from[i];

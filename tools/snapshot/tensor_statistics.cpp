@@ -42,7 +42,7 @@ tensor_statistics statistics_of_values(std::span<const T> values) {
 }  // namespace
 
 tensor_statistics statistics_of(const tensor& value) {
-  switch (value.type()) {
+  switch (value.dtype()) {
     case dtype::f32:
       return statistics_of_values(value.values<float>());
     case dtype::u8:

@@ -31,7 +31,7 @@ std::optional<tensor> device_state::samples_for(const action& what, bool targets
   auto found = batches_.find(step_);
   if (found == batches_.end()) return {};
   const auto& all = targets ? found->second.targets : found->second.inputs;
-  auto rows = all.extents()[0] / running_plan_.num_microbatches;
+  auto rows = all.shape()[0] / running_plan_.num_microbatches;
   return all.rows(what.microbatch * rows, rows);
 }
 

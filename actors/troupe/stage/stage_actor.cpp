@@ -56,7 +56,7 @@ void stage_state::make_program() {
   program_ = options_.make_program(options_.stage);
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())
-    if (is_floating(value.type()) && !all_finite(std::span(&value, 1)))
+    if (is_floating(value.dtype()) && !all_finite(std::span(&value, 1)))
       found.push_back({name, value.to({}).clone()});
   began_non_finite_ = std::make_shared<const std::vector<named_tensor>>(std::move(found));
 }

@@ -6,10 +6,10 @@ namespace troupe {
 namespace {
 
 void check(const shape& samples, const labelled_samples& content) {
-  if (content.samples.extents() != samples)
+  if (content.samples.shape() != samples)
     throw_invalid("dataset", "samples of shape " + to_string(samples), describe(content.samples));
   if (!content.labels.defined()) return;
-  if (content.labels.extents().rank() < 1 || content.labels.extents()[0] != samples[0])
+  if (content.labels.shape().rank() < 1 || content.labels.shape()[0] != samples[0])
     throw_invalid("dataset", "labels for " + std::to_string(samples[0]) + " samples",
                   describe(content.labels));
 }
@@ -22,7 +22,7 @@ shape checked(shape samples) {
 }  // namespace
 
 dataset::dataset(labelled_samples content)
-    : extents_(checked(content.samples.extents())), content_(std::move(content)) {
+    : extents_(checked(content.samples.shape())), content_(std::move(content)) {
   check(extents_, content_);
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// Of a few rows of each.
 std::string hash_of_some(const std::vector<tensor>& parts) {
   constexpr std::int64_t most_looked_at = 16;
-  auto total = parts.front().extents()[0];
+  auto total = parts.front().shape()[0];
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0, count = std::min(total, most_looked_at); i < count; ++i)
     for (const auto& part : parts) {
@@ -24,18 +24,18 @@ std::string hash_of_some(const std::vector<tensor>& parts) {
 }  // namespace
 
 std::string describe_samples(const dataset& samples) {
-  auto extents = samples.sample_extents().extents();
+  auto extents = samples.sample_extents().shape();
   extents.erase(extents.begin());
   return std::to_string(samples.num_samples()) + " samples of " + to_string(shape(std::move(extents)));
 }
 
 std::string describe_content(dataset& samples) {
-  return std::string(to_string(samples.samples().type())) + ", labels " + describe(samples.labels()) + ", " +
+  return std::string(to_string(samples.samples().dtype())) + ", labels " + describe(samples.labels()) + ", " +
          hash_of_some({samples.samples(), samples.labels()});
 }
 
 std::string describe_inputs(dataset& samples) {
-  return std::string(to_string(samples.samples().type())) + ", " + hash_of_some({samples.samples()});
+  return std::string(to_string(samples.samples().dtype())) + ", " + hash_of_some({samples.samples()});
 }
 
 }  // namespace troupe

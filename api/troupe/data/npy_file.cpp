@@ -89,12 +89,12 @@ tensor read_npy(const std::filesystem::path& file) {
 void write_npy(const std::filesystem::path& file, const tensor& array) {
   if (!array.defined()) throw_invalid("write_npy", "a defined array", "an undefined one");
   auto here = array.to({});
-  auto text = to_text(npy_header{here.type(), here.extents()});
+  auto text = to_text(npy_header{here.dtype(), here.shape()});
   auto total = (version_1_bytes + text.size() + 1 + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   text.resize(total - version_1_bytes, ' ');
   text.back() = '\n';
   if (text.size() > most_header_bytes)
-    throw_invalid("write_npy", "fewer extents", std::to_string(here.extents().rank()));
+    throw_invalid("write_npy", "fewer extents", std::to_string(here.shape().rank()));
   auto begin = std::string(magic) + '\1' + '\0' + static_cast<char>(text.size() & 0xff) +
                static_cast<char>(text.size() >> 8) + text;
   std::array<std::span<const std::byte>, 2> pieces{std::as_bytes(std::span(begin)), here.bytes()};

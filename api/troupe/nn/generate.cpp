@@ -25,7 +25,7 @@ std::vector<float> last_scores(Module& model, const std::vector<std::int64_t>& t
   auto count = std::min(context, static_cast<std::int64_t>(tokens.size()));
   std::vector seen(tokens.end() - count, tokens.end());
   auto logits = cast(model({tensor::from(seen, {1, count})}).value, dtype::f32).to(device());
-  auto width = static_cast<std::size_t>(logits.extents()[-1]);
+  auto width = static_cast<std::size_t>(logits.shape()[-1]);
   auto all = logits.values<float>();
   return {all.end() - static_cast<std::ptrdiff_t>(width), all.end()};
 }

@@ -41,16 +41,16 @@ GPTEmbedding::GPTEmbedding(const gpt_options& options)
       dropout_(options.dropout) {}
 
 variable GPTEmbedding::forward(const variable& tokens) {
-  if (tokens.value.extents().rank() != 2) throw_invalid("GPT", "tokens [B, T]", describe(tokens.value));
+  if (tokens.value.shape().rank() != 2) throw_invalid("GPT", "tokens [B, T]", describe(tokens.value));
   auto& table = positions_.weight();
-  auto length = tokens.value.extents()[1];
+  auto length = tokens.value.shape()[1];
   if (length > table.extents[0])
     throw_invalid("GPT",
                   "at most " + std::to_string(table.extents[0]) + " tokens in a sequence (its context)",
                   std::to_string(length));
   std::vector<std::int64_t> places(static_cast<std::size_t>(length));
   std::iota(places.begin(), places.end(), 0);
-  auto positions = embedding(table, tensor::from(places, {length}).to(tokens.value.where()));
+  auto positions = embedding(table, tensor::from(places, {length}).to(tokens.value.device()));
   return dropout_(add(tokens_(tokens), positions));
 }
 

@@ -21,7 +21,7 @@ initializer normal(float mean, float standard_deviation) {
 
 initializer constant(float with) {
   return [with](tensor& value, std::uint64_t, std::string_view) {
-    value.copy_from(tensor::full(value.extents(), with));
+    value.copy_from(tensor::full(value.shape(), with));
   };
 }
 

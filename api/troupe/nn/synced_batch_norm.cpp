@@ -19,7 +19,7 @@ struct statistics {
   double count = 0;             ///< elements of each channel, of all members
 };
 
-tensor like_channels(const tensor& x, float value) { return tensor::full({x.extents()[1]}, value); }
+tensor like_channels(const tensor& x, float value) { return tensor::full({x.shape()[1]}, value); }
 
 /// (x - center) * factor for each channel, in x's dtype.
 tensor scaled_distance(const tensor& x, const tensor& center, const tensor& factor) {
@@ -34,7 +34,7 @@ void add_up(const tensor& x, const tensor& dy, const tensor& center, tensor prod
 
 /// The mean, and the count with it.
 void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) {
-  auto channels = x.extents()[1];
+  auto channels = x.shape()[1];
   auto sums = tensor::empty({channels + 2});
   add_up(x, x, like_channels(x, 0), {}, sums.rows(0, channels));
   auto count = x.num_elements() / channels;
@@ -80,7 +80,7 @@ class synced_batch_norm_operation : public operation {
 
   /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
   std::vector<tensor> backward_input(const tensor& dy) override {
-    auto channels = x_.extents()[1];
+    auto channels = x_.shape()[1];
     auto sums = tensor::empty({2 * channels});
     batch_norm_backward_weight(x_, dy, of_.mean, of_.rstd, sums.rows(0, channels),
                                sums.rows(channels, channels), gradient_mode::assign);

@@ -17,8 +17,8 @@ moment_state::moment_state(step_function how, elements stepped, lr_schedule sche
   memory_scope counted(memory_category::optimizer);
   for (const auto& each : parameters_) {
     const auto& value = each.target->value_in_update();
-    exp_avg_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
-    exp_avg_sq_.push_back(tensor::zeros(value.extents(), dtype::f32, value.where()));
+    exp_avg_.push_back(tensor::zeros(value.shape(), dtype::f32, value.device()));
+    exp_avg_sq_.push_back(tensor::zeros(value.shape(), dtype::f32, value.device()));
   }
 }
 

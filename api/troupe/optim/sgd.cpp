@@ -22,7 +22,7 @@ class sgd_state : public optimizer_state {
     for (const auto& each : parameters_) {
       const auto& value = each.target->value_in_update();
       buffers_.push_back(options.momentum == 0 ? tensor()
-                                               : tensor::zeros(value.extents(), dtype::f32, value.where()));
+                                               : tensor::zeros(value.shape(), dtype::f32, value.device()));
     }
   }
 

@@ -26,7 +26,7 @@ void check_begin_weights(const nn::Sequential& model, const std::vector<named_te
   for (const auto& [name, value] : weights) {
     auto found = shapes.find(name);
     if (found == shapes.end()) refuse(name + " is not in the model, or there twice");
-    if (value.type() != dtype::f32 || value.extents() != found->second)
+    if (value.dtype() != dtype::f32 || value.shape() != found->second)
       refuse(name + " is " + describe(value) + ", expected f32" + to_string(found->second));
     shapes.erase(found);
   }

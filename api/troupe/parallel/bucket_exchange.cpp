@@ -164,7 +164,7 @@ void bucket_exchange::propose_order() {
                         std::chrono::duration<double>(each.summed.time_taken()).count(),
                         -static_cast<int>(each.bucket)});
   auto order = communication_order(measured);
-  agreed_.copy_from(tensor::from(order, agreed_.extents()).to(agreed_.where()));
+  agreed_.copy_from(tensor::from(order, agreed_.shape()).to(agreed_.device()));
 }
 
 /// Nobody leaves while it is on its way: that would be a loss to the others.

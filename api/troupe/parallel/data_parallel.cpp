@@ -121,7 +121,7 @@ void DataParallel::backward(const variable& loss) {
     for (auto* each : model_.parameters()) each->has_gradient = false;
   }
   ++num_passes_;
-  auto gradient = initial_gradient().reshape(loss.value.extents()).to(loss.value.where());
+  auto gradient = initial_gradient().reshape(loss.value.shape()).to(loss.value.device());
   if (num_no_sync_ > 0) return loss.backward(gradient);
   loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_->on_gradient(which); },
                            .on_rows = [this](parameter& which,

@@ -25,7 +25,7 @@ tensor gradient_norms(std::span<const placed_parameter> parameters) {
 double combined_norm(const std::vector<tensor>& norms) {
   std::vector<std::pair<std::int64_t, double>> all;
   for (const auto& each : norms) {
-    if (each.type() != dtype::i64 || each.extents().rank() != 2 || each.extents()[1] != 2)
+    if (each.dtype() != dtype::i64 || each.shape().rank() != 2 || each.shape()[1] != 2)
       throw std::runtime_error("expected the norms of a stage's gradients, i64[n, 2], got " + describe(each));
     auto rows = each.values<std::int64_t>();
     for (std::size_t i = 0; i < rows.size(); i += 2)

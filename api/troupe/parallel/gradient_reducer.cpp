@@ -225,7 +225,7 @@ void gradient_reducer::agree_on_used() {
   auto flags = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::u8);
   auto values = flags.values<std::uint8_t>();
   for (std::size_t i = 0; i < parameters_.size(); ++i) values[i] = used_.contains(parameters_[i].target);
-  auto of_all = flags.to(group_.where());
+  auto of_all = flags.to(group_.device());
   group_.all_reduce(of_all, reduce_op::max, {.progress = progress_by::waiter}).wait();
   of_all = of_all.to(device{});
   for (std::size_t i = 0; i < parameters_.size(); ++i)

@@ -15,7 +15,7 @@ reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<
   tensors_.push_back(group.allocate({planned.num_elements}, dtype::f32));
   for (auto index : planned.parameters) {
     const auto& each = parameters[static_cast<std::size_t>(index)];
-    if (each.target->value().where() != sum().where())
+    if (each.target->value().device() != sum().device())
       throw_invalid("DataParallel",
                     each.name + " on the device of the group's backend " + std::string(group.backend()) +
                         ", " + describe(sum()),
@@ -31,7 +31,7 @@ void reduced_bucket::hold(leaves how, int num_leaves) {
   auto most = how == leaves::kept ? num_leaves : std::bit_width(static_cast<unsigned>(num_leaves - 1)) + 1;
   tensors_.resize(1);
   while (tensors_.size() < static_cast<std::size_t>(most))
-    tensors_.push_back(tensor::zeros(sum().extents(), dtype::f32, sum().where()));
+    tensors_.push_back(tensor::zeros(sum().shape(), dtype::f32, sum().device()));
 }
 
 /// Before leaf i there are as many aligned blocks as i has ones.

@@ -19,16 +19,16 @@ tensor mean_over_replicas(const std::vector<tensor>& of_replicas, communicator& 
   std::vector<tensor> here;
   std::vector<const std::byte*> inputs;
   for (const auto& each : of_replicas) {
-    if (each.type() != dtype::f32 || !each.defined() || each.extents() != of_replicas.front().extents())
+    if (each.dtype() != dtype::f32 || !each.defined() || each.shape() != of_replicas.front().shape())
       throw_invalid("mean_over_replicas", "f32 tensors of one shape, " + describe(of_replicas.front()),
                     describe(each));
     here.push_back(each.to(device{}));
     inputs.push_back(here.back().bytes().data());
   }
-  auto sum = tensor::empty(of_replicas.front().extents());
+  auto sum = tensor::empty(of_replicas.front().shape());
   std::byte* output = sum.bytes().data();
   tree_reduce(inputs, {&output, 1}, sum.num_elements(), dtype::f32, reduce_op::sum);
-  sum = sum.to(group.where());
+  sum = sum.to(group.device());
   group.all_reduce(sum, reduce_op::sum, {.progress = progress_by::waiter}).wait();
   auto num_replicas = static_cast<float>(of_replicas.size()) * static_cast<float>(group.size());
   return divide(sum.to(device{}), tensor::full({}, num_replicas));

@@ -21,8 +21,8 @@ std::string described(const std::vector<named_parameter>& parameters, const std:
 std::vector<std::string> texts_of_all(const std::string& own, communicator& group) {
   auto num_members = static_cast<std::size_t>(group.size());
   auto gather = [&](const tensor& part, const std::vector<std::int64_t>& parts, std::int64_t total) {
-    auto all = tensor::zeros({total}, part.type(), group.where());
-    group.all_gather(part.to(group.where()), all, parts, by_waiter).wait();
+    auto all = tensor::zeros({total}, part.dtype(), group.device());
+    group.all_gather(part.to(group.device()), all, parts, by_waiter).wait();
     return all.to(device{});
   };
   auto size = tensor::from<std::int64_t>(std::vector{static_cast<std::int64_t>(own.size())}, {1});

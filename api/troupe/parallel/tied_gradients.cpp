@@ -49,7 +49,7 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
       if (&name == &each.uses.front())
         first.gradient().copy_from(found->second);
       else
-        axpy(1, found->second.to(first.gradient().where()), first.gradient());
+        axpy(1, found->second.to(first.gradient().device()), first.gradient());
     }
     first.has_gradient = true;
   }

@@ -14,9 +14,9 @@ struct value_form {
   dtype type = dtype::f32;
   device where;
 
-  explicit value_form(const tensor& of) : extents(of.extents()), type(of.type()), where(of.where()) {}
+  explicit value_form(const tensor& of) : extents(of.shape()), type(of.dtype()), where(of.device()) {}
   bool fits(const tensor& gradient) const {
-    return gradient.type() == type && gradient.where() == where && gradient.extents() == extents;
+    return gradient.dtype() == type && gradient.device() == where && gradient.shape() == extents;
   }
 };
 /// As describe(tensor) does.

@@ -88,8 +88,8 @@ void parameter::move_to(device where) {
 }
 
 const tensor& parameter::as(dtype type) const {
-  if (!value().defined() || type == value_.type()) return value_;
-  if (!converted_.defined() || converted_.type() != type) converted_ = cast(value_, type);
+  if (!value().defined() || type == value_.dtype()) return value_;
+  if (!converted_.defined() || converted_.dtype() != type) converted_ = cast(value_, type);
   return converted_;
 }
 

@@ -36,7 +36,7 @@ struct parameter {
   /// With memory.
   parameter(std::string its_name, tensor its_value, tensor its_gradient)
       : name(std::move(its_name)),
-        extents(its_value.extents()),
+        extents(its_value.shape()),
         value_(std::move(its_value)),
         gradient_(std::move(its_gradient)) {
     value_.count_as(memory_category::parameters);

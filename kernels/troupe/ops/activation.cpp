@@ -10,7 +10,7 @@ tensor forward(std::string_view operation, const tensor& x,
                activation_kernels::forward activation_kernels::*of) {
   require_floating(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.where()).activation.*of)(x, y);
+  (kernels_on(x.device()).activation.*of)(x, y);
   return y;
 }
 
@@ -20,7 +20,7 @@ tensor backward(std::string_view operation, const tensor& dy, std::string_view n
   require_floating(operation, name, from);
   require_like(operation, "dy", dy, from);
   auto dx = empty_like(from);
-  (kernels_on(from.where()).activation.*of)(dy, from, dx);
+  (kernels_on(from.device()).activation.*of)(dy, from, dx);
   return dx;
 }
 

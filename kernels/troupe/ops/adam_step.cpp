@@ -25,7 +25,7 @@ adam_factors factors_of(std::uint64_t step, const adam_step_options& options) {
 void adam_step(std::span<const adam_slot> slots, std::uint64_t step, const adam_step_options& options) {
   require_adam_slots("adam_step", slots);
   if (slots.empty()) return;
-  kernels_on(slots.front().weight.where()).adam_step.step(slots, factors_of(step, options));
+  kernels_on(slots.front().weight.device()).adam_step.step(slots, factors_of(step, options));
 }
 
 }  // namespace troupe

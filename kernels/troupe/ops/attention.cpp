@@ -12,7 +12,7 @@ namespace {
 /// The extents of `out`; throws unless qkv can be cut into heads.
 shape out_extents(std::string_view operation, const tensor& qkv, const attention_options& options) {
   require_floating(operation, "qkv", qkv);
-  const auto& extents = qkv.extents();
+  const auto& extents = qkv.shape();
   auto heads = std::to_string(options.num_heads);
   if (options.num_heads < 1) throw_invalid(operation, "num_heads >= 1", heads);
   if (!(options.scale >= 0)) throw_invalid(operation, "scale >= 0", std::to_string(options.scale));
@@ -40,10 +40,10 @@ attention_options with_scale(attention_options options, const shape& out) {
 attention_result attention_forward(const tensor& qkv, const attention_options& options) {
   auto extents = out_extents("attention", qkv, options);
   attention_result result{
-      tensor::empty(extents, qkv.type(), qkv.where()),
-      tensor::empty(sums_extents(extents, options), dtype::f32, qkv.where()),
+      tensor::empty(extents, qkv.dtype(), qkv.device()),
+      tensor::empty(sums_extents(extents, options), dtype::f32, qkv.device()),
   };
-  kernels_on(qkv.where())
+  kernels_on(qkv.device())
       .attention.forward(qkv, with_scale(options, extents), result.out, result.log_sum_exp);
   return result;
 }
@@ -51,12 +51,12 @@ attention_result attention_forward(const tensor& qkv, const attention_options& o
 tensor attention_backward(const tensor& dout, const tensor& qkv, const tensor& out, const tensor& log_sum_exp,
                           const attention_options& options) {
   auto extents = out_extents("attention_backward", qkv, options);
-  require_argument("attention_backward", "out", out, qkv.type(), extents, qkv.where());
-  require_argument("attention_backward", "dout", dout, qkv.type(), extents, qkv.where());
+  require_argument("attention_backward", "out", out, qkv.dtype(), extents, qkv.device());
+  require_argument("attention_backward", "dout", dout, qkv.dtype(), extents, qkv.device());
   require_argument("attention_backward", "log_sum_exp", log_sum_exp, dtype::f32,
-                   sums_extents(extents, options), qkv.where());
+                   sums_extents(extents, options), qkv.device());
   auto dqkv = empty_like(qkv);
-  kernels_on(qkv.where()).attention.backward(dout, qkv, out, log_sum_exp, with_scale(options, extents), dqkv);
+  kernels_on(qkv.device()).attention.backward(dout, qkv, out, log_sum_exp, with_scale(options, extents), dqkv);
   return dqkv;
 }
 

@@ -11,22 +11,22 @@ namespace {
 
 batch_norm_problem problem_of(std::string_view operation, const tensor& x) {
   require_floating(operation, "x", x);
-  if (x.extents().rank() < 2 || x.extents()[1] < 1)
+  if (x.shape().rank() < 2 || x.shape()[1] < 1)
     throw_invalid(operation, "x [N, C, ...] of at least one channel", describe(x));
-  batch_norm_problem of{x.extents()[0], x.extents()[1], 1};
-  for (int axis = 2; axis < x.extents().rank(); ++axis) of.size *= x.extents()[axis];
+  batch_norm_problem of{x.shape()[0], x.shape()[1], 1};
+  for (int axis = 2; axis < x.shape().rank(); ++axis) of.size *= x.shape()[axis];
   return of;
 }
 
 /// One number for each channel, on x's device: f32, or of x's dtype too where `or_like_x`.
 void require_channels(std::string_view operation, std::string_view argument, const tensor& value,
                       const tensor& x, bool or_like_x) {
-  auto type_fits = value.type() == dtype::f32 || (or_like_x && value.type() == x.type());
-  if (value.defined() && type_fits && value.where() == x.where() && value.extents() == shape{x.extents()[1]})
+  auto type_fits = value.dtype() == dtype::f32 || (or_like_x && value.dtype() == x.dtype());
+  if (value.defined() && type_fits && value.device() == x.device() && value.shape() == shape{x.shape()[1]})
     return;
   throw_invalid(operation,
                 std::string(argument) + " f32" + (or_like_x ? " or of x's dtype " : "") +
-                    to_string(shape{x.extents()[1]}) + " for x " + describe(x),
+                    to_string(shape{x.shape()[1]}) + " for x " + describe(x),
                 describe(value));
 }
 
@@ -41,7 +41,7 @@ void require_statistics(std::string_view operation, const tensor& mean, const te
   require_channels(operation, "rstd", rstd, x, false);
 }
 
-tensor one_per_channel(const tensor& x) { return tensor::empty({x.extents()[1]}, dtype::f32, x.where()); }
+tensor one_per_channel(const tensor& x) { return tensor::empty({x.shape()[1]}, dtype::f32, x.device()); }
 
 }  // namespace
 
@@ -58,7 +58,7 @@ batch_norm_result batch_norm_forward(const tensor& x, const tensor& weight, cons
   if (of.batch * of.size < 2)
     throw_invalid(operation, "at least two elements in each channel to take the variance of", describe(x));
   batch_norm_result result{empty_like(x), one_per_channel(x), one_per_channel(x)};
-  kernels_on(x.where()).batch_norm.forward(of, x, weight, bias, options, running_mean, running_variance,
+  kernels_on(x.device()).batch_norm.forward(of, x, weight, bias, options, running_mean, running_variance,
                                            result);
   return result;
 }
@@ -72,7 +72,7 @@ tensor batch_norm_inference(const tensor& x, const tensor& weight, const tensor&
   require_channels(operation, "running_mean", running_mean, x, false);
   require_channels(operation, "running_variance", running_variance, x, false);
   auto y = empty_like(x);
-  kernels_on(x.where()).batch_norm.inference(of, x, weight, bias, running_mean, running_variance,
+  kernels_on(x.device()).batch_norm.inference(of, x, weight, bias, running_mean, running_variance,
                                              options.epsilon, y);
   return y;
 }
@@ -85,7 +85,7 @@ tensor batch_norm_backward_input(const tensor& dy, const tensor& x, const tensor
   if (weight.defined()) require_channels(operation, "weight", weight, x, true);
   require_statistics(operation, mean, rstd, x);
   auto dx = empty_like(x);
-  kernels_on(x.where()).batch_norm.backward_input(of, dy, x, weight, mean, rstd, dx);
+  kernels_on(x.device()).batch_norm.backward_input(of, dy, x, weight, mean, rstd, dx);
   return dx;
 }
 
@@ -97,7 +97,7 @@ void batch_norm_backward_weight(const tensor& x, const tensor& dy, const tensor&
   require_statistics(operation, mean, rstd, x);
   if (weight_gradient.defined()) require_channels(operation, "weight_gradient", weight_gradient, x, true);
   if (bias_gradient.defined()) require_channels(operation, "bias_gradient", bias_gradient, x, true);
-  kernels_on(x.where()).batch_norm.backward_weight(of, x, dy, mean, rstd, weight_gradient, bias_gradient,
+  kernels_on(x.device()).batch_norm.backward_weight(of, x, dy, mean, rstd, weight_gradient, bias_gradient,
                                                    mode);
 }
 

@@ -64,32 +64,32 @@ shape extents_of_y(const conv2d_problem& of) { return {of.batch, of.out_channels
 /// Defined, of the model's dtype and device, and of these extents.
 void require_beside(std::string_view operation, std::string_view argument, const tensor& value,
                     const tensor& model, const shape& extents) {
-  if (value.defined() && value.type() == model.type() && value.where() == model.where() &&
-      value.extents() == extents)
+  if (value.defined() && value.dtype() == model.dtype() && value.device() == model.device() &&
+      value.shape() == extents)
     return;
   throw_invalid(operation,
-                std::string(argument) + " " + std::string(to_string(model.type())) + to_string(extents) +
-                    " on " + to_string(model.where()),
+                std::string(argument) + " " + std::string(to_string(model.dtype())) + to_string(extents) +
+                    " on " + to_string(model.device()),
                 describe(value));
 }
 
 void require_gradient(std::string_view argument, const tensor& value, const tensor& x, const shape& extents) {
-  if (value.defined() && (value.type() == dtype::f32 || value.type() == x.type()) &&
-      value.where() == x.where() && value.extents() == extents)
+  if (value.defined() && (value.dtype() == dtype::f32 || value.dtype() == x.dtype()) &&
+      value.device() == x.device() && value.shape() == extents)
     return;
   throw_invalid("conv2d_backward_weight",
-                std::string(argument) + " f32 or " + std::string(to_string(x.type())) + to_string(extents),
+                std::string(argument) + " f32 or " + std::string(to_string(x.dtype())) + to_string(extents),
                 describe(value));
 }
 
 /// bias_gradient = or += the sum of each channel of dy.
 void bias_alone(const tensor& x, const tensor& dy, const tensor& bias_gradient, gradient_mode mode) {
-  if (!dy.defined() || dy.extents().rank() != 4 || dy.type() != x.type() || dy.where() != x.where())
+  if (!dy.defined() || dy.shape().rank() != 4 || dy.dtype() != x.dtype() || dy.device() != x.device())
     throw_invalid("conv2d_backward_weight",
-                  "dy " + std::string(to_string(x.type())) + "[N, O, OH, OW] on " + to_string(x.where()),
+                  "dy " + std::string(to_string(x.dtype())) + "[N, O, OH, OW] on " + to_string(x.device()),
                   describe(dy));
-  require_gradient("bias_gradient", bias_gradient, x, {dy.extents()[1]});
-  auto zero = tensor::zeros({dy.extents()[1]}, dtype::f32, dy.where());
+  require_gradient("bias_gradient", bias_gradient, x, {dy.shape()[1]});
+  auto zero = tensor::zeros({dy.shape()[1]}, dtype::f32, dy.device());
   batch_norm_backward_weight(dy, dy, zero, zero, {}, bias_gradient, mode);
 }
 
@@ -98,11 +98,11 @@ void bias_alone(const tensor& x, const tensor& dy, const tensor& bias_gradient, 
 tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
                       const conv2d_options& options) {
   require_floating("conv2d", "x", x);
-  require_beside("conv2d", "weight", weight, x, weight.extents());
-  auto of = problem_of("conv2d", x.extents(), weight.extents(), options);
+  require_beside("conv2d", "weight", weight, x, weight.shape());
+  auto of = problem_of("conv2d", x.shape(), weight.shape(), options);
   if (bias.defined()) require_beside("conv2d", "bias", bias, x, {of.out_channels});
-  auto y = tensor::empty(extents_of_y(of), x.type(), x.where());
-  if (of.batch > 0) kernels_on(x.where()).conv2d.forward(of, x, weight, bias, y);
+  auto y = tensor::empty(extents_of_y(of), x.dtype(), x.device());
+  if (of.batch > 0) kernels_on(x.device()).conv2d.forward(of, x, weight, bias, y);
   return y;
 }
 
@@ -110,10 +110,10 @@ tensor conv2d_backward_input(const tensor& dy, const tensor& weight, const shape
                              const conv2d_options& options) {
   constexpr const char* operation = "conv2d_backward_input";
   require_floating(operation, "weight", weight);
-  auto of = problem_of(operation, x_extents, weight.extents(), options);
+  auto of = problem_of(operation, x_extents, weight.shape(), options);
   require_beside(operation, "dy", dy, weight, extents_of_y(of));
-  auto dx = tensor::empty(x_extents, dy.type(), dy.where());
-  if (of.batch > 0) kernels_on(dy.where()).conv2d.backward_input(of, dy, weight, dx);
+  auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
+  if (of.batch > 0) kernels_on(dy.device()).conv2d.backward_input(of, dy, weight, dx);
   return dx;
 }
 
@@ -125,12 +125,12 @@ void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
     if (bias_gradient.defined()) bias_alone(x, dy, bias_gradient, mode);
     return;
   }
-  require_gradient("weight_gradient", weight_gradient, x, weight_gradient.extents());
-  auto of = problem_of(operation, x.extents(), weight_gradient.extents(), options);
+  require_gradient("weight_gradient", weight_gradient, x, weight_gradient.shape());
+  auto of = problem_of(operation, x.shape(), weight_gradient.shape(), options);
   require_beside(operation, "dy", dy, x, extents_of_y(of));
   if (bias_gradient.defined()) require_gradient("bias_gradient", bias_gradient, x, {of.out_channels});
   if (of.batch > 0) {
-    kernels_on(x.where()).conv2d.backward_weight(of, x, dy, weight_gradient, bias_gradient, mode);
+    kernels_on(x.device()).conv2d.backward_weight(of, x, dy, weight_gradient, bias_gradient, mode);
   } else if (mode == gradient_mode::assign) {
     weight_gradient.fill_zero();
     if (bias_gradient.defined()) bias_gradient.fill_zero();

@@ -23,8 +23,8 @@ std::string listed(const std::string& what, const std::vector<std::string>& all)
 }
 
 bool fits(const tensor& target, const tensor& saved) {
-  bool widens = target.type() == dtype::f32 && is_floating(saved.type());
-  return saved.extents() == target.extents() && (saved.type() == target.type() || widens);
+  bool widens = target.dtype() == dtype::f32 && is_floating(saved.dtype());
+  return saved.shape() == target.shape() && (saved.dtype() == target.dtype() || widens);
 }
 
 unmatched_names compare(const std::vector<named_tensor>& to, const std::vector<named_tensor>& saved,
@@ -59,7 +59,7 @@ unmatched_names copy_by_name(const std::vector<named_tensor>& to, const std::vec
   auto unmatched = compare(to, saved, targets, options.strict);
   for (const auto& [name, value] : saved) {
     auto target = targets.find(name);
-    if (target != targets.end()) target->second.copy_from(cast(value, target->second.type()));
+    if (target != targets.end()) target->second.copy_from(cast(value, target->second.dtype()));
   }
   return unmatched;
 }

@@ -16,9 +16,9 @@ bool is_label(dtype type) { return type == dtype::i64 || type == dtype::i32 || t
 void require_arguments(const tensor& logits, const tensor& labels, const cross_entropy_options& options) {
   require_nonempty_rows(operation, "logits", logits);
   auto samples = shape_of_rows(logits);
-  if (!labels.defined() || !is_label(labels.type()) || labels.extents() != samples)
+  if (!labels.defined() || !is_label(labels.dtype()) || labels.shape() != samples)
     throw_invalid(operation, "labels i64, i32 or u8 " + to_string(samples), describe(labels));
-  require_on(operation, "labels", labels, logits.where());
+  require_on(operation, "labels", labels, logits.device());
   if (!(options.label_smoothing >= 0 && options.label_smoothing < 1))
     throw_invalid(operation, "label_smoothing in [0, 1)", std::to_string(options.label_smoothing));
 }
@@ -29,19 +29,19 @@ cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& l
                                            const cross_entropy_options& options) {
   require_arguments(logits, labels, options);
   cross_entropy_result result;
-  result.log_sum_exp = tensor::empty(labels.extents(), dtype::f32, logits.where());
-  result.device_loss_sum = tensor::empty({}, dtype::f32, logits.where());
-  kernels_on(logits.where()).cross_entropy.forward(logits, labels, options, result);
+  result.log_sum_exp = tensor::empty(labels.shape(), dtype::f32, logits.device());
+  result.device_loss_sum = tensor::empty({}, dtype::f32, logits.device());
+  kernels_on(logits.device()).cross_entropy.forward(logits, labels, options, result);
   return result;
 }
 
 tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp,
                               double scale, const cross_entropy_options& options) {
   require_arguments(logits, labels, options);
-  require_argument(operation, "log_sum_exp", log_sum_exp, dtype::f32, labels.extents());
-  require_on(operation, "log_sum_exp", log_sum_exp, logits.where());
+  require_argument(operation, "log_sum_exp", log_sum_exp, dtype::f32, labels.shape());
+  require_on(operation, "log_sum_exp", log_sum_exp, logits.device());
   auto gradient = empty_like(logits);
-  kernels_on(logits.where()).cross_entropy.backward(logits, labels, log_sum_exp, scale, options, gradient);
+  kernels_on(logits.device()).cross_entropy.backward(logits, labels, log_sum_exp, scale, options, gradient);
   return gradient;
 }
 

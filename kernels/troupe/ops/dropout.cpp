@@ -16,7 +16,7 @@ tensor dropout(const tensor& x, double p, const philox_stream& stream) {
   auto y = empty_like(x);
   dropout_mask mask{stream.key(), stream.place(), static_cast<std::uint32_t>(p * 0x1p32),
                     static_cast<float>(1 / (1 - p))};
-  kernels_on(x.where()).dropout.apply(x, mask, y);
+  kernels_on(x.device()).dropout.apply(x, mask, y);
   return y;
 }
 

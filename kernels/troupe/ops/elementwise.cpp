@@ -17,8 +17,8 @@ bool is_integer(dtype type) { return type == dtype::i64 || type == dtype::i32; }
 /// agreeing integers.
 dtype common_type(std::string_view operation, const tensor& a, const tensor& b) {
   if (a.defined() && b.defined()) {
-    if (is_floating(a.type()) && is_floating(b.type())) return a.type() == b.type() ? a.type() : dtype::f32;
-    if (is_integer(a.type()) && a.type() == b.type()) return a.type();
+    if (is_floating(a.dtype()) && is_floating(b.dtype())) return a.dtype() == b.dtype() ? a.dtype() : dtype::f32;
+    if (is_integer(a.dtype()) && a.dtype() == b.dtype()) return a.dtype();
   }
   throw_invalid(operation, "two floating operands, or two of i64 or of i32",
                 describe(a) + " and " + describe(b));
@@ -26,9 +26,9 @@ dtype common_type(std::string_view operation, const tensor& a, const tensor& b) 
 
 tensor binary(std::string_view operation, const tensor& a, const tensor& b, dtype type,
               elementwise_kernels::binary elementwise_kernels::*of) {
-  require_on(operation, "b", b, a.where());
-  auto c = tensor::empty(broadcast_shape(operation, a.extents(), b.extents()), type, a.where());
-  (kernels_on(a.where()).elementwise.*of)(a, b, c);
+  require_on(operation, "b", b, a.device());
+  auto c = tensor::empty(broadcast_shape(operation, a.shape(), b.shape()), type, a.device());
+  (kernels_on(a.device()).elementwise.*of)(a, b, c);
   return c;
 }
 
@@ -47,7 +47,7 @@ tensor unary(std::string_view operation, const tensor& x,
              elementwise_kernels::unary elementwise_kernels::*of) {
   require_floating(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.where()).elementwise.*of)(x, y);
+  (kernels_on(x.device()).elementwise.*of)(x, y);
   return y;
 }
 
@@ -71,41 +71,41 @@ tensor less(const tensor& a, const tensor& b) { return comparison("less", a, b, 
 tensor greater(const tensor& a, const tensor& b) { return comparison("greater", b, a, &kernels::less); }
 
 tensor where(const tensor& condition, const tensor& a, const tensor& b) {
-  if (!condition.defined() || condition.type() != dtype::boolean)
+  if (!condition.defined() || condition.dtype() != dtype::boolean)
     throw_invalid("where", "condition of bool", describe(condition));
   require_floating("where", "a", a);
   require_floating("where", "b", b);
-  require_on("where", "a", a, condition.where());
-  require_on("where", "b", b, condition.where());
+  require_on("where", "a", a, condition.device());
+  require_on("where", "b", b, condition.device());
   auto extents =
-      broadcast_shape("where", condition.extents(), broadcast_shape("where", a.extents(), b.extents()));
-  auto c = tensor::empty(std::move(extents), common_type("where", a, b), a.where());
-  kernels_on(a.where()).elementwise.where(condition, a, b, c);
+      broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
+  auto c = tensor::empty(std::move(extents), common_type("where", a, b), a.device());
+  kernels_on(a.device()).elementwise.where(condition, a, b, c);
   return c;
 }
 
 tensor broadcast_to(const tensor& x, const shape& extents) {
   require_floating("broadcast_to", "x", x);
-  if (x.extents() == extents) return x;
-  if (broadcast_shape("broadcast_to", x.extents(), extents) != extents)
-    throw_invalid("broadcast_to", "a shape that " + to_string(x.extents()) + " broadcasts to",
+  if (x.shape() == extents) return x;
+  if (broadcast_shape("broadcast_to", x.shape(), extents) != extents)
+    throw_invalid("broadcast_to", "a shape that " + to_string(x.shape()) + " broadcasts to",
                   to_string(extents));
-  auto y = tensor::empty(extents, x.type(), x.where());
+  auto y = tensor::empty(extents, x.dtype(), x.device());
   // x - 0 is x to the last bit, -0 too.
-  kernels_on(x.where()).elementwise.subtract(x, tensor::zeros({}, x.type(), x.where()), y);
+  kernels_on(x.device()).elementwise.subtract(x, tensor::zeros({}, x.dtype(), x.device()), y);
   return y;
 }
 
 tensor reduce_to_shape(const tensor& gradient, const shape& extents) {
   require_floating("reduce_to_shape", "gradient", gradient);
-  if (gradient.extents() == extents) return gradient;
-  if (broadcast_shape("reduce_to_shape", gradient.extents(), extents) != gradient.extents())
-    throw_invalid("reduce_to_shape", "a shape that broadcasts to " + to_string(gradient.extents()),
+  if (gradient.shape() == extents) return gradient;
+  if (broadcast_shape("reduce_to_shape", gradient.shape(), extents) != gradient.shape())
+    throw_invalid("reduce_to_shape", "a shape that broadcasts to " + to_string(gradient.shape()),
                   to_string(extents));
   reduction_options options;
-  auto missing = gradient.extents().rank() - extents.rank();
-  for (int axis = 0; axis < gradient.extents().rank(); ++axis)
-    if (axis < missing || (extents[axis - missing] == 1 && gradient.extents()[axis] != 1))
+  auto missing = gradient.shape().rank() - extents.rank();
+  for (int axis = 0; axis < gradient.shape().rank(); ++axis)
+    if (axis < missing || (extents[axis - missing] == 1 && gradient.shape()[axis] != 1))
       options.axes.push_back(axis);
   return (options.axes.empty() ? gradient : sum(gradient, options)).reshape(extents);
 }
@@ -120,14 +120,14 @@ tensor reciprocal(const tensor& x) { return unary("reciprocal", x, &kernels::rec
 tensor add(const tensor& x, float number) {
   require_floating("add", "x", x);
   auto y = empty_like(x);
-  kernels_on(x.where()).elementwise.add_number(x, number, y);
+  kernels_on(x.device()).elementwise.add_number(x, number, y);
   return y;
 }
 
 tensor multiply(const tensor& x, float number) {
   require_floating("multiply", "x", x);
   auto y = empty_like(x);
-  kernels_on(x.where()).elementwise.multiply_by_number(x, number, y);
+  kernels_on(x.device()).elementwise.multiply_by_number(x, number, y);
   return y;
 }
 
@@ -136,21 +136,21 @@ tensor clamp(const tensor& x, float low, float high) {
   if (!(low <= high))
     throw_invalid("clamp", "low <= high", std::to_string(low) + " and " + std::to_string(high));
   auto y = empty_like(x);
-  kernels_on(x.where()).elementwise.clamp(x, low, high, y);
+  kernels_on(x.device()).elementwise.clamp(x, low, high, y);
   return y;
 }
 
 void axpy(float alpha, const tensor& x, tensor y) {
   require_floating("axpy", "x", x);
   require_floating("axpy", "y", y);
-  require_argument("axpy", "x", x, x.type(), y.extents());
-  require_on("axpy", "x", x, y.where());
-  kernels_on(y.where()).elementwise.axpy(alpha, x, y);
+  require_argument("axpy", "x", x, x.dtype(), y.shape());
+  require_on("axpy", "x", x, y.device());
+  kernels_on(y.device()).elementwise.axpy(alpha, x, y);
 }
 
 void scale(tensor x, float factor) {
   require_floating("scale", "x", x);
-  kernels_on(x.where()).elementwise.multiply_by_number(x, factor, x);
+  kernels_on(x.device()).elementwise.multiply_by_number(x, factor, x);
 }
 
 }  // namespace troupe

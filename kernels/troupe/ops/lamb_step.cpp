@@ -24,7 +24,7 @@ lamb_factors factors_of(std::uint64_t step, const lamb_step_options& options) {
 void lamb_step(std::span<const adam_slot> slots, std::uint64_t step, const lamb_step_options& options) {
   require_adam_slots("lamb_step", slots);
   if (slots.empty()) return;
-  kernels_on(slots.front().weight.where()).lamb_step.step(slots, factors_of(step, options));
+  kernels_on(slots.front().weight.device()).lamb_step.step(slots, factors_of(step, options));
 }
 
 }  // namespace troupe

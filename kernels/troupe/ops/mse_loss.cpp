@@ -15,13 +15,13 @@ void require_arguments(std::string_view operation, const tensor& prediction, con
 
 double mse_loss_forward(const tensor& prediction, const tensor& target) {
   require_arguments("mse_loss", prediction, target);
-  return kernels_on(prediction.where()).mse_loss.forward(prediction, target);
+  return kernels_on(prediction.device()).mse_loss.forward(prediction, target);
 }
 
 tensor mse_loss_backward(const tensor& prediction, const tensor& target, double scale) {
   require_arguments("mse_loss_backward", prediction, target);
   auto gradient = empty_like(prediction);
-  kernels_on(prediction.where())
+  kernels_on(prediction.device())
       .mse_loss.backward(prediction, target, static_cast<float>(2 * scale), gradient);
   return gradient;
 }

@@ -11,17 +11,17 @@ void require_weight(std::string_view operation, std::string_view name, const ten
                     const tensor& x) {
   if (!weight.defined()) return;
   require_floating(operation, name, weight);
-  require_argument(operation, name, weight, weight.type(), {x.extents()[-1]});
-  require_on(operation, name, weight, x.where());
+  require_argument(operation, name, weight, weight.dtype(), {x.shape()[-1]});
+  require_on(operation, name, weight, x.device());
 }
 
 void require_row_values(std::string_view operation, std::string_view name, const tensor& value,
                         const tensor& x) {
   require_argument(operation, name, value, dtype::f32, shape_of_rows(x));
-  require_on(operation, name, value, x.where());
+  require_on(operation, name, value, x.device());
 }
 
-tensor empty_rows(const tensor& x) { return tensor::empty(shape_of_rows(x), dtype::f32, x.where()); }
+tensor empty_rows(const tensor& x) { return tensor::empty(shape_of_rows(x), dtype::f32, x.device()); }
 
 void require_backward(std::string_view operation, const tensor& dy, const tensor& x, const tensor& rstd) {
   require_nonempty_rows(operation, "x", x);
@@ -32,7 +32,7 @@ void require_backward(std::string_view operation, const tensor& dy, const tensor
 tensor backward_input(const tensor& dy, const tensor& x, const tensor& gamma, const tensor& mean,
                       const tensor& rstd) {
   auto dx = empty_like(x);
-  kernels_on(x.where()).norm.backward_input(dy, x, gamma, mean, rstd, dx);
+  kernels_on(x.device()).norm.backward_input(dy, x, gamma, mean, rstd, dx);
   return dx;
 }
 
@@ -43,7 +43,7 @@ layer_norm_result layer_norm_forward(const tensor& x, const tensor& gamma, const
   require_weight("layer_norm", "gamma", gamma, x);
   require_weight("layer_norm", "beta", beta, x);
   layer_norm_result result{empty_like(x), empty_rows(x), empty_rows(x)};
-  kernels_on(x.where()).norm.forward(x, gamma, beta, eps, result.y, result.mean, result.rstd);
+  kernels_on(x.device()).norm.forward(x, gamma, beta, eps, result.y, result.mean, result.rstd);
   return result;
 }
 
@@ -64,7 +64,7 @@ void layer_norm_backward_weight(const tensor& dy, const tensor& x, const tensor&
   require_weight(operation, "dgamma", dgamma, x);
   require_weight(operation, "dbeta", dbeta, x);
   if (!dgamma.defined() && !dbeta.defined()) return;
-  kernels_on(x.where()).norm.backward_weight(dy, x, mean, rstd, dgamma, dbeta, mode);
+  kernels_on(x.device()).norm.backward_weight(dy, x, mean, rstd, dgamma, dbeta, mode);
 }
 
 rms_norm_result rms_norm_forward(const tensor& x, const tensor& gamma, double eps) {
@@ -72,7 +72,7 @@ rms_norm_result rms_norm_forward(const tensor& x, const tensor& gamma, double ep
   require_weight("rms_norm", "gamma", gamma, x);
   rms_norm_result result{empty_like(x), empty_rows(x)};
   tensor no_mean;
-  kernels_on(x.where()).norm.forward(x, gamma, {}, eps, result.y, no_mean, result.rstd);
+  kernels_on(x.device()).norm.forward(x, gamma, {}, eps, result.y, no_mean, result.rstd);
   return result;
 }
 
@@ -89,7 +89,7 @@ void rms_norm_backward_weight(const tensor& dy, const tensor& x, const tensor& r
   require_backward(operation, dy, x, rstd);
   require_weight(operation, "dgamma", dgamma, x);
   tensor no_dbeta;
-  if (dgamma.defined()) kernels_on(x.where()).norm.backward_weight(dy, x, {}, rstd, dgamma, no_dbeta, mode);
+  if (dgamma.defined()) kernels_on(x.device()).norm.backward_weight(dy, x, {}, rstd, dgamma, no_dbeta, mode);
 }
 
 }  // namespace troupe

@@ -41,7 +41,7 @@ shape extents_of_y(const shape& x, const pool2d_problem& of) { return {x[0], x[1
 
 void require_dy(std::string_view operation, const tensor& dy, const shape& extents) {
   require_floating(operation, "dy", dy);
-  require_argument(operation, "dy", dy, dy.type(), extents);
+  require_argument(operation, "dy", dy, dy.dtype(), extents);
 }
 
 dtype index_type(const pool2d_options& options) {
@@ -59,11 +59,11 @@ std::pair<std::int64_t, std::int64_t> planes_of(std::string_view operation, cons
 
 max_pool2d_result max_pool2d_forward(const tensor& x, const pool2d_options& options) {
   require_floating("max_pool2d", "x", x);
-  auto of = problem_of("max_pool2d", x.extents(), options);
-  auto extents = extents_of_y(x.extents(), of);
-  max_pool2d_result result{tensor::empty(extents, x.type(), x.where()),
-                           tensor::empty(extents, index_type(options), x.where())};
-  kernels_on(x.where()).pooling.max_forward(of, x, result.y, result.indices);
+  auto of = problem_of("max_pool2d", x.shape(), options);
+  auto extents = extents_of_y(x.shape(), of);
+  max_pool2d_result result{tensor::empty(extents, x.dtype(), x.device()),
+                           tensor::empty(extents, index_type(options), x.device())};
+  kernels_on(x.device()).pooling.max_forward(of, x, result.y, result.indices);
   return result;
 }
 
@@ -72,43 +72,43 @@ tensor max_pool2d_backward(const tensor& dy, const tensor& indices, const shape&
   constexpr const char* operation = "max_pool2d_backward";
   auto of = problem_of(operation, x_extents, options);
   require_dy(operation, dy, extents_of_y(x_extents, of));
-  require_argument(operation, "indices", indices, index_type(options), dy.extents());
-  if (indices.where() != dy.where())
-    throw_invalid(operation, "indices on " + to_string(dy.where()), describe(indices));
-  auto dx = tensor::empty(x_extents, dy.type(), dy.where());
-  kernels_on(dy.where()).pooling.max_backward(of, dy, indices, dx);
+  require_argument(operation, "indices", indices, index_type(options), dy.shape());
+  if (indices.device() != dy.device())
+    throw_invalid(operation, "indices on " + to_string(dy.device()), describe(indices));
+  auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
+  kernels_on(dy.device()).pooling.max_backward(of, dy, indices, dx);
   return dx;
 }
 
 tensor avg_pool2d_forward(const tensor& x, const pool2d_options& options) {
   require_floating("avg_pool2d", "x", x);
-  auto of = problem_of("avg_pool2d", x.extents(), options);
-  auto y = tensor::empty(extents_of_y(x.extents(), of), x.type(), x.where());
-  kernels_on(x.where()).pooling.average_forward(of, x, y);
+  auto of = problem_of("avg_pool2d", x.shape(), options);
+  auto y = tensor::empty(extents_of_y(x.shape(), of), x.dtype(), x.device());
+  kernels_on(x.device()).pooling.average_forward(of, x, y);
   return y;
 }
 
 tensor avg_pool2d_backward(const tensor& dy, const shape& x_extents, const pool2d_options& options) {
   auto of = problem_of("avg_pool2d_backward", x_extents, options);
   require_dy("avg_pool2d_backward", dy, extents_of_y(x_extents, of));
-  auto dx = tensor::empty(x_extents, dy.type(), dy.where());
-  kernels_on(dy.where()).pooling.average_backward(of, dy, dx);
+  auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
+  kernels_on(dy.device()).pooling.average_backward(of, dy, dx);
   return dx;
 }
 
 tensor global_avg_pool_forward(const tensor& x) {
   require_floating("global_avg_pool", "x", x);
-  auto [planes, size] = planes_of("global_avg_pool", x.extents());
-  auto y = tensor::empty({x.extents()[0], x.extents()[1], 1, 1}, x.type(), x.where());
-  kernels_on(x.where()).pooling.global_average_forward(planes, size, x, y);
+  auto [planes, size] = planes_of("global_avg_pool", x.shape());
+  auto y = tensor::empty({x.shape()[0], x.shape()[1], 1, 1}, x.dtype(), x.device());
+  kernels_on(x.device()).pooling.global_average_forward(planes, size, x, y);
   return y;
 }
 
 tensor global_avg_pool_backward(const tensor& dy, const shape& x_extents) {
   auto [planes, size] = planes_of("global_avg_pool_backward", x_extents);
   require_dy("global_avg_pool_backward", dy, {x_extents[0], x_extents[1], 1, 1});
-  auto dx = tensor::empty(x_extents, dy.type(), dy.where());
-  kernels_on(dy.where()).pooling.global_average_backward(planes, size, dy, dx);
+  auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
+  kernels_on(dy.device()).pooling.global_average_backward(planes, size, dy, dx);
   return dx;
 }
 

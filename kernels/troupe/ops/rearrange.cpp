@@ -29,9 +29,9 @@ shape with_extent(const shape& of, int axis, std::int64_t extent) {
 /// The same elements with the axes before `axis` as one and those after it as one.
 tensor around(const tensor& x, int axis) {
   std::int64_t before = 1, after = 1;
-  for (int i = 0; i < axis; ++i) before *= x.extents()[i];
-  for (int i = axis + 1; i < x.extents().rank(); ++i) after *= x.extents()[i];
-  return x.reshape({before, x.extents()[axis], after});
+  for (int i = 0; i < axis; ++i) before *= x.shape()[i];
+  for (int i = axis + 1; i < x.shape().rank(); ++i) after *= x.shape()[i];
+  return x.reshape({before, x.shape()[axis], after});
 }
 
 void require_range(std::string_view operation, const shape& extents, int axis, std::int64_t first,
@@ -44,7 +44,7 @@ void require_range(std::string_view operation, const shape& extents, int axis, s
 void copy_range(const tensor& from, std::int64_t from_first, const tensor& to, std::int64_t to_first,
                 int axis, std::int64_t count) {
   auto target = around(to, axis);
-  kernels_on(to.where()).rearrange.copy_range(around(from, axis), from_first, target, to_first, count);
+  kernels_on(to.device()).rearrange.copy_range(around(from, axis), from_first, target, to_first, count);
 }
 
 }  // namespace
@@ -53,29 +53,29 @@ tensor concat(std::span<const tensor> parts, int axis) {
   if (parts.empty()) throw_invalid("concat", "at least one part", "none");
   for (const auto& part : parts) require_defined("concat", part);
   const auto& model = parts.front();
-  auto at = axis_of("concat", model.extents(), axis);
+  auto at = axis_of("concat", model.shape(), axis);
   std::int64_t total = 0;
   for (const auto& part : parts) {
-    if (part.extents().rank() != model.extents().rank() || part.type() != model.type() ||
-        part.where() != model.where() ||
-        with_extent(part.extents(), at, 0) != with_extent(model.extents(), at, 0))
+    if (part.shape().rank() != model.shape().rank() || part.dtype() != model.dtype() ||
+        part.device() != model.device() ||
+        with_extent(part.shape(), at, 0) != with_extent(model.shape(), at, 0))
       throw_invalid("concat", "parts like " + describe(model) + " except for axis " + std::to_string(at),
                     describe(part));
-    total += part.extents()[at];
+    total += part.shape()[at];
   }
-  auto result = tensor::empty(with_extent(model.extents(), at, total), model.type(), model.where());
+  auto result = tensor::empty(with_extent(model.shape(), at, total), model.dtype(), model.device());
   std::vector<tensor> around_axis;
   for (const auto& part : parts) around_axis.push_back(around(part, at));
   auto target = around(result, at);
-  kernels_on(result.where()).rearrange.concat(around_axis, target);
+  kernels_on(result.device()).rearrange.concat(around_axis, target);
   return result;
 }
 
 std::vector<tensor> split(const tensor& x, int axis, std::span<const std::int64_t> counts) {
   require_defined("split", x);
-  auto at = axis_of("split", x.extents(), axis);
+  auto at = axis_of("split", x.shape(), axis);
   auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  if (total != x.extents()[at])
+  if (total != x.shape()[at])
     throw_invalid("split", "counts that add up to axis " + std::to_string(at) + " of " + describe(x),
                   std::to_string(total));
   std::vector<tensor> parts;
@@ -89,9 +89,9 @@ std::vector<tensor> split(const tensor& x, int axis, std::span<const std::int64_
 
 tensor slice(const tensor& x, int axis, std::int64_t first, std::int64_t count) {
   require_defined("slice", x);
-  auto at = axis_of("slice", x.extents(), axis);
-  require_range("slice", x.extents(), at, first, count);
-  auto y = tensor::empty(with_extent(x.extents(), at, count), x.type(), x.where());
+  auto at = axis_of("slice", x.shape(), axis);
+  require_range("slice", x.shape(), at, first, count);
+  auto y = tensor::empty(with_extent(x.shape(), at, count), x.dtype(), x.device());
   copy_range(x, first, y, 0, at, count);
   return y;
 }
@@ -99,40 +99,40 @@ tensor slice(const tensor& x, int axis, std::int64_t first, std::int64_t count) 
 tensor slice_backward(const tensor& dy, const shape& extents, int axis, std::int64_t first) {
   require_defined("slice_backward", dy);
   auto at = axis_of("slice_backward", extents, axis);
-  if (dy.extents().rank() != extents.rank() ||
-      with_extent(dy.extents(), at, 0) != with_extent(extents, at, 0))
+  if (dy.shape().rank() != extents.rank() ||
+      with_extent(dy.shape(), at, 0) != with_extent(extents, at, 0))
     throw_invalid("slice_backward",
                   "dy like " + to_string(extents) + " except for axis " + std::to_string(at), describe(dy));
-  require_range("slice_backward", extents, at, first, dy.extents()[at]);
-  auto dx = tensor::zeros(extents, dy.type(), dy.where());
-  copy_range(dy, 0, dx, first, at, dy.extents()[at]);
+  require_range("slice_backward", extents, at, first, dy.shape()[at]);
+  auto dx = tensor::zeros(extents, dy.dtype(), dy.device());
+  copy_range(dy, 0, dx, first, at, dy.shape()[at]);
   return dx;
 }
 
 tensor transpose(const tensor& x, const std::vector<int>& axes) {
   require_defined("transpose", x);
-  auto rank = static_cast<std::size_t>(x.extents().rank());
+  auto rank = static_cast<std::size_t>(x.shape().rank());
   std::vector<int> from;
   std::vector<bool> is_taken(rank);
   std::vector<std::int64_t> extents;
   for (auto axis : axes) {
-    auto at = axis_of("transpose", x.extents(), axis);
+    auto at = axis_of("transpose", x.shape(), axis);
     if (is_taken[static_cast<std::size_t>(at)])
       throw_invalid("transpose", "each axis once", "axis " + std::to_string(axis) + " twice");
     is_taken[static_cast<std::size_t>(at)] = true;
     from.push_back(at);
-    extents.push_back(x.extents()[at]);
+    extents.push_back(x.shape()[at]);
   }
   if (from.size() != rank)
     throw_invalid("transpose", "all axes of " + describe(x), std::to_string(from.size()) + " of them");
-  auto y = tensor::empty(shape(std::move(extents)), x.type(), x.where());
-  if (y.num_elements() > 0) kernels_on(x.where()).rearrange.transpose(x, from, y);
+  auto y = tensor::empty(shape(std::move(extents)), x.dtype(), x.device());
+  if (y.num_elements() > 0) kernels_on(x.device()).rearrange.transpose(x, from, y);
   return y;
 }
 
 tensor transpose(const tensor& x) {
   require_defined("transpose", x);
-  auto rank = x.extents().rank();
+  auto rank = x.shape().rank();
   if (rank < 2) throw_invalid("transpose", "x with at least two axes", describe(x));
   std::vector<int> axes(static_cast<std::size_t>(rank));
   std::iota(axes.begin(), axes.end(), 0);

@@ -65,7 +65,7 @@ reduced_axes worked_out(const shape& x, const axis_flags& is_reduced) {
 }  // namespace
 
 reduced_axes axes_of(std::string_view operation, const tensor& x, const reduction_options& options) {
-  auto rank = x.extents().rank();
+  auto rank = x.shape().rank();
   axis_flags is_reduced(static_cast<std::size_t>(rank), options.axes.empty());
   for (auto axis : options.axes) {
     if (axis < -rank || axis >= rank)
@@ -74,7 +74,7 @@ reduced_axes axes_of(std::string_view operation, const tensor& x, const reductio
     if (is_reduced[at]) throw_invalid(operation, "each axis once", "axis " + std::to_string(axis) + " twice");
     is_reduced[at] = true;
   }
-  return worked_out(x.extents(), is_reduced);
+  return worked_out(x.shape(), is_reduced);
 }
 
 }  // namespace troupe

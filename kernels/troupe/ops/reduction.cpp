@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-const reduction_kernels& kernels_for(const tensor& x) { return kernels_on(x.where()).reduction; }
+const reduction_kernels& kernels_for(const tensor& x) { return kernels_on(x.device()).reduction; }
 
 void require_elements(std::string_view operation, const tensor& x, const reduced_axes& axes) {
   if (axes.num_reduced > 0) return;
@@ -26,7 +26,7 @@ tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const R
   for (std::size_t i = 0; i < axes.steps.size(); ++i) {
     const auto& along = axes.steps[i];
     auto is_last = i + 1 == axes.steps.size();
-    auto y = tensor::empty({along.outer, along.inner}, is_last ? x.type() : dtype::f32, x.where());
+    auto y = tensor::empty({along.outer, along.inner}, is_last ? x.dtype() : dtype::f32, x.device());
     if (y.num_elements() > 0) run(from, along, y, is_last);
     from = y;
   }
@@ -34,7 +34,7 @@ tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const R
 }
 
 tensor scaled_sum(const tensor& x, const reduced_axes& axes, bool keep_axes, double factor) {
-  if (axes.num_reduced == 0) return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.type(), x.where());
+  if (axes.num_reduced == 0) return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.dtype(), x.device());
   auto run = [&](const tensor& from, const reduced_axis& along, tensor& y, bool is_last) {
     kernels_for(x).sum(from, along, is_last ? static_cast<float>(factor) : 1, y);
   };
@@ -55,7 +55,7 @@ tensor extreme(std::string_view operation, const tensor& x, const reduction_opti
 void require_together(std::string_view operation, std::span<const tensor> of) {
   for (const auto& each : of) {
     require_floating(operation, "elements", each);
-    require_on(operation, "elements", each, of.front().where());
+    require_on(operation, "elements", each, of.front().device());
   }
 }
 
@@ -89,8 +89,8 @@ tensor argmax(const tensor& x, const reduction_options& options) {
   require_elements("argmax", x, axes);
   const auto& along = axes.steps.front();
   shape between{along.outer, along.inner};
-  auto largest = tensor::empty(between, dtype::f32, x.where());
-  auto index = tensor::empty(between, dtype::i64, x.where());
+  auto largest = tensor::empty(between, dtype::f32, x.device());
+  auto index = tensor::empty(between, dtype::i64, x.device());
   if (index.num_elements() > 0) {
     kernels_for(x).max(x, along, largest);
     kernels_for(x).argmax(x, along, largest, index);

@@ -7,14 +7,14 @@
 namespace troupe {
 
 void require_indices(std::string_view operation, const tensor& indices, device where) {
-  auto is_integer = indices.type() == dtype::i64 || indices.type() == dtype::i32;
-  if (!indices.defined() || !is_integer || indices.where() != where)
+  auto is_integer = indices.dtype() == dtype::i64 || indices.dtype() == dtype::i32;
+  if (!indices.defined() || !is_integer || indices.device() != where)
     throw_invalid(operation, "indices of i64 or i32 on " + to_string(where), describe(indices));
 }
 
 shape gathered_extents(const tensor& values, const tensor& indices) {
-  auto extents = indices.extents().extents();
-  const auto& row = values.extents().extents();
+  auto extents = indices.shape().extents();
+  const auto& row = values.shape().extents();
   extents.insert(extents.end(), row.begin() + 1, row.end());
   return shape(std::move(extents));
 }

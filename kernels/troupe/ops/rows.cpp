@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 void require_rows(std::string_view operation, std::string_view argument, const tensor& value) {
-  if (!value.defined() || value.extents().rank() < 1)
+  if (!value.defined() || value.shape().rank() < 1)
     throw_invalid(operation, std::string(argument) + " with at least one axis", describe(value));
 }
 
@@ -17,20 +17,20 @@ void require_rows(std::string_view operation, std::string_view argument, const t
 
 tensor gather_rows(const tensor& values, const tensor& indices) {
   require_rows("gather_rows", "values", values);
-  require_indices("gather_rows", indices, values.where());
-  auto out = tensor::empty(gathered_extents(values, indices), values.type(), values.where());
-  kernels_on(values.where()).rows.gather("gather_rows", values, indices, out);
+  require_indices("gather_rows", indices, values.device());
+  auto out = tensor::empty(gathered_extents(values, indices), values.dtype(), values.device());
+  kernels_on(values.device()).rows.gather("gather_rows", values, indices, out);
   return out;
 }
 
 void scatter_add_rows(const tensor& indices, const tensor& rows, tensor sum, gradient_mode mode) {
   require_rows("scatter_add_rows", "sum", sum);
-  require_argument("scatter_add_rows", "sum", sum, dtype::f32, sum.extents());
-  require_indices("scatter_add_rows", indices, sum.where());
+  require_argument("scatter_add_rows", "sum", sum, dtype::f32, sum.shape());
+  require_indices("scatter_add_rows", indices, sum.device());
   require_floating("scatter_add_rows", "rows", rows);
-  require_argument("scatter_add_rows", "rows", rows, rows.type(), gathered_extents(sum, indices),
-                   sum.where());
-  kernels_on(sum.where()).rows.scatter_add("scatter_add_rows", indices, rows, sum, mode);
+  require_argument("scatter_add_rows", "rows", rows, rows.dtype(), gathered_extents(sum, indices),
+                   sum.device());
+  kernels_on(sum.device()).rows.scatter_add("scatter_add_rows", indices, rows, sum, mode);
 }
 
 }  // namespace troupe

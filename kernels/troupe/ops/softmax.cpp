@@ -9,7 +9,7 @@ namespace {
 tensor forward(std::string_view operation, const tensor& x, softmax_kernels::forward softmax_kernels::*of) {
   require_nonempty_rows(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.where()).softmax.*of)(x, y);
+  (kernels_on(x.device()).softmax.*of)(x, y);
   return y;
 }
 
@@ -18,7 +18,7 @@ tensor backward(std::string_view operation, const tensor& dy, const tensor& y,
   require_nonempty_rows(operation, "y", y);
   require_like(operation, "dy", dy, y);
   auto dx = empty_like(y);
-  (kernels_on(y.where()).softmax.*of)(dy, y, dx);
+  (kernels_on(y.device()).softmax.*of)(dy, y, dx);
   return dx;
 }
 

@@ -8,21 +8,21 @@
 namespace troupe {
 
 void require_weight(std::string_view operation, const tensor& weight, device where) {
-  require_argument(operation, "weight", weight, dtype::f32, weight.extents());
-  if (weight.where() == where) return;
+  require_argument(operation, "weight", weight, dtype::f32, weight.shape());
+  if (weight.device() == where) return;
   throw_invalid(operation, "all weights on " + to_string(where), describe(weight));
 }
 
 void require_low_precision(std::string_view operation, const tensor& value, const tensor& weight) {
   if (!value.defined()) return;
-  auto is_low = value.type() == dtype::bf16 || value.type() == dtype::f16;
-  if (is_low && value.extents() == weight.extents() && value.where() == weight.where()) return;
+  auto is_low = value.dtype() == dtype::bf16 || value.dtype() == dtype::f16;
+  if (is_low && value.shape() == weight.shape() && value.device() == weight.device()) return;
   throw_invalid(operation, "low_precision of bf16 or f16 like weight " + describe(weight), describe(value));
 }
 
 void require_adam_slots(std::string_view operation, std::span<const adam_slot> slots) {
   for (const auto& each : slots) {
-    require_weight(operation, each.weight, slots.front().weight.where());
+    require_weight(operation, each.weight, slots.front().weight.device());
     require_like(operation, "gradient", each.gradient, each.weight);
     require_like(operation, "exp_avg", each.exp_avg, each.weight);
     require_like(operation, "exp_avg_sq", each.exp_avg_sq, each.weight);

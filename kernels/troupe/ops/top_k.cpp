@@ -8,13 +8,13 @@ namespace troupe {
 
 top_k_result top_k(const tensor& x, std::int64_t k) {
   require_floating("top_k", "x", x);
-  if (x.extents().rank() < 1) throw_invalid("top_k", "x with at least one axis", describe(x));
-  if (k < 0 || k > x.extents()[-1])
-    throw_invalid("top_k", "k in [0, " + std::to_string(x.extents()[-1]) + "]", std::to_string(k));
-  auto extents = with_last_axis(x.extents(), k);
-  top_k_result result{tensor::empty(extents, x.type(), x.where()),
-                      tensor::empty(extents, dtype::i64, x.where())};
-  if (extents.num_elements() > 0) kernels_on(x.where()).top_k.select(x, result.values, result.indices);
+  if (x.shape().rank() < 1) throw_invalid("top_k", "x with at least one axis", describe(x));
+  if (k < 0 || k > x.shape()[-1])
+    throw_invalid("top_k", "k in [0, " + std::to_string(x.shape()[-1]) + "]", std::to_string(k));
+  auto extents = with_last_axis(x.shape(), k);
+  top_k_result result{tensor::empty(extents, x.dtype(), x.device()),
+                      tensor::empty(extents, dtype::i64, x.device())};
+  if (extents.num_elements() > 0) kernels_on(x.device()).top_k.select(x, result.values, result.indices);
   return result;
 }
 

@@ -21,29 +21,29 @@ class tensor {
   tensor() = default;
 
   /// Uninitialised elements, 64-byte aligned.
-  static tensor empty(shape extents, dtype type = dtype::f32, device where = {});
-  static tensor zeros(shape extents, dtype type = dtype::f32, device where = {});
-  static tensor full(shape extents, float value);
+  static tensor empty(troupe::shape extents, troupe::dtype type = troupe::dtype::f32, troupe::device where = {});
+  static tensor zeros(troupe::shape extents, troupe::dtype type = troupe::dtype::f32, troupe::device where = {});
+  static tensor full(troupe::shape extents, float value);
   /// A copy of `values`; throws std::invalid_argument if their number is not that of the shape.
   template <class T>
-  static tensor from(std::span<const T> values, shape extents) {
+  static tensor from(std::span<const T> values, troupe::shape extents) {
     return copy_of(std::as_bytes(values), std::move(extents), dtype_of<T>::value);
   }
   template <class T>
-  static tensor from(const std::vector<T>& values, shape extents) {
+  static tensor from(const std::vector<T>& values, troupe::shape extents) {
     return from(std::span<const T>(values), std::move(extents));
   }
   /// Elements in memory that somebody else owns and `owner` keeps alive (a mapped file, a received buffer).
-  static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, shape extents, dtype type,
-                     device where = {});
+  static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents, troupe::dtype type,
+                     troupe::device where = {});
 
   bool defined() const { return elements_ != nullptr; }
-  const shape& extents() const { return extents_; }
-  dtype type() const { return type_; }
-  device where() const { return where_; }
-  std::int64_t num_elements() const { return extents_.num_elements(); }
+  const troupe::shape& shape() const { return shape_; }
+  troupe::dtype dtype() const { return dtype_; }
+  troupe::device device() const { return device_; }
+  std::int64_t num_elements() const { return shape_.num_elements(); }
   std::size_t size_bytes() const {
-    return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(type_);
+    return static_cast<std::size_t>(num_elements()) * troupe::size_bytes(dtype_);
   }
 
   /// The elements as T. Throws std::invalid_argument if T is not the dtype, the tensor is undefined, or its
@@ -63,7 +63,7 @@ class tensor {
   std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
 
   /// The same elements under another shape of the same size.
-  tensor reshape(shape extents) const;
+  tensor reshape(troupe::shape extents) const;
   /// Rows [first, first + count) of axis 0, sharing the elements.
   tensor rows(std::int64_t first, std::int64_t count) const;
   /// A deep copy.
@@ -72,7 +72,7 @@ class tensor {
   void copy_from(const tensor& source);
   /// This tensor if it is there already, else a copy in the memory of `where`. Throws bad_input for a device
   /// that is not there.
-  tensor to(device where) const;
+  tensor to(troupe::device where) const;
   /// Whether another handle, of whatever shape, may share the elements' memory.
   bool is_shared() const { return owner_.use_count() > 1; }
   /// In the statistics the elements' memory is for `category` from now on, if it was for `other` so far.
@@ -81,14 +81,14 @@ class tensor {
   void fill_zero();
 
  private:
-  static tensor copy_of(std::span<const std::byte> values, shape extents, dtype type);
-  void require(dtype type) const;
+  static tensor copy_of(std::span<const std::byte> values, troupe::shape extents, troupe::dtype type);
+  void require(troupe::dtype type) const;
 
   std::shared_ptr<void> owner_;
   std::byte* elements_ = nullptr;
-  shape extents_;
-  dtype type_ = dtype::f32;
-  device where_;
+  troupe::shape shape_;
+  troupe::dtype dtype_ = troupe::dtype::f32;
+  troupe::device device_;
 };
 
 /// A tensor and the name it is known by in states, snapshots and hashes, for example "2.weight".

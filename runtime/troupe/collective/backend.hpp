@@ -26,7 +26,7 @@ class collective_backend {
   /// "ucx", "local", "nccl", "gloo", "mpi"
   virtual std::string_view name() const = 0;
   /// Where the tensors of its calls must be.
-  virtual device where() const { return {}; }
+  virtual troupe::device device() const { return {}; }
   /// Throws std::logic_error, "[what] ...", if this thread may not make or wait for calls now, because it
   /// records a graph (captured_step.hpp) that would be replayed without them. From any thread.
   virtual void refuse_in_recording(std::string_view /*what*/) const {}

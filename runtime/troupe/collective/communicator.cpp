@@ -126,9 +126,9 @@ void communicator::abort(const std::string& cause) {
 void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
 
 void communicator::require_place(const tensor& x, const collective_operation& what) const {
-  if (x.defined() && x.where() != where())
+  if (x.defined() && x.device() != device())
     throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
-                  "a tensor on " + to_string(where()) + ", where the group's backend " +
+                  "a tensor on " + to_string(device()) + ", where the group's backend " +
                       std::string(backend()) + " works",
                   describe(x));
 }
@@ -142,9 +142,6 @@ work communicator::start(collective_operation&& what, const call_options& option
   require_place(what.input, what);
   require_place(what.output, what);
   auto added = std::make_shared<call>(std::move(what), options);
-  // On this thread: the polling thread may be needed to complete pending data.
-  added->what.input.settle();
-  added->what.output.settle();
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   added->options.timeout = std::min(added->options.timeout, longest_timeout);
   queue_.submit(added);

@@ -51,7 +51,7 @@ class communicator {
   int size() const { return group_.size(); }
   std::string_view backend() const { return backend_->name(); }
   /// Where the tensors of its calls must be: on a GPU for NCCL, else on the CPU.
-  device where() const { return backend_->where(); }
+  troupe::device device() const { return backend_->device(); }
 
   /// x: the same shape on all members. The result is the reduction of all members' x; without `result` it
   /// replaces x.

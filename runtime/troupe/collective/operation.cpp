@@ -37,14 +37,14 @@ namespace {
 
 void require_numbers(const tensor& x, const char* where, const char* what) {
   if (!x.defined()) throw_invalid(where, std::string("a tensor as ") + what, "an undefined one");
-  if (x.type() == dtype::boolean)
+  if (x.dtype() == dtype::boolean)
     throw_invalid(where, std::string(what) + " of f32, bf16, f16, i32, i64 or u8", describe(x));
 }
 
 void require_same_call(const tensor& x, dtype type, std::int64_t num_elements, const char* where,
                        const char* what) {
   require_numbers(x, where, what);
-  if (x.type() != type || x.num_elements() != num_elements)
+  if (x.dtype() != type || x.num_elements() != num_elements)
     throw_invalid(where,
                   std::string(what) + " of " + std::to_string(num_elements) + " elements of " +
                       std::string(to_string(type)),
@@ -76,7 +76,7 @@ void require_in_place(const collective_operation& made, int member) {
   bool is_gathered = made.input.num_elements() < made.output.num_elements();
   const auto &part = is_gathered ? made.input : made.output, &whole = is_gathered ? made.output : made.input;
   auto first = made.parts.empty() ? 0 : part_begin(made, member);
-  auto offset = first * static_cast<std::int64_t>(size_bytes(whole.type()));
+  auto offset = first * static_cast<std::int64_t>(size_bytes(whole.dtype()));
   if (part.bytes().data() == whole.bytes().data() + offset) return;
   throw_invalid(std::string(to_string(made.signature.kind)).c_str(),
                 "input and output that share no memory, or the one in its place in the other",
@@ -111,8 +111,8 @@ void require_parts(const std::vector<std::int64_t>& parts, int num_members, cons
 
 collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op) {
   require_numbers(x, "all_reduce", "x");
-  require_same_call(result, x.type(), x.num_elements(), "all_reduce", "result");
-  auto signature = signed_as(collective_kind::all_reduce, x.type(), x.num_elements());
+  require_same_call(result, x.dtype(), x.num_elements(), "all_reduce", "result");
+  auto signature = signed_as(collective_kind::all_reduce, x.dtype(), x.num_elements());
   signature.op = op;
   collective_operation made(signature, x, result);
   require_in_place(made, 0);
@@ -122,9 +122,9 @@ collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
                                        reduce_op op, int member) {
   require_numbers(x, "reduce_scatter", "x");
-  require_same_call(x, x.type(), total(parts), "reduce_scatter", "x");
-  require_same_call(result, x.type(), parts[static_cast<std::size_t>(member)], "reduce_scatter", "result");
-  auto signature = signed_as(collective_kind::reduce_scatter, x.type(), x.num_elements());
+  require_same_call(x, x.dtype(), total(parts), "reduce_scatter", "x");
+  require_same_call(result, x.dtype(), parts[static_cast<std::size_t>(member)], "reduce_scatter", "result");
+  auto signature = signed_as(collective_kind::reduce_scatter, x.dtype(), x.num_elements());
   signature.op = op;
   signature.layout = layout_of(parts);
   return in_place({signature, x, std::move(result), std::move(parts)}, member);
@@ -133,24 +133,24 @@ collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vect
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
                                    int member) {
   require_numbers(part, "all_gather", "part");
-  require_same_call(part, part.type(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
-  require_same_call(all, part.type(), total(parts), "all_gather", "all");
-  auto signature = signed_as(collective_kind::all_gather, all.type(), all.num_elements());
+  require_same_call(part, part.dtype(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
+  require_same_call(all, part.dtype(), total(parts), "all_gather", "all");
+  auto signature = signed_as(collective_kind::all_gather, all.dtype(), all.num_elements());
   signature.layout = layout_of(parts);
   return in_place({signature, part, std::move(all), std::move(parts)}, member);
 }
 
 collective_operation broadcast_of(tensor x, int root) {
   require_numbers(x, "broadcast", "x");
-  auto signature = signed_as(collective_kind::broadcast, x.type(), x.num_elements());
+  auto signature = signed_as(collective_kind::broadcast, x.dtype(), x.num_elements());
   signature.root = root;
   return {signature, x, x, {}};
 }
 
 collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
   require_numbers(x, "reduce", "x");
-  if (result.defined()) require_same_call(result, x.type(), x.num_elements(), "reduce", "result");
-  auto signature = signed_as(collective_kind::reduce, x.type(), x.num_elements());
+  if (result.defined()) require_same_call(result, x.dtype(), x.num_elements(), "reduce", "result");
+  auto signature = signed_as(collective_kind::reduce, x.dtype(), x.num_elements());
   signature.op = op;
   signature.root = root;
   return in_place({signature, x, std::move(result), {}}, 0);
@@ -159,8 +159,8 @@ collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_
 collective_operation gather_of(const tensor& part, tensor all, int root, int num_members) {
   require_numbers(part, "gather", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
-  if (all.defined()) require_same_call(all, part.type(), total(parts), "gather", "all");
-  auto signature = signed_as(collective_kind::gather, part.type(), total(parts));
+  if (all.defined()) require_same_call(all, part.dtype(), total(parts), "gather", "all");
+  auto signature = signed_as(collective_kind::gather, part.dtype(), total(parts));
   signature.root = root;
   return in_place({signature, part, std::move(all), std::move(parts)}, root);
 }
@@ -168,33 +168,33 @@ collective_operation gather_of(const tensor& part, tensor all, int root, int num
 collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
   require_numbers(part, "scatter", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
-  if (all.defined()) require_same_call(all, part.type(), total(parts), "scatter", "all");
-  auto signature = signed_as(collective_kind::scatter, part.type(), total(parts));
+  if (all.defined()) require_same_call(all, part.dtype(), total(parts), "scatter", "all");
+  auto signature = signed_as(collective_kind::scatter, part.dtype(), total(parts));
   signature.root = root;
   return in_place({signature, all, std::move(part), std::move(parts)}, root);
 }
 
 collective_operation all_to_all_of(const tensor& x, tensor result, int num_members) {
   require_numbers(x, "all_to_all", "x");
-  require_same_call(result, x.type(), x.num_elements(), "all_to_all", "result");
+  require_same_call(result, x.dtype(), x.num_elements(), "all_to_all", "result");
   if (x.num_elements() % num_members != 0)
     throw_invalid("all_to_all", "a multiple of " + std::to_string(num_members) + " elements as x",
                   describe(x));
   if (overlap(x, result))
     throw_invalid("all_to_all", "a result that shares no memory with x", "one that does");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), x.num_elements() / num_members);
-  return {signed_as(collective_kind::all_to_all, x.type(), x.num_elements()), x, std::move(result),
+  return {signed_as(collective_kind::all_to_all, x.dtype(), x.num_elements()), x, std::move(result),
           std::move(parts)};
 }
 
 collective_operation send_of(const tensor& x, int peer) {
   require_numbers(x, "send", "x");
-  return {signed_as(collective_kind::send, x.type(), x.num_elements()), x, {}, {}, peer};
+  return {signed_as(collective_kind::send, x.dtype(), x.num_elements()), x, {}, {}, peer};
 }
 
 collective_operation receive_of(tensor x, int peer) {
   require_numbers(x, "receive", "x");
-  auto signature = signed_as(collective_kind::receive, x.type(), x.num_elements());
+  auto signature = signed_as(collective_kind::receive, x.dtype(), x.num_elements());
   return {signature, {}, std::move(x), {}, peer};
 }
 

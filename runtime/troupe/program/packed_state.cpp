@@ -28,7 +28,7 @@ struct entry {
 std::vector<std::byte> table_of(const std::vector<named_tensor>& state) {
   std::vector<entry> table;
   for (const auto& [name, value] : state)
-    table.push_back({name, static_cast<std::uint8_t>(value.type()), value.extents().extents()});
+    table.push_back({name, static_cast<std::uint8_t>(value.dtype()), value.shape().extents()});
   return encode(table);
 }
 
@@ -74,7 +74,7 @@ tensor packed_state_pool::take(std::size_t size_bytes) {
     }
   };
   std::shared_ptr<tensor> owner(new tensor(memory), back);
-  return tensor::wrap(std::move(owner), memory.bytes().data(), memory.extents(), dtype::u8);
+  return tensor::wrap(std::move(owner), memory.bytes().data(), memory.shape(), dtype::u8);
 }
 
 tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool) {

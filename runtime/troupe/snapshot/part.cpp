@@ -59,7 +59,7 @@ part_header header_of(const snapshot_part& part) {
                      {part.numeric_class}, {}};
   for (const auto& [name, value] : part.tensors)
     header.tensors.values.push_back(
-        {{name}, static_cast<std::uint8_t>(value.type()), {value.extents().extents()}});
+        {{name}, static_cast<std::uint8_t>(value.dtype()), {value.shape().extents()}});
   return header;
 }
 

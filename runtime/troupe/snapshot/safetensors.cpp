@@ -89,14 +89,14 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<name
   check(tensors);
   auto sorted = tensors;
   std::ranges::sort(
-      sorted, {}, [](const named_tensor& of) { return std::pair(order_in_file(of.value.type()), of.name); });
+      sorted, {}, [](const named_tensor& of) { return std::pair(order_in_file(of.value.dtype()), of.name); });
   safetensors_header header{{}, metadata};
   std::uint64_t end = 0;
   for (auto& [name, value] : sorted) {
     value = value.to({});
     auto begin = end;
     end += value.size_bytes();
-    header.tensors.push_back({name, value.type(), value.extents(), begin, end});
+    header.tensors.push_back({name, value.dtype(), value.shape(), begin, end});
   }
   auto text = to_text(header);
   auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{text.size()});

@@ -14,7 +14,7 @@ bool is_weight(const std::string& name) {
 void unite(std::vector<named_tensor>& sorted) {
   auto is_same = [](const named_tensor& a, const named_tensor& b) {
     if (a.name != b.name) return false;
-    if (a.value.type() != b.value.type() || a.value.extents() != b.value.extents() ||
+    if (a.value.dtype() != b.value.dtype() || a.value.shape() != b.value.shape() ||
         !std::ranges::equal(a.value.bytes(), b.value.bytes()))
       throw snapshot_error("the stages do not agree on " + a.name +
                            ", which several of them hold: use another snapshot");

@@ -20,8 +20,8 @@ void head_writer::write(const tensor_tag& tag, const std::optional<authenticatio
   frame_header frame{frame_kind::tensor, static_cast<std::uint32_t>(settings_->rank),
                      to_rank_,           generation_,
                      ++sequence_,        value.size_bytes()};
-  auto rest = begin_frame(frame, tensor_header_bytes(value.extents(), body_code), head);
-  write_tensor_header(tag, value.type(), value.extents(), body_code, rest);
+  auto rest = begin_frame(frame, tensor_header_bytes(value.shape(), body_code), head);
+  write_tensor_header(tag, value.dtype(), value.shape(), body_code, rest);
   rest.put(code_);
   if (!settings_->heads_are_private)
     std::ranges::copy(key_.code(covered_head(head)), head.end() - authentication_code_bytes);

@@ -29,7 +29,7 @@ TEST_CASE("a data set is read once, when it is first needed, whoever asks") {
   for (int i = 0; i < 4; ++i) askers.emplace_back([&] { samples.labels(); });
   for (auto& asker : askers) asker.join();
   samples.load();
-  CHECK(samples.samples().extents() == troupe::shape{6, 2});
+  CHECK(samples.samples().shape() == troupe::shape{6, 2});
   CHECK(reads == 1);
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("uneven shards and their last batches bring every sample exactly once"
                           .shuffle = false},
                          {.batch = 3, .drop_last = false});
     REQUIRE(loader.num_batches() == 3);
-    CHECK(loader.batch(2).samples.extents()[0] == (replica < 2 ? 2 : 1));
+    CHECK(loader.batch(2).samples.shape()[0] == (replica < 2 ? 2 : 1));
     for (std::int64_t index = 0; index < 3; ++index) {
       auto batch = loader.batch(index);
       for (auto label : batch.labels.values<std::uint8_t>()) seen.insert(label);

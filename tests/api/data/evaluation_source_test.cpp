@@ -26,7 +26,7 @@ TEST_CASE("evaluation takes every sample once, in order, in batches that cut int
       auto rows = got.targets.num_elements();
       CHECK(rows <= batch);
       CHECK(rows % source.num_microbatches() == 0);
-      REQUIRE(got.inputs.extents() == troupe::shape{rows, 2});
+      REQUIRE(got.inputs.shape() == troupe::shape{rows, 2});
       for (auto label : got.targets.values<std::uint8_t>()) CHECK(label == next++);
     }
     CHECK(next == samples);

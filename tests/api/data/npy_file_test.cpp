@@ -93,7 +93,7 @@ TEST_CASE("npy headers of versions 1 to 3, with other quotes, order and commas, 
   for (int major : {1, 2, 3}) CHECK(same_bits(read(npy(with_shape("(2, 1)"), "\7\b", major)), array));
   CHECK(same_bits(read(npy(with_shape("(2,1,)"), "\7\b")), array));
   CHECK(same_bits(read(npy(R"({"shape":(2,1),"fortran_order":False,"descr":"|u1"})", "\7\b")), array));
-  CHECK(read(npy(with_shape("()"), "x")).extents() == shape{});
+  CHECK(read(npy(with_shape("()"), "x")).shape() == shape{});
   CHECK(read(npy(with_shape("(0, 9223372036854775807)"), "")).num_elements() == 0);
   CHECK_THAT(complaint(npy(with_shape("(2,)"), "ab", 4)), ContainsSubstring("found 4.0"));
   CHECK_THAT(complaint(npy(with_shape("(2,)"), "ab", 0)), ContainsSubstring("version 1.0, 2.0 or 3.0"));

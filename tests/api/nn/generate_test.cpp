@@ -15,7 +15,7 @@ class Counting : public nn::module_of<Counting> {
  public:
   explicit Counting(float lead) : lead_(lead) {}
   troupe::variable forward(const troupe::variable& tokens) override {
-    auto length = tokens.value.extents()[1];
+    auto length = tokens.value.shape()[1];
     longest = std::max(longest, length);
     was_training |= is_training();
     auto logits = tensor::zeros({1, length, 5});

@@ -53,7 +53,7 @@ TEST_CASE("a CNN's shapes, names and buffers are those of PyTorch") {
                                           "2.bias f32[4]", "5.weight f32[6, 4, 3, 3]",
                                           "2.running_mean f32[4]", "2.running_var f32[4]"});
   auto y = model.forward({random_tensor({5, 64}, "x")});
-  CHECK(y.value.extents() == troupe::shape{5, 6, 1, 1});
+  CHECK(y.value.shape() == troupe::shape{5, 6, 1, 1});
 }
 
 TEST_CASE("batch norm moves its running statistics in training and uses them in evaluation") {

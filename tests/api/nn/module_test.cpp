@@ -68,7 +68,7 @@ TEST_CASE("linear begins uniform in one over the root of its inputs, with zero g
     CHECK(*std::ranges::max_element(values) > 0.045F);
     CHECK(*std::ranges::min_element(values) >= -0.05F);
     CHECK(*std::ranges::min_element(values) < -0.045F);
-    CHECK(same_bits(each->gradient(), tensor::zeros(each->value().extents())));
+    CHECK(same_bits(each->gradient(), tensor::zeros(each->value().shape())));
   }
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a sequential runs its children in order") {
   troupe::variable value{x, nullptr};
   for (int i = 0; i < model.size(); ++i) value = model[i]->forward(value);
   auto y = model.forward({x}).value;
-  CHECK(y.extents() == troupe::shape{3, 2});
+  CHECK(y.shape() == troupe::shape{3, 2});
   CHECK(same_bits(y, value.value));
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a module moves to where its inputs are, and nowhere that is not there
   auto before = weights_of(model);
   model.to({});
   CHECK(same_bits(weights_of(model), before));
-  CHECK(model.parameters()[0]->value().where() == troupe::device{});
+  CHECK(model.parameters()[0]->value().device() == troupe::device{});
   CHECK_THROWS_WITH(model.to({troupe::device::kind::cuda, 99}), ContainsSubstring("cuda:99 is not there"));
   CHECK(same_bits(weights_of(model), before));
 }

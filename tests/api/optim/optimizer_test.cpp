@@ -49,7 +49,7 @@ TEST_CASE("Adam keeps two means for each parameter and steps every one") {
                                                                  "0.bias/exp_avg", "0.bias/exp_avg_sq"});
   optimizer->apply(4);
   for (auto* each : {&expected.weight, &expected.bias}) {
-    auto extents = each->value().extents();
+    auto extents = each->value().shape();
     adam_slot slot{each->value(), each->gradient(), tensor::zeros(extents), tensor::zeros(extents)};
     troupe::adam_step(std::span(&slot, 1), 4, {.learning_rate = 0.25, .weight_decay = 0.5});
   }
@@ -151,7 +151,7 @@ TEST_CASE("a step leaves every weight's copy in another dtype as if it were conv
     CHECK_FALSE(same_bits(model.weight.as(troupe::dtype::bf16), before));
     CHECK(same_bits(model.weight.as(troupe::dtype::bf16), cast(model.weight.value(), troupe::dtype::bf16)));
     CHECK(same_bits(model.bias.as(troupe::dtype::f16), cast(model.bias.value(), troupe::dtype::f16)));
-    CHECK(model.bias.as(troupe::dtype::f32).type() == troupe::dtype::f32);
+    CHECK(model.bias.as(troupe::dtype::f32).dtype() == troupe::dtype::f32);
   }
 }
 

@@ -135,9 +135,9 @@ TEST_CASE("the first stage has no input gradient, every other has one of its inp
   model.forward(0, 0);
   auto of = pipeline::which(0, 0);
   auto gradient = model.stages[3]->backward_input(of, {});
-  CHECK(gradient.extents() == troupe::shape{microbatch_size, 13});
+  CHECK(gradient.shape() == troupe::shape{microbatch_size, 13});
   gradient = model.stages[1]->backward_input(of, model.stages[2]->backward_input(of, gradient));
-  CHECK(gradient.extents() == troupe::shape{microbatch_size, 17});
+  CHECK(gradient.shape() == troupe::shape{microbatch_size, 17});
   CHECK_FALSE(model.stages[0]->backward_input(of, gradient).defined());
 }
 

@@ -103,10 +103,10 @@ TEST_CASE("a narrow precision comes near to f32, and activations travel in it") 
     auto model = with(2, {.precision = precision});
     auto of = pipeline::which(0, 0);
     auto output = model.at(0).forward(of, troupe::testing::make_images(0, 0), {});
-    CHECK(output.type() == precision);
+    CHECK(output.dtype() == precision);
     model.at(1).forward(of, output, troupe::testing::make_labels(0, 0));
-    CHECK(model.at(1).backward_input(of, {}).type() == precision);
-    for (const auto& each : model.parameters()) CHECK(each.value.type() == dtype::f32);
+    CHECK(model.at(1).backward_input(of, {}).dtype() == precision);
+    for (const auto& each : model.parameters()) CHECK(each.value.dtype() == dtype::f32);
   }
 }
 

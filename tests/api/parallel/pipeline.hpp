@@ -25,7 +25,7 @@ inline nn::Sequential four_layer_model() {
 /// Bytes that differ by step and microbatch.
 inline tensor make_images(std::uint64_t step, int index) {
   auto noise = random_tensor({microbatch_size, 3, 4}, std::to_string(step) + "/" + std::to_string(index));
-  auto images = tensor::empty(noise.extents(), dtype::u8);
+  auto images = tensor::empty(noise.shape(), dtype::u8);
   for (std::size_t i = 0; i < images.values<std::uint8_t>().size(); ++i)
     images.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(127 + 120 * noise.values<float>()[i]);
   return images;

@@ -32,7 +32,7 @@ passed pass(nn::BatchNorm2d& module, std::int64_t first, std::int64_t count, dty
 
 void check_close(const tensor& a, const tensor& b, float tolerance) {
   auto x = cast(a, dtype::f32), y = cast(b, dtype::f32);
-  REQUIRE(x.extents() == y.extents());
+  REQUIRE(x.shape() == y.shape());
   for (std::size_t i = 0; i < x.values<float>().size(); ++i)
     CHECK(std::abs(x.values<float>()[i] - y.values<float>()[i]) <= tolerance);
 }

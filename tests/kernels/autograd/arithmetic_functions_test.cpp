@@ -92,18 +92,18 @@ TEST_CASE("products compute in the dtype of autocast and give their gradients ba
   auto a = leaf(placed(random_tensor({3, 4}, "a"))), b = leaf(placed(random_tensor({4, 2}, "b")));
   autocast mixed(dtype::bf16);
   auto c = matmul(a, b);
-  CHECK(c.value.type() == dtype::bf16);
+  CHECK(c.value.dtype() == dtype::bf16);
   c.backward(placed(tensor::zeros({3, 2}, dtype::bf16)));
-  CHECK(a.gradient().type() == dtype::f32);
-  CHECK(b.gradient().type() == dtype::f32);
+  CHECK(a.gradient().dtype() == dtype::f32);
+  CHECK(b.gradient().dtype() == dtype::f32);
 }
 
 TEST_CASE("gradients of reductions and of rows come back in the dtype of what was reduced") {
   auto half = leaf(cast(placed(x()), dtype::bf16));
   auto indices = placed(tensor::from(std::vector<std::int64_t>{1, 1}, {2}));
   for (const auto& y : {sum(half), mean(half, {.axes = {1}}), max(half), gather_rows(half, indices)}) {
-    CHECK(y.value.type() == dtype::bf16);
-    y.backward(placed(tensor::zeros(y.value.extents(), dtype::bf16)));
-    CHECK(half.gradient().type() == dtype::bf16);
+    CHECK(y.value.dtype() == dtype::bf16);
+    y.backward(placed(tensor::zeros(y.value.shape(), dtype::bf16)));
+    CHECK(half.gradient().dtype() == dtype::bf16);
   }
 }

@@ -26,7 +26,7 @@ using function = std::function<variable(const std::vector<variable>&)>;
 /// Compares what `values` (inputs' or parameters' elements, in place) have as gradients with differences.
 inline void check_gradient(tensor values, const tensor& gradient, const std::function<double()>& loss) {
   REQUIRE(gradient.defined());
-  REQUIRE(gradient.extents() == values.extents());
+  REQUIRE(gradient.shape() == values.shape());
   constexpr float delta = 4e-3F;
   auto got = values_of(gradient);
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -55,7 +55,7 @@ inline void check(const function& compute, const std::vector<tensor>& inputs,
     constants.push_back({there.back()});
   }
   auto y = compute(leaves);
-  auto weights = random_tensor(y.value.extents(), "weights").to(y.value.where());
+  auto weights = random_tensor(y.value.shape(), "weights").to(y.value.device());
   y.backward(weights);
   auto loss = [&] { return weighted(compute(constants).value, weights); };
   for (std::size_t i = 0; i < there.size(); ++i) check_gradient(there[i], leaves[i].gradient(), loss);

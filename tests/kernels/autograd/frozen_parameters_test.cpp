@@ -70,7 +70,7 @@ outcome run(const layer_case& of, bool weight_is_wanted, bool bias_is_wanted) {
   auto x = leaf(placed(random_tensor(of.input, "x")));
   for (const auto* name : {"first", "second"}) {  // one gradient is assigned, the next added
     auto y = of.compute(x, result.weight, result.bias);
-    y.backward(placed(random_tensor(y.value.extents(), name)));
+    y.backward(placed(random_tensor(y.value.shape(), name)));
   }
   result.dx = x.gradient();
   return result;

@@ -84,7 +84,7 @@ TEST_CASE("recorded windows and products have the gradients of their inputs and 
 }
 
 TEST_CASE("recorded losses count and have the gradients of their sums, scaled") {
-  auto target = placed(random_tensor(a.extents(), "target"));
+  auto target = placed(random_tensor(a.shape(), "target"));
   check([&](const auto& in) { return mse_loss(in[0], target, 0.3).loss; }, {a.clone()});
   auto labels = placed(tensor::from(std::vector<std::int64_t>{0, 3, 1, 2, -100, 3}, {2, 3}));
   check([&](const auto& in) { return cross_entropy(in[0], labels, 0.3).loss; }, {a.clone()});
@@ -96,21 +96,21 @@ TEST_CASE("recorded losses count and have the gradients of their sums, scaled") 
 
 TEST_CASE("a squared error of floating dtypes that differ is that of both as f32") {
   auto half = leaf(cast(placed(a), dtype::bf16));
-  auto target = placed(random_tensor(a.extents(), "target"));
+  auto target = placed(random_tensor(a.shape(), "target"));
   auto mixed = mse_loss(half, target, 1);
   CHECK(mixed.loss_sum == mse_loss({cast(half.value, dtype::f32)}, target, 1).loss_sum);
   mixed.loss.backward();
-  CHECK(half.gradient().type() == dtype::bf16);
-  CHECK_THROWS_AS(mse_loss({placed(a)}, placed(tensor::zeros(a.extents(), dtype::u8)), 1),
+  CHECK(half.gradient().dtype() == dtype::bf16);
+  CHECK_THROWS_AS(mse_loss({placed(a)}, placed(tensor::zeros(a.shape(), dtype::u8)), 1),
                   std::invalid_argument);
 }
 
 TEST_CASE("gradients come back in the dtype of what they belong to") {
   auto x = leaf(placed(a)), half = leaf(cast(placed(a), dtype::bf16));
-  add(x, half).backward(placed(random_tensor(a.extents(), "dy")));
-  CHECK(x.gradient().type() == dtype::f32);
-  CHECK(half.gradient().type() == dtype::bf16);
+  add(x, half).backward(placed(random_tensor(a.shape(), "dy")));
+  CHECK(x.gradient().dtype() == dtype::f32);
+  CHECK(half.gradient().dtype() == dtype::bf16);
   auto from_half = leaf(cast(placed(a), dtype::f16));
   cast(from_half, dtype::f32).backward(placed(a));
-  CHECK(from_half.gradient().type() == dtype::f16);
+  CHECK(from_half.gradient().dtype() == dtype::f16);
 }

@@ -25,7 +25,7 @@ std::vector<tensor> forwards_and_back(const std::function<variable(const variabl
                                       const tensor& x, const std::vector<parameter*>& parameters) {
   auto in = leaf(x);
   auto y = compute(in);
-  y.backward(cast(placed(random_tensor(y.value.extents(), "dy")), y.value.type()));
+  y.backward(cast(placed(random_tensor(y.value.shape(), "dy")), y.value.dtype()));
   std::vector<tensor> result{y.value, in.gradient()};
   for (auto* each : parameters) {
     result.push_back(each->gradient().clone());

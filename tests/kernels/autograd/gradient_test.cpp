@@ -64,7 +64,7 @@ TEST_CASE("gradients of a small network are those of finite differences in f64")
   auto result = cross_entropy(logits, tensor::from(labels, {batch}), loss_scale);
   result.loss.backward();
   auto dx = input.gradient();
-  CHECK(dx.extents() == x.extents());
+  CHECK(dx.shape() == x.shape());
 
   std::vector<numbers> point{values_of(x), values_of(w1.value()), values_of(b1.value()),
                              values_of(w2.value()), values_of(b2.value())};
@@ -96,7 +96,7 @@ TEST_CASE("a gradient given to the loss multiplies all others") {
 TEST_CASE("bytes become floats only where no gradient of them is wanted") {
   auto bytes = tensor::zeros({2, 3}, troupe::dtype::u8);
   auto x = to_float(troupe::variable{bytes, nullptr}, 1);
-  CHECK(x.value.type() == troupe::dtype::f32);
+  CHECK(x.value.dtype() == troupe::dtype::f32);
   CHECK_FALSE(x.requires_gradient());
   CHECK_THROWS_AS(to_float(troupe::leaf(bytes), 1), std::invalid_argument);
 }

@@ -143,8 +143,8 @@ TEST_CASE("attention is the softmax of the scaled scores times the values") {
     CAPTURE(p.positions, p.heads, p.width, p.causal, p.scale);
     auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
     auto expected = p.exact();
-    CHECK(out.extents() == troupe::shape{p.sequences, p.positions, p.heads * p.width});
-    CHECK(log_sum_exp.extents() == troupe::shape{p.sequences, p.heads, p.positions});
+    CHECK(out.shape() == troupe::shape{p.sequences, p.positions, p.heads * p.width});
+    CHECK(log_sum_exp.shape() == troupe::shape{p.sequences, p.heads, p.positions});
     require_close(out, expected.out, tolerance(p.type));
     require_close(log_sum_exp, expected.log_sum_exp, tolerance(dtype::f32));
   });
@@ -155,7 +155,7 @@ TEST_CASE("attention's gradient is that of the exact softmax") {
     CAPTURE(p.positions, p.heads, p.width, p.causal, p.scale);
     auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
     auto dqkv = troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options());
-    CHECK(dqkv.extents() == p.qkv.extents());
+    CHECK(dqkv.shape() == p.qkv.shape());
     require_close(dqkv, p.exact().backward(values_of(p.dout)), tolerance(p.type));
   });
 }
@@ -218,14 +218,14 @@ TEST_CASE("queries, keys and values may come with axes of their own") {
   CHECK(same_bits(out, troupe::attention_forward(p.qkv, p.options()).out));
   CHECK(same_bits(
       troupe::attention_backward(p.dout, qkv, out, log_sum_exp, p.options()),
-      troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()).reshape(qkv.extents())));
+      troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()).reshape(qkv.shape())));
 }
 
 TEST_CASE("heads may begin anywhere in memory") {
   for (auto type : floating_types) {
     problem p{1, 70, 2, 8, true, 0, type};
     auto count = p.qkv.num_elements();
-    auto moved = tensor::empty({count + 1}, type, p.qkv.where()).rows(1, count).reshape(p.qkv.extents());
+    auto moved = tensor::empty({count + 1}, type, p.qkv.device()).rows(1, count).reshape(p.qkv.shape());
     moved.copy_from(p.qkv);
     auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
     CHECK(same_bits(out, troupe::attention_forward(moved, p.options()).out));

@@ -102,7 +102,7 @@ struct operands {
 
   batch_norm_result forward() const { return batch_norm_forward(x, weight, bias, {}, {}); }
   reference expected() const {
-    reference result{x.extents(), values_of(x), values_of(weight), values_of(bias), values_of(dy)};
+    reference result{x.shape(), values_of(x), values_of(weight), values_of(bias), values_of(dy)};
     result.take_moments();
     return result;
   }

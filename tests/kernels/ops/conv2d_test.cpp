@@ -64,7 +64,7 @@ struct operands {
         x(placed(rounded(random_tensor(of.x, "x"), type))),
         weight(placed(rounded(random_tensor(of.weight, "weight"), type))),
         bias(placed(rounded(random_tensor({of.weight[0]}, "bias"), type))) {
-    dy = placed(rounded(random_tensor(conv2d_forward(x, weight, {}, of.options).extents(), "dy"), type));
+    dy = placed(rounded(random_tensor(conv2d_forward(x, weight, {}, of.options).shape(), "dy"), type));
   }
   tensor forward(const tensor& with_bias) const { return conv2d_forward(x, weight, with_bias, of.options); }
 };
@@ -77,10 +77,10 @@ std::vector<exact_sum> expected_y(const operands& p, const std::vector<double>& 
                                   const std::vector<double>& weight, bool with_bias) {
   auto y = sums(p.dy.num_elements());
   auto bias = values_of(p.bias);
-  auto plane = static_cast<std::size_t>(p.dy.extents()[2] * p.dy.extents()[3]);
+  auto plane = static_cast<std::size_t>(p.dy.shape()[2] * p.dy.shape()[3]);
   if (with_bias)
     for (std::size_t i = 0; i < y.size(); ++i) y[i].add(bias[i / plane % bias.size()]);
-  for_each_term(p.of, p.dy.extents(), [&](auto at_x, auto at_w, auto at_y) {
+  for_each_term(p.of, p.dy.shape(), [&](auto at_x, auto at_w, auto at_y) {
     y[static_cast<std::size_t>(at_y)].add(x[static_cast<std::size_t>(at_x)] *
                                           weight[static_cast<std::size_t>(at_w)]);
   });
@@ -95,13 +95,13 @@ expected_gradients expected_gradients_of(const operands& p) {
   expected_gradients result{sums(p.x.num_elements()), sums(p.weight.num_elements()),
                             sums(p.bias.num_elements())};
   auto x = values_of(p.x), weight = values_of(p.weight), dy = values_of(p.dy);
-  for_each_term(p.of, p.dy.extents(), [&](auto at_x, auto at_w, auto at_y) {
+  for_each_term(p.of, p.dy.shape(), [&](auto at_x, auto at_w, auto at_y) {
     auto i = static_cast<std::size_t>(at_x), j = static_cast<std::size_t>(at_w),
          k = static_cast<std::size_t>(at_y);
     result.x[i].add(dy[k] * weight[j]);
     result.weight[j].add(dy[k] * x[i]);
   });
-  auto plane = static_cast<std::size_t>(p.dy.extents()[2] * p.dy.extents()[3]);
+  auto plane = static_cast<std::size_t>(p.dy.shape()[2] * p.dy.shape()[3]);
   for (std::size_t i = 0; i < dy.size(); ++i) result.bias[i / plane % result.bias.size()].add(dy[i]);
   return result;
 }
@@ -220,8 +220,8 @@ TEST_CASE("a convolution gives the same bits every time, and forward on any numb
 TEST_CASE("a convolution of no images gives none, and a gradient of zero", "[by_library]") {
   auto weight = placed(tensor::full({3, 2, 1, 1}, 5)), bias = placed(tensor::full({3}, 5));
   auto none = placed(tensor::empty({0, 2, 4, 4})), dy = placed(tensor::empty({0, 3, 4, 4}));
-  CHECK(conv2d_forward(none, weight, bias).extents() == shape{0, 3, 4, 4});
-  CHECK(conv2d_backward_input(dy, weight, {0, 2, 4, 4}).extents() == shape{0, 2, 4, 4});
+  CHECK(conv2d_forward(none, weight, bias).shape() == shape{0, 3, 4, 4});
+  CHECK(conv2d_backward_input(dy, weight, {0, 2, 4, 4}).shape() == shape{0, 2, 4, 4});
   conv2d_backward_weight(none, dy, weight, bias, {}, gradient_mode::accumulate);
   CHECK(same_bits(weight, tensor::full({3, 2, 1, 1}, 5)));
   conv2d_backward_weight(none, dy, weight, bias, {}, gradient_mode::assign);
@@ -251,7 +251,7 @@ TEST_CASE("a convolution names what does not fit", "[host]") {
                     ContainsSubstring("dilation from 1"));
   CHECK_THROWS_WITH(conv2d_forward(x, weight, {}, {.dilation{3, 1}}),
                     ContainsSubstring("6 x 6 padded by 0 x 0 for a kernel of 3 x 3 with dilation 3 x 1"));
-  CHECK_THROWS_WITH(conv2d_backward_input(tensor::zeros({2, 8, 5, 4}), weight, x.extents()),
+  CHECK_THROWS_WITH(conv2d_backward_input(tensor::zeros({2, 8, 5, 4}), weight, x.shape()),
                     ContainsSubstring("dy f32[2, 8, 4, 4]"));
   CHECK_THROWS_WITH(
       conv2d_backward_weight(x, tensor::zeros({2, 8, 5, 4}), weight, {}, {}, gradient_mode::assign),

@@ -69,7 +69,7 @@ TEST_CASE("halves keep their values as floats and round back to themselves") {
     CHECK(same_bits(cast(wide, type), x));
   }
   auto x = placed(troupe::testing::random_tensor({3, 2}, "x"));
-  CHECK(cast(x, dtype::bf16).extents() == troupe::shape{3, 2});
+  CHECK(cast(x, dtype::bf16).shape() == troupe::shape{3, 2});
 }
 
 TEST_CASE("a tensor of the dtype already is returned as it is") {

@@ -36,7 +36,7 @@ double reference_loss(const scores& z, std::size_t label, double smoothing) {
 
 scores row(const tensor& logits, std::size_t sample) {
   auto all = values_of(logits);
-  auto size = static_cast<std::ptrdiff_t>(logits.extents()[-1]);
+  auto size = static_cast<std::ptrdiff_t>(logits.shape()[-1]);
   auto first = all.begin() + static_cast<std::ptrdiff_t>(sample) * size;
   return {first, first + size};
 }
@@ -102,7 +102,7 @@ TEST_CASE("the gradient is that of finite differences in f64") {
     for (double smoothing : {0.0, 0.1}) {
       auto logits = placed(random_tensor({2, 3, num_classes}, "logits", type, 3));
       auto gradient = gradient_of(logits, label_tensor(), scale, {.label_smoothing = smoothing});
-      CHECK(gradient.type() == type);
+      CHECK(gradient.dtype() == type);
       for (std::size_t i = 0; i < 5; ++i)
         for (std::size_t j = 0; j < num_classes; ++j) {
           auto up = row(logits, i), down = up;

@@ -42,11 +42,11 @@ std::size_t source_index(std::size_t index, const shape& result, const shape& ex
 
 void check(const tensor& got, const shape& result, const tensor& a, const tensor& b,
            const function_of_two& exact) {
-  REQUIRE(got.extents() == result);
+  REQUIRE(got.shape() == result);
   auto left = values_of(a), right = values_of(b);
   std::vector<exact_sum> expected;
   for (std::size_t i = 0; i < static_cast<std::size_t>(result.num_elements()); ++i) {
-    auto x = left[source_index(i, result, a.extents())], y = right[source_index(i, result, b.extents())];
+    auto x = left[source_index(i, result, a.shape())], y = right[source_index(i, result, b.shape())];
     expected.push_back({exact(x, y), std::abs(x) + std::abs(y) + std::abs(exact(x, y))});
   }
   require_close(got, expected);
@@ -97,7 +97,7 @@ TEST_CASE("operations on two tensors broadcast as NumPy's do, in every floating 
       for (auto type : floating_types) {
         auto left = placed(random_tensor(a, "a", type)), right = placed(random_tensor(b, "b", type));
         auto got = each.of(left, right);
-        CHECK(got.type() == type);
+        CHECK(got.dtype() == type);
         check(got, result, left, right, each.exact);
       }
 }
@@ -105,9 +105,9 @@ TEST_CASE("operations on two tensors broadcast as NumPy's do, in every floating 
 TEST_CASE("of two floating dtypes the result is f32") {
   auto wide = placed(random_tensor({3, 5}, "a")), half = placed(random_tensor({5}, "b", dtype::bf16));
   auto got = troupe::multiply(wide, half);
-  CHECK(got.type() == dtype::f32);
+  CHECK(got.dtype() == dtype::f32);
   check(got, {3, 5}, wide, half, [](double a, double b) { return a * b; });
-  CHECK(troupe::add(half, placed(random_tensor({5}, "c", dtype::f16))).type() == dtype::f32);
+  CHECK(troupe::add(half, placed(random_tensor({5}, "c", dtype::f16))).dtype() == dtype::f32);
 }
 
 TEST_CASE("integers add, subtract and multiply, wrapping around") {
@@ -173,7 +173,7 @@ TEST_CASE("functions of one tensor follow their definitions") {
 
 TEST_CASE("a number is added, multiplies and limits each element, in every floating dtype") {
   auto check_each = [](const tensor& x, const tensor& got, const std::function<double(double)>& exact) {
-    CHECK(got.type() == x.type());
+    CHECK(got.dtype() == x.dtype());
     std::vector<exact_sum> expected;
     for (auto value : values_of(x)) expected.push_back({exact(value), std::abs(value) + 0.5});
     require_close(got, expected);
@@ -193,7 +193,7 @@ TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
   auto x = random_tensor({3, 1}, "x", dtype::bf16);
   x.values<troupe::bfloat16>()[1] = troupe::bfloat16(-0.0F);
   auto got = troupe::broadcast_to(placed(x), {2, 3, 5}).to({});
-  REQUIRE(got.extents() == shape{2, 3, 5});
+  REQUIRE(got.shape() == shape{2, 3, 5});
   for (std::size_t i = 0; i < 30; ++i)
     CHECK(got.values<troupe::bfloat16>()[i].bits == x.values<troupe::bfloat16>()[i / 5 % 3].bits);
   auto one = troupe::broadcast_to(placed(tensor::full({1, 1}, 7)), {3, 11}).to({});
@@ -209,9 +209,9 @@ TEST_CASE("a gradient is summed back to the shape that was repeated") {
        {shape{}, shape{5}, shape{3, 1}, shape{4, 1, 5}, shape{2, 1, 3, 1}, shape{2, 4, 3, 5}}) {
     std::vector<exact_sum> expected(static_cast<std::size_t>(extents.num_elements()));
     for (std::size_t i = 0; i < values.size(); ++i)
-      expected[source_index(i, gradient.extents(), extents)].add(values[i]);
+      expected[source_index(i, gradient.shape(), extents)].add(values[i]);
     auto got = reduce_to_shape(gradient, extents);
-    CHECK(got.extents() == extents);
+    CHECK(got.shape() == extents);
     require_close(got, expected);
   }
   CHECK_THROWS_WITH(reduce_to_shape(gradient, {2}), ContainsSubstring("[reduce_to_shape]"));

@@ -49,14 +49,14 @@ TEST_CASE("GPUs: convolutions and their gradients") {
              weight = random_tensor({6, per_group, 3, 3}, "w", type).to(where),
              bias = random_tensor({6}, "b", type).to(where);
         auto y = conv2d_forward(x, weight, bias, options);
-        auto dy = random_tensor(y.extents(), "dy", type).to(where);
-        auto dweight = tensor::full(weight.extents(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
+        auto dy = random_tensor(y.shape(), "dy", type).to(where);
+        auto dweight = tensor::full(weight.shape(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
         conv2d_backward_weight(x, dy, dweight, dbias, options, gradient_mode::accumulate);
-        auto assigned = tensor::empty(weight.extents(), type, where);
+        auto assigned = tensor::empty(weight.shape(), type, where);
         conv2d_backward_weight(x, dy, assigned, {}, options, gradient_mode::assign);
         return std::vector{y,
                            conv2d_forward(x, weight, {}, options),
-                           conv2d_backward_input(dy, weight, x.extents(), options),
+                           conv2d_backward_input(dy, weight, x.shape(), options),
                            dweight,
                            dbias,
                            assigned};
@@ -69,11 +69,11 @@ TEST_CASE("GPUs: pooling and its gradients have the CPU's bits") {
       require_equal_bits([&](device where) {
         auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
         auto largest = max_pool2d_forward(x, options);
-        auto dy = random_tensor(largest.y.extents(), "dy", dtype::f32);
+        auto dy = random_tensor(largest.y.shape(), "dy", dtype::f32);
         for (auto& value : dy.values<float>()) value = value < 0 ? -0.5F : 0.25F;  // sums of these are exact
         auto gradient = cast(dy, type).to(where);
         return std::vector{largest.y, largest.indices,
-                           max_pool2d_backward(gradient, largest.indices, x.extents(), options)};
+                           max_pool2d_backward(gradient, largest.indices, x.shape(), options)};
       });
 }
 
@@ -83,10 +83,10 @@ TEST_CASE("GPUs: averages of windows and of whole planes, and their gradients") 
       require_agreement([&](device where) {
         auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
         auto y = avg_pool2d_forward(x, options);
-        auto dy = random_tensor(y.extents(), "dy", type).to(where);
+        auto dy = random_tensor(y.shape(), "dy", type).to(where);
         auto means = global_avg_pool_forward(x);
-        return std::vector{y, avg_pool2d_backward(dy, x.extents(), options), means,
-                           global_avg_pool_backward(means, x.extents())};
+        return std::vector{y, avg_pool2d_backward(dy, x.shape(), options), means,
+                           global_avg_pool_backward(means, x.shape())};
       });
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("GPUs: elements change places, in every width of element") {
       for (int axis : {0, 1, 3}) {
         auto middle = slice(x, axis, 1, 2);
         results.push_back(middle);
-        results.push_back(slice_backward(middle, x.extents(), axis, 1));
+        results.push_back(slice_backward(middle, x.shape(), axis, 1));
         results.push_back(concat(std::vector{x, middle}, axis));
       }
       return results;

@@ -36,7 +36,7 @@ struct problem {
 };
 
 tensor as_bf16(const tensor& values) {
-  return troupe::testing::rounded_to(values_of(values), values.extents(), dtype::bf16);
+  return troupe::testing::rounded_to(values_of(values), values.shape(), dtype::bf16);
 }
 
 /// A matrix by the strides of its two indices.
@@ -135,7 +135,7 @@ TEST_CASE("leading axes of linear's operands count as rows", "[by_library]") {
   troupe::linear_backward_weight(p.x, p.dy, flat_dw, flat_db);
   CHECK(same_bits(dw, flat_dw));
   CHECK(same_bits(db, flat_db));
-  CHECK(troupe::linear_forward(p.x.rows(0, 1).reshape({5}), p.weight, p.bias).extents() == troupe::shape{7});
+  CHECK(troupe::linear_forward(p.x.rows(0, 1).reshape({5}), p.weight, p.bias).shape() == troupe::shape{7});
 }
 
 TEST_CASE("the bias gradient has the same bits from one thread and from three", "[by_library]") {

@@ -82,8 +82,8 @@ TEST_CASE("matmul multiplies each pair of matrices, transposed or not", "[by_lib
   for_each_problem([](const problem& p) {
     CAPTURE(p.batch, p.rows, p.options.transpose_a, p.options.transpose_b, p.right_is_shared);
     auto c = troupe::matmul(p.a(), p.b(), p.options);
-    CHECK(c.type() == p.type);
-    CHECK(c.extents() == troupe::shape{p.batch, p.rows, p.columns});
+    CHECK(c.dtype() == p.type);
+    CHECK(c.shape() == troupe::shape{p.batch, p.rows, p.columns});
     require_close(c, p.reference());
   });
 }
@@ -134,7 +134,7 @@ TEST_CASE("a product along an empty inner axis is its bias, after relu if that i
             expected[i].add(values_of(bias)[i % 3]);
             if (relu) expected[i].value = std::max(expected[i].value, 0.0);
           }
-          troupe::kernels_on(c.where()).products.matrix_product(
+          troupe::kernels_on(c.device()).products.matrix_product(
               {.rows = 2, .columns = 3, .accumulate = accumulate, .relu = relu},
               placed(tensor::empty({2, 0}, type)), placed(tensor::empty({0, 3}, type)), bias, c);
           require_close(c, expected);
@@ -167,7 +167,7 @@ TEST_CASE("TF32 rounds the operands of f32 products on a GPU, and nothing on the
   auto rounded = matmul(a, b);
   troupe::set_matmul_precision(troupe::matmul_precision::f32);
   CHECK(same_bits(matmul(a, b), exact));
-  CHECK(same_bits(rounded, exact) == (a.where().type == troupe::device::kind::cpu));
+  CHECK(same_bits(rounded, exact) == (a.device().type == troupe::device::kind::cpu));
   auto got = values_of(rounded), expected = values_of(exact);
   // Each operand is wrong by at most 2^-11 of itself, and operands are at most 1.
   for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(std::abs(got[i] - expected[i]) <= 200 * 0x1p-10);

@@ -55,8 +55,8 @@ TEST_CASE("the gradient of the squared error is that of its definition") {
     auto prediction = placed(random_tensor({7, 703}, "prediction", type));
     auto target = placed(random_tensor({7, 703}, "target", type));
     auto got = mse_loss_backward(prediction, target, scale);
-    REQUIRE(got.type() == type);
-    REQUIRE(got.where() == prediction.where());
+    REQUIRE(got.dtype() == type);
+    REQUIRE(got.device() == prediction.device());
     std::vector<troupe::testing::exact_sum> expected;
     for (auto each : reference_gradient(values_of(prediction), values_of(target), scale))
       expected.emplace_back().add(each);

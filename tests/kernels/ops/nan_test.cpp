@@ -51,7 +51,7 @@ struct named_function {
 
 /// Functions for which element 0 of the result depends on element 0 of x, of shape [4, 8].
 std::vector<named_function> functions() {
-  auto ones = [](const tensor& like) { return placed(cast(tensor::full(like.extents(), 1), like.type())); };
+  auto ones = [](const tensor& like) { return placed(cast(tensor::full(like.shape(), 1), like.dtype())); };
   return {
       {"relu", [](const tensor& x) { return relu_forward(x); }},
       {"relu_backward", [ones](const tensor& x) { return relu_backward(x, ones(x)); }},

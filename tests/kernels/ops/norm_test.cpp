@@ -95,12 +95,12 @@ void run_weight(kind which, const problem& p, const outcome& o, tensor dgamma, t
 /// y and dx against the definition, with gamma and beta or without.
 void check_rows(kind which, const problem& p, const tensor& gamma, const tensor& beta) {
   auto got = run(which, p, gamma, beta);
-  CHECK(got.y.type() == p.x.type());
+  CHECK(got.y.dtype() == p.x.dtype());
   auto x = values_of(p.x), dy = values_of(p.dy), y = values_of(got.y), dx = values_of(got.dx);
   auto size = static_cast<std::size_t>(p.size);
   auto scale = gamma.defined() ? values_of(gamma) : row(size, 1);
   auto shift = beta.defined() && which == kind::layer ? values_of(beta) : row(size, 0);
-  auto tolerance = p.x.type() == dtype::f32 ? 4e-6 : 2e-2;
+  auto tolerance = p.x.dtype() == dtype::f32 ? 4e-6 : 2e-2;
   for (std::size_t r = 0; r * size < x.size(); ++r) {
     auto x_row = row_of(x, r, size), g = row_of(dy, r, size), n = normalised(which, x_row);
     for (std::size_t j = 0; j < size; ++j) g[j] *= scale[j];

@@ -119,9 +119,9 @@ TEST_CASE("max pooling takes the largest element of each window, and its gradien
       auto [y, indices] = max_pool2d_forward(x, problem.options);
       auto values = values_of(x);
       CHECK(values_of(y) == expected_max(problem, values));
-      CHECK(indices.type() == (problem.options.kernel.h == 17 ? dtype::i32 : dtype::u8));
+      CHECK(indices.dtype() == (problem.options.kernel.h == 17 ? dtype::i32 : dtype::u8));
 
-      auto dy = placed(rounded(random_tensor(y.extents(), "dy"), type));
+      auto dy = placed(rounded(random_tensor(y.shape(), "dy"), type));
       require_close(max_pool2d_backward(dy, indices, problem.x, problem.options),
                     expected_gradient(problem, values_of(dy), [&](std::size_t at, const auto& pixels) {
                       return at == largest(values, pixels) ? 1.0 : 0.0;
@@ -138,7 +138,7 @@ TEST_CASE("average pooling takes the mean of each window, with or without the pa
         auto y = avg_pool2d_forward(x, problem.options);
         require_close(y, expected_average(problem, values_of(x)));
 
-        auto dy = placed(rounded(random_tensor(y.extents(), "dy"), type));
+        auto dy = placed(rounded(random_tensor(y.shape(), "dy"), type));
         require_close(avg_pool2d_backward(dy, problem.x, problem.options),
                       expected_gradient(problem, values_of(dy), [&](std::size_t, const auto& pixels) {
                         return 1 / divisor(problem.options, pixels.size());
@@ -174,8 +174,8 @@ TEST_CASE("of equal elements the first is the maximum, and NaN is larger than al
   for (const auto& options : {pool2d_options{}, pool2d_options{{2, 2}, {2, 2}, {1, 1}}}) {
     auto x = placed(tensor::full({1, 1, 4, 4}, -infinity));
     auto [y, indices] = max_pool2d_forward(x, options);
-    CHECK(same_bits(y, tensor::full(y.extents(), -infinity)));
-    auto dx = max_pool2d_backward(placed(tensor::full(y.extents(), 1)), indices, x.extents(), options);
+    CHECK(same_bits(y, tensor::full(y.shape(), -infinity)));
+    auto dx = max_pool2d_backward(placed(tensor::full(y.shape(), 1)), indices, x.shape(), options);
     // The first pixel of every window.
     auto expected = options.padding.h == 0
                         ? std::vector<float>{1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0}
@@ -200,7 +200,7 @@ TEST_CASE("global average pooling is the mean of each channel of each image") {
          {shape{2, 3, 7, 7}, shape{1, 1, 1, 1}, shape{5, 2, 3, 100}, shape{0, 2, 3, 3}}) {
       auto x = placed(rounded(random_tensor(extents, "x"), type));
       auto y = global_avg_pool_forward(x);
-      CHECK(y.extents() == shape{extents[0], extents[1], 1, 1});
+      CHECK(y.shape() == shape{extents[0], extents[1], 1, 1});
       auto size = static_cast<std::size_t>(extents[2] * extents[3]);
       std::vector<exact_sum> sums(static_cast<std::size_t>(y.num_elements()));
       auto values = values_of(x);
@@ -208,7 +208,7 @@ TEST_CASE("global average pooling is the mean of each channel of each image") {
         sums[i / size].add(values[i] / static_cast<double>(size));
       require_close(y, sums);
 
-      auto dy = placed(rounded(random_tensor(y.extents(), "dy"), type));
+      auto dy = placed(rounded(random_tensor(y.shape(), "dy"), type));
       auto gradients = values_of(dy);
       std::vector<exact_sum> dx(values.size());
       for (std::size_t i = 0; i < dx.size(); ++i) dx[i].add(gradients[i / size] / static_cast<double>(size));
@@ -221,16 +221,16 @@ TEST_CASE("pooling gives the same bits on any number of threads") {
   for (const auto& options : {pool2d_options{}, pool2d_options{{3, 3}, {2, 2}, {1, 1}}}) {
     set_num_threads(1);
     auto [y, indices] = max_pool2d_forward(x, options);
-    auto dy = placed(random_tensor(y.extents(), "dy"));
-    auto dx = max_pool2d_backward(dy, indices, x.extents(), options);
+    auto dy = placed(random_tensor(y.shape(), "dy"));
+    auto dx = max_pool2d_backward(dy, indices, x.shape(), options);
     auto average = avg_pool2d_forward(x, options), mean = global_avg_pool_forward(x);
-    auto average_dx = avg_pool2d_backward(dy, x.extents(), options);
+    auto average_dx = avg_pool2d_backward(dy, x.shape(), options);
     set_num_threads(3);
     CHECK(same_bits(max_pool2d_forward(x, options).y, y));
     CHECK(same_bits(max_pool2d_forward(x, options).indices, indices));
-    CHECK(same_bits(max_pool2d_backward(dy, indices, x.extents(), options), dx));
+    CHECK(same_bits(max_pool2d_backward(dy, indices, x.shape(), options), dx));
     CHECK(same_bits(avg_pool2d_forward(x, options), average));
-    CHECK(same_bits(avg_pool2d_backward(dy, x.extents(), options), average_dx));
+    CHECK(same_bits(avg_pool2d_backward(dy, x.shape(), options), average_dx));
     CHECK(same_bits(global_avg_pool_forward(x), mean));
     set_num_threads(1);
   }
@@ -239,9 +239,9 @@ TEST_CASE("pooling gives the same bits on any number of threads") {
 TEST_CASE("pooling of no images gives none") {
   auto none = placed(tensor::empty({0, 2, 4, 4}));
   auto [y, indices] = max_pool2d_forward(none);
-  CHECK(y.extents() == shape{0, 2, 2, 2});
-  CHECK(max_pool2d_backward(y, indices, none.extents()).extents() == none.extents());
-  CHECK(avg_pool2d_backward(avg_pool2d_forward(none), none.extents()).extents() == none.extents());
+  CHECK(y.shape() == shape{0, 2, 2, 2});
+  CHECK(max_pool2d_backward(y, indices, none.shape()).shape() == none.shape());
+  CHECK(avg_pool2d_backward(avg_pool2d_forward(none), none.shape()).shape() == none.shape());
 }
 
 TEST_CASE("pooling names what does not fit", "[host]") {
@@ -259,9 +259,9 @@ TEST_CASE("pooling names what does not fit", "[host]") {
                     ContainsSubstring("padding from 0 to half the kernel 2 x 2, got 2 x 0"));
   CHECK_THROWS_WITH(avg_pool2d_forward(x, {{5, 5}}),
                     ContainsSubstring("4 x 4 padded by 0 x 0 for a kernel of 5 x 5"));
-  CHECK_THROWS_WITH(max_pool2d_backward(x, indices, x.extents()), ContainsSubstring("dy f32[1, 2, 2, 2]"));
-  CHECK_THROWS_WITH(max_pool2d_backward(dy, dy, x.extents()), ContainsSubstring("indices u8[1, 2, 2, 2]"));
-  CHECK_THROWS_WITH(avg_pool2d_backward(x, x.extents()), ContainsSubstring("dy f32[1, 2, 2, 2]"));
+  CHECK_THROWS_WITH(max_pool2d_backward(x, indices, x.shape()), ContainsSubstring("dy f32[1, 2, 2, 2]"));
+  CHECK_THROWS_WITH(max_pool2d_backward(dy, dy, x.shape()), ContainsSubstring("indices u8[1, 2, 2, 2]"));
+  CHECK_THROWS_WITH(avg_pool2d_backward(x, x.shape()), ContainsSubstring("dy f32[1, 2, 2, 2]"));
   CHECK_THROWS_WITH(global_avg_pool_forward(tensor::zeros({1, 2, 0, 4})), ContainsSubstring("at least 1"));
-  CHECK_THROWS_WITH(global_avg_pool_backward(dy, x.extents()), ContainsSubstring("dy f32[1, 2, 1, 1]"));
+  CHECK_THROWS_WITH(global_avg_pool_backward(dy, x.shape()), ContainsSubstring("dy f32[1, 2, 1, 1]"));
 }

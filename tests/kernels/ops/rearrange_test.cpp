@@ -33,9 +33,9 @@ tensor numbers(const shape& extents, dtype type) {
 tensor reference_transpose(const tensor& of, const std::vector<int>& axes) {
   auto x = of.to({});
   std::vector<std::int64_t> extents;
-  for (auto axis : axes) extents.push_back(x.extents()[axis]);
-  auto y = tensor::empty(shape(extents), x.type());
-  auto size = troupe::size_bytes(x.type());
+  for (auto axis : axes) extents.push_back(x.shape()[axis]);
+  auto y = tensor::empty(shape(extents), x.dtype());
+  auto size = troupe::size_bytes(x.dtype());
   for (std::int64_t i = 0; i < y.num_elements(); ++i) {
     std::vector<std::int64_t> index(axes.size());
     auto rest = i;
@@ -43,7 +43,7 @@ tensor reference_transpose(const tensor& of, const std::vector<int>& axes) {
       index[static_cast<std::size_t>(axes[axis])] = rest % extents[axis];
     std::int64_t from = 0;
     for (std::size_t axis = 0; axis < axes.size(); ++axis)
-      from = from * x.extents()[static_cast<int>(axis)] + index[axis];
+      from = from * x.shape()[static_cast<int>(axis)] + index[axis];
     std::copy_n(x.bytes().data() + static_cast<std::size_t>(from) * size, size,
                 y.bytes().data() + static_cast<std::size_t>(i) * size);
   }
@@ -75,19 +75,19 @@ TEST_CASE("the last two axes swap in tiles of any size") {
       std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
       REQUIRE(same_bits(transpose(x), reference_transpose(x, axes)));
     }
-  CHECK(transpose(placed(tensor::zeros({0, 3}))).extents() == shape{3, 0});
-  CHECK(transpose(placed(tensor::full({}, 3)), {}).extents() == shape{});
+  CHECK(transpose(placed(tensor::zeros({0, 3}))).shape() == shape{3, 0});
+  CHECK(transpose(placed(tensor::full({}, 3)), {}).shape() == shape{});
 }
 
 TEST_CASE("parts of an axis are cut out and put together again") {
   for (auto type : all_types) {
     auto x = placed(numbers({4, 6, 5}, type));
     for (int axis : {0, 1, -1}) {
-      auto extent = x.extents()[axis];
+      auto extent = x.shape()[axis];
       const std::vector<std::int64_t> counts{1, 0, extent - 2, 1};
       auto parts = split(x, axis, counts);
       REQUIRE(parts.size() == 4);
-      CHECK(parts[2].extents()[axis] == extent - 2);
+      CHECK(parts[2].shape()[axis] == extent - 2);
       CHECK(same_bits(concat(parts, axis), x));
     }
   }

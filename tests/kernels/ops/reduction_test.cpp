@@ -80,9 +80,9 @@ std::vector<std::vector<double>> groups_of(const reduction_case& which, const te
 }
 
 void require_shapes(const reduction_case& which, const tensor& dropped, const tensor& kept, dtype type) {
-  REQUIRE(dropped.extents() == which.dropped);
-  REQUIRE(kept.extents() == which.kept);
-  REQUIRE(dropped.type() == type);
+  REQUIRE(dropped.shape() == which.dropped);
+  REQUIRE(kept.shape() == which.kept);
+  REQUIRE(dropped.dtype() == type);
   REQUIRE(same_bits(kept.reshape(which.dropped), dropped));
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("scaling multiplies every element and says whether all stay finite") {
       for (auto& value : expected) value = static_cast<float>(value) * 0.3F;
       auto copy = part.clone();
       REQUIRE(scale_all(std::vector{part}, 0.3));
-      REQUIRE(same_bits(part, troupe::testing::rounded_to(expected, part.extents(), type)));
+      REQUIRE(same_bits(part, troupe::testing::rounded_to(expected, part.shape(), type)));
       REQUIRE_FALSE(same_bits(part, copy));
     }
   }

@@ -18,13 +18,13 @@ TEST_CASE("rows of any dtype and number of axes are gathered") {
   auto indices = placed(tensor::from(std::vector<std::int64_t>{2, 0, 2, 1}, {2, 2}));
   auto values = placed(random_tensor({3, 5, 7}, "values"));
   auto out = troupe::gather_rows(values, indices);
-  REQUIRE(out.extents() == troupe::shape{2, 2, 5, 7});
+  REQUIRE(out.shape() == troupe::shape{2, 2, 5, 7});
   auto flat = out.reshape({4, 5, 7});
   for (auto [place, row] : {std::pair{0, 2}, {1, 0}, {2, 2}, {3, 1}})
     CHECK(same_bits(flat.rows(place, 1), values.rows(row, 1)));
   CHECK(same_bits(troupe::gather_rows(placed(tensor::from(std::vector<std::uint8_t>{7, 8, 9}, {3})), indices),
                   tensor::from(std::vector<std::uint8_t>{9, 7, 9, 8}, {2, 2})));
-  CHECK(troupe::gather_rows(values, placed(tensor::empty({0}, dtype::i32))).extents() ==
+  CHECK(troupe::gather_rows(values, placed(tensor::empty({0}, dtype::i32))).shape() ==
         troupe::shape{0, 5, 7});
 }
 

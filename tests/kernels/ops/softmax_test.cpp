@@ -71,10 +71,10 @@ double difference(const normaliser& of, const row& x, const row& dy, std::size_t
 
 void check(const normaliser& of, const tensor& x, const tensor& dy) {
   auto y = of.forward(x), dx = of.backward(dy, y);
-  CHECK(y.type() == x.type());
+  CHECK(y.dtype() == x.dtype());
   auto got = values_of(y), gradient = values_of(dx), from = values_of(x), factors = values_of(dy);
-  auto size = static_cast<std::size_t>(x.extents()[-1]);
-  auto tolerance = x.type() == dtype::f32 ? 1e-6 : 1e-2;
+  auto size = static_cast<std::size_t>(x.shape()[-1]);
+  auto tolerance = x.dtype() == dtype::f32 ? 1e-6 : 1e-2;
   for (std::size_t i = 0; i < got.size(); ++i) {
     auto x_row = row_of(from, i / size, size), dy_row = row_of(factors, i / size, size);
     auto expected = of.reference(x_row)[i % size];

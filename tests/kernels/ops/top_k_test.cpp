@@ -29,10 +29,10 @@ TEST_CASE("the k largest come in descending order, the lower index first among e
         auto x = placed(random_tensor({2, 3, size}, "x", type));
         auto all = values_of(x);
         for (auto& value : all) value = std::round(value * 10);  // many are equal
-        x = placed(troupe::testing::rounded_to(all, x.extents(), type));
+        x = placed(troupe::testing::rounded_to(all, x.shape(), type));
         auto [values, indices] = troupe::top_k(x, k);
-        REQUIRE(values.type() == type);
-        REQUIRE(indices.extents() == troupe::shape{2, 3, k});
+        REQUIRE(values.dtype() == type);
+        REQUIRE(indices.shape() == troupe::shape{2, 3, k});
         auto found = elements_of<std::int64_t>(indices);
         auto largest = values_of(values);
         for (std::int64_t row = 0; row < 6; ++row) {
@@ -69,8 +69,8 @@ TEST_CASE("the number of threads changes nothing of the k largest") {
 }
 
 TEST_CASE("top_k of nothing is empty, and more than there is is refused", "[host]") {
-  CHECK(troupe::top_k(tensor::zeros({3, 4}), 0).indices.extents() == troupe::shape{3, 0});
-  CHECK(troupe::top_k(tensor::empty({0, 4}), 2).values.extents() == troupe::shape{0, 2});
+  CHECK(troupe::top_k(tensor::zeros({3, 4}), 0).indices.shape() == troupe::shape{3, 0});
+  CHECK(troupe::top_k(tensor::empty({0, 4}), 2).values.shape() == troupe::shape{0, 2});
   CHECK_THROWS_WITH(troupe::top_k(tensor::zeros({3, 4}), 5), "[top_k] expected k in [0, 4], got 5");
   CHECK_THROWS_WITH(troupe::top_k(tensor::zeros({3, 4}), -1), ContainsSubstring("got -1"));
   CHECK_THROWS_WITH(troupe::top_k(tensor::zeros({}), 0), ContainsSubstring("x with at least one axis"));

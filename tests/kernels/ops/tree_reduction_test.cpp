@@ -21,9 +21,9 @@ namespace {
 tensor reduced(const std::vector<tensor>& inputs, reduce_op op, store_kind store = store_kind::cached) {
   std::vector<const std::byte*> places;
   for (const auto& each : inputs) places.push_back(each.bytes().data());
-  auto result = tensor::empty(inputs[0].extents(), inputs[0].type());
+  auto result = tensor::empty(inputs[0].shape(), inputs[0].dtype());
   std::byte* place = result.bytes().data();
-  tree_reduce(places, {&place, 1}, result.num_elements(), result.type(), op, store);
+  tree_reduce(places, {&place, 1}, result.num_elements(), result.dtype(), op, store);
   return result;
 }
 
@@ -35,8 +35,8 @@ std::vector<tensor> random_inputs(int count, std::int64_t size, dtype type) {
 }
 
 double value(const tensor& x, std::size_t i) {
-  if (x.type() == dtype::bf16) return static_cast<double>(static_cast<float>(x.values<bfloat16>()[i]));
-  if (x.type() == dtype::f16) return static_cast<double>(static_cast<float>(x.values<float16>()[i]));
+  if (x.dtype() == dtype::bf16) return static_cast<double>(static_cast<float>(x.values<bfloat16>()[i]));
+  if (x.dtype() == dtype::f16) return static_cast<double>(static_cast<float>(x.values<float16>()[i]));
   return static_cast<double>(x.values<float>()[i]);
 }
 

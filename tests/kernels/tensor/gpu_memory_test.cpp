@@ -37,7 +37,7 @@ TEST_CASE("bytes come back from a GPU as they went, in any number") {
                             8 * mebibyte, 21 * mebibyte + 7}) {
     auto here = pattern(size, 1);
     auto there = here.to(gpu);
-    CHECK(there.where() == gpu);
+    CHECK(there.device() == gpu);
     CHECK(same_bits(there.to({}), here));
     CHECK(same_bits(there.clone(), here));
   }
@@ -106,6 +106,6 @@ TEST_CASE("bytes go from one GPU to another") {
   if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
   auto here = pattern(5 * mebibyte + 3, 4);
   auto there = here.to({device::kind::cuda, 0}).to({device::kind::cuda, 1});
-  CHECK(there.where().index == 1);
+  CHECK(there.device().index == 1);
   CHECK(same_bits(there, here));
 }

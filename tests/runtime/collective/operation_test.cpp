@@ -65,7 +65,7 @@ TEST_CASE("a communicator refuses tensors that its backend cannot reach") {
   CHECK_REFUSED(group[0]->all_reduce(there),
                 "[all_reduce] expected a tensor on cpu:0, where the group's backend local");
   CHECK_REFUSED(group[0]->all_gather(here, there), "f32[4] on cuda:1");
-  CHECK(group[0]->where() == device{});
+  CHECK(group[0]->device() == device{});
 }
 
 TEST_CASE("time-outs are above 0, and as long as one likes") {

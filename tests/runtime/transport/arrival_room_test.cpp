@@ -25,8 +25,8 @@ TEST_CASE("each arriving tensor gets room of its own and of its layout, made rea
   for (const auto& extents : {troupe::shape{2, 3}, {2, 3}, {2, 3}, {6}, {2, 3}, {6}, {6}, {6}, {6}}) {
     troupe::tensor value;
     REQUIRE(room.take(layout_of(extents), 48, value));
-    CHECK(value.extents() == extents);
-    CHECK(value.type() == troupe::dtype::i64);
+    CHECK(value.shape() == extents);
+    CHECK(value.dtype() == troupe::dtype::i64);
     for (const auto& other : taken) CHECK(other.bytes().data() != value.bytes().data());
     taken.push_back(value);
     room.prepare();

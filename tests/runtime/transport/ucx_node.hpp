@@ -46,7 +46,7 @@ inline tensor pattern(std::size_t size_bytes, std::uint64_t seed) {
 }
 
 inline bool same_bytes(const tensor& left, const tensor& right) {
-  return left.type() == right.type() && left.extents() == right.extents() &&
+  return left.dtype() == right.dtype() && left.shape() == right.shape() &&
          std::ranges::equal(left.bytes(), right.bytes());
 }
 

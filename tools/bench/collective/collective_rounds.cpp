@@ -33,20 +33,20 @@ std::function<void()> call_of(communicator& group, const std::string& operation,
 
 /// What the owner's computing would leave in its caches.
 void rewrite(tensor& x) {
-  if (x.where() != device{}) {
+  if (x.device() != device{}) {
     x.fill_zero();
-    return synchronize(x.where());
+    return synchronize(x.device());
   }
   std::ranges::fill(x.values<float>(), 1.0F);
 }
 
 void copy(const tensor& from, tensor& to) {
-  if (from.where() == device{}) {
+  if (from.device() == device{}) {
     std::memcpy(to.bytes().data(), from.bytes().data(), from.size_bytes());
     return;
   }
   to.copy_from(from);
-  synchronize(from.where());
+  synchronize(from.device());
 }
 
 shape extents_of(const communicator& group, const collective_round& what) {
@@ -92,7 +92,7 @@ std::vector<collective_sample> measure(communicator& group, core_probe& probe, c
 }  // namespace
 
 meeting_members meeting_of(communicator& group) {
-  auto where = group.allocate({1}).where();
+  auto where = group.allocate({1}).device();
   return {[&group] { group.barrier(at_once).wait(); },
           [&group, where](double us) {
             auto x = tensor::from(std::vector{static_cast<std::int64_t>(us * 1000)}, {1}).to(where);
@@ -104,7 +104,7 @@ meeting_members meeting_of(communicator& group) {
 std::vector<collective_sample> measure_group(communicator& group, core_probe& probe,
                                              const collective_round& what) {
   auto own = group.allocate(extents_of(group, what)),
-       foreign = tensor::zeros(own.extents(), dtype::f32, own.where());
+       foreign = tensor::zeros(own.shape(), dtype::f32, own.device());
   return measure(group, probe, what, foreign, [&](collective_sample& sample, const round_timer& timed) {
     sample.own = timed.per_trip(own, call_of(group, what.operation, own));
     sample.foreign = timed.per_trip(foreign, call_of(group, what.operation, foreign));

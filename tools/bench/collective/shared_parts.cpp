@@ -18,7 +18,7 @@ namespace {
 std::string told_by_first(communicator& group, const std::string& path) {
   std::vector<std::uint8_t> bytes(128);
   path.copy(reinterpret_cast<char*>(bytes.data()), bytes.size() - 1);
-  auto where = group.allocate({1}).where();
+  auto where = group.allocate({1}).device();
   auto told = tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}).to(where);
   group.broadcast(told, 0).wait();
   auto here = told.to({});

@@ -164,7 +164,7 @@ compute_model make_compute_model(const compute_model_options& options) {
 compute_batch batch_of(const compute_model& model, std::uint64_t number) {
   auto at = static_cast<std::int64_t>(number % num_batches);
   auto one = [at](const tensor& all) {
-    auto extents = all.extents().extents();
+    auto extents = all.shape().extents();
     return all.rows(at, 1).reshape(shape(std::vector(extents.begin() + 1, extents.end())));
   };
   return {one(model.inputs), one(model.labels)};

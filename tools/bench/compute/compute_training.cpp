@@ -6,7 +6,7 @@ namespace troupe::bench {
 
 compute_training::compute_training(compute_model& model, queueing how)
     : model_(model), optimizer_(model.optimizer(model.module->named_parameters())) {
-  auto where = model.inputs.where();
+  auto where = model.inputs.device();
   if (how == queueing::each_kernel || where.type == device::kind::cpu) return;
   auto first = batch_of(model, 0);
   batch_ = {first.inputs.clone(), first.labels.clone()};

@@ -75,7 +75,7 @@ double step_bytes(compute_model& model, device where) {
 nlohmann::ordered_json timed(compute_model& model, const worker_options& options) {
   auto where = options.model.where;
   compute_training training(model, options.how);
-  product_rate rate(options.precision.type(), where);
+  product_rate rate(options.precision.dtype(), where);
   rate.measure();
   auto copied_per_s = copy_bytes_per_s(where);
   for (int step = 0; step < 3; ++step) training.step();
@@ -110,7 +110,7 @@ void run(worker_options options) {
   options.model.where = device_from_string(options.device);
   options.precision.choose(options.model.where);
   std::optional<autocast> mixed;
-  if (auto type = options.precision.type(); type != dtype::f32) mixed.emplace(type);
+  if (auto type = options.precision.dtype(); type != dtype::f32) mixed.emplace(type);
   auto before_mib = resident_mib("VmRSS");
   auto model = make_compute_model(options.model);
   if (!options.weights.empty()) {

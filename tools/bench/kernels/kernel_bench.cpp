@@ -79,7 +79,7 @@ int run(const kernel_options& options) {
   auto where = device_from_string(options.device);
   require_device(where);
   options.precision.choose(where);
-  auto type = options.precision.type();
+  auto type = options.precision.dtype();
   product_rate product(type, where);
   product.measure();
   rates of{copy_bytes_per_s(where), product.flops_per_s()};

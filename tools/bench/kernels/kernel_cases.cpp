@@ -37,13 +37,13 @@ kernel_case moving(std::string name, const tensor& x, std::initializer_list<tens
                    std::function<void()> run) {
   double bytes = 0;
   for (const auto& each : moved) bytes += static_cast<double>(each.size_bytes());
-  return {std::move(name), x.type(), x.extents(), bytes, 0, std::move(run)};
+  return {std::move(name), x.dtype(), x.shape(), bytes, 0, std::move(run)};
 }
 
 namespace {
 
 kernel_case multiplying(std::string name, const tensor& x, double flops, std::function<void()> run) {
-  return {std::move(name), x.type(), x.extents(), 0, flops, std::move(run)};
+  return {std::move(name), x.dtype(), x.shape(), 0, flops, std::move(run)};
 }
 
 cases norms(const case_maker& make) {

@@ -34,7 +34,7 @@ void sum_in_tree(const std::vector<tensor>& of_replicas) {
 }
 
 void require_on_cpu(const gradient_bucket& bucket, const char* where) {
-  if (bucket.sum.where() != device{}) throw_invalid(where, "gradients in CPU memory", describe(bucket.sum));
+  if (bucket.sum.device() != device{}) throw_invalid(where, "gradients in CPU memory", describe(bucket.sum));
 }
 
 }  // namespace troupe

@@ -33,7 +33,7 @@ void make_orthonormal(std::vector<column>& columns) {
 }  // namespace
 
 void make_columns_orthonormal(tensor matrix) {
-  auto num_columns = static_cast<std::size_t>(matrix.extents()[-1]);
+  auto num_columns = static_cast<std::size_t>(matrix.shape()[-1]);
   auto values = matrix.values<float>();
   auto num_rows = values.size() / num_columns;
   std::vector<column> columns(num_columns, column(num_rows));

@@ -12,7 +12,7 @@ void replica_memory::prepare(const std::vector<gradient_bucket>& buckets,
   for (const auto& bucket : buckets) {
     auto& of_bucket = values_.emplace_back();
     for (std::size_t leaf = 0; leaf < bucket.leaves.size(); ++leaf) {
-      auto& added = of_bucket.emplace_back(tensor::zeros(bucket.sum.extents()));
+      auto& added = of_bucket.emplace_back(tensor::zeros(bucket.sum.shape()));
       auto replica = std::to_string(bucket.first_replica + static_cast<int>(leaf));
       for (const auto& part : bucket.parts)
         if (!is_kept || is_kept(part))

@@ -49,7 +49,7 @@ class several_leaves : public bucket_reduction {
       bucket_.sum.copy_from(cast(rounded_, dtype::f32));
       return false;
     }
-    rounded_ = tensor::empty(bucket_.sum.extents(), type_);
+    rounded_ = tensor::empty(bucket_.sum.shape(), type_);
     own_ = cast(own_, type_);
     round_ = group_.all_gather(own_, rounded_, parts_);
     return true;

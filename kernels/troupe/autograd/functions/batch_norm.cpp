@@ -36,7 +36,7 @@ class batch_norm_operation : public normalisation {
   }
 };
 
-tensor zeros_like(const tensor& model) { return tensor::zeros(model.extents(), model.type(), model.where()); }
+tensor zeros_like(const tensor& model) { return tensor::zeros(model.shape(), model.dtype(), model.device()); }
 
 /// dx = dy weight rstd: mean and variance are constants.
 class batch_norm_inference_operation : public normalisation {
@@ -54,7 +54,7 @@ tensor rstd_of(const tensor& variance, double epsilon) {
   auto zero = zeros_like(variance), one = add(zero, 1.0F);
   return batch_norm_inference(one.reshape({1, one.num_elements()}), {}, {}, zero, variance,
                               {.epsilon = epsilon})
-      .reshape(variance.extents());
+      .reshape(variance.shape());
 }
 
 }  // namespace

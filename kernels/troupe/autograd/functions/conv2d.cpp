@@ -18,7 +18,7 @@ class conv2d_operation : public operation {
 
   std::vector<tensor> backward_input(const tensor& dy) override {
     if (!input_wanted_) return {tensor()};
-    return {conv2d_backward_input(dy, weight_.as(dy.type()), x_.extents(), options_)};
+    return {conv2d_backward_input(dy, weight_.as(dy.dtype()), x_.shape(), options_)};
   }
   void backward_weight(const tensor& dy) override {
     auto* weight = weight_.target();
@@ -42,7 +42,7 @@ variable conv2d(const variable& input, parameter& weight, parameter* bias, const
   make_ready({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("conv2d", "x", x.value);
-  auto type = x.value.type();
+  auto type = x.value.dtype();
   auto y = conv2d_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), options);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
   auto made =

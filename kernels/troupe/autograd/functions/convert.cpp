@@ -19,17 +19,17 @@ class cast_operation : public operation {
 }  // namespace
 
 variable cast(const variable& x, dtype type) {
-  if (x.value.defined() && x.value.type() == type) return x;
+  if (x.value.defined() && x.value.dtype() == type) return x;
   auto y = cast(x.value, type);
   if (!would_record({&x})) return {y};
   if (!is_floating(type))
     throw_invalid("cast", "a floating dtype where a gradient is wanted", to_string(type));
-  return record(y, {x}, std::make_unique<cast_operation>(x.value.type()));
+  return record(y, {x}, std::make_unique<cast_operation>(x.value.dtype()));
 }
 
 variable in_compute_dtype(const variable& x) {
   auto type = compute_dtype();
-  auto is_mixed = type != dtype::f32 && x.value.defined() && is_floating(x.value.type());
+  auto is_mixed = type != dtype::f32 && x.value.defined() && is_floating(x.value.dtype());
   return is_mixed ? cast(x, type) : x;
 }
 

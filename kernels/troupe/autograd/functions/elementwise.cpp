@@ -15,10 +15,10 @@ struct operand_form {
   bool is_wanted = false;
 
   explicit operand_form(const variable& from)
-      : extents(from.value.extents()), type(from.value.type()), is_wanted(from.requires_gradient()) {}
+      : extents(from.value.shape()), type(from.value.dtype()), is_wanted(from.requires_gradient()) {}
 
   tensor shaped(const tensor& gradient) const {
-    auto reduced = gradient.extents() == extents ? gradient : reduce_to_shape(gradient, extents);
+    auto reduced = gradient.shape() == extents ? gradient : reduce_to_shape(gradient, extents);
     return cast(reduced, type);
   }
 };

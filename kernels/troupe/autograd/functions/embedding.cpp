@@ -27,7 +27,7 @@ class embedding_operation : public operation {
 
 variable embedding(parameter& weight, const tensor& given) {
   make_ready({&weight});
-  auto indices = given.defined() && given.type() == dtype::u8 ? cast(given, dtype::i32) : given;
+  auto indices = given.defined() && given.dtype() == dtype::u8 ? cast(given, dtype::i32) : given;
   auto y = embedding_forward(weight.value(), indices);
   if (!would_record({}, {&weight})) return {std::move(y)};
   return record(std::move(y), {}, std::make_unique<embedding_operation>(indices, weight));

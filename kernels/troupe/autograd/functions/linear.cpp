@@ -22,7 +22,7 @@ class linear_operation : public operation {
 
   std::vector<tensor> backward_input(const tensor& dy) override {
     if (!input_wanted_) return {tensor()};
-    return {linear_backward_input(dy, weight_.as(dy.type()))};
+    return {linear_backward_input(dy, weight_.as(dy.dtype()))};
   }
   void backward_weight(const tensor& dy) override {
     auto* weight = weight_.target();
@@ -59,7 +59,7 @@ variable recorded(const variable& input, parameter& weight, parameter* bias, lin
   make_ready({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("linear", "x", x.value);
-  auto type = x.value.type();
+  auto type = x.value.dtype();
   auto y = linear_forward(x.value, weight.as(type), bias ? bias->as(type) : tensor(), activation);
   if (!would_record({&x}, {&weight, bias})) return {std::move(y)};
   return record(std::move(y), {x},

@@ -11,7 +11,7 @@ namespace {
 
 /// What backward brings to a loss.
 double value_of(std::string_view loss, const tensor& gradient) {
-  if (gradient.type() != dtype::f32 || gradient.num_elements() != 1)
+  if (gradient.dtype() != dtype::f32 || gradient.num_elements() != 1)
     throw_invalid(loss, "a scalar f32 gradient", describe(gradient));
   return gradient.values<float>()[0];
 }
@@ -56,8 +56,8 @@ class mse_loss_operation : public operation {
 };
 
 bool are_of_one_dtype(const tensor& a, const tensor& b) {
-  return !a.defined() || !b.defined() || !is_floating(a.type()) || !is_floating(b.type()) ||
-         a.type() == b.type();
+  return !a.defined() || !b.defined() || !is_floating(a.dtype()) || !is_floating(b.dtype()) ||
+         a.dtype() == b.dtype();
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace {
 
 /// All matrices as one, their rows one after another.
 tensor rows_of(const tensor& matrices) {
-  auto columns = matrices.extents()[-1];
+  auto columns = matrices.shape()[-1];
   std::int64_t rows = 1;
-  for (int axis = 0; axis < matrices.extents().rank() - 1; ++axis) rows *= matrices.extents()[axis];
+  for (int axis = 0; axis < matrices.shape().rank() - 1; ++axis) rows *= matrices.shape()[axis];
   return matrices.reshape({rows, columns});
 }
 
@@ -30,7 +30,7 @@ class matmul_operation : public operation {
   }
 
  private:
-  bool one_for_all() const { return b_.extents().rank() == 2 && a_.extents().rank() > 2; }
+  bool one_for_all() const { return b_.shape().rank() == 2 && a_.shape().rank() > 2; }
 
   /// da = dc b^T, or its transpose.
   tensor left_gradient(const tensor& dc) const {

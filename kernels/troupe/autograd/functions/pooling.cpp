@@ -50,17 +50,17 @@ class global_avg_pool_operation : public operation {
 variable max_pool2d(const variable& x, const pool2d_options& options) {
   auto made = max_pool2d_forward(x.value, options);
   if (!would_record({&x})) return {made.y};
-  return record(made.y, {x}, std::make_unique<max_pool_operation>(made.indices, x.value.extents(), options));
+  return record(made.y, {x}, std::make_unique<max_pool_operation>(made.indices, x.value.shape(), options));
 }
 
 variable avg_pool2d(const variable& x, const pool2d_options& options) {
   return record(avg_pool2d_forward(x.value, options), {x},
-                std::make_unique<avg_pool_operation>(x.value.extents(), options));
+                std::make_unique<avg_pool_operation>(x.value.shape(), options));
 }
 
 variable global_avg_pool(const variable& x) {
   return record(global_avg_pool_forward(x.value), {x},
-                std::make_unique<global_avg_pool_operation>(x.value.extents()));
+                std::make_unique<global_avg_pool_operation>(x.value.shape()));
 }
 
 }  // namespace troupe

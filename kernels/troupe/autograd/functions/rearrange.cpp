@@ -31,7 +31,7 @@ variable concat(const std::vector<variable>& parts, int axis) {
   for (const auto& part : parts) values.push_back(part.value);
   auto y = concat(values, axis);
   std::vector<std::int64_t> counts;
-  for (const auto& value : values) counts.push_back(value.extents()[axis]);
+  for (const auto& value : values) counts.push_back(value.shape()[axis]);
   return record(y, parts, std::make_unique<concat_operation>(axis, std::move(counts)));
 }
 
@@ -39,8 +39,8 @@ std::vector<variable> split(const variable& x, int axis, const std::vector<std::
   std::vector<variable> parts;
   std::int64_t first = 0;
   for (auto& value : split(x.value, axis, counts)) {
-    auto count = value.extents()[axis];
-    parts.push_back(record_one_input(x, value, [extents = x.value.extents(), axis, first](const tensor& dy) {
+    auto count = value.shape()[axis];
+    parts.push_back(record_one_input(x, value, [extents = x.value.shape(), axis, first](const tensor& dy) {
       return slice_backward(dy, extents, axis, first);
     }));
     first += count;
@@ -50,7 +50,7 @@ std::vector<variable> split(const variable& x, int axis, const std::vector<std::
 
 variable slice(const variable& x, int axis, std::int64_t first, std::int64_t count) {
   return record_one_input(x, slice(x.value, axis, first, count),
-                          [extents = x.value.extents(), axis, first](const tensor& dy) {
+                          [extents = x.value.shape(), axis, first](const tensor& dy) {
                             return slice_backward(dy, extents, axis, first);
                           });
 }

@@ -13,18 +13,18 @@ namespace {
 
 /// What reducing x leaves if the reduced axes stay with extent 1. The options have been checked.
 shape kept_extents(const tensor& x, const reduction_options& options) {
-  auto extents = x.extents().extents();
+  auto extents = x.shape().extents();
   if (options.axes.empty()) std::ranges::fill(extents, 1);
   for (auto axis : options.axes)
-    extents[static_cast<std::size_t>(axis < 0 ? axis + x.extents().rank() : axis)] = 1;
+    extents[static_cast<std::size_t>(axis < 0 ? axis + x.shape().rank() : axis)] = 1;
   return shape(std::move(extents));
 }
 
 tensor extreme_gradient(const tensor& dy, const tensor& x, const tensor& y, const std::vector<int>& axes) {
   auto is_extreme = equal(x, y);
-  auto zero = tensor::zeros({}, dtype::f32, x.where());
+  auto zero = tensor::zeros({}, dtype::f32, x.device());
   auto ties = sum(where(is_extreme, add(zero, 1), zero), {.axes = axes, .keep_axes = true});
-  return cast(where(is_extreme, divide(dy, ties), zero), x.type());
+  return cast(where(is_extreme, divide(dy, ties), zero), x.dtype());
 }
 
 variable extreme(const variable& x, tensor y, const reduction_options& options) {
@@ -39,7 +39,7 @@ variable extreme(const variable& x, tensor y, const reduction_options& options) 
 variable sum(const variable& x, const reduction_options& options) {
   auto y = sum(x.value, options);
   return record_one_input(
-      x, y, [kept = kept_extents(x.value, options), extents = x.value.extents()](const tensor& dy) {
+      x, y, [kept = kept_extents(x.value, options), extents = x.value.shape()](const tensor& dy) {
         return broadcast_to(dy.reshape(kept), extents);
       });
 }
@@ -49,7 +49,7 @@ variable mean(const variable& x, const reduction_options& options) {
   auto share =
       static_cast<float>(static_cast<double>(y.num_elements()) / static_cast<double>(x.value.num_elements()));
   return record_one_input(
-      x, y, [kept = kept_extents(x.value, options), extents = x.value.extents(), share](const tensor& dy) {
+      x, y, [kept = kept_extents(x.value, options), extents = x.value.shape(), share](const tensor& dy) {
         return broadcast_to(multiply(dy.reshape(kept), share), extents);
       });
 }

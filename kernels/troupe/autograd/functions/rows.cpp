@@ -24,8 +24,8 @@ class scatter_add_operation : public operation {
 }  // namespace
 
 variable gather_rows(const variable& values, const tensor& indices) {
-  auto gradient = [indices, extents = values.value.extents(), type = values.value.type()](const tensor& dy) {
-    auto sum = tensor::empty(extents, dtype::f32, dy.where());
+  auto gradient = [indices, extents = values.value.shape(), type = values.value.dtype()](const tensor& dy) {
+    auto sum = tensor::empty(extents, dtype::f32, dy.device());
     scatter_add_rows(indices, dy, sum, gradient_mode::assign);
     return cast(sum, type);
   };
@@ -35,7 +35,7 @@ variable gather_rows(const variable& values, const tensor& indices) {
 variable scatter_add_rows(const variable& sum, const tensor& indices, const variable& rows) {
   auto y = sum.value.clone();
   scatter_add_rows(indices, rows.value, y);
-  return record(y, {sum, rows}, std::make_unique<scatter_add_operation>(indices, rows.value.type()));
+  return record(y, {sum, rows}, std::make_unique<scatter_add_operation>(indices, rows.value.dtype()));
 }
 
 }  // namespace troupe

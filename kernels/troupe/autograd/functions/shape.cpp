@@ -9,20 +9,20 @@ namespace troupe {
 
 variable reshape(const variable& x, shape extents) {
   return record_one_input(x, x.value.reshape(std::move(extents)),
-                          [before = x.value.extents()](const tensor& dy) { return dy.reshape(before); });
+                          [before = x.value.shape()](const tensor& dy) { return dy.reshape(before); });
 }
 
 variable broadcast_to(const variable& x, const shape& extents) {
-  return record_one_input(x, broadcast_to(x.value, extents), [before = x.value.extents()](const tensor& dy) {
+  return record_one_input(x, broadcast_to(x.value, extents), [before = x.value.shape()](const tensor& dy) {
     return reduce_to_shape(dy, before);
   });
 }
 
 variable flatten(const variable& x) {
-  if (x.value.extents().rank() < 1) throw_invalid("flatten", "x with at least one axis", describe(x.value));
+  if (x.value.shape().rank() < 1) throw_invalid("flatten", "x with at least one axis", describe(x.value));
   std::int64_t width = 1;
-  for (int axis = 1; axis < x.value.extents().rank(); ++axis) width *= x.value.extents()[axis];
-  return reshape(x, {x.value.extents()[0], width});
+  for (int axis = 1; axis < x.value.shape().rank(); ++axis) width *= x.value.shape()[axis];
+  return reshape(x, {x.value.shape()[0], width});
 }
 
 }  // namespace troupe

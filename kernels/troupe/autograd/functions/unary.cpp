@@ -7,12 +7,12 @@ namespace {
 
 /// dy where the condition holds, else 0.
 tensor passed(const tensor& condition, const tensor& dy) {
-  return where(condition, dy, tensor::zeros({}, dy.type(), dy.where()));
+  return where(condition, dy, tensor::zeros({}, dy.dtype(), dy.device()));
 }
 
 /// dy times the sign of x.
 tensor signed_by(const tensor& dy, const tensor& x) {
-  auto zero = tensor::zeros({}, x.type(), x.where());
+  auto zero = tensor::zeros({}, x.dtype(), x.device());
   return subtract(passed(greater(x, zero), dy), passed(less(x, zero), dy));
 }
 

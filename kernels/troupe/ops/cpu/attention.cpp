@@ -71,7 +71,7 @@ class forward_head {
     log_sum_exp_of({largest_.data(), sum_.data()}, count, log_sum_exp);
     for (std::int64_t row = 0; row < count; ++row) {
       auto element = place_.out.first + (first + row) * place_.out.stride;
-      auto is_in_place = out_.type() == dtype::f32;
+      auto is_in_place = out_.dtype() == dtype::f32;
       scale_row(values_of(row), 1 / sum_[row],
                 is_in_place ? out_.values<float>().data() + element : values_of(row), width);
       if (!is_in_place) write_block(out_, element, width, values_of(row));
@@ -88,10 +88,10 @@ class forward_head {
 };
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {
-  auto positions = out.extents()[1];
+  auto positions = out.shape()[1];
   if (out.num_elements() == 0) return;
   auto* sums = log_sum_exp.values<float>().data();
-  auto heads = out.extents()[0] * options.num_heads, width = out.extents()[2] / options.num_heads;
+  auto heads = out.shape()[0] * options.num_heads, width = out.shape()[2] / options.num_heads;
   parallel_for(heads, elements_of_heads(heads, positions, width, 2), [&](std::int64_t index) {
     forward_head(qkv, options, out, index).run(sums + index * positions);
   });

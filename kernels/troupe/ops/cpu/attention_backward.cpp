@@ -116,10 +116,10 @@ class backward_head {
 
 void attention_backward(const tensor& dout, const tensor& qkv, const tensor& out, const tensor& log_sum_exp,
                         const attention_options& options, tensor& dqkv) {
-  auto positions = out.extents()[1];
+  auto positions = out.shape()[1];
   if (out.num_elements() == 0) return;
   const auto* sums = log_sum_exp.values<float>().data();
-  auto heads = out.extents()[0] * options.num_heads, width = out.extents()[2] / options.num_heads;
+  auto heads = out.shape()[0] * options.num_heads, width = out.shape()[2] / options.num_heads;
   parallel_for(heads, elements_of_heads(heads, positions, width, 5), [&](std::int64_t index) {
     backward_head(dout, qkv, out, options, dqkv, index).run(sums + index * positions);
   });

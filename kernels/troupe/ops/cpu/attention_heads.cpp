@@ -30,7 +30,7 @@ void transpose(const float* from, std::int64_t from_step, std::int64_t rows, std
 }  // namespace
 
 head_place::head_place(const tensor& out_tensor, const attention_options& options, std::int64_t index) {
-  auto positions = out_tensor.extents()[1], channels = out_tensor.extents()[2];
+  auto positions = out_tensor.shape()[1], channels = out_tensor.shape()[2];
   auto width = channels / options.num_heads;
   auto sequence = index / options.num_heads, head = index % options.num_heads;
   auto part = [&](std::int64_t which) {
@@ -44,7 +44,7 @@ head_place::head_place(const tensor& out_tensor, const attention_options& option
 }
 
 head_rows::head_rows(const tensor& from, const head_columns& columns) {
-  if (from.type() == dtype::f32) {
+  if (from.dtype() == dtype::f32) {
     elements_ = from.values<float>().data() + columns.first;
     stride_ = columns.stride;
     return;
@@ -62,7 +62,7 @@ head_rows::head_rows(const tensor& from, const head_columns& columns) {
 transposed_rows::transposed_rows(const head_rows& rows, const head_columns& columns)
     : transposed_(tensor::empty({columns.width, in_vectors(columns.num_positions) + in_vectors(1)})),
       elements_(transposed_.values<float>().data()),
-      stride_(transposed_.extents()[1]) {
+      stride_(transposed_.shape()[1]) {
   auto positions = columns.num_positions;
   transpose(rows.row(0), rows.stride(), positions, columns.width, elements_, stride_);
   for (std::int64_t row = 0; row < columns.width; ++row)
@@ -70,7 +70,7 @@ transposed_rows::transposed_rows(const head_rows& rows, const head_columns& colu
 }
 
 head_sums::head_sums(tensor& to, const head_columns& columns) : to_(to), columns_(columns) {
-  auto in_place = to.type() == dtype::f32;
+  auto in_place = to.dtype() == dtype::f32;
   if (!in_place) sums_ = tensor::empty({columns.num_positions, columns.width});
   elements_ = in_place ? to_.values<float>().data() + columns.first : sums_.values<float>().data();
   stride_ = in_place ? columns.stride : columns.width;

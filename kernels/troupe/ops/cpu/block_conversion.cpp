@@ -38,8 +38,8 @@ TROUPE_CLONES void from_float(const float* from, float16* to, std::int64_t size)
 const float* read_block(const tensor& from, std::int64_t first, std::int64_t count,
                         std::span<float> scratch) {
   auto offset = static_cast<std::size_t>(first);
-  if (from.type() == dtype::f32) return from.values<float>().data() + offset;
-  if (from.type() == dtype::bf16)
+  if (from.dtype() == dtype::f32) return from.values<float>().data() + offset;
+  if (from.dtype() == dtype::bf16)
     to_float(from.values<bfloat16>().data() + offset, scratch.data(), count);
   else
     to_float(from.values<float16>().data() + offset, scratch.data(), count);
@@ -47,12 +47,12 @@ const float* read_block(const tensor& from, std::int64_t first, std::int64_t cou
 }
 
 float* block_to_write(tensor& to, std::int64_t first, std::span<float> scratch) {
-  return to.type() == dtype::f32 ? to.values<float>().data() + first : scratch.data();
+  return to.dtype() == dtype::f32 ? to.values<float>().data() + first : scratch.data();
 }
 
 void write_block(tensor& to, std::int64_t first, std::int64_t count, const float* written) {
-  if (to.type() == dtype::bf16) from_float(written, to.values<bfloat16>().data() + first, count);
-  if (to.type() == dtype::f16) from_float(written, to.values<float16>().data() + first, count);
+  if (to.dtype() == dtype::bf16) from_float(written, to.values<bfloat16>().data() + first, count);
+  if (to.dtype() == dtype::f16) from_float(written, to.values<float16>().data() + first, count);
 }
 
 }  // namespace troupe::cpu

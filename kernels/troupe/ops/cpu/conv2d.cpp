@@ -13,8 +13,8 @@ void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, s
 
 /// `value`, converted to f32 if convolutions do not take its dtype. Undefined stays undefined.
 tensor taken(const tensor& value) {
-  if (!value.defined() || convolution_takes(value.type())) return value;
-  auto converted = tensor::empty(value.extents());
+  if (!value.defined() || convolution_takes(value.dtype())) return value;
+  auto converted = tensor::empty(value.shape());
   map_in_blocks(copy, converted, value);
   return converted;
 }
@@ -22,8 +22,8 @@ tensor taken(const tensor& value) {
 /// Calls `compute` with `result`, or with an f32 tensor that is converted afterwards.
 template <class Compute>
 void into(tensor& result, const Compute& compute) {
-  if (convolution_takes(result.type())) return compute(result);
-  auto computed = tensor::empty(result.extents());
+  if (convolution_takes(result.dtype())) return compute(result);
+  auto computed = tensor::empty(result.shape());
   compute(computed);
   map_in_blocks(copy, result, computed);
 }

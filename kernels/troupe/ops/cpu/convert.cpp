@@ -73,8 +73,8 @@ void cast_of(const tensor& x, tensor& y) {
 }
 
 void cast(const tensor& x, tensor& y) {
-  with_element_type(x.type(), [&](auto from) {
-    with_element_type(y.type(), [&](auto to) {
+  with_element_type(x.dtype(), [&](auto from) {
+    with_element_type(y.dtype(), [&](auto to) {
       cast_of<typename decltype(from)::type, typename decltype(to)::type>(x, y);
     });
   });

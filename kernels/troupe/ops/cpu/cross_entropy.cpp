@@ -40,8 +40,8 @@ TROUPE_CLONES void gradient_of(const float* __restrict z, float log_sum_exp, flo
 
 std::int64_t label_at(const tensor& labels, std::int64_t sample) {
   auto at = static_cast<std::size_t>(sample);
-  if (labels.type() == dtype::u8) return labels.values<std::uint8_t>()[at];
-  if (labels.type() == dtype::i32) return labels.values<std::int32_t>()[at];
+  if (labels.dtype() == dtype::u8) return labels.values<std::uint8_t>()[at];
+  if (labels.dtype() == dtype::i32) return labels.values<std::int32_t>()[at];
   return labels.values<std::int64_t>()[at];
 }
 

@@ -89,13 +89,13 @@ TROUPE_CLONES void binary_runs(const run_group& of, const T* __restrict a, const
 template <class Op, class T, class Result>
 void binary_of(const tensor& a, const tensor& b, tensor& c) {
   constexpr auto type = dtype_of<T>::value;
-  if (a.type() == type && b.type() == type && c.type() == dtype_of<Result>::value)
-    return for_each_run(c.extents(), {a.extents(), b.extents()}, [&](const run_group& some) {
+  if (a.dtype() == type && b.dtype() == type && c.dtype() == dtype_of<Result>::value)
+    return for_each_run(c.shape(), {a.shape(), b.shape()}, [&](const run_group& some) {
       binary_runs<Op>(some, a.values<T>().data() + some.offsets[0], b.values<T>().data() + some.offsets[1],
                       c.values<Result>().data() + some.first);
     });
   if constexpr (std::is_same_v<T, float>)
-    for_each_single_run(c.extents(), {a.extents(), b.extents()},
+    for_each_single_run(c.shape(), {a.shape(), b.shape()},
                         [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
                           alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
                           const auto* left = operand_block(a, from[0], strides[0], count, a_block);
@@ -117,15 +117,15 @@ void floating_binary(const tensor& a, const tensor& b, tensor& c) {
 
 template <class Op>
 void arithmetic(const tensor& a, const tensor& b, tensor& c) {
-  if (a.type() == dtype::i64) return binary_of<Op, std::int64_t, std::int64_t>(a, b, c);
-  if (a.type() == dtype::i32) return binary_of<Op, std::int32_t, std::int32_t>(a, b, c);
+  if (a.dtype() == dtype::i64) return binary_of<Op, std::int64_t, std::int64_t>(a, b, c);
+  if (a.dtype() == dtype::i32) return binary_of<Op, std::int32_t, std::int32_t>(a, b, c);
   floating_binary<Op>(a, b, c);
 }
 
 template <class Op>
 void comparison(const tensor& a, const tensor& b, tensor& c) {
-  if (a.type() == dtype::i64) return binary_of<Op, std::int64_t, bool>(a, b, c);
-  if (a.type() == dtype::i32) return binary_of<Op, std::int32_t, bool>(a, b, c);
+  if (a.dtype() == dtype::i64) return binary_of<Op, std::int64_t, bool>(a, b, c);
+  if (a.dtype() == dtype::i32) return binary_of<Op, std::int32_t, bool>(a, b, c);
   binary_of<Op, float, bool>(a, b, c);
 }
 
@@ -140,7 +140,7 @@ TROUPE_CLONES void select(const bool* condition, const float* a, const float* b,
 }
 
 void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
-  for_each_single_run(c.extents(), {a.extents(), b.extents(), condition.extents()},
+  for_each_single_run(c.shape(), {a.shape(), b.shape(), condition.shape()},
                       [&](std::int64_t first, std::int64_t count, const auto& from, const auto& strides) {
                         alignas(64) std::array<float, block_elements> a_block, b_block, c_block;
                         alignas(64) std::array<bool, block_elements> condition_block;

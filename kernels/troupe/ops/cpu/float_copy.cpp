@@ -10,8 +10,8 @@ void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, s
 }  // namespace
 
 tensor float_copy(const tensor& of) {
-  if (of.type() == dtype::f32) return of;
-  auto copied = tensor::empty(of.extents());
+  if (of.dtype() == dtype::f32) return of;
+  auto copied = tensor::empty(of.shape());
   map_in_blocks(copy, copied, of);
   return copied;
 }

@@ -57,7 +57,7 @@ inline std::int64_t line_begin(const batch_norm_problem& of, channel_group group
 inline const float* read_line(const batch_norm_problem& of, const tensor& x, channel_group group,
                               std::int64_t image, std::size_t slot) {
   auto size = group.count * of.size;
-  auto scratch = x.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
+  auto scratch = x.dtype() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
   return read_block(x, line_begin(of, group, image), size, scratch);
 }
 
@@ -66,7 +66,7 @@ template <class Write>
 void write_line(const batch_norm_problem& of, tensor& y, channel_group group, std::int64_t image,
                 std::size_t slot, const Write& write) {
   auto size = group.count * of.size;
-  auto scratch = y.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
+  auto scratch = y.dtype() == dtype::f32 ? std::span<float>{} : row_scratch(slot, size);
   auto* target = block_to_write(y, line_begin(of, group, image), scratch);
   write(target);
   write_block(y, line_begin(of, group, image), size, target);

@@ -25,8 +25,8 @@ void for_some_planes(std::int64_t count, const plane_sizes& sizes, const tensor&
   auto in_task = std::max<std::int64_t>(1, worth_a_task / std::max({in_size, out_size, std::int64_t{1}}));
   parallel_for((count + in_task - 1) / in_task, count * std::max(in_size, out_size), [&](std::int64_t task) {
     auto first = task * in_task, planes = std::min(in_task, count - first);
-    auto in_room = input.type() == dtype::f32 ? 0 : planes * in_size;
-    auto out_room = output.type() == dtype::f32 ? 0 : planes * out_size;
+    auto in_room = input.dtype() == dtype::f32 ? 0 : planes * in_size;
+    auto out_room = output.dtype() == dtype::f32 ? 0 : planes * out_size;
     tensor scratch;
     std::span<float> room;
     if (in_room + out_room + scratch_size > 0) {

@@ -20,9 +20,9 @@ void empty_product(const matrix_product_shape& of, const tensor& bias, tensor& c
 
 void multiply_as_f32(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
                      tensor& c) {
-  auto sums = c.type() == dtype::f32 ? c : of.accumulate ? float_copy(c) : tensor::empty(c.extents());
+  auto sums = c.dtype() == dtype::f32 ? c : of.accumulate ? float_copy(c) : tensor::empty(c.shape());
   multiply(of, float_copy(a), float_copy(b), bias.defined() ? float_copy(bias) : bias, sums);
-  if (c.type() != dtype::f32) store_floats(sums, c);
+  if (c.dtype() != dtype::f32) store_floats(sums, c);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void matrix_product(const matrix_product_shape& pairs, const tensor& a, const te
   if (c.num_elements() == 0) return;
   if (of.inner == 0)
     empty_product(of, bias, c);
-  else if (a.type() == dtype::f32 || (a.type() == dtype::bf16 && multiplies_bf16()))
+  else if (a.dtype() == dtype::f32 || (a.dtype() == dtype::bf16 && multiplies_bf16()))
     multiply(of, a, b, bias, c);
   else
     multiply_as_f32(of, a, b, bias, c);

@@ -154,7 +154,7 @@ void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tens
     auto first = plane * sizes.out_size;
     if (simple)
       max_plane_of_2x2(in, of, out, room, indices.values<std::uint8_t>().data() + first);
-    else if (indices.type() == dtype::u8)
+    else if (indices.dtype() == dtype::u8)
       max_plane_u8(in, of, out, row, indices.values<std::uint8_t>().data() + first);
     else
       max_plane_i32(in, of, out, row, indices.values<std::int32_t>().data() + first);
@@ -182,7 +182,7 @@ void max_pool_backward(const pool2d_problem& of, const tensor& dy, const tensor&
     auto first = plane * sizes.in_size;
     if (simple)
       max_plane_gradient_of_2x2(in, indices.values<std::uint8_t>().data() + first, of, room, out);
-    else if (indices.type() == dtype::u8)
+    else if (indices.dtype() == dtype::u8)
       max_plane_gradient(in, indices.values<std::uint8_t>().data() + first, of, out);
     else
       max_plane_gradient(in, indices.values<std::int32_t>().data() + first, of, out);

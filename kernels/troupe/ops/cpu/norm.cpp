@@ -143,7 +143,7 @@ tensor sums_of_blocks(const tensor& dy, const tensor& x, const tensor& mean, con
 
 /// Adds what the blocks found, in order. `which` is 0 for dgamma, 1 for dbeta.
 void combine(const tensor& sums, std::int64_t which, tensor& gradient, gradient_mode mode) {
-  auto size = row_size(sums), num_blocks = sums.extents()[0];
+  auto size = row_size(sums), num_blocks = sums.shape()[0];
   if (mode == gradient_mode::assign) gradient.fill_zero();
   std::array<float, block_elements> scratch;
   for (std::int64_t first = 0; first < size; first += block_elements) {

@@ -11,7 +11,7 @@ namespace {
 /// Bytes that one thread copies at a time.
 constexpr std::int64_t bytes_in_block = 1 << 16;
 
-std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.type())); }
+std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.dtype())); }
 
 std::int64_t blocks_of(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
 
@@ -20,14 +20,14 @@ std::int64_t elements_worth(std::int64_t bytes) { return bytes / 4; }
 
 void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
                 std::int64_t count) {
-  auto step = from.extents()[2] * element_bytes(from), size = count * step;
+  auto step = from.shape()[2] * element_bytes(from), size = count * step;
   if (size == 0) return;
-  auto from_size = from.extents()[1] * step, to_size = to.extents()[1] * step;
+  auto from_size = from.shape()[1] * step, to_size = to.shape()[1] * step;
   const auto* source = from.bytes().data() + from_first * step;
   auto* target = to.bytes().data() + to_first * step;
   // Long runs in blocks, short ones some at a time.
   auto block = std::min(size, bytes_in_block), blocks = blocks_of(size, block);
-  auto runs = from.extents()[0], at_once = std::max<std::int64_t>(1, bytes_in_block / size);
+  auto runs = from.shape()[0], at_once = std::max<std::int64_t>(1, bytes_in_block / size);
   parallel_for(blocks_of(runs, at_once) * blocks, elements_worth(runs * size), [&](std::int64_t index) {
     auto first_run = index / blocks * at_once, first = index % blocks * block;
     auto bytes = static_cast<std::size_t>(std::min(block, size - first));
@@ -39,12 +39,12 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
 /// Short runs of all parts as they follow each other in the result, which is so written once from its
 /// beginning to its end; long ones part by part.
 void concat(std::span<const tensor> parts, tensor& to) {
-  auto step = to.extents()[2] * element_bytes(to), to_size = to.extents()[1] * step, runs = to.extents()[0];
+  auto step = to.shape()[2] * element_bytes(to), to_size = to.shape()[1] * step, runs = to.shape()[0];
   if (to_size > bytes_in_block) {
     std::int64_t first = 0;
     for (const auto& part : parts) {
-      copy_range(part, 0, to, first, part.extents()[1]);
-      first += part.extents()[1];
+      copy_range(part, 0, to, first, part.shape()[1]);
+      first += part.shape()[1];
     }
     return;
   }
@@ -55,7 +55,7 @@ void concat(std::span<const tensor> parts, tensor& to) {
     auto* place = target + block * at_once * to_size;
     for (auto run = block * at_once; run < std::min((block + 1) * at_once, runs); ++run)
       for (const auto& part : parts) {
-        auto size = part.extents()[1] * step;
+        auto size = part.shape()[1] * step;
         if (size > 0) std::memcpy(place, part.bytes().data() + run * size, static_cast<std::size_t>(size));
         place += size;
       }
@@ -72,11 +72,11 @@ struct axis {
 std::vector<axis> axes_of(const tensor& x, const std::vector<int>& axes) {
   std::vector<std::int64_t> steps(axes.size());
   std::int64_t step = 1;
-  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.extents()[i])
+  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.shape()[i])
     steps[static_cast<std::size_t>(i)] = step;
   std::vector<axis> joined;
   for (auto i = axes.rbegin(); i != axes.rend(); ++i) {
-    axis next{x.extents()[*i], steps[static_cast<std::size_t>(*i)], 1};
+    axis next{x.shape()[*i], steps[static_cast<std::size_t>(*i)], 1};
     if (next.extent == 1) continue;
     if (!joined.empty()) next.to_step = joined.back().to_step * joined.back().extent;
     if (!joined.empty() && next.from_step == joined.back().from_step * joined.back().extent)

@@ -105,7 +105,7 @@ void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& alon
     auto* result = y + (outer * parts + part) * along.inner + column;
     std::copy_n(read_block(x, at(row), width, scratch), width, result);
     ++row;
-    if (x.type() == dtype::f32)
+    if (x.dtype() == dtype::f32)
       by.combine(result, x.values<float>().data() + at(row), along.inner, last - row, width);
     else
       for (; row < last; ++row) by.combine(result, read_block(x, at(row), width, scratch), 0, 1, width);

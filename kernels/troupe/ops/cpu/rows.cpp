@@ -16,7 +16,7 @@ class index_list {
   /// Throws unless each is in [0, num_rows).
   index_list(std::string_view operation, const tensor& indices, std::int64_t num_rows)
       : size_(indices.num_elements()) {
-    if (indices.type() == dtype::i64)
+    if (indices.dtype() == dtype::i64)
       wide_ = indices.values<std::int64_t>().data();
     else
       narrow_ = indices.values<std::int32_t>().data();
@@ -37,13 +37,13 @@ class index_list {
 /// 1 of a shape [N].
 std::int64_t row_elements(const tensor& values) {
   std::int64_t elements = 1;
-  for (int axis = 1; axis < values.extents().rank(); ++axis) elements *= values.extents()[axis];
+  for (int axis = 1; axis < values.shape().rank(); ++axis) elements *= values.shape()[axis];
   return elements;
 }
 
 void gather(std::string_view operation, const tensor& values, const tensor& indices, tensor& out) {
-  index_list list(operation, indices, values.extents()[0]);
-  auto row_bytes = row_elements(values) * static_cast<std::int64_t>(size_bytes(values.type()));
+  index_list list(operation, indices, values.shape()[0]);
+  auto row_bytes = row_elements(values) * static_cast<std::int64_t>(size_bytes(values.dtype()));
   const auto* from = values.bytes().data();
   auto* to = out.bytes().data();
   parallel_for(list.size(), list.size() * row_elements(values), [&](std::int64_t i) {
@@ -61,13 +61,13 @@ constexpr std::int64_t strip_columns = 128;
 
 void fill_strip_zero(tensor& sum, std::int64_t columns, std::int64_t first, std::int64_t count) {
   auto* values = sum.values<float>().data();
-  for (std::int64_t row = 0; row < sum.extents()[0]; ++row)
+  for (std::int64_t row = 0; row < sum.shape()[0]; ++row)
     std::fill_n(values + row * columns + first, count, 0.0F);
 }
 
 void scatter_add(std::string_view operation, const tensor& indices, const tensor& rows, tensor& sum,
                  gradient_mode mode) {
-  index_list list(operation, indices, sum.extents()[0]);
+  index_list list(operation, indices, sum.shape()[0]);
   auto columns = row_elements(sum);
   auto* sums = sum.values<float>().data();
   auto elements = rows.num_elements() + (mode == gradient_mode::assign ? sum.num_elements() : 0);

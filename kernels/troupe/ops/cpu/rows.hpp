@@ -11,7 +11,7 @@ namespace troupe::cpu {
 
 // Rows of f32, bf16 and f16 tensors as floats: rows are the last axis.
 
-inline std::int64_t row_size(const tensor& of) { return of.extents()[-1]; }
+inline std::int64_t row_size(const tensor& of) { return of.shape()[-1]; }
 inline std::int64_t num_rows(const tensor& of) {
   return row_size(of) == 0 ? 0 : of.num_elements() / row_size(of);
 }
@@ -28,7 +28,7 @@ inline std::span<float> row_scratch(std::size_t slot, std::int64_t size) {
 /// Rows [first, first + count), in place if they are f32, else converted into the scratch of `slot`.
 inline const float* read_rows(const tensor& from, std::int64_t first, std::int64_t count, std::size_t slot) {
   auto size = row_size(from);
-  auto scratch = from.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
+  auto scratch = from.dtype() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
   return read_block(from, first * size, count * size, scratch);
 }
 
@@ -36,7 +36,7 @@ inline const float* read_rows(const tensor& from, std::int64_t first, std::int64
 template <class Write>
 void write_rows(tensor& to, std::int64_t first, std::int64_t count, std::size_t slot, const Write& write) {
   auto size = row_size(to);
-  auto scratch = to.type() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
+  auto scratch = to.dtype() == dtype::f32 ? std::span<float>{} : row_scratch(slot, count * size);
   auto* target = block_to_write(to, first * size, scratch);
   write(target);
   write_block(to, first * size, count * size, target);

@@ -24,8 +24,8 @@ void for_each_step_block(std::int64_t size, const Run& run) {
 class rounded_copy {
  public:
   explicit rounded_copy(tensor to) {
-    if (to.defined() && to.type() == dtype::bf16) bf16_ = to.values<bfloat16>().data();
-    if (to.defined() && to.type() == dtype::f16) f16_ = to.values<float16>().data();
+    if (to.defined() && to.dtype() == dtype::bf16) bf16_ = to.values<bfloat16>().data();
+    if (to.defined() && to.dtype() == dtype::f16) f16_ = to.values<float16>().data();
   }
   /// The same from element `first` on.
   rounded_copy from(std::int64_t first) const {

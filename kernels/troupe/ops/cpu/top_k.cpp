@@ -86,7 +86,7 @@ void sort_row(const T* row, std::int64_t size, T* values, std::int64_t* indices,
 
 template <class T>
 void select_rows(const tensor& x, tensor& values, tensor& indices) {
-  auto size = x.extents()[-1], k = values.extents()[-1];
+  auto size = x.shape()[-1], k = values.shape()[-1];
   const auto* elements = x.values<T>().data();
   auto* best = values.values<T>().data();
   auto* places = indices.values<std::int64_t>().data();
@@ -97,8 +97,8 @@ void select_rows(const tensor& x, tensor& values, tensor& indices) {
 }
 
 void select(const tensor& x, tensor& values, tensor& indices) {
-  if (x.type() == dtype::f32) return select_rows<float>(x, values, indices);
-  if (x.type() == dtype::bf16) return select_rows<bfloat16>(x, values, indices);
+  if (x.dtype() == dtype::f32) return select_rows<float>(x, values, indices);
+  if (x.dtype() == dtype::bf16) return select_rows<bfloat16>(x, values, indices);
   select_rows<float16>(x, values, indices);
 }
 

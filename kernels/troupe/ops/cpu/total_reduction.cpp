@@ -83,7 +83,7 @@ double scale_block(tensor x, std::int64_t first, std::int64_t count, float facto
   read_block(x, first, count, scratch);
   auto* values = block_to_write(x, first, scratch);
   auto not_finite = multiply(values, count, factor);
-  if (x.type() == dtype::f32) return not_finite;
+  if (x.dtype() == dtype::f32) return not_finite;
   write_block(x, first, count, values);
   return count_not_finite(read_block(x, first, count, scratch), count);
 }

@@ -15,14 +15,14 @@ TROUPE_CLONES void add(const float* a, const float* b, float* sum, std::int64_t 
 }
 
 bool is_in_place(const tensor& gradient, gradient_mode mode) {
-  return gradient.type() == dtype::f32 && mode == gradient_mode::assign;
+  return gradient.dtype() == dtype::f32 && mode == gradient_mode::assign;
 }
 
 }  // namespace
 
 tensor place_for_gradient(const tensor& gradient, gradient_mode mode) {
   if (!gradient.defined() || is_in_place(gradient, mode)) return gradient;
-  return tensor::empty(gradient.extents());
+  return tensor::empty(gradient.shape());
 }
 
 void store_gradient(const tensor& computed, tensor& gradient, gradient_mode mode) {

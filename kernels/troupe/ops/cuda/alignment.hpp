@@ -9,7 +9,7 @@ namespace troupe::cuda {
 /// the lowest one set is their common alignment. 0 of an undefined tensor.
 inline std::uintptr_t begin_of(const tensor& of, std::int64_t pair_elements) {
   return reinterpret_cast<std::uintptr_t>(of.bytes().data()) |
-         static_cast<std::uintptr_t>(pair_elements) * size_bytes(of.type());
+         static_cast<std::uintptr_t>(pair_elements) * size_bytes(of.dtype());
 }
 
 /// The largest power of two, up to 256, that divides all addresses in `bits`.

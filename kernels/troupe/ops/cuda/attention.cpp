@@ -6,7 +6,7 @@ namespace {
 
 bool is_for_tensor_cores(const tensor& out, const attention_options& options) {
   constexpr std::int64_t widest = 128;
-  return out.type() != dtype::f32 && out.extents()[2] / options.num_heads <= widest;
+  return out.dtype() != dtype::f32 && out.shape()[2] / options.num_heads <= widest;
 }
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {

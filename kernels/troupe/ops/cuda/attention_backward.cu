@@ -218,10 +218,10 @@ __global__ void __launch_bounds__(tile_threads)
 void attention_backward_on_tensor_cores(const tensor& dout, const tensor& qkv, const tensor& row_sums,
                                         const attention_options& options, tensor& dqkv) {
   auto heads = heads_of(dout, options, qkv, dqkv);
-  with_tiles(dout.type(), heads.width, [&](auto zero, auto width) {
+  with_tiles(dout.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
     auto queue = [&](auto kernel) {
-      launch_with_memory(dout.where(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
+      launch_with_memory(dout.device(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
                          backward_memory<T, width>::size_bytes, kernel, heads, elements_of<T>(dout),
                          elements_of<T>(qkv), elements_of<float2>(row_sums), elements_of<T>(dqkv));
     };

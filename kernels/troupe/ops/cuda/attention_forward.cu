@@ -192,9 +192,9 @@ __global__ void __launch_bounds__(tile_threads)
 void attention_forward_on_tensor_cores(const tensor& qkv, const attention_options& options, tensor& out,
                                        tensor& log_sum_exp) {
   auto heads = heads_of(out, options, qkv);
-  with_tiles(out.type(), heads.width, [&](auto zero, auto width) {
+  with_tiles(out.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
-    launch_with_memory(out.where(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
+    launch_with_memory(out.device(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
                        forward_memory<T, width>::size_bytes, forward_kernel<T, width>, heads,
                        elements_of<T>(qkv), elements_of<T>(out), elements_of<float>(log_sum_exp));
   });

@@ -47,12 +47,12 @@ struct attention_heads {
 /// last.
 template <class... Tensors>
 attention_heads heads_of(const tensor& out, const attention_options& options, const Tensors&... others) {
-  const auto& extents = out.extents();
+  const auto& extents = out.shape();
   auto width = extents[2] / options.num_heads;
   constexpr auto most_positions = (std::int64_t{1} << 31) - 1024;
   if (extents[1] > most_positions)
     throw_invalid("attention", "at most 2^31 - 1024 positions on a GPU", std::to_string(extents[1]));
-  auto are_packs = width * static_cast<std::int64_t>(size_bytes(out.type())) % 16 == 0;
+  auto are_packs = width * static_cast<std::int64_t>(size_bytes(out.dtype())) % 16 == 0;
   return {extents[0] * options.num_heads,
           static_cast<int>(extents[1]),
           options.num_heads,

@@ -165,9 +165,9 @@ __global__ void __launch_bounds__(square_threads, square_blocks_at_once(Width))
 void attention_forward_in_f32(const tensor& qkv, const attention_options& options, tensor& out,
                               tensor& log_sum_exp) {
   auto heads = heads_of(out, options, qkv);
-  with_squares(out.type(), heads.width, [&](auto zero, auto width) {
+  with_squares(out.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
-    launch(out.where(), square_blocks(heads, width), square_threads, forward_kernel<T, width>, heads,
+    launch(out.device(), square_blocks(heads, width), square_threads, forward_kernel<T, width>, heads,
            elements_of<T>(qkv), elements_of<T>(out), elements_of<float>(log_sum_exp));
   });
 }
@@ -175,10 +175,10 @@ void attention_forward_in_f32(const tensor& qkv, const attention_options& option
 void attention_backward_in_f32(const tensor& dout, const tensor& qkv, const tensor& row_sums,
                                const attention_options& options, tensor& dqkv) {
   auto heads = heads_of(dout, options, qkv, dqkv);
-  with_squares(dout.type(), heads.width, [&](auto zero, auto width) {
+  with_squares(dout.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
     auto queue = [&](auto kernel) {
-      launch(dout.where(), square_blocks(heads, width), square_threads, kernel, heads, elements_of<T>(dout),
+      launch(dout.device(), square_blocks(heads, width), square_threads, kernel, heads, elements_of<T>(dout),
              elements_of<T>(qkv), elements_of<float2>(row_sums), elements_of<T>(dqkv));
     };
     queue(query_kernel<T, width>);

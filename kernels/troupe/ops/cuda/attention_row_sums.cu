@@ -25,11 +25,11 @@ __global__ void row_sums_kernel(attention_heads heads, const T* dout, const T* o
 }  // namespace
 
 tensor attention_row_sums(const tensor& dout, const tensor& out, const tensor& log_sum_exp) {
-  auto heads = heads_of(out, {.num_heads = static_cast<int>(log_sum_exp.extents()[1])});
-  auto row_sums = tensor::empty({log_sum_exp.num_elements(), 2}, dtype::f32, out.where());
-  with_floating(out.type(), [&](auto zero) {
+  auto heads = heads_of(out, {.num_heads = static_cast<int>(log_sum_exp.shape()[1])});
+  auto row_sums = tensor::empty({log_sum_exp.num_elements(), 2}, dtype::f32, out.device());
+  with_floating(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(out.where(), blocks_for(log_sum_exp.num_elements() * warp_threads), block_threads,
+    launch(out.device(), blocks_for(log_sum_exp.num_elements() * warp_threads), block_threads,
            row_sums_kernel<T>, heads, elements_of<T>(dout), elements_of<T>(out),
            elements_of<float>(log_sum_exp), elements_of<float2>(row_sums));
   });

@@ -117,9 +117,9 @@ __global__ void weight_gradient_kernel(channel_sums sums, std::int64_t channels,
 void normalise(const batch_norm_problem& of, const tensor& x, const tensor& mean, const tensor& rstd,
                const tensor& weight, const tensor& bias, tensor& y) {
   auto count = x.num_elements();
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.where(), blocks_for(count), block_threads, affine_kernel<T>, of, count, elements_of<T>(x),
+    launch(x.device(), blocks_for(count), block_threads, affine_kernel<T>, of, count, elements_of<T>(x),
            elements_of<float>(mean), elements_of<float>(rstd), floating_values(weight), floating_values(bias),
            elements_of<T>(y));
   });
@@ -130,16 +130,16 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
              batch_norm_result& result) {
   auto count = static_cast<double>(of.batch * of.size);
   auto blocks = blocks_for(of.channels);
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    auto sums = sums_over_channels(of, x.where(), value_term<T>{elements_of<T>(x)});
-    launch(x.where(), blocks, block_threads, mean_kernel, sums.sums, of.channels, count,
+    auto sums = sums_over_channels(of, x.device(), value_term<T>{elements_of<T>(x)});
+    launch(x.device(), blocks, block_threads, mean_kernel, sums.sums, of.channels, count,
            elements_of<float>(result.mean));
     auto squares =
-        sums_over_channels(of, x.where(), square_term<T>{elements_of<T>(x), elements_of<float>(result.mean)});
+        sums_over_channels(of, x.device(), square_term<T>{elements_of<T>(x), elements_of<float>(result.mean)});
     running_statistics running{elements_of<float>(running_mean), elements_of<float>(running_variance),
                                options.momentum};
-    launch(x.where(), blocks, block_threads, deviation_kernel, sums.sums, squares.sums, of.channels, count,
+    launch(x.device(), blocks, block_threads, deviation_kernel, sums.sums, squares.sums, of.channels, count,
            options.epsilon, running, elements_of<float>(result.rstd));
   });
   normalise(of, x, result.mean, result.rstd, weight, bias, result.y);
@@ -147,8 +147,8 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
 
 void inference(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
                const tensor& running_mean, const tensor& running_variance, double epsilon, tensor& y) {
-  auto rstd = tensor::empty({of.channels}, dtype::f32, x.where());
-  launch(x.where(), blocks_for(of.channels), block_threads, rstd_kernel, elements_of<float>(running_variance),
+  auto rstd = tensor::empty({of.channels}, dtype::f32, x.device());
+  launch(x.device(), blocks_for(of.channels), block_threads, rstd_kernel, elements_of<float>(running_variance),
          of.channels, epsilon, elements_of<float>(rstd));
   normalise(of, x, running_mean, rstd, weight, bias, y);
 }
@@ -157,21 +157,21 @@ template <class T>
 channel_sum_memory gradient_sums(const batch_norm_problem& of, const tensor& dy, const tensor& x,
                                  const tensor& mean) {
   return sums_over_channels(
-      of, x.where(), gradient_term<T>{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean)});
+      of, x.device(), gradient_term<T>{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean)});
 }
 
 void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor& x, const tensor& weight,
                     const tensor& mean, const tensor& rstd, tensor& dx) {
   auto count = x.num_elements();
-  auto corrections = tensor::empty({of.channels, 2}, dtype::f32, x.where());
-  with_floating(x.type(), [&](auto zero) {
+  auto corrections = tensor::empty({of.channels, 2}, dtype::f32, x.device());
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto sums = gradient_sums<T>(of, dy, x, mean);
-    launch(x.where(), blocks_for(of.channels), block_threads, correction_kernel, sums.sums, of.channels,
+    launch(x.device(), blocks_for(of.channels), block_threads, correction_kernel, sums.sums, of.channels,
            static_cast<double>(of.batch * of.size), elements_of<float>(rstd),
            elements_of<float2>(corrections));
     const auto* found = elements_of<float2>(corrections);
-    launch(x.where(), blocks_for(count), block_threads, input_gradient_kernel<T>, of, count,
+    launch(x.device(), blocks_for(count), block_threads, input_gradient_kernel<T>, of, count,
            elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean), elements_of<float>(rstd),
            floating_values(weight), found, elements_of<T>(dx));
   });
@@ -180,16 +180,16 @@ void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor
 void store(const channel_sums& sums, const float* rstd, gradient_mode mode, tensor& gradient) {
   if (!gradient.defined()) return;
   auto channels = gradient.num_elements();
-  with_floating(gradient.type(), [&](auto zero) {
+  with_floating(gradient.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(gradient.where(), blocks_for(channels), block_threads, weight_gradient_kernel<T>, sums, channels,
+    launch(gradient.device(), blocks_for(channels), block_threads, weight_gradient_kernel<T>, sums, channels,
            rstd, mode == gradient_mode::accumulate, elements_of<T>(gradient));
   });
 }
 
 void backward_weight(const batch_norm_problem& of, const tensor& x, const tensor& dy, const tensor& mean,
                      const tensor& rstd, tensor& dweight, tensor& dbias, gradient_mode mode) {
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     auto sums = gradient_sums<decltype(zero)>(of, dy, x, mean);
     store(sums.sums, elements_of<float>(rstd), mode, dweight);
     store(sums.sums, nullptr, mode, dbias);

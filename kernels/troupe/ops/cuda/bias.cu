@@ -34,20 +34,20 @@ __global__ void store_kernel(channel_sums sums, std::int64_t channels, bool accu
 void add_channel_bias(const batch_norm_problem& of, const tensor& bias, bool relu, tensor& y) {
   if (!bias.defined() && !relu) return;
   auto count = y.num_elements();
-  with_floating(y.type(), [&](auto zero) {
+  with_floating(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(y.where(), blocks_for(count), block_threads, bias_kernel<T>, of, count, floating_values(bias),
+    launch(y.device(), blocks_for(count), block_threads, bias_kernel<T>, of, count, floating_values(bias),
            relu, elements_of<T>(y));
   });
 }
 
 void sum_channels(const batch_norm_problem& of, const tensor& dy, tensor& gradient, gradient_mode mode) {
-  with_floating(dy.type(), [&](auto from) {
+  with_floating(dy.dtype(), [&](auto from) {
     using From = decltype(from);
-    auto sums = sums_over_channels(of, dy.where(), value_term<From>{elements_of<From>(dy)});
-    with_floating(gradient.type(), [&](auto to) {
+    auto sums = sums_over_channels(of, dy.device(), value_term<From>{elements_of<From>(dy)});
+    with_floating(gradient.dtype(), [&](auto to) {
       using To = decltype(to);
-      launch(dy.where(), blocks_for(of.channels), block_threads, store_kernel<To>, sums.sums, of.channels,
+      launch(dy.device(), blocks_for(of.channels), block_threads, store_kernel<To>, sums.sums, of.channels,
              mode == gradient_mode::accumulate, elements_of<To>(gradient));
     });
   });

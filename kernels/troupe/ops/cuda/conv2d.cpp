@@ -27,10 +27,10 @@ void backward_input(const conv2d_problem& of, const tensor& dy, const tensor& we
 bool weight_gradient_by_library(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight,
                                 gradient_mode mode) {
   constexpr auto pass = convolution_pass::weight_gradient;
-  if (dweight.type() == dtype::f32) return library_convolution(pass, of, x, dweight, dy, mode);
-  auto found = tensor::empty(dweight.extents(), dtype::f32, dweight.where());
+  if (dweight.dtype() == dtype::f32) return library_convolution(pass, of, x, dweight, dy, mode);
+  auto found = tensor::empty(dweight.shape(), dtype::f32, dweight.device());
   if (!library_convolution(pass, of, x, found, dy)) return false;
-  const auto& kernels = kernels_on(dweight.where());
+  const auto& kernels = kernels_on(dweight.device());
   if (mode == gradient_mode::accumulate)
     kernels.elementwise.axpy(1, found, dweight);
   else

@@ -52,7 +52,7 @@ __global__ void convert_kernel(const From* x, float scale, std::int64_t size, bo
 template <class From, class To>
 void convert_elements(const tensor& x, float scale, tensor& y) {
   auto size = x.num_elements();
-  launch(x.where(), blocks_for((size + lanes - 1) / lanes), block_threads, convert_kernel<From, To>,
+  launch(x.device(), blocks_for((size + lanes - 1) / lanes), block_threads, convert_kernel<From, To>,
          elements_of<From>(x), scale, size, is_aligned(x) && is_aligned(y), elements_of<To>(y));
 }
 
@@ -109,20 +109,20 @@ __global__ void cast_kernel(const From* x, std::int64_t size, To* y) {
 /// From or to integers and booleans.
 void cast_plainly(const tensor& x, tensor& y) {
   auto size = x.num_elements();
-  with_any(x.type(), [&](auto from) {
-    with_any(y.type(), [&](auto to) {
+  with_any(x.dtype(), [&](auto from) {
+    with_any(y.dtype(), [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
-      launch(x.where(), blocks_for(size), block_threads, cast_kernel<From, To>, elements_of<From>(x), size,
+      launch(x.device(), blocks_for(size), block_threads, cast_kernel<From, To>, elements_of<From>(x), size,
              elements_of<To>(y));
     });
   });
 }
 
 void cast(const tensor& x, tensor& y) {
-  if (!is_floating(x.type()) || !is_floating(y.type())) return cast_plainly(x, y);
-  with_floating(x.type(), [&](auto from) {
-    with_floating(y.type(), [&](auto to) { convert_elements<decltype(from), decltype(to)>(x, 1, y); });
+  if (!is_floating(x.dtype()) || !is_floating(y.dtype())) return cast_plainly(x, y);
+  with_floating(x.dtype(), [&](auto from) {
+    with_floating(y.dtype(), [&](auto to) { convert_elements<decltype(from), decltype(to)>(x, 1, y); });
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class label_list {
  public:
-  explicit label_list(const tensor& of) : elements_(of.bytes().data()), type_(of.type()) {}
+  explicit label_list(const tensor& of) : elements_(of.bytes().data()), type_(of.dtype()) {}
 
   __device__ std::int64_t at(std::int64_t sample) const {
     if (type_ == dtype::u8) return static_cast<const std::uint8_t*>(elements_)[sample];
@@ -130,17 +130,17 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
              cross_entropy_result& result) {
   require_short_rows("cross_entropy", layout_of_rows(logits));
   auto num_samples = labels.num_elements();
-  auto of_samples = memory_for(num_samples, logits.where()), all = memory_for(1, logits.where());
-  with_floating(logits.type(), [&](auto zero) {
+  auto of_samples = memory_for(num_samples, logits.device()), all = memory_for(1, logits.device());
+  with_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
     loss_options by{static_cast<float>(options.label_smoothing), options.ignore_index};
-    launch_rows<T>(logits.where(), num_samples, layout_of_rows(logits), forward_kernel<T>,
+    launch_rows<T>(logits.device(), num_samples, layout_of_rows(logits), forward_kernel<T>,
                    elements_of<T>(logits), label_list(labels), by, elements_of<float>(result.log_sum_exp),
                    elements_of<totals>(of_samples));
   });
-  launch(logits.where(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
+  launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
          elements_of<totals>(all), elements_of<float>(result.device_loss_sum));
-  if (recording_on(logits.where().index)) {
+  if (recording_on(logits.device().index)) {
     result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     result.num_correct = result.num_counted = -1;
     return;
@@ -148,7 +148,7 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   auto here = all.to({});
   auto found = *elements_of<totals>(here);
   if (found.first_bad != INT64_MAX)
-    throw_label_out_of_range(found.bad_label, found.first_bad, logits.extents()[-1]);
+    throw_label_out_of_range(found.bad_label, found.first_bad, logits.shape()[-1]);
   result.loss_sum = found.loss_sum;
   result.num_correct = found.num_correct;
   result.num_counted = found.num_counted;
@@ -156,12 +156,12 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
 
 void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,
               const cross_entropy_options& options, tensor& gradient) {
-  auto size = static_cast<double>(logits.extents()[-1]);
+  auto size = static_cast<double>(logits.shape()[-1]);
   gradient_factors by{static_cast<float>(scale), static_cast<float>(options.label_smoothing / size),
                       static_cast<float>(scale * (1 - options.label_smoothing)), options.ignore_index};
-  with_floating(logits.type(), [&](auto zero) {
+  with_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(logits.where(), labels.num_elements(), layout_of_rows(logits, gradient),
+    launch_rows<T>(logits.device(), labels.num_elements(), layout_of_rows(logits, gradient),
                    backward_kernel<T>, elements_of<T>(logits), label_list(labels),
                    elements_of<float>(log_sum_exp), by, elements_of<T>(gradient));
   });

@@ -147,18 +147,18 @@ std::int64_t lines_in_part(std::int64_t lines, std::int64_t weights) {
 
 void direct_forward(const conv2d_problem& of, const tensor& x, const tensor& weight, tensor& y) {
   auto count = y.num_elements();
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(y.where(), blocks_for(count), block_threads, forward_kernel<T>, of, count, elements_of<T>(x),
+    launch(y.device(), blocks_for(count), block_threads, forward_kernel<T>, of, count, elements_of<T>(x),
            elements_of<T>(weight), elements_of<T>(y));
   });
 }
 
 void direct_input_gradient(const conv2d_problem& of, const tensor& dy, const tensor& weight, tensor& dx) {
   auto count = dx.num_elements();
-  with_floating(dy.type(), [&](auto zero) {
+  with_floating(dy.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dx.where(), blocks_for(count), block_threads, input_gradient_kernel<T>, of, count,
+    launch(dx.device(), blocks_for(count), block_threads, input_gradient_kernel<T>, of, count,
            elements_of<T>(dy), elements_of<T>(weight), elements_of<T>(dx));
   });
 }
@@ -167,16 +167,16 @@ void direct_weight_gradient(const conv2d_problem& of, const tensor& x, const ten
                             gradient_mode mode) {
   auto count = dweight.num_elements(), lines = of.batch * of.out.h;
   auto part_lines = lines_in_part(lines, count), num_parts = (lines + part_lines - 1) / part_lines;
-  auto parts = tensor::empty({num_parts, count}, dtype::f32, dweight.where());
-  with_floating(x.type(), [&](auto zero) {
+  auto parts = tensor::empty({num_parts, count}, dtype::f32, dweight.device());
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dweight.where(), dim3(blocks_for(count), static_cast<unsigned>(num_parts)), block_threads,
+    launch(dweight.device(), dim3(blocks_for(count), static_cast<unsigned>(num_parts)), block_threads,
            weight_parts_kernel<T>, of, count, part_lines, elements_of<T>(x), elements_of<T>(dy),
            elements_of<float>(parts));
   });
-  with_floating(dweight.type(), [&](auto zero) {
+  with_floating(dweight.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dweight.where(), blocks_for(count), block_threads, add_parts_kernel<T>, elements_of<float>(parts),
+    launch(dweight.device(), blocks_for(count), block_threads, add_parts_kernel<T>, elements_of<float>(parts),
            num_parts, count, mode == gradient_mode::accumulate, elements_of<T>(dweight));
   });
 }

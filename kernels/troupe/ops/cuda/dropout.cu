@@ -51,10 +51,10 @@ __global__ void dropout_kernel(mask by, row_layout layout, const T* x, T* y) {
 void apply(const tensor& x, const dropout_mask& of, tensor& y) {
   mask by{{of.key[0], of.key[1]}, {of.place[0], of.place[1], of.place[2]}, of.threshold, of.factor};
   row_layout layout{x.num_elements(), is_aligned(x) && is_aligned(y)};
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto num_packs = (layout.size + pack<T>::size - 1) / pack<T>::size;
-    launch(x.where(), blocks_for(num_packs), block_threads, dropout_kernel<T>, by, layout, elements_of<T>(x),
+    launch(x.device(), blocks_for(num_packs), block_threads, dropout_kernel<T>, by, layout, elements_of<T>(x),
            elements_of<T>(y));
   });
 }

@@ -93,7 +93,7 @@ template <class T>
 class elements_as {
  public:
   explicit elements_as(const tensor& of)
-      : elements_(const_cast<std::byte*>(of.bytes().data())), type_(of.type()) {}
+      : elements_(const_cast<std::byte*>(of.bytes().data())), type_(of.dtype()) {}
 
   __device__ T read(std::int64_t at) const {
     switch (type_) {
@@ -211,20 +211,20 @@ __global__ void broadcast_kernel(Function function, broadcast_axes axes, std::in
 template <class T, class Function>
 void broadcast(Function function, const tensor& a, const tensor& b, tensor& c) {
   auto size = c.num_elements();
-  if (a.extents() == c.extents() && b.extents() == c.extents())
-    return launch(c.where(), blocks_for(size, flat_lanes * block_threads), block_threads,
+  if (a.shape() == c.shape() && b.shape() == c.shape())
+    return launch(c.device(), blocks_for(size, flat_lanes * block_threads), block_threads,
                   flat_kernel<T, Function>, function, size, elements_as<T>(a), elements_as<T>(b),
                   elements_as<T>(c));
   with_index(size, [&](auto index) {
-    launch(c.where(), blocks_for(size), block_threads, broadcast_kernel<decltype(index), T, Function>,
-           function, axes_of("elementwise", c.extents(), {a.extents(), b.extents()}), size, elements_as<T>(a),
+    launch(c.device(), blocks_for(size), block_threads, broadcast_kernel<decltype(index), T, Function>,
+           function, axes_of("elementwise", c.shape(), {a.shape(), b.shape()}), size, elements_as<T>(a),
            elements_as<T>(b), elements_as<T>(c));
   });
 }
 
 template <class Function>
 void floating(Function function, const tensor& a, const tensor& b, tensor& c) {
-  if (a.extents() == b.extents() && a.type() == b.type() && c.type() == a.type())
+  if (a.shape() == b.shape() && a.dtype() == b.dtype() && c.dtype() == a.dtype())
     map_elements(function, c, a, b);
   else
     broadcast<float>(function, a, b, c);
@@ -237,7 +237,7 @@ void floating_binary(const tensor& a, const tensor& b, tensor& c) {
 
 template <class Function>
 void arithmetic(const tensor& a, const tensor& b, tensor& c) {
-  if (is_floating(a.type()))
+  if (is_floating(a.dtype()))
     floating(Function(), a, b, c);
   else
     broadcast<std::int64_t>(Function(), a, b, c);
@@ -245,7 +245,7 @@ void arithmetic(const tensor& a, const tensor& b, tensor& c) {
 
 template <class Function>
 void comparison(const tensor& a, const tensor& b, tensor& c) {
-  if (is_floating(a.type()))
+  if (is_floating(a.dtype()))
     broadcast<float>(Function(), a, b, c);
   else
     broadcast<std::int64_t>(Function(), a, b, c);
@@ -263,8 +263,8 @@ __global__ void where_kernel(broadcast_axes axes, std::int64_t size, const bool*
 void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {
   auto size = c.num_elements();
   with_index(size, [&](auto index) {
-    launch(c.where(), blocks_for(size), block_threads, where_kernel<decltype(index)>,
-           axes_of("where", c.extents(), {a.extents(), b.extents(), condition.extents()}), size,
+    launch(c.device(), blocks_for(size), block_threads, where_kernel<decltype(index)>,
+           axes_of("where", c.shape(), {a.shape(), b.shape(), condition.shape()}), size,
            elements_of<bool>(condition), elements_as<float>(a), elements_as<float>(b), elements_as<float>(c));
   });
 }

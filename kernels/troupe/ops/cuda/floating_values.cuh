@@ -7,7 +7,7 @@ namespace troupe::cuda {
 /// the large ones'. The dtype is looked at for each element, by all threads alike.
 class floating_values {
  public:
-  explicit floating_values(const tensor& of) : elements_(of.bytes().data()), type_(of.type()) {}
+  explicit floating_values(const tensor& of) : elements_(of.bytes().data()), type_(of.dtype()) {}
 
   /// `otherwise` if there is no tensor.
   __device__ float at(std::int64_t index, float otherwise) const {

@@ -70,7 +70,7 @@ void step(std::span<const adam_slot> slots, const lamb_factors& by) {
   auto describe = [](const adam_slot& of) {
     return slot_of(of.weight, of.gradient, of.exp_avg, of.exp_avg_sq, of.low_precision);
   };
-  auto where = slots.front().weight.where();
+  auto where = slots.front().weight.device();
   for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
     auto squares = tensor::empty({num_blocks * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, where);
     auto rates = tensor::empty({batch.count}, dtype::f32, where);

@@ -31,10 +31,10 @@ template <class Function, class... Tensors>
 void map_elements(Function function, tensor& y, const Tensors&... x) {
   auto size = y.num_elements();
   auto are_aligned = (is_aligned(y) && ... && is_aligned(x));
-  with_floating(y.type(), [&](auto zero) {
+  with_floating(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto num_packs = (size + pack<T>::size - 1) / pack<T>::size;
-    launch(y.where(), blocks_for(num_packs), block_threads,
+    launch(y.device(), blocks_for(num_packs), block_threads,
            map_kernel<Function, T, decltype((void)x, T{})...>, function, size, are_aligned, elements_of<T>(y),
            elements_of<T>(x)...);
   });

@@ -25,14 +25,14 @@ class product_plans {
  public:
   /// Returns false where cuBLASLt has no algorithm.
   bool run(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
-    auto& owner = gpu_at(c.where().index);
+    auto& owner = gpu_at(c.device().index);
     gpu_scope scope(owner.index());
     std::lock_guard lock(mutex_);
     if (!handle_) check(cublaslt().create(&handle_));
     auto& plan = plan_for(key);
     if (!plan) return false;
     auto bytes = static_cast<std::int64_t>(plan->workspace_bytes());
-    auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, c.where()) : tensor();
+    auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, c.device()) : tensor();
     if (plan->run(handle_, owner.stream(), a.bytes().data(), b.bytes().data(), bias.bytes().data(),
                   c.bytes().data(), workspace.bytes().data()))
       return true;
@@ -66,7 +66,7 @@ product_plans& plans_of(device where) {
 
 bool by_cublaslt(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
   try {
-    return plans_of(c.where()).run(key, a, b, bias, c);
+    return plans_of(c.device()).run(key, a, b, bias, c);
   } catch (const cuda_error& problem) {
     throw cuda_error(problem, "in the product " + to_string(key));
   }
@@ -87,7 +87,7 @@ bool product_then_epilogue(const matrix_product_shape& of, product_key key, cons
   key.shape.accumulate = false;
   key.bias_alignment_bytes = 0;
   key.to = dtype::f32;
-  auto product = tensor::empty({of.batch, of.rows, of.columns}, dtype::f32, c.where());
+  auto product = tensor::empty({of.batch, of.rows, of.columns}, dtype::f32, c.device());
   key.alignment_bytes = common_alignment(of, a, b, product);
   if (!by_cublaslt(key, a, b, {}, product)) return false;
   product_epilogue(of, product, bias, c);
@@ -110,8 +110,8 @@ void matrix_product(const matrix_product_shape& pairs, const tensor& a, const te
   auto plain = of;
   plain.relu = false;
   product_key key{plain,
-                  a.type(),
-                  c.type(),
+                  a.dtype(),
+                  c.dtype(),
                   common_alignment(of, a, b, c),
                   bias.defined() ? alignment_of(begin_of(bias, 0)) : 0,
                   current_matmul_precision()};

@@ -64,9 +64,9 @@ struct weight_terms {
 
 void forward(const tensor& x, const tensor& gamma, const tensor& beta, double eps, tensor& y, tensor& mean,
              tensor& rstd) {
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x, y), forward_kernel<T>, elements_of<T>(x),
+    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), forward_kernel<T>, elements_of<T>(x),
                    floating_values(gamma), floating_values(beta), static_cast<float>(eps), elements_of<T>(y),
                    elements_of<float>(mean), elements_of<float>(rstd));
   });
@@ -74,9 +74,9 @@ void forward(const tensor& x, const tensor& gamma, const tensor& beta, double ep
 
 void backward_input(const tensor& dy, const tensor& x, const tensor& gamma, const tensor& mean,
                     const tensor& rstd, tensor& dx) {
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x, dy, dx), backward_input_kernel<T>,
+    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, dy, dx), backward_input_kernel<T>,
                    elements_of<T>(dy), elements_of<T>(x), floating_values(gamma), elements_of<float>(mean),
                    elements_of<float>(rstd), elements_of<T>(dx));
   });
@@ -84,12 +84,12 @@ void backward_input(const tensor& dy, const tensor& x, const tensor& gamma, cons
 
 void backward_weight(const tensor& dy, const tensor& x, const tensor& mean, const tensor& rstd,
                      tensor& dgamma, tensor& dbeta, gradient_mode mode) {
-  auto columns = x.extents()[-1];
-  with_floating(x.type(), [&](auto zero) {
+  auto columns = x.shape()[-1];
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     weight_terms<T> terms{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean),
                           elements_of<float>(rstd), columns};
-    auto sums = sums_over_rows<float2>(num_rows(x), columns, x.where(), terms);
+    auto sums = sums_over_rows<float2>(num_rows(x), columns, x.device(), terms);
     if (dgamma.defined()) store_sums<float2>(sums, 0, dgamma, mode);
     if (dbeta.defined()) store_sums<float2>(sums, 1, dbeta, mode);
   });

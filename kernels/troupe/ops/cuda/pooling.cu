@@ -144,17 +144,17 @@ __global__ void spread_kernel(std::int64_t count, std::int64_t size, const T* dy
 /// Calls `visit` with a value of the indices' type, u8 or i32.
 template <class Visit>
 void with_index_type(const tensor& indices, const Visit& visit) {
-  if (indices.type() == dtype::u8) return visit(std::uint8_t{});
+  if (indices.dtype() == dtype::u8) return visit(std::uint8_t{});
   visit(std::int32_t{});
 }
 
 void max_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) {
   auto count = y.num_elements();
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     with_index_type(indices, [&](auto index) {
       using T = decltype(zero);
       using Index = decltype(index);
-      launch(x.where(), blocks_for(count), block_threads, max_kernel<T, Index>, of, count, elements_of<T>(x),
+      launch(x.device(), blocks_for(count), block_threads, max_kernel<T, Index>, of, count, elements_of<T>(x),
              elements_of<T>(y), elements_of<Index>(indices));
     });
   });
@@ -162,11 +162,11 @@ void max_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& i
 
 void max_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
   auto count = dx.num_elements();
-  with_floating(dy.type(), [&](auto zero) {
+  with_floating(dy.dtype(), [&](auto zero) {
     with_index_type(indices, [&](auto index) {
       using T = decltype(zero);
       using Index = decltype(index);
-      launch(dy.where(), blocks_for(count), block_threads, max_gradient_kernel<T, Index>, of, count,
+      launch(dy.device(), blocks_for(count), block_threads, max_gradient_kernel<T, Index>, of, count,
              elements_of<T>(dy), elements_of<Index>(indices), elements_of<T>(dx));
     });
   });
@@ -174,36 +174,36 @@ void max_backward(const pool2d_problem& of, const tensor& dy, const tensor& indi
 
 void average_forward(const pool2d_problem& of, const tensor& x, tensor& y) {
   auto count = y.num_elements();
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.where(), blocks_for(count), block_threads, average_kernel<T>, of, count, elements_of<T>(x),
+    launch(x.device(), blocks_for(count), block_threads, average_kernel<T>, of, count, elements_of<T>(x),
            elements_of<T>(y));
   });
 }
 
 void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
   auto count = dx.num_elements();
-  with_floating(dy.type(), [&](auto zero) {
+  with_floating(dy.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dy.where(), blocks_for(count), block_threads, average_gradient_kernel<T>, of, count,
+    launch(dy.device(), blocks_for(count), block_threads, average_gradient_kernel<T>, of, count,
            elements_of<T>(dy), elements_of<T>(dx));
   });
 }
 
 void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
-  auto are_packs = size * static_cast<std::int64_t>(size_bytes(x.type())) % 16 == 0;
+  auto are_packs = size * static_cast<std::int64_t>(size_bytes(x.dtype())) % 16 == 0;
   row_layout layout{size, are_packs && is_aligned(x)};
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.where(), planes, layout, plane_average_kernel<T>, elements_of<T>(x), elements_of<T>(y));
+    launch_rows<T>(x.device(), planes, layout, plane_average_kernel<T>, elements_of<T>(x), elements_of<T>(y));
   });
 }
 
 void global_average_backward(std::int64_t planes, std::int64_t size, const tensor& dy, tensor& dx) {
   auto count = planes * size;
-  with_floating(dy.type(), [&](auto zero) {
+  with_floating(dy.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dy.where(), blocks_for(count), block_threads, spread_kernel<T>, count, size, elements_of<T>(dy),
+    launch(dy.device(), blocks_for(count), block_threads, spread_kernel<T>, count, size, elements_of<T>(dy),
            elements_of<T>(dx));
   });
 }

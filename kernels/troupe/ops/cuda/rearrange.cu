@@ -8,15 +8,15 @@
 namespace troupe::cuda {
 namespace {
 
-std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.type())); }
+std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.dtype())); }
 
 void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
                 std::int64_t count) {
-  auto step = from.extents()[2] * element_bytes(from), runs = from.extents()[0];
+  auto step = from.shape()[2] * element_bytes(from), runs = from.shape()[0];
   if (count * step * runs == 0) return;
-  auto& owner = gpu_at(to.where().index);
+  auto& owner = gpu_at(to.device().index);
   gpu_scope scope(owner.index());
-  auto pitch = [step](const tensor& of) { return static_cast<std::size_t>(of.extents()[1] * step); };
+  auto pitch = [step](const tensor& of) { return static_cast<std::size_t>(of.shape()[1] * step); };
   queue({.to = to.bytes().data() + to_first * step,
          .to_pitch_bytes = pitch(to),
          .from = from.bytes().data() + from_first * step,
@@ -29,8 +29,8 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
 void concat(std::span<const tensor> parts, tensor& to) {
   std::int64_t first = 0;
   for (const auto& part : parts) {
-    copy_range(part, 0, to, first, part.extents()[1]);
-    first += part.extents()[1];
+    copy_range(part, 0, to, first, part.shape()[1]);
+    first += part.shape()[1];
   }
 }
 
@@ -56,11 +56,11 @@ struct permutation {
 permutation permutation_of(const tensor& x, const std::vector<int>& axes) {
   std::vector<std::int64_t> steps(axes.size());
   std::int64_t step = 1;
-  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.extents()[i])
+  for (auto i = static_cast<int>(axes.size()); i-- > 0; step *= x.shape()[i])
     steps[static_cast<std::size_t>(i)] = step;
   permutation joined;
   for (auto at = axes.rbegin(); at != axes.rend(); ++at) {
-    auto extent = x.extents()[*at], through = steps[static_cast<std::size_t>(*at)];
+    auto extent = x.shape()[*at], through = steps[static_cast<std::size_t>(*at)];
     auto last = joined.count - 1;
     if (extent == 1) continue;
     if (last >= 0 && through == joined.step[last] * joined.extent[last]) {
@@ -119,9 +119,9 @@ void transpose_words(const tensor& x, const permutation& axes, tensor& y) {
   auto size = x.num_elements();
   auto blocks = swaps_last_two(axes) ? num_tiles(axes, size) : 0;
   if (blocks == 0 || blocks > most_blocks)
-    return launch(x.where(), blocks_for(size), block_threads, permute_kernel<Word>, axes, size,
+    return launch(x.device(), blocks_for(size), block_threads, permute_kernel<Word>, axes, size,
                   elements_of<Word>(x), elements_of<Word>(y));
-  launch(x.where(), num_blocks(blocks), tile_side * tile_rows, transpose_kernel<Word>, axes.extent[0],
+  launch(x.device(), num_blocks(blocks), tile_side * tile_rows, transpose_kernel<Word>, axes.extent[0],
          axes.extent[1], elements_of<Word>(x), elements_of<Word>(y));
 }
 

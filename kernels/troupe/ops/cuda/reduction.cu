@@ -56,17 +56,17 @@ template <class Combine>
 void reduce_once(const tensor& x, const reduced_axis& along, std::int64_t num_parts, tensor& y) {
   auto in_y = along.inner == 1 ? 1 : num_parts;  // blocks in y for one outer index
   auto at_once = std::max<std::int64_t>(1, most_in_y / in_y);
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t first = 0; first < along.outer; first += at_once) {
       auto grid_y = static_cast<unsigned>(std::min(at_once, along.outer - first) * in_y);
       const auto* from = elements_of<T>(x) + first * along.count * along.inner;
       auto* to = elements_of<float>(y) + first * num_parts * along.inner;
       if (along.inner == 1)
-        launch(x.where(), dim3(num_blocks(num_parts), grid_y), block_threads, reduce_rows_kernel<Combine, T>,
+        launch(x.device(), dim3(num_blocks(num_parts), grid_y), block_threads, reduce_rows_kernel<Combine, T>,
                from, along.count, to);
       else
-        launch(x.where(), dim3(blocks_for(along.inner), grid_y), block_threads,
+        launch(x.device(), dim3(blocks_for(along.inner), grid_y), block_threads,
                reduce_columns_kernel<Combine, T>, from, along, part_of(along), num_parts, to);
     }
   });
@@ -80,7 +80,7 @@ tensor reduced(tensor x, reduced_axis along) {
   do {
     auto part = part_of(along);
     auto num_parts = (along.count + part - 1) / part;
-    auto y = tensor::empty({along.outer, num_parts, along.inner}, dtype::f32, x.where());
+    auto y = tensor::empty({along.outer, num_parts, along.inner}, dtype::f32, x.device());
     reduce_once<Combine>(x, along, num_parts, y);
     x = y;
     along.count = num_parts;
@@ -95,9 +95,9 @@ __global__ void store_kernel(const float* x, float factor, std::int64_t size, T*
 }
 
 void store(const tensor& x, float factor, tensor& y) {
-  with_floating(y.type(), [&](auto zero) {
+  with_floating(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(y.where(), blocks_for(y.num_elements()), block_threads, store_kernel<T>, elements_of<float>(x),
+    launch(y.device(), blocks_for(y.num_elements()), block_threads, store_kernel<T>, elements_of<float>(x),
            factor, y.num_elements(), elements_of<T>(y));
   });
 }
@@ -120,9 +120,9 @@ __global__ void argmax_kernel(const T* x, reduced_axis along, const float* large
 }
 
 void argmax(const tensor& x, const reduced_axis& along, const tensor& largest_values, tensor& index) {
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.where(), num_blocks(index.num_elements()), warp_threads, argmax_kernel<T>, elements_of<T>(x),
+    launch(x.device(), num_blocks(index.num_elements()), warp_threads, argmax_kernel<T>, elements_of<T>(x),
            along, elements_of<float>(largest_values), elements_of<std::int64_t>(index));
   });
 }

@@ -18,10 +18,10 @@ struct element {
 
 void row_sum(const tensor& x, tensor& sum, gradient_mode mode) {
   auto columns = sum.num_elements();
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto rows = columns == 0 ? 0 : x.num_elements() / columns;
-    auto sums = sums_over_rows<float1>(rows, columns, x.where(), element<T>{elements_of<T>(x), columns});
+    auto sums = sums_over_rows<float1>(rows, columns, x.device(), element<T>{elements_of<T>(x), columns});
     store_sums<float1>(sums, 0, sum, mode);
   });
 }

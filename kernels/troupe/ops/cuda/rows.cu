@@ -16,7 +16,7 @@ namespace {
 class index_list {
  public:
   explicit index_list(const tensor& of)
-      : elements_(of.bytes().data()), size_(of.num_elements()), is_wide_(of.type() == dtype::i64) {}
+      : elements_(of.bytes().data()), size_(of.num_elements()), is_wide_(of.dtype() == dtype::i64) {}
 
   __device__ std::int64_t at(std::int64_t position) const {
     return is_wide_ ? static_cast<const std::int64_t*>(elements_)[position]
@@ -49,9 +49,9 @@ __global__ void check_kernel(index_list indices, std::int64_t num_rows, std::int
 }
 
 void require_in_range(std::string_view operation, const tensor& indices, std::int64_t num_rows) {
-  if (recording_on(indices.where().index)) return;
-  auto first_bad = tensor::empty({2}, dtype::i64, indices.where());
-  launch(indices.where(), 1, block_threads, check_kernel, index_list(indices), num_rows,
+  if (recording_on(indices.device().index)) return;
+  auto first_bad = tensor::empty({2}, dtype::i64, indices.device());
+  launch(indices.device(), 1, block_threads, check_kernel, index_list(indices), num_rows,
          elements_of<std::int64_t>(first_bad));
   auto here = first_bad.to({});
   auto found = here.values<std::int64_t>();
@@ -75,20 +75,20 @@ __global__ void gather_kernel(const Word* values, std::int64_t num_rows, index_l
 
 std::int64_t row_elements(const tensor& values) {
   std::int64_t elements = 1;
-  for (int axis = 1; axis < values.extents().rank(); ++axis) elements *= values.extents()[axis];
+  for (int axis = 1; axis < values.shape().rank(); ++axis) elements *= values.shape()[axis];
   return elements;
 }
 
 template <class Word>
 void gather_words(const tensor& values, const tensor& indices, std::int64_t row_bytes, tensor& out) {
-  launch(values.where(), num_blocks(indices.num_elements()), 128, gather_kernel<Word>,
-         elements_of<Word>(values), values.extents()[0], index_list(indices),
+  launch(values.device(), num_blocks(indices.num_elements()), 128, gather_kernel<Word>,
+         elements_of<Word>(values), values.shape()[0], index_list(indices),
          row_bytes / static_cast<std::int64_t>(sizeof(Word)), elements_of<Word>(out));
 }
 
 void gather(std::string_view operation, const tensor& values, const tensor& indices, tensor& out) {
-  require_in_range(operation, indices, values.extents()[0]);
-  auto row_bytes = row_elements(values) * static_cast<std::int64_t>(size_bytes(values.type()));
+  require_in_range(operation, indices, values.shape()[0]);
+  auto row_bytes = row_elements(values) * static_cast<std::int64_t>(size_bytes(values.dtype()));
   if (row_bytes == 0) return;
   if (row_bytes % 16 == 0 && is_aligned(values) && is_aligned(out))
     gather_words<uint4>(values, indices, row_bytes, out);
@@ -126,13 +126,13 @@ __global__ void scatter_add_kernel(index_list indices, bool by_position, const T
 
 void scatter_add(std::string_view operation, const tensor& indices, const tensor& rows, tensor& sum,
                  gradient_mode mode) {
-  auto num_rows = sum.extents()[0], num_indices = indices.num_elements();
+  auto num_rows = sum.shape()[0], num_indices = indices.num_elements();
   require_in_range(operation, indices, num_rows);
   if (mode == gradient_mode::assign) sum.fill_zero();
   auto by_position = num_indices < num_rows;
-  with_floating(rows.type(), [&](auto zero) {
+  with_floating(rows.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(sum.where(), num_blocks(by_position ? num_indices : num_rows), block_threads,
+    launch(sum.device(), num_blocks(by_position ? num_indices : num_rows), block_threads,
            scatter_add_kernel<T>, index_list(indices), by_position, elements_of<T>(rows), row_elements(sum),
            num_rows, elements_of<float>(sum));
   });

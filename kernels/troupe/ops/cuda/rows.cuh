@@ -24,8 +24,8 @@ struct row_layout {
 
 template <class... Tensors>
 row_layout layout_of_rows(const tensor& first, const Tensors&... others) {
-  auto size = first.extents()[-1];
-  auto are_packs = size * static_cast<std::int64_t>(size_bytes(first.type())) % 16 == 0;
+  auto size = first.shape()[-1];
+  auto are_packs = size * static_cast<std::int64_t>(size_bytes(first.dtype())) % 16 == 0;
   return {size, ((are_packs && is_aligned(first)) && ... && is_aligned(others))};
 }
 
@@ -170,7 +170,7 @@ void launch_rows(device where, std::int64_t num_rows, row_layout layout, Kernel 
 }
 
 inline std::int64_t num_rows(const tensor& of) {
-  auto size = of.extents()[-1];
+  auto size = of.shape()[-1];
   return size == 0 ? 0 : of.num_elements() / size;
 }
 

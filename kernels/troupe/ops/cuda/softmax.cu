@@ -40,18 +40,18 @@ __global__ void __launch_bounds__(row_threads)
 
 template <bool is_log>
 void forward(const tensor& x, tensor& y) {
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>, elements_of<T>(x),
+    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>, elements_of<T>(x),
                    elements_of<T>(y));
   });
 }
 
 template <bool is_log>
 void backward(const tensor& dy, const tensor& y, tensor& dx) {
-  with_floating(y.type(), [&](auto zero) {
+  with_floating(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(y.where(), num_rows(y), layout_of_rows(y, dy, dx),
+    launch_rows<T>(y.device(), num_rows(y), layout_of_rows(y, dy, dx),
                    is_log ? log_softmax_gradient_kernel<T> : softmax_gradient_kernel<T>, elements_of<T>(dy),
                    elements_of<T>(y), elements_of<T>(dx));
   });

@@ -70,7 +70,7 @@ __global__ void step_kernel(const __grid_constant__ step_batch batch, Step step)
 inline step_slot slot_of(tensor weight, const tensor& gradient, tensor m, tensor v, tensor low) {
   return {elements_of<float>(weight), elements_of<float>(gradient), elements_of<float>(m),
           elements_of<float>(v),      low.bytes().data(),           weight.num_elements(),
-          low.type() == dtype::bf16};
+          low.dtype() == dtype::bf16};
 }
 
 /// Calls `run(batch, number of blocks)` for all slots that have elements, whose step_slot is
@@ -98,7 +98,7 @@ void for_each_batch(std::span<const Slot> slots, const Describe& describe, const
 /// Steps all slots in one pass.
 template <class Slot, class Describe, class Step>
 void step_slots(std::span<const Slot> slots, const Describe& describe, Step step) {
-  auto where = slots.front().weight.where();
+  auto where = slots.front().weight.device();
   for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
     launch(where, num_blocks, block_threads, step_kernel<Step>, batch, step);
   });

@@ -67,10 +67,10 @@ tensor sums_over_rows(std::int64_t rows, std::int64_t columns, device where, Ter
 template <class Sum>
 void store_sums(const tensor& sums, int which, tensor& gradient, gradient_mode mode) {
   auto columns = gradient.num_elements();
-  with_floating(gradient.type(), [&](auto zero) {
+  with_floating(gradient.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(gradient.where(), blocks_for(columns), block_threads, combine_blocks_kernel<T>,
-           elements_of<float>(sums) + which, unsigned{sizeof(Sum) / sizeof(float)}, sums.extents()[0],
+    launch(gradient.device(), blocks_for(columns), block_threads, combine_blocks_kernel<T>,
+           elements_of<float>(sums) + which, unsigned{sizeof(Sum) / sizeof(float)}, sums.shape()[0],
            columns, mode == gradient_mode::accumulate, elements_of<T>(gradient));
   });
 }

@@ -114,11 +114,11 @@ void tiled_product(const matrix_product_shape& of, const tensor& a, const tensor
                    tensor& c) {
   auto tiles = [](std::int64_t extent) { return (extent + tile - 1) / tile; };
   auto blocks = of.batch * tiles(of.rows) * tiles(of.columns);
-  with_floating(a.type(), [&](auto from) {
-    with_floating(c.type(), [&](auto to) {
+  with_floating(a.dtype(), [&](auto from) {
+    with_floating(c.dtype(), [&](auto to) {
       using T = decltype(from);
       using To = decltype(to);
-      launch(c.where(), num_blocks(blocks), block_threads, product_kernel<T, To>, of, elements_of<T>(a),
+      launch(c.device(), num_blocks(blocks), block_threads, product_kernel<T, To>, of, elements_of<T>(a),
              elements_of<T>(b), epilogue_of(of, bias), elements_of<To>(c));
     });
   });
@@ -126,9 +126,9 @@ void tiled_product(const matrix_product_shape& of, const tensor& a, const tensor
 
 void product_epilogue(const matrix_product_shape& of, const tensor& product, const tensor& bias, tensor& c) {
   auto count = c.num_elements();
-  with_floating(c.type(), [&](auto to) {
+  with_floating(c.dtype(), [&](auto to) {
     using To = decltype(to);
-    launch(c.where(), blocks_for(count), block_threads, epilogue_kernel<To>, count, of.columns,
+    launch(c.device(), blocks_for(count), block_threads, epilogue_kernel<To>, count, of.columns,
            elements_of<float>(product), epilogue_of(of, bias), elements_of<To>(c));
   });
 }

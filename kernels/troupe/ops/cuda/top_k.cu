@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(row_threads)
 
 void select(const tensor& x, tensor& values, tensor& indices) {
   require_short_rows("top_k", layout_of_rows(x));
-  with_floating(x.type(), [&](auto zero) {
+  with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.where(), num_rows(x), layout_of_rows(x), select_kernel<T>, values.extents()[-1],
+    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x), select_kernel<T>, values.shape()[-1],
                    elements_of<T>(x), elements_of<T>(values), elements_of<std::int64_t>(indices));
   });
 }

@@ -74,9 +74,9 @@ double added(const tensor& parts, std::int64_t count, device where) {
 template <class Term, class... Tensors>
 void sum_parts(Term term, double* parts, const tensor& model, const Tensors&... x) {
   if (model.num_elements() == 0) return;
-  with_floating(model.type(), [&](auto zero) {
+  with_floating(model.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(model.where(), static_cast<unsigned>(num_parts(model)), block_threads,
+    launch(model.device(), static_cast<unsigned>(num_parts(model)), block_threads,
            part_kernel<Term, decltype((void)x, T{})...>, term, model.num_elements(), parts,
            elements_of<T>(x)...);
   });
@@ -84,7 +84,7 @@ void sum_parts(Term term, double* parts, const tensor& model, const Tensors&... 
 
 template <class Term>
 double total_of(std::span<const tensor> of, Term term) {
-  auto where = of.front().where();
+  auto where = of.front().device();
   std::int64_t count = 0;
   for (const auto& each : of) count += num_parts(each);
   auto parts = doubles(count, where);
@@ -101,9 +101,9 @@ double total_of(std::span<const tensor> of, Term term) {
 double total_sum(const tensor& x) { return total_of(std::span(&x, 1), value_of()); }
 double sum_of_squares(std::span<const tensor> of) { return total_of(of, square_of()); }
 double sum_of_squared_differences(const tensor& a, const tensor& b) {
-  auto parts = doubles(num_parts(a), a.where());
+  auto parts = doubles(num_parts(a), a.device());
   sum_parts(squared_difference(), elements_of<double>(parts), a, a, b);
-  return added(parts, num_parts(a), a.where());
+  return added(parts, num_parts(a), a.device());
 }
 
 bool all_finite(std::span<const tensor> of) { return total_of(of, is_not_finite()) == 0; }

@@ -38,7 +38,7 @@ class kernel<Result(Arguments...)> {
   template <class Argument>
   static void look_at(const Argument&, device&) {}
   static void look_at(const tensor& argument, device& where) {
-    if (argument.defined()) where = argument.where();
+    if (argument.defined()) where = argument.device();
   }
   static void look_at(std::span<const tensor> several, device& where) {
     if (!several.empty()) look_at(several.front(), where);

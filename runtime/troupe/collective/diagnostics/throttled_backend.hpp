@@ -17,7 +17,7 @@ class throttled_backend : public collective_backend {
   throttled_backend(std::unique_ptr<collective_backend> below, int num_members, double bytes_per_second);
 
   std::string_view name() const override { return below_->name(); }
-  device where() const override { return below_->where(); }
+  troupe::device device() const override { return below_->device(); }
   void refuse_in_recording(std::string_view what) const override { below_->refuse_in_recording(what); }
   std::string_view algorithm_of(const collective_operation& what) const override {
     return below_->algorithm_of(what);

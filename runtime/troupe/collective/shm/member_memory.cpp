@@ -13,7 +13,7 @@ void copy_elements(const tensor& from, std::span<std::byte> to) {
 /// The tensor itself, or reachable memory of its size.
 tensor reachable(member_memory& memory, const tensor& wanted) {
   if (memory.locate(wanted.bytes()).is_reachable()) return wanted;
-  return memory.empty(wanted.extents(), wanted.type());
+  return memory.empty(wanted.shape(), wanted.dtype());
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ algorithm send_large(control_block& block, member_memory& memory, [[maybe_unused
   auto bytes = what.input.bytes();
   auto reachable = what.input;
   if (!memory.locate(bytes).is_reachable()) {
-    reachable = memory.empty(what.input.extents(), what.input.type());
+    reachable = memory.empty(what.input.shape(), what.input.dtype());
     copy_bytes(bytes.data(), reachable.bytes().data(), bytes.size(), store_for_fetched(bytes.size()));
   }
   exposed_range guard(memory, std::as_const(reachable).bytes());

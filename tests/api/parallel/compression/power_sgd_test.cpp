@@ -54,7 +54,7 @@ TEST_CASE("matrices that are worth it are factored, and other parameters are red
   CHECK(names == std::vector<std::string>{"power_sgd.steps i64[1]",
                                           "replica.0/power_sgd.residual/conv f32[16, 2, 5, 5]",
                                           "power_sgd.q/conv f32[50, 3]"});
-  bucket.sum.copy_from(random_tensor(bucket.sum.extents(), "gradient"));
+  bucket.sum.copy_from(random_tensor(bucket.sum.shape(), "gradient"));
   auto before = bucket.sum.clone();
   reduce(hook, bucket, *members[0]);
   for (std::size_t part : {0, 2})
@@ -153,7 +153,7 @@ TEST_CASE("a matrix that is not finite gives one that is not, and factors and re
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});
   hook.prepare({bucket});
-  bucket.sum.copy_from(random_tensor(bucket.sum.extents(), "gradient"));
+  bucket.sum.copy_from(random_tensor(bucket.sum.shape(), "gradient"));
   reduce(hook, bucket, *members[0]);
   auto q = find(hook.state(), "power_sgd.q/w").clone();
   auto residual = find(hook.state(), "replica.0/power_sgd.residual/w").clone();

@@ -43,9 +43,9 @@ struct layer {
     tensor y, dx, dweight, dbias;
   };
   results on(device where) const {
-    auto dweight = tensor::full(weight.extents(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
+    auto dweight = tensor::full(weight.shape(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
     results found{conv2d_forward(x.to(where), weight.to(where), bias.to(where), options),
-                  conv2d_backward_input(dy.to(where), weight.to(where), x.extents(), options), dweight,
+                  conv2d_backward_input(dy.to(where), weight.to(where), x.shape(), options), dweight,
                   dbias};
     conv2d_backward_weight(x.to(where), dy.to(where), dweight, dbias, options, gradient_mode::accumulate);
     return found;
@@ -170,7 +170,7 @@ TEST_CASE("a recorded convolution can be repeated when its plan is gone") {
   auto gpu = first_gpu();
   auto x = of.x.to(gpu), weight = of.weight.to(gpu), bias = of.bias.to(gpu);
   auto expected = conv2d_forward(x, weight, bias, of.options);
-  auto y = tensor::zeros(expected.extents(), dtype::bf16, gpu);
+  auto y = tensor::zeros(expected.shape(), dtype::bf16, gpu);
   captured_step step(gpu, [&] { y.copy_from(conv2d_forward(x, weight, bias, of.options)); });
   step.run();
   step.run();
@@ -178,7 +178,7 @@ TEST_CASE("a recorded convolution can be repeated when its plan is gone") {
   for (std::int64_t width = 100; width < 360; ++width)  // more than the plans that are kept
     conv2d_forward(tensor::zeros({1, 1, 1, width}, dtype::bf16, gpu), one, {});
   CHECK(the_fake_cudnn().num_live() < 4 * 260);
-  y.copy_from(tensor::zeros(expected.extents(), dtype::bf16, gpu));
+  y.copy_from(tensor::zeros(expected.shape(), dtype::bf16, gpu));
   step.run();
   CHECK(same_bits(y, expected));
 }

@@ -18,7 +18,7 @@ constexpr auto many = (std::int64_t{1} << 32) + 1;  // one, if cut to 32 bits
 tensor larger_than_memory(const tensor& memory, shape extents, dtype type) {
   auto bytes = memory.bytes();
   return tensor::wrap(nullptr, const_cast<std::byte*>(bytes.data()), std::move(extents), type,
-                      memory.where());
+                      memory.device());
 }
 
 }  // namespace

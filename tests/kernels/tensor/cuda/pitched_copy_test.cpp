@@ -37,13 +37,13 @@ tensor rows_with_ends(std::int64_t rows, std::int64_t columns) {
 void copy_columns(const tensor& from, std::int64_t first, std::int64_t width, tensor& to,
                   std::int64_t to_first) {
   troupe::gpu_scope scope(gpu.index);
-  auto pitch = [](const tensor& of) { return static_cast<std::size_t>(of.extents()[1]); };
+  auto pitch = [](const tensor& of) { return static_cast<std::size_t>(of.shape()[1]); };
   troupe::queue({.to = to.bytes().data() + to_first,
                  .to_pitch_bytes = pitch(to),
                  .from = from.bytes().data() + first,
                  .from_pitch_bytes = pitch(from),
                  .width_bytes = static_cast<std::size_t>(width),
-                 .num_rows = static_cast<std::size_t>(from.extents()[0])},
+                 .num_rows = static_cast<std::size_t>(from.shape()[0])},
                 troupe::stream_of(gpu));
 }
 

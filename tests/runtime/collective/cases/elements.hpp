@@ -37,7 +37,7 @@ T element_of(double value) {
 /// Element i is value(i), which the dtype can hold.
 template <class Value>
 void fill(tensor& x, Value value) {
-  with_type(x.type(), [&](auto one) {
+  with_type(x.dtype(), [&](auto one) {
     using T = decltype(one);
     std::int64_t i = 0;
     for (T& each : x.values<T>()) each = element_of<T>(value(i++));
@@ -63,7 +63,7 @@ tensor filled(std::int64_t count, dtype type, Value value, placement where = pla
 template <class Value>
 void expect_elements(const tensor& x, Value value,
                      std::source_location where = std::source_location::current()) {
-  with_type(x.type(), [&](auto one) {
+  with_type(x.dtype(), [&](auto one) {
     using T = decltype(one);
     std::int64_t i = 0;
     for (const T& each : x.values<T>()) {

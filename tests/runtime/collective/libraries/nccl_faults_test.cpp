@@ -22,7 +22,7 @@ namespace {
 /// On this thread from its beginning to its end.
 const call_options here{.timeout = 0ms, .progress = progress_by::waiter};
 
-tensor ones(const communicator& group) { return tensor::full({10}, 1).to(group.where()); }
+tensor ones(const communicator& group) { return tensor::full({10}, 1).to(group.device()); }
 
 void expect_text(const collective_error& error, const std::string& text) {
   expect(std::string(error.what()).find(text) != std::string::npos, text + " in: " + error.what());
@@ -272,7 +272,7 @@ TEST_CASE("a NCCL group that goes with calls in flight aborts them, and they tou
   auto failures = run_nccl_members(2,
                                    [](communicator& all, store& place) {
                                      auto group = make_nccl_group({"short-lived", {0, 1}, all.rank()}, place,
-                                                                  all.where(), {.timeout = 200ms});
+                                                                  all.device(), {.timeout = 200ms});
                                      auto x = ones(all);
                                      if (all.rank() == 0) {
                                        auto running = group->all_reduce(x);

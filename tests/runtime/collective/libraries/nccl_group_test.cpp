@@ -75,7 +75,7 @@ TEST_CASE("GPUs: copies of one member over NCCL are what it brings") {
 
 TEST_CASE("GPUs: an NCCL group allocates on its GPU and refuses what is elsewhere") {
   group_of_one one;
-  CHECK(one.group->allocate({3}).where() == one.gpu);
+  CHECK(one.group->allocate({3}).device() == one.gpu);
   CHECK_THROWS_AS(one.group->all_reduce(tensor::zeros({3})).wait(), std::exception);
 }
 

@@ -31,7 +31,7 @@ void require_refused(device where, const std::string& name, const std::function<
 TEST_CASE("calls over NCCL are refused while a step is recorded, whoever would carry them out") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
-  auto gpu = group->where();
+  auto gpu = group->device();
   auto x = tensor::full({10}, 1).to(gpu);
   for (auto by : {progress_by::background, progress_by::waiter}) {
     const call_options options{.progress = by};
@@ -49,9 +49,9 @@ TEST_CASE("calls over NCCL are refused while a step is recorded, whoever would c
 TEST_CASE("a wait for a call over NCCL is refused while a step is recorded") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
-  auto x = tensor::full({10}, 1).to(group->where());
+  auto x = tensor::full({10}, 1).to(group->device());
   auto running = group->all_reduce(x);
-  require_refused(group->where(), "wait", [&] { running.wait(); });
+  require_refused(group->device(), "wait", [&] { running.wait(); });
   running.wait();
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a group over NCCL is not begun while a step is recorded") {
 TEST_CASE("a gradient hook that reduces over NCCL is refused while a captured pass is recorded") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
-  auto gpu = group->where();
+  auto gpu = group->device();
   auto x = tensor::full({10}, 1).to(gpu);
   parameter weight("weight", tensor::zeros({10}, dtype::f32, gpu), tensor::zeros({10}, dtype::f32, gpu));
   work reducing;
@@ -91,7 +91,7 @@ TEST_CASE("a gradient hook that reduces over NCCL is refused while a captured pa
 TEST_CASE("other threads call over NCCL while a step is recorded, and replays leave their calls alone") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
-  auto gpu = group->where();
+  auto gpu = group->device();
   auto x = tensor::full({10}, 1).to(gpu), y = tensor::zeros({10}, dtype::f32, gpu);
   captured_step step(gpu, [&] {
     y.copy_from(x);

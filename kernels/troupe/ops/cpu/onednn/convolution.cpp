@@ -195,19 +195,19 @@ bool convolution_takes(dtype type) {
 
 void convolution_forward(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
                          tensor& y) {
-  run({direction::forward, x.type(), bias.defined(), convolution_threads(of), of},
+  run({direction::forward, x.dtype(), bias.defined(), convolution_threads(of), of},
       std::array{elements_of(x), elements_of(weight), elements_of(y), elements_of(bias)});
 }
 
 void convolution_backward_input(const conv2d_problem& of, const tensor& dy, const tensor& weight,
                                 tensor& dx) {
-  run({direction::backward_input, dy.type(), false, convolution_threads(of), of},
+  run({direction::backward_input, dy.dtype(), false, convolution_threads(of), of},
       std::array{elements_of(dy), elements_of(weight), elements_of(dx)});
 }
 
 void convolution_backward_weight(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight,
                                  tensor& dbias) {
-  run({direction::backward_weight, x.type(), dbias.defined(), convolution_threads(of), of},
+  run({direction::backward_weight, x.dtype(), dbias.defined(), convolution_threads(of), of},
       std::array{elements_of(x), elements_of(dy), elements_of(dweight), elements_of(dbias)});
 }
 

@@ -45,7 +45,7 @@ void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, 
   thread_local product_cache cache;
   auto threads = threads_for(of.batch * of.rows * of.columns * of.inner / multiply_adds_per_element);
   library_threads scope(threads);
-  auto& primitive = cache.get({of, a.type(), c.type(), bias.defined(), threads});
+  auto& primitive = cache.get({of, a.dtype(), c.dtype(), bias.defined(), threads});
   primitive.run(a, b, bias, c, cache.scratchpad(primitive.scratchpad_bytes()));
 }
 

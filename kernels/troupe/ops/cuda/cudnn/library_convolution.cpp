@@ -26,7 +26,7 @@ class convolution_plans {
  public:
   /// Returns false where cuDNN does not support it.
   bool run(const convolution_key& key, const convolution_operands& given) {
-    auto& owner = gpu_at(given.x.where().index);
+    auto& owner = gpu_at(given.x.device().index);
     gpu_scope scope(owner.index());
     std::lock_guard lock(mutex_);
     if (!handle_) check(cudnn().create(&handle_));
@@ -35,7 +35,7 @@ class convolution_plans {
     if (!plan) return false;
     auto operands = converted(given, key.type);
     auto bytes = static_cast<std::int64_t>(plan->workspace_bytes());
-    auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, given.x.where()) : tensor();
+    auto workspace = bytes > 0 ? tensor::empty({bytes}, dtype::u8, given.x.device()) : tensor();
     if (plan->run(handle_, operands.x.bytes().data(), operands.weight.bytes().data(),
                   operands.y.bytes().data(), workspace.bytes().data()))
       return true;
@@ -53,9 +53,9 @@ class convolution_plans {
   };
 
   static tensor converted(const tensor& x, dtype type) {
-    if (x.type() == type) return x;
-    auto result = tensor::empty(x.extents(), type, x.where());
-    kernels_on(x.where()).convert.cast(x, result);
+    if (x.dtype() == type) return x;
+    auto result = tensor::empty(x.shape(), type, x.device());
+    kernels_on(x.device()).convert.cast(x, result);
     return result;
   }
   static convolution_operands converted(const convolution_operands& of, dtype type) {
@@ -88,13 +88,13 @@ convolution_key key_of(convolution_pass pass, const conv2d_problem& of, const co
                        gradient_mode mode) {
   auto is_weight_gradient = pass == convolution_pass::weight_gradient;
   convolution_key key{.pass = pass,
-                      .type = is_weight_gradient ? dtype::f32 : operands.x.type(),
-                      .are_short = is_weight_gradient && operands.x.type() != dtype::f32,
+                      .type = is_weight_gradient ? dtype::f32 : operands.x.dtype(),
+                      .are_short = is_weight_gradient && operands.x.dtype() != dtype::f32,
                       .accumulate = mode == gradient_mode::accumulate,
                       .of = of};
   key.of.options.relu = false;
   auto bits = begin_of(operands.weight, 0);
-  if (operands.x.type() == key.type) bits |= begin_of(operands.x, 0) | begin_of(operands.y, 0);
+  if (operands.x.dtype() == key.type) bits |= begin_of(operands.x, 0) | begin_of(operands.y, 0);
   key.alignment_bytes = alignment_of(bits);
   return key;
 }
@@ -107,7 +107,7 @@ bool library_convolution(convolution_pass pass, const conv2d_problem& of, const 
   convolution_operands operands{x, weight, y};
   auto key = key_of(pass, of, operands, mode);
   try {
-    return plans_of(x.where()).run(key, operands);
+    return plans_of(x.device()).run(key, operands);
   } catch (const cuda_error& problem) {
     throw cuda_error(problem, "in " + to_string(key));
   }

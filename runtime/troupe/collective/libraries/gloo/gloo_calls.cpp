@@ -33,8 +33,8 @@ template <class Body>
 void with_elements(tensor& x, Body body) {
   auto* first = x.bytes().data();
   auto count = static_cast<std::size_t>(x.num_elements());
-  if (size_bytes(x.type()) == 8) return body(reinterpret_cast<std::int64_t*>(first), count);
-  if (size_bytes(x.type()) == 4) return body(reinterpret_cast<std::int32_t*>(first), count);
+  if (size_bytes(x.dtype()) == 8) return body(reinterpret_cast<std::int64_t*>(first), count);
+  if (size_bytes(x.dtype()) == 4) return body(reinterpret_cast<std::int32_t*>(first), count);
   body(reinterpret_cast<std::uint8_t*>(first), count);
 }
 
@@ -47,7 +47,7 @@ tensor own_copy(const tensor& x) {
 template <class Options>
 void set_up(Options& options, tensor& x, reduce_op op) {
   with_elements(x, [&](auto* first, std::size_t count) { options.setOutput(first, count); });
-  options.setReduceFunction(combine(x.type(), op));
+  options.setReduceFunction(combine(x.dtype(), op));
 }
 
 }  // namespace

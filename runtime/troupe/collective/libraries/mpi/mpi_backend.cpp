@@ -71,7 +71,7 @@ algorithm mpi_backend::receive(const collective_operation& what, std::uint64_t s
   co_await until([&] { return has_ended(*head, what, sequence); });
   require_message(head->own, what, sequence);
   auto elements = std::make_shared<mpi_call>();
-  elements->output = tensor::empty(what.output.extents(), what.output.type());
+  elements->output = tensor::empty(what.output.shape(), what.output.dtype());
   check_mpi(MPI_Irecv(elements->output.bytes().data(), bytes_of(what.output), MPI_BYTE, what.peer,
                       elements_tag, with_, &elements->request));
   in_flight_.push_back(elements);

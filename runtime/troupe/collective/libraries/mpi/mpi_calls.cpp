@@ -85,7 +85,7 @@ int begin(mpi_call& in, MPI_Comm with, const collective_operation& what, int mem
   auto part = in.counts.empty() ? 0 : in.counts[static_cast<std::size_t>(member)];
   in.input = what.input;
   bool writes = what.output.defined();
-  if (writes) in.output = tensor::empty(what.output.extents(), what.signature.type);
+  if (writes) in.output = tensor::empty(what.output.shape(), what.signature.type);
   const void* from = in.input.defined() ? std::as_const(in.input).bytes().data() : nullptr;
   void* to = writes ? in.output.bytes().data() : nullptr;
   switch (kind) {

@@ -155,7 +155,7 @@ void issue_call(const nccl_connection& on, const collective_operation& what) {
 
 }  // namespace
 
-nccl_backend::nccl_backend(group_description group, store& keys, device gpu,
+nccl_backend::nccl_backend(group_description group, store& keys, troupe::device gpu,
                            std::chrono::milliseconds finalize_timeout)
     : library_backend(std::move(group), keys), keys_(keys), gpu_(gpu), finalize_timeout_(finalize_timeout) {
   barrier_.signature.kind = collective_kind::all_reduce;

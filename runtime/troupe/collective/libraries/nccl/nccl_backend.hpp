@@ -15,10 +15,10 @@ class nccl_backend final : public library_backend {
  public:
   /// finalize_timeout: how long connections wait for NCCL when they are destroyed. `keys` outlives it. Throws
   /// cuda_error.
-  nccl_backend(group_description group, store& keys, device gpu, std::chrono::milliseconds finalize_timeout);
+  nccl_backend(group_description group, store& keys, troupe::device gpu, std::chrono::milliseconds finalize_timeout);
 
   std::string_view name() const override { return "nccl"; }
-  device where() const override { return gpu_; }
+  troupe::device device() const override { return gpu_; }
   void refuse_in_recording(std::string_view what) const override;
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   tensor allocate(shape extents, dtype type) override {
@@ -35,7 +35,7 @@ class nccl_backend final : public library_backend {
   std::chrono::microseconds poll_interval() const override { return std::chrono::microseconds(100); }
 
   store& keys_;
-  device gpu_;
+  troupe::device gpu_;
   std::chrono::milliseconds finalize_timeout_;
   collective_operation barrier_;  // the reduction that stands for a barrier
   std::map<std::pair<int, int>, nccl_connection> connections_;
