@@ -154,7 +154,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   });
   auto per_epoch = source->num_steps_per_epoch();
   request.kind = call_kind::train;
-  request.source = self.add_source(std::move(source));
+  request.source = sources_.number_of(samples, source_use::train, [&] { return self.add_source(source); });
   auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
   steps_ += options.steps != 0 ? std::min(options.steps, steps) : steps;
   request.target_step = steps_;
@@ -215,7 +215,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
   request.target_step = steps_;
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
-  request.source = self.add_source(source);
+  request.source = sources_.number_of(samples, source_use::evaluate, [&] { return self.add_source(source); });
   auto metrics = self.run(request, {}).metrics;
   return {metrics.mean_loss(), metrics.accuracy(), metrics.num_samples};
 }

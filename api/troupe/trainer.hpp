@@ -9,6 +9,7 @@
 #include "troupe/data/dataset.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
+#include "troupe/known_sources.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
@@ -93,8 +94,9 @@ class Trainer {
   Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
 
   /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two
-  /// processes' memory, and on disk if there is a snapshot folder, before this returns. Throws bad_input for
-  /// a null pointer, for fewer samples than a batch and for samples without labels.
+  /// processes' memory, and on disk if there is a snapshot folder, before this returns. The dataset lives as
+  /// long as the Trainer: a recovery may need it. Calls with the same one share what is made of it. Throws
+  /// bad_input for a null pointer, for fewer samples than a batch and for samples without labels.
   fit_result fit(dataset_ptr samples);
   /// Each sample once. Throws bad_input for a null pointer, for no samples and for no labels.
   evaluation_result evaluate(dataset_ptr samples);
@@ -124,6 +126,7 @@ class Trainer {
   Pipeline pipeline_;
   trainer_callbacks callbacks_;
   plan plan_;
+  known_sources sources_;
   std::shared_ptr<void> place_;  ///< while this is there, no other Trainer may be
   std::uint32_t number_ = 0;     ///< of the World's Trainers, from 0
   bool reads_samples_ = false;   ///< the first or the last stage is here

@@ -65,7 +65,7 @@ tensor Trainer::predict(dataset_ptr samples) {
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
   request.num_gathered = request.num_batches * static_cast<std::uint64_t>(request.num_microbatches);
-  request.source = self.add_source(source);
+  request.source = sources_.number_of(samples, source_use::predict, [&] { return self.add_source(source); });
   tensor outputs;
   call_observer observer;
   observer.on_gathered = [&](const std::vector<tensor>& microbatches) {

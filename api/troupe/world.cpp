@@ -39,6 +39,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.verify_frames = options.verify_frames;
   made.join_timeout = options.join_timeout;
   made.fault = options.fault;
+  made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, self.rank);
   shared->self = node::start(made);
   return started(std::move(shared));
@@ -57,6 +58,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
+  made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, 0);
   shared->self = node::start(made);
   return started(std::move(shared));

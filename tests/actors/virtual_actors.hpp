@@ -61,6 +61,8 @@ class virtual_actors {
     std::rotate(jobs.begin(), chosen, chosen + 1);
     return coordinator().try_run_once();
   }
+  /// Delayed messages and time limits of requests that are not over.
+  std::size_t num_timers() { return coordinator().clock().schedule().size(); }
   void advance(std::chrono::nanoseconds time) {
     coordinator().advance_time(time);
     run();

@@ -42,6 +42,9 @@ void print_as_text(const snapshot_manifest& manifest) {
   for (const auto& part : manifest.parts)
     print_field(part.file,
                 readable_size(part.size_bytes) + " on " + part.host + ", BLAKE2b " + part.checksum);
+  if (const auto& calls = manifest.calls)
+    print_field(calls->file,
+                readable_size(calls->size_bytes) + " on " + calls->host + ", BLAKE2b " + calls->checksum);
 }
 
 void print_as_json(std::uint32_t stage, const named_tensor& named) {

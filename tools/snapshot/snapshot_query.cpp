@@ -60,6 +60,7 @@ std::string readable_size(std::uint64_t size_bytes) {
 std::uint64_t total_bytes(const snapshot_manifest& manifest) {
   std::uint64_t sum = 0;
   for (const auto& part : manifest.parts) sum += part.size_bytes;
+  if (manifest.calls) sum += manifest.calls->size_bytes;
   return sum;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
@@ -40,6 +41,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
   stopped answer{order.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
   stop_receiving();
   running_ = false;
+  set_status(device_activity::idle);
   order_ = {};
   batches_.clear();
   return answer;
@@ -109,11 +111,27 @@ void device_state::run_ready() {
     } else if (run(actions()[position_])) {
       ++position_;
       give_share(actions()[position_ - 1]);
-    } else if (!receive_input()) {
-      return;
+    } else {
+      set_waiting_status();
+      if (!receive_input()) return;
     }
   }
+  set_status(device_activity::idle);
   stop_receiving();
+}
+
+void device_state::set_status(device_activity activity) {
+  device_place place;
+  if (call_) place = {call_->index, call_->kind, activity, step_, static_cast<std::uint32_t>(position_)};
+  if (std::exchange(last_status_, place) != place) options_.status->set(place);
+}
+
+void device_state::set_waiting_status() {
+  const auto& next = actions()[position_];
+  bool needs_samples =
+      next.kind == action_kind::forward && (next.stage == 0 || next.stage == order_.job->num_stages() - 1);
+  set_status(needs_samples && !batches_.contains(step_) ? device_activity::waiting_for_samples
+                                                        : device_activity::waiting_for_tensor);
 }
 
 void device_state::begin_step() {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "troupe/device/device_status.hpp"
 #include "troupe/device/inbox.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/device/step_clock.hpp"
@@ -31,6 +32,8 @@ struct device_options {
   /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each
   /// time), and a core that others share with it. 0: it never waits itself, its mailbox does.
   std::chrono::nanoseconds patience = std::chrono::microseconds(50);
+  /// Where the device says what it does, for the supervisor to watch.
+  std::shared_ptr<device_status> status = std::make_shared<device_status>();
 };
 
 /// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are
@@ -69,6 +72,8 @@ class device_state : private tensor_waiter {
   void run_ready();
   void begin_call(const grant& given);
   void begin_step();
+  void set_status(device_activity activity);
+  void set_waiting_status();
   attached_stage& stage(int number);
   // inputs: receive_inputs.cpp
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
@@ -125,6 +130,7 @@ class device_state : private tensor_waiter {
   std::vector<due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   step_clock clock_;
+  device_place last_status_;
   bool input_came_ = false;  ///< since it waits
   /// An action of the step before, or of this one, took so long that the transport's thread should receive
   /// meanwhile.

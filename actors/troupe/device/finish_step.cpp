@@ -10,6 +10,7 @@
 namespace troupe {
 
 void device_state::finish_step() {
+  set_status(device_activity::applying);
   is_busy_ = std::exchange(was_busy_, false);
   if (is_busy_) stop_receiving();
   step_done done;

@@ -11,7 +11,10 @@ namespace troupe {
 /// and later steps are held until the device gets there.
 class inbox {
  public:
-  /// Throws std::logic_error if the same tensor came before in this generation and was not taken.
+  /// Above what any plan makes within a window of steps.
+  static constexpr std::size_t most_held = std::size_t{1} << 20;
+  /// Throws std::logic_error if there are most_held, or if the same tensor came before in this generation and
+  /// was not taken.
   void put(const tensor_tag& tag, tensor value);
   bool has(const tensor_tag& tag) const { return held_.contains(key_of(tag)); }
   std::optional<tensor> take(const tensor_tag& tag);

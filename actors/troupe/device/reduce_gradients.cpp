@@ -32,8 +32,8 @@ bool device_state::run_reduction(const action& what) {
   const auto& stages = running_plan_.reductions[static_cast<std::size_t>(what.microbatch)];
   auto is_here = [&](int from) { return inbox_.has(share_tag(what.stage, what.microbatch, from)); };
   if (!std::ranges::all_of(stages, is_here)) return false;
-  options_.faults->at(fault_point::reduce, step_);
   auto begin = begin_computing();
+  options_.faults->at(fault_point::reduce, step_);
   std::vector<tensor> shares;
   for (int from : stages) shares.push_back(*inbox_.take(share_tag(what.stage, what.microbatch, from)));
   stage(what.stage).program->reduce(what.microbatch, shares);

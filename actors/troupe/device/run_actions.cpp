@@ -45,8 +45,8 @@ bool device_state::run_forward(const action& what, const microbatch& which) {
                    : inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(what.stage),
                                   static_cast<std::uint32_t>(what.microbatch), tensor_role::activation});
   if (!input) return false;
-  options_.faults->at(fault_point::forward, step_);
   auto begin = begin_computing();
+  options_.faults->at(fault_point::forward, step_);
   auto output = stage(what.stage).program->forward(which, std::move(*input), std::move(*targets));
   if (which.training) clock_.saved(what.stage);
   end_computing(what, begin);
@@ -63,8 +63,8 @@ bool device_state::run_backward(const action& what, const microbatch& which) {
     gradient = inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(what.stage),
                             static_cast<std::uint32_t>(what.microbatch), tensor_role::gradient});
   if (!gradient) return false;
-  options_.faults->at(fault_point::backward, step_);
   auto begin = begin_computing();
+  options_.faults->at(fault_point::backward, step_);
   auto& program = *stage(what.stage).program;
   auto input_gradient = program.backward_input(which, std::move(*gradient));
   // The stage before can go on while this one computes its weight gradients.
@@ -101,6 +101,7 @@ void device_state::pass_on(const tensor_tag& tag, tensor value) {
 
 /// What computes for long lets the transport's own thread receive meanwhile.
 std::int64_t device_state::begin_computing() {
+  set_status(device_activity::computing);
   if (is_busy_ || was_busy_) stop_receiving();
   return now_ns();
 }

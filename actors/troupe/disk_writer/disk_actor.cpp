@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "troupe/actor/failure.hpp"
+#include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
+#include "troupe/wire/archive.hpp"
 
 namespace troupe {
 namespace {
@@ -44,13 +47,9 @@ disk_state::disk_state(caf::event_based_actor*, disk_options options)
 
 caf::behavior disk_state::make_behavior() {
   return {[this](write_part& order) { return answer_of([&] { return write(order); }); },
-          [this](const commit_snapshot& order) {
-            return answer_of([&] {
-              store_.commit(order.manifest);
-              return snapshot_committed{order.manifest.step};
-            });
-          },
+          [this](const commit_snapshot& order) { return answer_of([&] { return commit(order); }); },
           [this](const find_on_disk&) { return answer_of([&] { return find(); }); },
+          [this](const read_results& wanted) { return answer_of([&] { return read(wanted); }); },
           [this](const read_from_disk& wanted) { return answer_of([&] { return read(wanted); }); },
           [this](const discard_parts& order) {
             return answer_of([&] {
@@ -70,6 +69,25 @@ part_on_disk disk_state::write(write_part& order) {
   auto encoded = encode_part(part);
   part.tensors.clear();
   return {store_.write_part(order.step, order.stage, encoded.bytes())};
+}
+
+/// A block of results at a time, whatever the number of calls.
+snapshot_committed disk_state::commit(const commit_snapshot& order) {
+  auto manifest = order.manifest;
+  if (order.results)
+    manifest.calls = store_.write_calls(manifest.step, blocks_of_calls(order.results, order.num_results));
+  store_.commit(manifest);
+  return {manifest.step};
+}
+
+results_read disk_state::read(const read_results& wanted) const {
+  try {
+    store_.read_calls(wanted.manifest, [&](auto block) { add_calls(block, *wanted.to); });
+  } catch (const decode_error& problem) {
+    throw snapshot_error("the results of calls in the snapshot of step " +
+                         std::to_string(wanted.manifest.step) + " cannot be used: " + problem.what());
+  }
+  return {wanted.to->size()};
 }
 
 found_on_disk disk_state::find() {

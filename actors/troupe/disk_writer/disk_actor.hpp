@@ -29,8 +29,9 @@ struct disk_options {
 ///
 ///   message         -> reply                errors
 ///   write_part      -> part_on_disk         cannot be written, or is not finite
-///   commit_snapshot -> snapshot_committed   the manifest cannot be written
+///   commit_snapshot -> snapshot_committed   the results or the manifest cannot be written
 ///   find_on_disk    -> found_on_disk        the folder cannot be read
+///   read_results    -> results_read         missing or damaged file
 ///   read_from_disk  -> stage_copy           missing or damaged part
 ///   discard_parts   -> parts_discarded      cannot be removed
 ///
@@ -43,7 +44,9 @@ class disk_state {
 
  private:
   part_on_disk write(write_part& order);
+  snapshot_committed commit(const commit_snapshot& order);
   found_on_disk find();
+  results_read read(const read_results& wanted) const;
   stage_copy read(const read_from_disk& wanted) const;
 
   disk_options options_;

@@ -28,6 +28,7 @@ caf::behavior disk_writer_state::make_behavior() {
             if (!options_.disk) return found_on_disk{};
             return pass_on<found_on_disk>(wanted);
           },
+          [this](const read_results& wanted) { return pass_on<results_read>(wanted); },
           [this](const read_from_disk& wanted) { return pass_on<stage_copy>(wanted); },
           [this](const discard_parts& wanted) { on_discard(wanted); },
           [this](const list_parts&) { return on_list(); },

@@ -42,6 +42,7 @@ struct disk_writer_options {
 ///   write_part        -> part_written to the scheduler  not written or skipped: in part_written, warned
 ///   commit_snapshot   -> snapshot_committed             the manifest cannot be written: warned
 ///   find_on_disk      -> found_on_disk                  the folder cannot be read
+///   read_results      -> results_read                   missing or damaged file
 ///   read_from_disk    -> stage_copy                     missing or damaged part
 ///   discard_parts     ->
 ///   list_parts        -> held_parts, without parts: since when nothing was written

@@ -1,12 +1,14 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "troupe/job/call_log.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -35,7 +37,9 @@ struct part_on_disk {
 
 /// Scheduler -> disk_writer of its node -> disk, a request: every part is on disk, make the snapshot exist.
 struct commit_snapshot {
-  snapshot_manifest manifest;
+  snapshot_manifest manifest;  ///< `calls` is filled in by the disk
+  std::shared_ptr<const call_log> results;
+  std::size_t num_results = 0;  ///< the first ones of `results` are part of the snapshot
 };
 struct snapshot_committed {
   std::uint64_t step = 0;
@@ -47,6 +51,16 @@ struct find_on_disk {};
 struct found_on_disk {
   std::optional<snapshot_manifest> manifest;
   std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
+};
+
+/// Scheduler -> disk_writer of its node -> disk, a request: add to `to` what the calls before the snapshot
+/// came to.
+struct read_results {
+  snapshot_manifest manifest;
+  std::shared_ptr<call_log> to;
+};
+struct results_read {
+  std::size_t num_known = 0;  ///< in `to`
 };
 
 /// Supervisor -> disk_writer -> disk, a request: a stage's state from disk. Answered with stage_copy.
@@ -78,6 +92,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::commit_snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::find_on_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::found_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_results)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::results_read)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_from_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::discard_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parts_discarded)

@@ -18,4 +18,9 @@ client_event client_mailbox::take() {
   return event;
 }
 
+std::size_t client_mailbox::size() const {
+  std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
 }  // namespace troupe

@@ -54,11 +54,14 @@ using client_event = std::variant<step_progress, recovery_report, call_result, g
 class client_mailbox {
  public:
   void put(client_event event);
-  /// Waits for the next event.
+  /// Waits for the next event. Without a limit: a call takes as long as the job; the supervisor, which
+  /// watches the job's progress and membership, tells the end of either as an event.
   client_event take();
+  /// Events that nobody has taken yet: who makes many of them looks whether somebody does.
+  std::size_t size() const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<client_event> events_;
 };

@@ -1,20 +1,24 @@
 #include "troupe/job/finished_calls.hpp"
 
+#include <utility>
+
 #include "troupe/wire/codec.hpp"
-#include "troupe/wire/hex.hpp"
 
 namespace troupe {
 
-std::string finished_calls_text(std::vector<call_result> results) {
-  for (auto& result : results) result.last_step.clear();
-  return to_hex(encode(results));
+block_source blocks_of_calls(std::shared_ptr<const call_log> results, std::size_t num_results) {
+  return [results = std::move(results), num_results](std::size_t number) -> std::vector<std::byte> {
+    auto first = number * call_log::most_in_piece;
+    if (first >= num_results) return {};
+    auto piece = results->piece(first);
+    if (piece.size() > num_results - first) piece.resize(num_results - first);
+    for (auto& result : piece) result.last_step.clear();
+    return encode(piece);
+  };
 }
 
-std::vector<call_result> finished_calls_from_text(const std::string& text) {
-  if (text.empty()) return {};
-  auto bytes = from_hex(text);
-  if (!bytes) throw decode_error("results of calls are hexadecimal digits, these are not");
-  return decode<std::vector<call_result>>(*bytes);
+void add_calls(std::span<const std::byte> block, call_log& to) {
+  to.add(decode<std::vector<call_result>>(block));
 }
 
 }  // namespace troupe

@@ -14,10 +14,14 @@ namespace troupe {
 /// and counted, those of a newer one held until this node gets there. Thread-safe.
 class inbound_gate {
  public:
+  /// Messages of a generation to come that are held at most; far more than the others send before this node
+  /// is there too.
+  static constexpr std::size_t most_held = 65'536;
+
   /// Whoever is known by `name` from now on.
   void bind(const actor_name& name, caf::actor receiver);
   /// From the transport's progress thread. Throws decode_error for a body that is no message, unless it is
-  /// dropped.
+  /// dropped, and for more than most_held.
   void deliver(std::uint64_t generation, std::span<const std::byte> body);
   /// Frames of `generation` pass from now on, those that were held first.
   void open(std::uint64_t generation);

@@ -11,8 +11,9 @@ constexpr std::size_t kept_batches = 4;
 
 }  // namespace
 
-loader_state::loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources)
-    : self_(self), sources_(std::move(sources)) {}
+loader_state::loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources,
+                           std::shared_ptr<loader_status> status, const fault_plan* faults)
+    : self_(self), sources_(std::move(sources)), status_(std::move(status)), faults_(faults) {}
 
 caf::behavior loader_state::make_behavior() {
   return {[this](const add_source& added) { sources_.push_back(added.source); },
@@ -24,11 +25,20 @@ void loader_state::on_want_batch(const want_batch& wanted) {
       recent_, [&](const made& one) { return one.source == wanted.source && one.step == wanted.step; });
   if (found == recent_.end()) {
     if (recent_.size() == kept_batches) recent_.pop_front();
-    recent_.push_back({wanted.source, wanted.step, sources_.at(wanted.source)->at(wanted.step)});
+    recent_.push_back({wanted.source, wanted.step, read(wanted)});
     found = std::prev(recent_.end());
   }
   self_->send(caf::actor_cast<caf::actor>(self_->current_sender()),
               batch_ready{wanted.call, wanted.source, wanted.step, found->samples});
+}
+
+/// A source that throws ends the actor, and the next one has a status of its own.
+batch loader_state::read(const want_batch& wanted) {
+  status_->begin();
+  if (faults_) faults_->at(fault_point::load, wanted.step);
+  auto samples = sources_.at(wanted.source)->at(wanted.step);
+  status_->end();
+  return samples;
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
@@ -6,10 +7,23 @@
 #include <memory>
 #include <vector>
 
+#include "troupe/fault/fault_plan.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/program/batch_source.hpp"
 
 namespace troupe {
+
+/// Whether a loader is within a dataset's code, for whoever watches it.
+class loader_status {
+ public:
+  void begin() { changes_.fetch_add(1, std::memory_order_relaxed); }
+  void end() { changes_.fetch_add(1, std::memory_order_relaxed); }
+  /// Odd: it is. Equal at two moments: nothing has happened in between.
+  std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> changes_ = 0;
+};
 
 /// Makes the batches of this process's first and last stages, ahead of their use.
 ///
@@ -24,11 +38,14 @@ namespace troupe {
 class loader_state {
  public:
   static constexpr const char* actor_name = "loader";
-  loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources);
+  loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources,
+               std::shared_ptr<loader_status> status = std::make_shared<loader_status>(),
+               const fault_plan* faults = nullptr);
   caf::behavior make_behavior();
 
  private:
   void on_want_batch(const want_batch& wanted);
+  batch read(const want_batch& wanted);
 
   struct made {
     std::uint32_t source;
@@ -39,6 +56,8 @@ class loader_state {
   // constant
   caf::event_based_actor* self_;
   std::vector<std::shared_ptr<batch_source>> sources_;
+  std::shared_ptr<loader_status> status_;
+  const fault_plan* faults_;
   // the newest batches: several devices of this process ask for the same ones
   std::deque<made> recent_;
 };

@@ -25,6 +25,10 @@ void event_router::on_tensor(int, const tensor_tag& tag, tensor value) {
   directory.deliver(tag, std::move(value));
 }
 
+void event_router::on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) {
+  tell(tensor_lost{rank, generation, cause});
+}
+
 void event_router::on_peer_error(int rank, const std::string& cause) { tell(peer_broken{rank, cause}); }
 
 void event_router::on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) {

@@ -5,8 +5,12 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/send.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <future>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
@@ -32,6 +36,9 @@ std::string host_name() {
   ::gethostname(name, sizeof name - 1);
   return name;
 }
+
+/// How long a device that seemed not to return may still take.
+constexpr auto stuck_grace = std::chrono::seconds(2);
 
 std::string text_of_gone(const call_result& of) {
   return "this process was started again, and makes call number " + std::to_string(of.index) +
@@ -250,6 +257,8 @@ class real_node : public node {
     made.fenced = router_.fenced;
     made.client = client_;
     made.log = options_.log;
+    made.progress_timeout = options_.progress_timeout;
+    made.stuck = stuck_;
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
     router_.attach(supervisor_);
   }
@@ -259,11 +268,43 @@ class real_node : public node {
     router_.attach({});
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     supervisor_ = {};
-    system_.await_all_actors_done();
+    await_actors();
     // Last: an actor that was still busy may have entered itself a moment ago, and its thread ends only when
     // nobody holds it.
     router_.gate.close();
     router_.directory.close();
+  }
+
+  /// A thread within code that does not return cannot be ended, nor what it uses be destroyed: the process
+  /// ends with it. All others end soon.
+  void await_actors() {
+    std::promise<void> done;
+    std::thread waiting([this, &done] {
+      system_.await_all_actors_done();
+      done.set_value();
+    });
+    auto ended = done.get_future();
+    while (ended.wait_for(std::chrono::milliseconds(500)) != std::future_status::ready) {
+      if (!*stuck_) continue;
+      if (ended.wait_for(stuck_grace) == std::future_status::ready) break;
+      end_while_stuck();
+    }
+    waiting.join();
+  }
+
+  /// Without a way back to the program, which would have said why.
+  [[noreturn]] void end_while_stuck() const {
+    std::string why;
+    try {
+      if (ended_) std::rethrow_exception(ended_);
+    } catch (const std::exception& end) {
+      why = end.what() + std::string(". ");
+    }
+    std::fprintf(stderr,
+                 "%sThis process ends here: a device or loader does not return from the code it is in\n",
+                 why.c_str());
+    std::fflush(nullptr);
+    std::_Exit(1);
   }
 
   void join() {
@@ -295,6 +336,7 @@ class real_node : public node {
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
   std::string job_id_, group_token_;
   fault_plan faults_;
+  std::shared_ptr<std::atomic<bool>> stuck_ = std::make_shared<std::atomic<bool>>(false);
   std::uint32_t num_jobs_ = 0;
   bool leaving_ = false;  ///< the program makes no more calls
   bool abandoned_ = false;

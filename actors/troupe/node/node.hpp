@@ -25,6 +25,8 @@ struct node_options {
   std::string network_interface = "lo";
   bool verify_frames = false;
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  /// A device or loader that does not get on for so long is treated as lost; 0: never.
+  std::chrono::milliseconds progress_timeout{0};
   std::string fault;                    ///< see fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
 };

@@ -1,7 +1,8 @@
 // The part of scheduler_state that says when copies are due and commits what is on disk.
+#include <utility>
+
 #include "troupe/actor/failure.hpp"
 #include "troupe/disk_writer/messages.hpp"
-#include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
 namespace troupe {
@@ -58,10 +59,11 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
   manifest.num_stages = num_stages();
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job().identity;
-  manifest.calls = finished_calls_text(completed_);
   manifest.parts = std::move(parts);
   // The disk writer watches the disk, and answers when that stalls.
-  self_->request(known_.disk_writer, caf::infinite, commit_snapshot{manifest})
+  self_
+      ->request(known_.disk_writer, caf::infinite,
+                commit_snapshot{std::move(manifest), options_.completed, num_completed()})
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);

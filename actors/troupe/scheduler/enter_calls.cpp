@@ -1,6 +1,7 @@
 // The part of scheduler_state that begins calls when everyone has entered them and tells everyone what they
 // came to.
 #include <algorithm>
+#include <utility>
 
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
@@ -17,21 +18,50 @@ void scheduler_state::on_entered(const call_entered& entered) {
     disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
     interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
   }
-  if (entered.completed.size() > completed_.size()) completed_ = entered.completed;
+  // The log of this node's process may have a result that its user, who is in that call, was not told.
+  num_known_[rank] = std::min<std::uint64_t>(entered.num_completed, entered.request.index);
+  go_on_entering();
+}
+
+void scheduler_state::go_on_entering() {
+  if (asks_for_results()) return;
   catch_up();
-  if (phase_ == phase::gathering && calls_.is_complete(options_.world_size, completed_.size())) begin_call();
+  if (phase_ == phase::gathering && calls_.is_complete(options_.world_size, num_completed())) begin_call();
 }
 
-/// A node that missed the end of a call, because it was lost or a failure came in between, gets the result
-/// again.
+/// Whether this node, which was lost, learns what others know of the calls before.
+bool scheduler_state::asks_for_results() {
+  if (is_asking_ || num_known_.empty()) return is_asking_;
+  auto most = std::ranges::max_element(num_known_, {}, [](const auto& one) { return one.second; });
+  if (most->second <= num_completed()) return false;
+  is_asking_ = true;
+  self_->send(options_.supervisors[static_cast<std::size_t>(most->first)],
+              want_results{options_.generation, num_completed()});
+  return true;
+}
+
+void scheduler_state::on_known(const known_results& known) {
+  if (known.generation != options_.generation) return;
+  is_asking_ = false;
+  if (known.results.empty()) num_known_[known.rank] = num_completed();
+  options_.completed->add(known.results);
+  go_on_entering();
+}
+
+/// A node that missed the end of calls, because it was lost or a failure came in between, gets the results
+/// again: a bounded number of them each time it enters a call.
 void scheduler_state::catch_up() {
-  for (const auto& [rank, call] : calls_.entered())
-    if (call.index < completed_.size()) tell_result(rank, call.index);
+  for (const auto& [rank, call] : calls_.entered()) {
+    auto& known = num_known_[rank];
+    if (known >= num_completed() || known > call.index) continue;  // all, or it enters the next one
+    for (const auto& result : options_.completed->piece(known)) tell_result(rank, result);
+    known = std::min<std::uint64_t>(known + call_log::most_in_piece, num_completed());
+  }
 }
 
-void scheduler_state::tell_result(int rank, std::uint32_t call) {
+void scheduler_state::tell_result(int rank, const call_result& result) {
   self_->send(options_.supervisors[static_cast<std::size_t>(rank)],
-              call_finished{options_.generation, completed_[call]});
+              call_finished{options_.generation, result});
 }
 
 void scheduler_state::begin_call() {
@@ -73,9 +103,8 @@ void scheduler_state::continue_call() {
 /// this one asks.
 void scheduler_state::train_on() {
   takes_new_steps_ = false;
-  for (const auto& before : completed_)
-    if (before.index >= job().first_call && before.kind == call_kind::train && position_ < before.steps_done)
-      return start(call_kind::train, before.source, position_, before.steps_done);
+  if (auto before = options_.completed->trained(position_, job().first_call))
+    return start(call_kind::train, before->source, position_, before->steps_done);
   takes_new_steps_ = request().kind == call_kind::train;
   start(call_kind::train, request().kind == call_kind::train ? request().source : 0, position_,
         request().target_step);
@@ -99,9 +128,10 @@ call_result scheduler_state::empty_result() const {
 
 void scheduler_state::finish_call(call_result result) {
   // A barrier before anything is restored knows from the call before, if that was of the same job.
-  bool knows = !restored_ && !completed_.empty() && known_.job && completed_.back().index >= job().first_call;
-  result.steps_done = knows ? completed_.back().steps_done : position_;
-  completed_.push_back(result);
+  bool knows = !restored_ && num_completed() > 0 && known_.job &&
+               options_.completed->newest().index >= job().first_call;
+  result.steps_done = knows ? options_.completed->newest().steps_done : position_;
+  options_.completed->add(result);
   phase_ = phase::gathering;
   calls_.clear();
   // This node hears last: it may end once it knows the result, and the others hear of it from here.
@@ -109,20 +139,34 @@ void scheduler_state::finish_call(call_result result) {
   for (int rank = 0; rank < options_.world_size; ++rank) {
     if (rank == options_.rank) continue;
     not_seen_.insert(rank);
-    tell_result(rank, result.index);
+    tell_result(rank, result);
   }
-  if (not_seen_.empty()) return tell_own_node(result.index);
-  self_->delayed_send(self_, options_.confirm_timeout, enough_waited{result.index});
+  if (not_seen_.empty()) return tell_own_node();
+  confirm_until_ = now() + options_.confirm_timeout;
+  wait_for_confirmations();
+}
+
+/// One timer at a time, whatever the number of calls: CAF keeps each until it is over.
+void scheduler_state::wait_for_confirmations() {
+  if (!std::exchange(waits_for_confirmations_, true))
+    self_->delayed_send(self_, confirm_until_ - now(), enough_waited{});
+}
+
+void scheduler_state::on_enough_waited() {
+  waits_for_confirmations_ = false;
+  if (not_seen_.empty()) return;
+  if (now() < confirm_until_) return wait_for_confirmations();
+  tell_own_node();
 }
 
 void scheduler_state::on_seen(const result_seen& seen) {
-  if (seen.generation != options_.generation || seen.index + 1 != completed_.size()) return;
-  if (not_seen_.erase(seen.rank) > 0 && not_seen_.empty()) tell_own_node(seen.index);
+  if (seen.generation != options_.generation || seen.index + 1 != num_completed()) return;
+  if (not_seen_.erase(seen.rank) > 0 && not_seen_.empty()) tell_own_node();
 }
 
-void scheduler_state::tell_own_node(std::uint32_t index) {
+void scheduler_state::tell_own_node() {
   not_seen_.clear();
-  tell_result(options_.rank, index);
+  tell_result(options_.rank, options_.completed->newest());
 }
 
 }  // namespace troupe

@@ -4,19 +4,44 @@
 
 namespace troupe {
 
+void held_copies::set(const node_inventory& inventory) {
+  nodes_[inventory.rank] = inventory;
+  count_anew();
+}
+
 void held_copies::add(int rank, const held_part& part, std::uint32_t num_stages) {
+  bool is_new = !nodes_.contains(rank);
   auto& node = nodes_[rank];
   node.rank = rank;
   node.parts.push_back(part);
+  if (part.stage >= num_stages) return;
+  auto& holders = steps_[part.step];
+  holders.add(rank, part);
+  auto before = committed_step(num_stages);
+  if (is_new) committed_.reset();  // among more nodes, one holder is too few
+  if (part.step > before && holders.outlives_one_loss(nodes_.size(), num_stages)) committed_ = part.step;
   auto committed = committed_step(num_stages);
-  for (auto& [other_rank, other] : nodes_)
-    std::erase_if(other.parts, [&](const held_part& old) { return old.step < committed; });
+  if (committed > before || part.step < committed) forget_older(committed);
+}
+
+void held_copies::forget_older(std::uint64_t committed) {
+  for (auto& [rank, node] : nodes_)
+    std::erase_if(node.parts, [&](const held_part& old) { return old.step < committed; });
+  steps_.erase(steps_.begin(), steps_.lower_bound(committed));
 }
 
 void held_copies::roll_back(const restore_plan& plan) {
   for (auto& [rank, node] : nodes_)
     std::erase_if(node.parts,
                   [&](const held_part& part) { return plan.from_scratch || part.step > plan.step; });
+  count_anew();
+}
+
+void held_copies::count_anew() {
+  steps_.clear();
+  committed_.reset();
+  for (const auto& [rank, node] : nodes_)
+    for (const auto& part : node.parts) steps_[part.step].add(rank, part);
 }
 
 std::vector<node_inventory> held_copies::inventories() const {
@@ -26,7 +51,8 @@ std::vector<node_inventory> held_copies::inventories() const {
 }
 
 std::uint64_t held_copies::committed_step(std::uint32_t num_stages) const {
-  return newest_committed_step(inventories(), num_stages);
+  if (!committed_) committed_ = newest_committed_step(inventories(), num_stages);
+  return *committed_;
 }
 
 std::size_t held_copies::num_uncommitted(std::uint32_t num_stages) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/inventory.hpp"
@@ -21,14 +22,14 @@ struct call_entered {
   std::uint64_t generation = 0;
   node_inventory inventory;
   call_request request;
-  std::vector<call_result> completed;  ///< results of the calls before
+  std::uint64_t num_completed = 0;  ///< results this node knows, those of the first calls
   /// Steps done once the step that the last failure interrupted here is made up for; 0: none was.
   std::uint64_t interrupted_step = 0;
   std::uint64_t description_hash = 0;  ///< of this node's job; 0: it has none yet
   job_description description = {};    ///< of the same; only in the first call of a generation that knows it
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, inventory, request, completed, interrupted_step, description_hash, description);
+    archive(generation, inventory, request, num_completed, interrupted_step, description_hash, description);
   }
 };
 
@@ -40,6 +41,17 @@ struct node_restored {
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, metrics);
+  }
+};
+
+/// Supervisor -> scheduler: what calls came to, as asked for by want_results.
+struct known_results {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::vector<call_result> results;  ///< at most call_log::most_in_piece
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, results);
   }
 };
 
@@ -81,15 +93,15 @@ struct stop_job {
 struct stop_unless_called {};
 
 /// Scheduler -> itself, later: no longer wait for nodes to confirm a result.
-struct enough_waited {
-  std::uint32_t index = 0;
-};
+struct enough_waited {};
 
 /// Scheduler -> itself, later: no longer wait for the last finite state to reach the disk.
 struct save_overdue {};
 
 /// Scheduler -> itself, later: look again whether steps wait for the disk.
 struct disk_waited {};
+/// Scheduler -> itself, later: the user's thread may have taken in what is done by now.
+struct grant_again {};
 
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
@@ -141,6 +153,31 @@ struct part_written {
   }
 };
 
+/// Where one device has been for how long.
+struct device_progress {
+  std::uint32_t device = 0;  ///< number in the job
+  device_place place;
+  double for_s = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(device, place, for_s);
+  }
+};
+
+/// Supervisor -> scheduler: where the node's devices and its loader are, now and then while one of them does
+/// not get on.
+struct node_progress {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::vector<device_progress> devices;
+  std::uint8_t loader_is_working = 0;
+  double loader_for_s = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, devices, loader_is_working, loader_for_s);
+  }
+};
+
 /// Supervisor -> scheduler of its node: the job is known. Comes before any call_entered that needs it.
 struct job_known {
   std::shared_ptr<const job_definition> job;
@@ -160,6 +197,7 @@ struct parameters_arrived {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::known_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_taken)
@@ -168,8 +206,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_waited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

@@ -4,7 +4,6 @@
 
 #include "troupe/actor/failure.hpp"
 #include "troupe/disk_writer/messages.hpp"
-#include "troupe/job/finished_calls.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 
@@ -72,20 +71,32 @@ void scheduler_state::on_found(const found_on_disk& found) {
     return fail("the snapshot of step " + std::to_string(found.manifest->step) +
                 " belongs to another job: " + other + ". Use the same options, or another --snapshot-dir");
   on_disk_ = found.manifest;
-  restore_from(*on_disk_);
+  if (on_disk_->job_id != job().job_id) return restore_from(*on_disk_);
+  read_results_on_disk();
 }
 
-/// Processes that were all lost make calls again that were over when the snapshot was written. They are told
-/// what these came to, and the state is given back when they are where it belongs.
+/// Processes that were all lost make calls again that were over when the snapshot was written.
+void scheduler_state::read_results_on_disk() {
+  if (!on_disk_->calls)
+    return fail("the snapshot of step " + std::to_string(on_disk_->step) +
+                " does not say what the calls of this job came to: an earlier version of Troupe wrote it. "
+                "Start the job again with --resume");
+  self_->request(known_.disk_writer, caf::infinite, read_results{*on_disk_, options_.completed})
+      .then([this](const results_read&) { restore_from(*on_disk_); },
+            [this](const caf::error& problem) {
+              if (has_ended(problem)) return;  // it starts again with the next generation
+              fail("snapshots on disk cannot be read: " + describe(problem));
+            });
+}
+
+/// Who makes a call again is told what it came to, and the state is given back when all are where it belongs.
 void scheduler_state::restore_from(const snapshot_manifest& manifest) {
   if (manifest.job_id == job().job_id) {
-    auto results = finished_calls_from_text(manifest.calls);
-    if (results.size() > completed_.size()) completed_ = std::move(results);
     // No node may remember the last snapshot; its age does, else losses of everyone that are more frequent
     // than the interval would leave the job where it is.
     disk_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval), now());
   }
-  if (request().index < completed_.size()) {
+  if (request().index < num_completed()) {
     phase_ = phase::gathering;
     return catch_up();
   }
@@ -104,8 +115,7 @@ void scheduler_state::restore(const restore_plan& plan) {
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor,
-                restore_order{options_.generation, plan, completed_, disk_.since_last(now()).count()});
+    self_->send(supervisor, restore_order{options_.generation, plan, disk_.since_last(now()).count()});
   held_.roll_back(plan);
 }
 

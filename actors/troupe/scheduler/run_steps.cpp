@@ -12,6 +12,9 @@ namespace {
 /// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
 /// a whole state, here and on its way to the peer.
 constexpr std::uint64_t most_uncommitted_windows = 2;
+/// Finished steps that the user's thread has not heard of yet, above which no further steps are granted.
+constexpr std::size_t most_untaken_events = 4096;
+constexpr auto look_for_user_every = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -47,6 +50,7 @@ void scheduler_state::extend_grant() {
   // Not every step: half a window at once.
   if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < window() / 2)) return;
   if (held_.num_uncommitted(num_stages()) >= most_uncommitted_windows * options_.window) return;
+  if (must_wait_for_user()) return;
   until = end_the_disk_allows(until);
   if (until <= granted_end_) return;
   grant given{
@@ -85,6 +89,23 @@ std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
 void scheduler_state::look_at_disk_later() {
   if (std::exchange(will_look_, true)) return;
   self_->delayed_send(self_, options_.disk_wait_limit, disk_waited{});
+}
+
+/// The user's thread hears of each step, and computes in its callback as long as it likes.
+bool scheduler_state::must_wait_for_user() {
+  bool must_wait = options_.client->size() >= most_untaken_events;
+  if (must_wait && !waits_for_user_)
+    options_.log->warn("the program's callback has not taken in {} finished steps; training waits for it",
+                       most_untaken_events);
+  waits_for_user_ = must_wait;
+  if (must_wait && !std::exchange(will_grant_again_, true))
+    self_->delayed_send(self_, look_for_user_every, grant_again{});
+  return must_wait;
+}
+
+void scheduler_state::on_grant_again() {
+  will_grant_again_ = false;
+  if (phase_ == phase::running) extend_grant();
 }
 
 void scheduler_state::on_step_done(const step_done& done) {

@@ -12,12 +12,13 @@ scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options
 caf::behavior scheduler_state::make_behavior() {
   return {[this](const job_known& known) { on_job(known); },
           [this](const call_entered& entered) { on_entered(entered); },
+          [this](const known_results& known) { on_known(known); },
           [this](const node_restored& restored) { on_restored(restored); },
           [this](const step_done& done) { on_step_done(done); },
           [this](const result_seen& seen) { on_seen(seen); },
-          [this](const enough_waited& waited) {
-            if (!not_seen_.empty() && waited.index + 1 == completed_.size()) tell_own_node(waited.index);
-          },
+          [this](const grant_again&) { on_grant_again(); },
+          [this](const enough_waited&) { on_enough_waited(); },
+          [this](const node_progress& seen) { on_progress(seen); },
           [this](const gathered_taken& taken) { on_gathered(taken); },
           [this](const cancel_training& order) { on_cancel(order); },
           [this](const stop_job& order) { on_stop(order); },

@@ -14,12 +14,14 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/job/call_log.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/held_copies.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/roll_call.hpp"
+#include "troupe/scheduler/stall_watch.hpp"
 #include "troupe/scheduler/step_ledger.hpp"
 #include "troupe/supervisor/messages.hpp"
 
@@ -43,8 +45,12 @@ struct scheduler_options {
   /// How long the last finite state may take to reach the disk before the job ends without.
   std::chrono::seconds save_timeout = std::chrono::seconds(120);
   int rank = 0;  ///< of this node
+  /// What the calls came to, as far as this node knows.
+  std::shared_ptr<call_log> completed = std::make_shared<call_log>();
   /// How long other nodes may take to confirm a result before this node goes on without.
   std::chrono::seconds confirm_timeout = std::chrono::seconds(5);
+  /// A device or loader that does not get on for so long is treated as lost; 0: never.
+  std::chrono::milliseconds progress_timeout{0};
 };
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps, gathers results, says when
@@ -56,6 +62,8 @@ struct scheduler_options {
 ///   message            -> reply                                            errors
 ///   job_known          ->
 ///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
+///                         | want_results
+///   known_results      -> as call_entered
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
@@ -67,6 +75,7 @@ struct scheduler_options {
 ///   cancel_training    -> grant of the last step
 ///   result_seen        -> call_finished to the own node, last of all
 ///   stop_job           -> membership::stopped, when what is done is on disk
+///   node_progress      -> membership::suspect | generation_wanted      nobody gets on for too long
 ///
 /// Messages of another generation are dropped. Monitors nobody: membership tells of lost nodes. Scheduled.
 class scheduler_state {
@@ -84,8 +93,13 @@ class scheduler_state {
   void forget_former_job();
   void on_seen(const result_seen& seen);
   void catch_up();
-  void tell_result(int rank, std::uint32_t call);
-  void tell_own_node(std::uint32_t index);
+  void on_known(const known_results& known);
+  void go_on_entering();
+  bool asks_for_results();
+  void tell_result(int rank, const call_result& result);
+  void tell_own_node();
+  void wait_for_confirmations();
+  void on_enough_waited();
   void begin_call();
   void continue_call();
   call_result empty_result() const;
@@ -95,6 +109,7 @@ class scheduler_state {
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();
   void on_found(const found_on_disk& found);
+  void read_results_on_disk();
   void restore_from(const snapshot_manifest& manifest);
   void begin_anew();
   void on_restored(const node_restored& restored);
@@ -111,6 +126,8 @@ class scheduler_state {
   void extend_grant();
   std::uint64_t end_the_disk_allows(std::uint64_t until);
   void look_at_disk_later();
+  bool must_wait_for_user();
+  void on_grant_again();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
   // snapshots: commit_snapshots.cpp
@@ -132,12 +149,22 @@ class scheduler_state {
   void end_stopped();
   std::string text_of_stop() const;
 
+  // progress: watch_progress.cpp
+  void on_progress(const node_progress& seen);
+  plan running_plan() const;
+  void act_on(const stall& found);
+  std::string wait_without_limit() const;
+  std::string missing_ranks() const;
+  std::string ranks_not_given() const;
+  void warn_of_wait(const std::string& what);
+
   void fail(const std::string& cause);
 
   std::chrono::steady_clock::time_point now() const { return self_->clock().now(); }
   const job_definition& job() const { return *known_.job; }
   std::uint32_t num_stages() const { return static_cast<std::uint32_t>(job().training.num_stages); }
   const call_request& request() const { return calls_.request(); }
+  std::size_t num_completed() const { return options_.completed->size(); }
 
   // constant
   caf::event_based_actor* self_;
@@ -149,7 +176,10 @@ class scheduler_state {
   bool restored_ = false;
   roll_call calls_;
   std::vector<bool> node_restored_;
-  std::vector<call_result> completed_;
+  std::chrono::steady_clock::time_point confirm_until_;
+  bool waits_for_confirmations_ = false;
+  bool is_asking_ = false;
+  std::map<int, std::uint64_t> num_known_;    ///< results that each rank knows or was told
   std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
   std::set<int> not_seen_;                    ///< ranks that have not confirmed the newest result
   /// Steps done once what the failure interrupted is made up for; 0: nothing to make up.
@@ -168,9 +198,17 @@ class scheduler_state {
   bool takes_new_steps_ = false;                 ///< those the call asks for, not some that are made up for
   std::optional<std::uint32_t> cancelled_call_;  ///< whose program wants no further steps
   step_ledger ledger_;
+  bool waits_for_user_ = false;    ///< its thread has not taken in what was done
+  bool will_grant_again_ = false;  ///< a timer runs
   call_result result_;
   std::map<std::uint32_t, tensor> parameters_;
   std::set<int> taken_;  ///< ranks whose programs have what the call gives them
+
+  // progress
+  stall_watch stalls_;
+  std::string warned_of_, waits_for_;
+  std::optional<std::chrono::steady_clock::time_point> waits_since_;  ///< for what is no device's work
+  bool has_acted_ = false;                                            ///< on a stall of this generation
 
   // snapshots
   copy_interval copies_;

@@ -5,13 +5,6 @@
 namespace troupe {
 namespace {
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 constexpr double seconds_per_ns = 1e-9;
 
 }  // namespace
@@ -35,13 +28,15 @@ std::vector<finished_step> step_ledger::add(const step_done& report) {
     step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
     step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
     step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;
-    spans_.push_back(step.span_s);
-    busies_.push_back(step.busy_s);
-    if (step.span_s > 0) bubbles_.push_back(1 - step.busy_s / step.span_s);
+    spans_.add(step.span_s);
+    busies_.add(step.busy_s);
+    if (step.span_s > 0) bubbles_.add(1 - step.busy_s / step.span_s);
   }
   return finished;
 }
 
-step_timing step_ledger::timing() const { return {median(spans_), median(busies_), median(bubbles_), peak_}; }
+step_timing step_ledger::timing() const {
+  return {spans_.median(), busies_.median(), bubbles_.median(), peak_};
+}
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include "troupe/job/call.hpp"
 #include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/sampled_median.hpp"
 
 namespace troupe {
 
@@ -26,7 +27,7 @@ class step_ledger {
   std::vector<finished_step> add(const step_done& report);
   /// Steps below this are complete.
   std::uint64_t complete() const { return complete_; }
-  /// Medians over all complete steps.
+  /// Medians over the complete steps, see sampled_median.
   step_timing timing() const;
 
  private:
@@ -37,7 +38,7 @@ class step_ledger {
   std::vector<std::uint64_t> done_;
   std::uint64_t complete_ = 0;
   std::map<std::uint64_t, gathered> open_;
-  std::vector<double> spans_, busies_, bubbles_;
+  sampled_median spans_, busies_, bubbles_;
   std::uint32_t peak_ = 0;
 };
 

@@ -21,7 +21,7 @@ struct stage_options {
   std::optional<int> replica_rank;  ///< who keeps a copy of this stage's copies; none in a job of one process
   transport* out = nullptr;
   std::shared_ptr<spdlog::logger> log;  ///< may be null
-  std::uint32_t job = 0;  ///< see job_definition::number
+  std::uint32_t job = 0;                ///< see job_definition::number
 };
 
 /// The control face of one stage: owns its program and the copies of its state in memory.

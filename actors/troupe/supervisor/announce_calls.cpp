@@ -1,6 +1,5 @@
 // The part of supervisor_state that stands between the user's calls and the scheduler.
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "troupe/link/wire_table.hpp"
@@ -19,37 +18,51 @@ void supervisor_state::follow(const call_queue::outcome& outcome) {
   if (outcome.begins && phase_ == phase::active) announce_call();
 }
 
-/// Tells the scheduler which call this node is in and what it could give to a recovery.
+/// Tells the scheduler which call this node is in and what it could give to a recovery. That is asked for
+/// once in a generation: until its state is restored nothing is held that was not there before, and then
+/// nobody needs it. CAF keeps the timeout of every request until it is over, so that one for each call would
+/// pile up.
 void supervisor_state::announce_call() {
-  struct gathered {
-    std::size_t num_missing = 0;
-    node_inventory inventory;
+  if (!job_) return send_entered({options_.rank, 0, {}});
+  if (inventory_in_ == generation_) return send_entered(inventory_now());
+  if (std::exchange(asked_in_, generation_) == generation_) return;  // the answers are on their way
+  inventory_ = {};
+  inventory_.rank = options_.rank;
+  num_unanswered_ = stages_.size() + 2;
+  ++inquiry_;
+  for (const auto& [number, stage] : stages_) ask_what_is_held(stage);
+  ask_what_is_held(replica_keeper_);
+  ask_what_is_held(disk_writer_);
+}
+
+void supervisor_state::ask_what_is_held(const caf::actor& holder) {
+  auto answered = [this, inquiry = inquiry_](const held_parts& held) {
+    if (inquiry == inquiry_ && inventory_in_ != generation_) on_held_parts(held);
   };
-  auto answers = std::make_shared<gathered>();
-  answers->inventory.rank = options_.rank;
-  if (!job_) return send_entered(answers->inventory);
-  answers->num_missing = stages_.size() + 2;
-  auto one_answered = [this, answers, generation = generation_](const held_parts& held) {
-    auto& inventory = answers->inventory;
-    inventory.parts.insert(inventory.parts.end(), held.parts.begin(), held.parts.end());
-    inventory.committed_step = std::max(inventory.committed_step, held.committed_step);
-    inventory.since_disk_s = std::max(inventory.since_disk_s, held.since_disk_s);
-    if (--answers->num_missing == 0 && generation == generation_ && calls_.current())
-      send_entered(std::move(inventory));
-  };
-  auto ask = [&](const caf::actor& holder) {
-    self_->request(holder, options_.restore_timeout, list_parts{})
-        .then([one_answered](const held_parts& held) { one_answered(held); },
-              [one_answered](const caf::error&) { one_answered({}); });  // it has failed: it holds nothing
-  };
-  for (const auto& [number, stage] : stages_) ask(stage);
-  ask(replica_keeper_);
-  ask(disk_writer_);
+  self_->request(holder, options_.restore_timeout, list_parts{})
+      .then(answered, [answered](const caf::error&) { answered({}); });  // it has failed: it holds nothing
+}
+
+void supervisor_state::on_held_parts(const held_parts& held) {
+  inventory_.parts.insert(inventory_.parts.end(), held.parts.begin(), held.parts.end());
+  inventory_.committed_step = std::max(inventory_.committed_step, held.committed_step);
+  inventory_.since_disk_s = std::max(inventory_.since_disk_s, held.since_disk_s);
+  if (--num_unanswered_ > 0) return;
+  inventory_in_ = generation_;
+  inventory_at_ = self_->clock().now();
+  if (calls_.current()) send_entered(inventory_);
+}
+
+node_inventory supervisor_state::inventory_now() const {
+  auto inventory = inventory_;
+  std::chrono::duration<double> elapsed = self_->clock().now() - inventory_at_;
+  inventory.since_disk_s += elapsed.count();
+  return inventory;
 }
 
 void supervisor_state::send_entered(node_inventory inventory) {
   expect_gathered(*calls_.current());
-  call_entered entered{generation_, std::move(inventory), *calls_.current(), calls_.completed(),
+  call_entered entered{generation_, std::move(inventory), *calls_.current(), calls_.completed()->size(),
                        interrupted_step_};
   if (job_) {
     entered.description_hash = job_->description.hash();
@@ -57,6 +70,12 @@ void supervisor_state::send_entered(node_inventory inventory) {
     if (std::exchange(described_in_, generation_) != generation_) entered.description = job_->description;
   }
   self_->send(scheduler_, std::move(entered));
+}
+
+void supervisor_state::on_want_results(const want_results& wanted) {
+  if (wanted.generation == generation_)
+    self_->send(scheduler_,
+                known_results{generation_, options_.rank, calls_.completed()->piece(wanted.first)});
 }
 
 void supervisor_state::on_finished(const call_finished& finished) {

@@ -1,9 +1,15 @@
 #include "troupe/supervisor/call_queue.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace troupe {
 
 call_queue::outcome call_queue::enter(const call_request& request) {
-  if (request.index < completed_.size()) return {{completed_[request.index]}, false};
+  if (request.index < completed_->size()) return {{completed_->at(request.index)}, false};
+  if (next_.size() == most_waiting)
+    throw std::length_error("[call_queue] expected at most " + std::to_string(most_waiting) +
+                            " calls that wait behind one that the program left by an exception of its own");
   next_.push_back(request);
   return begin_next();
 }
@@ -14,8 +20,8 @@ call_queue::outcome call_queue::begin_next() {
   while (!current_ && !next_.empty()) {
     auto request = next_.front();
     next_.pop_front();
-    if (request.index < completed_.size()) {
-      result.told.push_back(completed_[request.index]);
+    if (request.index < completed_->size()) {
+      result.told.push_back(completed_->at(request.index));
       continue;
     }
     current_ = request;
@@ -25,19 +31,15 @@ call_queue::outcome call_queue::begin_next() {
 }
 
 call_queue::outcome call_queue::finished(const call_result& result) {
-  if (result.index == completed_.size()) completed_.push_back(result);
+  completed_->add(result);
   if (!current_) return {};
   // It was entered while the call before it was not over for the others.
-  if (current_->index == completed_.size()) return {{}, true};
+  if (current_->index == completed_->size()) return {{}, true};
   if (current_->index != result.index) return {};
   current_.reset();
   auto next = begin_next();
   next.told.insert(next.told.begin(), result);
   return next;
-}
-
-void call_queue::learn(const std::vector<call_result>& completed) {
-  if (completed.size() > completed_.size()) completed_ = completed;
 }
 
 }  // namespace troupe

@@ -1,9 +1,13 @@
 #pragma once
+#include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "troupe/job/call.hpp"
+#include "troupe/job/call_log.hpp"
 
 namespace troupe {
 
@@ -13,6 +17,11 @@ namespace troupe {
 /// all the same: each begins when the one before is over.
 class call_queue {
  public:
+  /// Far more than a program can make on purpose: it waits in each.
+  static constexpr std::size_t most_waiting = 1024;
+  explicit call_queue(std::shared_ptr<call_log> completed = std::make_shared<call_log>())
+      : completed_(std::move(completed)) {}
+
   /// What follows from an event.
   struct outcome {
     std::vector<call_result> told;  ///< to the user's thread, in this order
@@ -20,22 +29,22 @@ class call_queue {
     bool operator==(const outcome&) const = default;
   };
 
-  /// The user makes a call. One that is over already has its result at once.
+  /// The user makes a call. One that is over already has its result at once. Throws std::length_error when
+  /// more than most_waiting would wait behind the current one.
   outcome enter(const call_request& request);
   /// A call is over everywhere. Told twice, it counts once.
   outcome finished(const call_result& result);
-  /// The results of all calls that are over, from someone who may know more of them, or fewer.
-  void learn(const std::vector<call_result>& completed);
 
   const std::optional<call_request>& current() const { return current_; }
-  const std::vector<call_result>& completed() const { return completed_; }
+  /// Shared with a scheduler of this process, which may know of a result before it tells it.
+  const std::shared_ptr<call_log>& completed() const { return completed_; }
 
  private:
   outcome begin_next();
 
   std::optional<call_request> current_;
   std::deque<call_request> next_;
-  std::vector<call_result> completed_;
+  std::shared_ptr<call_log> completed_;
 };
 
 }  // namespace troupe

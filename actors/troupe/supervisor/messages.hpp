@@ -42,6 +42,12 @@ struct peer_broken {
   int rank = 0;
   std::string cause;
 };
+/// A tensor from `rank` did not get into memory.
+struct tensor_lost {
+  int rank = 0;
+  std::uint64_t generation = 0;
+  std::string cause;
+};
 /// A stage's state for this node, sent by the node that kept a copy.
 struct state_arrived {
   std::uint64_t generation = 0;
@@ -79,15 +85,35 @@ struct generation_wanted {
   std::string cause;
 };
 
+/// Scheduler -> supervisor of its node: what was lost on the way comes again in a new generation. Counts as a
+/// restart.
+struct restart_wanted {
+  std::uint64_t generation = 0;
+  std::string cause;
+};
+
+/// Supervisor -> itself, now and then: do the devices get on?
+struct look_at_progress {};
+
 /// Scheduler -> supervisor: give your stages this state, then answer with node_restored.
 struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
-  std::vector<call_result> completed;  ///< results of all calls that are over
-  double since_disk_s = 0;             ///< what the nodes know together; see node_inventory
+  double since_disk_s = 0;  ///< what the nodes know together; see node_inventory
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, plan, completed, since_disk_s);
+    archive(generation, plan, since_disk_s);
+  }
+};
+
+/// Scheduler -> supervisor: a scheduler that has just begun knows less than this node. Answered with
+/// known_results.
+struct want_results {
+  std::uint64_t generation = 0;
+  std::uint64_t first = 0;  ///< call
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, first);
   }
 };
 
@@ -131,6 +157,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_was_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
@@ -138,7 +165,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_took)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_kept)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::look_at_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

@@ -44,14 +44,20 @@ void supervisor_state::on_down(const caf::down_msg& down) {
       to_string(failed) + " on rank " + std::to_string(options_.rank) + " failed: " + describe(down.reason);
   options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", to_string(failed), describe(down.reason));
   if (is_bad_input(down.reason)) return fail(cause);
-  auto now = std::chrono::steady_clock::now();
+  if (restart_generation(cause) && failed.what != child::kind::scheduler) to_respawn_.push_back(failed);
+}
+
+/// Asks for a new generation, unless too many were asked for: then the job fails. Whether it asks.
+bool supervisor_state::restart_generation(const std::string& cause) {
+  auto now = self_->clock().now();
   auto decision = decide_restart(options_.restarts, 0, 1, restart_times_, now);
   if (decision.escalate)
-    return fail(cause + " (and again after " + std::to_string(restart_times_.size()) + " restarts)");
+    return fail(cause + " (and again after " + std::to_string(restart_times_.size()) + " restarts)"), false;
+  std::erase_if(restart_times_, [&](auto then) { return now - then > options_.restarts.period; });
   restart_times_.push_back(now);
-  if (failed.what != child::kind::scheduler) to_respawn_.push_back(failed);
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), decision.delay,
                       generation_wanted{generation_, cause});
+  return true;
 }
 
 void supervisor_state::fail(const std::string& cause) { options_.members->fail_job(cause); }

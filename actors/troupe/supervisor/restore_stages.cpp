@@ -15,7 +15,6 @@ void supervisor_state::on_restore(const restore_order& order) {
   restoring_ = order;
   ready_.clear();
   restored_metrics_ = {};
-  calls_.learn(order.completed);
   self_->send(replica_keeper_, keeper_generation{generation_, order.plan.step, scheduler_});
   self_->send(disk_writer_, writer_generation{generation_, scheduler_, order.since_disk_s});
   if (order.plan.from_scratch) {

@@ -52,6 +52,9 @@ void supervisor_state::stop_children() {
   ready_.clear();
   arrived_.clear();
   interrupted_step_ = 0;
+  inventory_in_ = asked_in_ = 0;
+  ++inquiry_;
+  progress_ = {};
 }
 
 void supervisor_state::publish_children() {
@@ -76,6 +79,7 @@ void supervisor_state::spawn_device(int device) {
   made.faults = options_.faults;
   made.ring = ring;
   made.fenced = options_.fenced;
+  progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
     made.patience = std::chrono::nanoseconds(0);  // nobody else brings inputs while it waits
     devices_[device] = self_->spawn<actor_of<device_state>>(made);
@@ -86,14 +90,16 @@ void supervisor_state::spawn_device(int device) {
 }
 
 void supervisor_state::spawn_stage(int stage) {
-  stages_[stage] = self_->spawn<actor_of<stage_state>>(
-      stage_options{stage, options_.rank, job_->make_program,
-                    rank_of_peer_replica(options_.rank, options_.world_size), options_.out, options_.log, job_->number});
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{
+      stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
+      options_.out, options_.log, job_->number});
   adopt(stages_[stage], {child::kind::stage, stage});
 }
 
 void supervisor_state::spawn_loader() {
-  loader_ = spawn_on<loader_state>(options_.threads, self_, sources_);
+  auto status = std::make_shared<loader_status>();
+  progress_.watch_loader(status);
+  loader_ = spawn_on<loader_state>(options_.threads, self_, sources_, status, options_.faults);
   adopt(loader_, {child::kind::loader, 0});
 }
 
@@ -157,6 +163,8 @@ void supervisor_state::spawn_scheduler() {
   made.members = options_.members;
   made.client = options_.client;
   made.log = options_.log;
+  made.completed = calls_.completed();
+  made.progress_timeout = options_.progress_timeout;
   made.supervisors.resize(static_cast<std::size_t>(options_.world_size),
                           caf::actor_cast<caf::actor>(self_->address()));
   for (const auto& [rank, link] : links_)

@@ -10,7 +10,10 @@
 namespace troupe {
 
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
-    : self_(self), options_(std::move(options)) {
+    : self_(self),
+      options_(std::move(options)),
+      calls_(std::make_shared<call_log>(
+          [log = options_.log](const std::string& problem) { log->warn("{}", problem); })) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
     auto problem = failure_from(thrown);
@@ -41,8 +44,12 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
           [this](const write_copies& order) { on_write_copies(order); },
           [this](const state_arrived& arrived) { on_state(arrived); },
+          [this](const want_results& wanted) { on_want_results(wanted); },
           [this](const call_finished& finished) { on_finished(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
+          [this](const tensor_lost& lost) { on_tensor_lost(lost); },
+          [this](const restart_wanted& wanted) { on_restart_wanted(wanted); },
+          [this](const look_at_progress&) { on_look(); },
           [this](const generation_wanted& wanted) {
             options_.members->request_generation(wanted.current, wanted.cause);
           },
@@ -59,10 +66,12 @@ caf::behavior supervisor_state::make_behavior() {
 }
 
 void supervisor_state::on_define(const define_job& order) {
+  bool is_first = !job_;
   if (job_) stop_children();
   job_ = order.job;
   described_in_ = 0;
   spawn_children();
+  if (is_first) begin_watching();
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
 }
 

@@ -18,6 +18,7 @@
 #include "troupe/stage/messages.hpp"
 #include "troupe/supervisor/arrived_states.hpp"
 #include "troupe/supervisor/call_queue.hpp"
+#include "troupe/supervisor/local_progress.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 
@@ -47,6 +48,11 @@ struct supervisor_options {
   std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
   child_threads threads = child_threads::own;
+  /// A device or loader that does not get on for so long is treated as lost; 0: nobody looks.
+  std::chrono::milliseconds progress_timeout{0};
+  /// Becomes true when a thread of this process is within code that does not return, so that nobody can wait
+  /// for it.
+  std::shared_ptr<std::atomic<bool>> stuck;
 };
 
 /// Runs one node: starts its actors, leads it through generations, restarts what fails.
@@ -68,8 +74,11 @@ struct supervisor_options {
 ///   state_arrived -> restore_stage to the stage that was lost
 ///   snapshot_failed -> discard_parts to the disk_writer
 ///   write_copies    -> write_copy to stages
+///   want_results  -> known_results
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
+///   tensor_lost, restart_wanted -> membership::request_generation   too many: ends the job
+///   look_at_progress -> node_progress to the scheduler, while a device stands still
 ///   recovery_done -> to the user's thread
 ///   job_over      -> to the user's thread
 ///   stop_wanted   -> stop_job to the scheduler
@@ -115,7 +124,11 @@ class supervisor_state {
   void on_finished(const call_finished& finished);
   void follow(const call_queue::outcome& outcome);
   void announce_call();
+  void ask_what_is_held(const caf::actor& holder);
+  void on_held_parts(const held_parts& held);
+  node_inventory inventory_now() const;
   void send_entered(node_inventory inventory);
+  void on_want_results(const want_results& wanted);
   void confirm(std::uint32_t index);
   // tensors for the program: pass_gathered.cpp
   void expect_gathered(const call_request& call);
@@ -136,7 +149,13 @@ class supervisor_state {
   void give_job_to_scheduler();
   void publish_children();
   void stop_children();
+  // progress: watch_progress.cpp
+  void begin_watching();
+  void on_look();
+  void on_restart_wanted(const restart_wanted& wanted);
+  void on_tensor_lost(const tensor_lost& lost);
   // children that fail: restart_children.cpp
+  bool restart_generation(const std::string& cause);
   void on_down(const caf::down_msg& down);
   void respawn_failed();
   void fail(const std::string& cause);
@@ -173,6 +192,12 @@ class supervisor_state {
   // the generation
   phase phase_ = phase::outside;
   std::uint64_t generation_ = 0;
+  /// What this node holds, as of the begin of generation inventory_in_; asked for in asked_in_.
+  node_inventory inventory_;
+  std::uint64_t inventory_in_ = 0, asked_in_ = 0;
+  std::uint64_t inquiry_ = 0;  ///< counts how often was asked; answers to earlier ones are dropped
+  std::size_t num_unanswered_ = 0;
+  std::chrono::steady_clock::time_point inventory_at_;
   std::size_t still_running_ = 0;
   /// By remote rank: all on the scheduler's node, the scheduler's elsewhere.
   std::map<int, caf::actor> links_;
@@ -187,6 +212,12 @@ class supervisor_state {
   std::uint64_t described_in_ = 0;  ///< the generation whose scheduler was told what the job is
 
   call_queue calls_;
+
+  // progress
+  local_progress progress_;
+  std::string stall_;  ///< that the scheduler told last, and how often without another one in between
+  int num_same_stalls_ = 0;
+  std::chrono::steady_clock::time_point looked_;
   std::optional<call_request> fetched_;          ///< whose tensors others are asked for
   std::optional<std::uint32_t> cancelled_call_;  ///< that schedulers are told of
 };

@@ -217,6 +217,7 @@ class agent_client final : public membership {
   void run_events() {
     while (true) {
       std::unique_lock lock(event_mutex_);
+      // Without a limit: the first thread puts the end of this one behind the last event.
       event_arrived_.wait(lock, [this] { return !pending_.empty(); });
       auto event = std::move(pending_.front());
       pending_.pop_front();

@@ -90,6 +90,8 @@ void check_options(const job_options& options) {
   if (options.join_timeout.count() <= 0) throw bad_input("--join-timeout must be above 0, for example 60s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
+  if (options.progress_timeout.count() < 0)
+    throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
   check_word("--backend", options.backend, {"ucx", "local", "gloo", "mpi", "nccl"});
   check_word("--snapshot-access", options.snapshot_access, {"owner", "group", "umask"});

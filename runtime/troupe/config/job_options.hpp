@@ -85,6 +85,10 @@ struct job_options {
   std::string log_level = "warn";
   /// Workers that have not joined by then end the job.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
+  /// A device that is within one action of the plan, or a loader that is within one batch, for so long is
+  /// treated as lost: its process is killed, and started again under `troupe launch`; else the job ends.
+  /// Longer than any of them may take, the first one too. 0: nobody looks.
+  std::chrono::milliseconds progress_timeout = std::chrono::minutes(10);
   /// Fault drill, see fault/fault_plan.hpp; empty: none.
   std::string fault;
   /// How long a program that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end. Under

@@ -4,23 +4,26 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 11> names = {
-    "joined",          "forward",  "backward", "reduce", "apply", "copy_state", "part_half_written",
-    "before_manifest", "recovery", "leaving",  "gather"};
+constexpr std::array<std::string_view, 12> names = {
+    "joined",          "load",     "forward",    "backward",
+    "reduce",          "apply",    "copy_state", "part_half_written",
+    "before_manifest", "recovery", "leaving",    "gather"};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& problem) {
   std::string known;
   for (auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-  throw bad_input("fault drill '" + std::string(text) + "': " + problem +
-                  ". Expected POINT[:kill|stop|fail]@rank=R[,step=S][,incarnation=I] with POINT one of " +
-                  known);
+  throw bad_input(
+      "fault drill '" + std::string(text) + "': " + problem +
+      ". Expected POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I] with POINT one of " + known);
 }
 
 fault_point point_from(std::string_view name, std::string_view text) {
@@ -33,7 +36,8 @@ fault_kind kind_from(std::string_view name, std::string_view text) {
   if (name.empty() || name == "kill") return fault_kind::kill;
   if (name == "stop") return fault_kind::stop;
   if (name == "fail") return fault_kind::fail;
-  refuse(text, "'" + std::string(name) + "' is none of kill, stop and fail");
+  if (name == "hang") return fault_kind::hang;
+  refuse(text, "'" + std::string(name) + "' is none of kill, stop, fail and hang");
 }
 
 std::uint64_t number_from(std::string_view digits, std::string_view text) {
@@ -55,6 +59,7 @@ std::string_view next(std::string_view& rest, char separator) {
 void strike(fault_kind kind, fault_point point) {
   if (kind == fault_kind::fail)
     throw std::runtime_error("a fault drill failed at '" + std::string(to_string(point)) + "'");
+  while (kind == fault_kind::hang) std::this_thread::sleep_for(std::chrono::hours(1));
   ::kill(::getpid(), kind == fault_kind::stop ? SIGSTOP : SIGKILL);
 }
 

@@ -12,6 +12,7 @@ namespace troupe {
 /// Places where a drill can strike its own process.
 enum class fault_point : std::uint8_t {
   joined,
+  load,
   forward,
   backward,
   reduce,
@@ -25,14 +26,15 @@ enum class fault_point : std::uint8_t {
 };
 std::string_view to_string(fault_point point);
 
-/// What a drill does: SIGKILL, SIGSTOP (the process hangs), or an exception.
-enum class fault_kind : std::uint8_t { kill, stop, fail };
+/// What a drill does: SIGKILL, SIGSTOP (the process hangs), an exception, or a call that never returns while
+/// the process lives on.
+enum class fault_kind : std::uint8_t { kill, stop, fail, hang };
 
 /// Strikes this process at named points: how recovery is tested on real processes.
 ///
-/// Text form: "POINT[:kill|stop|fail]@rank=R[,step=S][,incarnation=I]", several joined by ';'; kill where
-/// nothing is said. An entry fires once, if rank and incarnation (default 0, so that a respawned process does
-/// not fire again) are this process's own and, where given, the step is the one at hand.
+/// Text form: "POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]", several joined by ';'; kill
+/// where nothing is said. An entry fires once, if rank and incarnation (default 0, so that a respawned
+/// process does not fire again) are this process's own and, where given, the step is the one at hand.
 class fault_plan {
  public:
   fault_plan() = default;

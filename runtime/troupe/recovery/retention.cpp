@@ -3,41 +3,31 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <map>
-#include <set>
 
 namespace troupe {
-namespace {
-
-/// Who holds one part of one step.
-struct part_holders {
-  std::set<int> in_memory;
-  bool on_disk = false;
-  bool outlive_one_loss(std::size_t num_nodes) const {
-    return on_disk || in_memory.size() >= std::min<std::size_t>(2, num_nodes);
-  }
-};
-
-using holders_by_stage = std::map<std::uint32_t, part_holders>;
-
-void note(part_holders& holders, int rank, part_place place) {
-  if (place == part_place::disk)
+void step_holders::add(int rank, const held_part& part) {
+  auto& holders = stages_[part.stage];
+  if (part.place == part_place::disk)
     holders.on_disk = true;
   else
     holders.in_memory.insert(rank);
 }
 
-}  // namespace
+bool step_holders::outlives_one_loss(std::size_t num_nodes, std::uint32_t num_stages) const {
+  auto is_safe = [&](const auto& stage) {
+    return stage.second.on_disk || stage.second.in_memory.size() >= std::min<std::size_t>(2, num_nodes);
+  };
+  return stages_.size() == num_stages && std::ranges::all_of(stages_, is_safe);
+}
 
 std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,
                                     std::uint32_t num_stages) {
-  std::map<std::uint64_t, holders_by_stage, std::greater<>> steps;
+  std::map<std::uint64_t, step_holders, std::greater<>> steps;
   for (const auto& node : inventories)
     for (const auto& part : node.parts)
-      if (part.stage < num_stages) note(steps[part.step][part.stage], node.rank, part.place);
-  auto is_safe = [&](const auto& stage) { return stage.second.outlive_one_loss(inventories.size()); };
-  for (const auto& [step, stages] : steps)
-    if (stages.size() == num_stages && std::ranges::all_of(stages, is_safe)) return step;
+      if (part.stage < num_stages) steps[part.step].add(node.rank, part);
+  for (const auto& [step, holders] : steps)
+    if (holders.outlives_one_loss(inventories.size(), num_stages)) return step;
   return 0;
 }
 

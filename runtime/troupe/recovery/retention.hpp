@@ -1,10 +1,29 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "troupe/recovery/inventory.hpp"
 
 namespace troupe {
+
+/// Who holds the parts of one step.
+class step_holders {
+ public:
+  void add(int rank, const held_part& part);
+  /// Whether there is a part of every stage, each on disk or in the memory of two nodes (of the one, in a job
+  /// of one).
+  bool outlives_one_loss(std::size_t num_nodes, std::uint32_t num_stages) const;
+
+ private:
+  struct part_holders {
+    std::set<int> in_memory;
+    bool on_disk = false;
+  };
+  std::map<std::uint32_t, part_holders> stages_;
+};
 
 /// The newest step that no single lost process can take away: every stage's part is in the memory of two
 /// nodes (of one where the job has only one), or on disk. 0 if there is none: the initial weights can always

@@ -63,6 +63,11 @@ void write_durably(const std::filesystem::path& file, std::span<const std::byte>
   });
 }
 
+void write_durably(const std::filesystem::path& file, const std::function<void(open_file&)>& write,
+                   const write_hooks& hooks) {
+  replace(file, hooks.mode, write);
+}
+
 void write_durably(const std::filesystem::path& file, std::span<const std::span<const std::byte>> pieces) {
   replace(file, write_hooks().mode, [&](open_file& out) {
     for (auto piece : pieces) out.write_all(piece);

@@ -10,6 +10,8 @@
 
 namespace troupe {
 
+class open_file;
+
 /// How a file is written.
 struct write_hooks {
   std::function<void()> half_written = [] {};  ///< called after the first half; for fault drills
@@ -21,6 +23,10 @@ struct write_hooks {
 /// renames, and syncs the folder. Only a regular file is written over, see require_replaceable. Throws
 /// snapshot_error with file, reason and what to do; the temporary file is gone then.
 void write_durably(const std::filesystem::path& file, std::span<const std::byte> bytes,
+                   const write_hooks& hooks = {});
+
+/// The same, of what `write` writes into the file that it is given.
+void write_durably(const std::filesystem::path& file, const std::function<void(open_file&)>& write,
                    const write_hooks& hooks = {});
 
 /// The same, of pieces that lie apart and follow one another in the file.

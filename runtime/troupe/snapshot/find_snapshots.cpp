@@ -43,6 +43,41 @@ snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& 
   return part;
 }
 
+/// `entry`: a part, or another file of the manifest.
+template <class Entry>
+std::string problem_of_file(const Entry& entry, const std::filesystem::path& folder) {
+  std::error_code problem;
+  auto found = std::filesystem::file_size(folder / entry.file, problem);
+  if (problem == std::errc::no_such_file_or_directory)
+    return entry.host == host_name() ? entry.file + " is missing" : "";
+  if (problem) return entry.file + " cannot be read: " + problem.message();
+  if (found == entry.size_bytes) return {};
+  return entry.file + " has " + std::to_string(found) + " bytes instead of " +
+         std::to_string(entry.size_bytes);
+}
+
+template <class Entry>
+void require_here(const Entry& entry, const std::filesystem::path& file) {
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem) && !problem && entry.host != host_name())
+    throw snapshot_error(
+        file.string() + " cannot be used: it is on host " + entry.host + ", and this one, " + host_name() +
+        ", does not see it (No such file). Resume on the hosts that wrote it, or copy it here");
+}
+
+[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::exception& failure) {
+  throw snapshot_error(file.string() + " cannot be used: " + failure.what() + ". Use another snapshot");
+}
+
+checksum checksum_from(const std::string& hex) {
+  auto bytes = from_hex(hex);
+  if (!bytes || bytes->size() != checksum_bytes)
+    throw snapshot_error("the manifest's checksum '" + hex + "' is none");
+  checksum sum;
+  std::ranges::copy(*bytes, sum.begin());
+  return sum;
+}
+
 void sort_newest_first(std::vector<snapshot_info>& infos) {
   std::ranges::stable_sort(infos, std::greater(), &snapshot_info::step);
 }
@@ -64,17 +99,9 @@ std::string_view to_string(snapshot_state state) {
 }
 
 std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder) {
-  for (const auto& part : manifest.parts) {
-    std::error_code problem;
-    auto found = std::filesystem::file_size(folder / part.file, problem);
-    if (problem == std::errc::no_such_file_or_directory && part.host != host_name()) continue;
-    if (problem == std::errc::no_such_file_or_directory) return part.file + " is missing";
-    if (problem) return part.file + " cannot be read: " + problem.message();
-    if (found != part.size_bytes)
-      return part.file + " has " + std::to_string(found) + " bytes instead of " +
-             std::to_string(part.size_bytes);
-  }
-  return {};
+  for (const auto& part : manifest.parts)
+    if (auto problem = problem_of_file(part, folder); !problem.empty()) return problem;
+  return manifest.calls ? problem_of_file(*manifest.calls, folder) : "";
 }
 
 snapshot_info snapshot_store::look_at(std::uint64_t step, const std::filesystem::path& folder) const {
@@ -120,13 +147,16 @@ std::vector<snapshot_info> snapshot_store::list_set_aside() const {
 std::vector<std::string> snapshot_store::verify(const snapshot_info& which) const {
   if (!which.manifest || which.manifest->step != which.step) return {which.problem};
   std::vector<std::string> problems;
-  for (const auto& entry : which.manifest->parts) {
+  auto check = [&](const auto& read) {
     try {
-      read_entry(which.folder, *which.manifest, entry);
+      read();
     } catch (const snapshot_error& problem) {
       problems.push_back(printable(problem.what()));
     }
-  }
+  };
+  for (const auto& entry : which.manifest->parts)
+    check([&] { read_entry(which.folder, *which.manifest, entry); });
+  if (which.manifest->calls) check([&] { read_calls(which.folder, *which.manifest->calls, nullptr); });
   return problems;
 }
 
@@ -141,11 +171,7 @@ snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,
                                          const snapshot_manifest& manifest,
                                          const manifest_part& entry) const {
   auto file = folder / entry.file;
-  std::error_code problem;
-  if (!std::filesystem::exists(file, problem) && !problem && entry.host != host_name())
-    throw snapshot_error(
-        file.string() + " cannot be used: it is on host " + entry.host + ", and this one, " + host_name() +
-        ", does not see it (No such file). Resume on the hosts that wrote it, or copy it here");
+  require_here(entry, file);
   try {
     auto content = read_whole(
         file, entry.size_bytes,
@@ -153,7 +179,26 @@ snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,
         options_.on_progress);
     return decode_as(manifest, entry, content.bytes(), options_.on_progress);
   } catch (const snapshot_error& failure) {
-    throw snapshot_error(file.string() + " cannot be used: " + failure.what() + ". Use another snapshot");
+    refuse_file(file, failure);
+  }
+}
+
+void snapshot_store::read_calls(const snapshot_manifest& manifest, const block_sink& take) const {
+  if (!manifest.calls)
+    throw_invalid("snapshot_store::read_calls", "a manifest that lists results of calls", "one without");
+  read_calls(folder_of(manifest.step), *manifest.calls, &take);
+}
+
+/// Without `take` only checks it.
+void snapshot_store::read_calls(const std::filesystem::path& folder, const manifest_file& entry,
+                                const block_sink* take) const {
+  auto file = folder / entry.file;
+  require_here(entry, file);
+  try {
+    written_blocks expected{entry.size_bytes, checksum_from(entry.checksum)};
+    take ? read_blocks(file, expected, *take) : check_blocks(file, expected);
+  } catch (const snapshot_error& failure) {
+    refuse_file(file, failure);
   }
 }
 

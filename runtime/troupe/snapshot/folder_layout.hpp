@@ -9,6 +9,8 @@
 namespace troupe {
 
 constexpr std::string_view manifest_file_name = "manifest.json";
+/// Of the results of calls.
+constexpr std::string_view calls_file_name = "calls.part";
 
 /// "step-000000000120"
 std::string step_folder_name(std::uint64_t step);

@@ -14,7 +14,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int version = 1;
+constexpr int version = 2;
+/// Its results of calls stand in the manifest itself, and are of no use to a job that begins now.
+constexpr int oldest_version = 1;
 /// A manifest has lists of objects in an object.
 constexpr int deepest_nesting = 4;
 
@@ -58,6 +60,20 @@ manifest_part part_from(const json& fields) {
   return part;
 }
 
+json to_json(const std::optional<manifest_file>& listed) {
+  if (!listed) return nullptr;
+  return {{"file", listed->file},
+          {"size_bytes", listed->size_bytes},
+          {"checksum", listed->checksum},
+          {"host", listed->host}};
+}
+
+std::optional<manifest_file> file_from(const json& fields) {
+  if (fields.is_null()) return {};
+  return manifest_file{fields.at("file").get<std::string>(), fields.at("size_bytes").get<std::uint64_t>(),
+                       fields.at("checksum").get<std::string>(), fields.at("host").get<std::string>()};
+}
+
 json to_json(const snapshot_manifest& manifest) {
   json fields = {{"troupe_snapshot", version},
                  {"job_id", manifest.job_id},
@@ -67,7 +83,7 @@ json to_json(const snapshot_manifest& manifest) {
                  {"numeric_class", manifest.numeric_class},
                  {"created", manifest.created},
                  {"identity", json::array()},
-                 {"calls", manifest.calls},
+                 {"calls", to_json(manifest.calls)},
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity)
     fields["identity"].push_back(json::array({name, value}));
@@ -85,16 +101,17 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("created").get_to(manifest.created);
   for (const auto& option : fields.at("identity"))
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
-  manifest.calls = fields.value("calls", "");  // snapshots made before there was such a field
+  if (fields.at("troupe_snapshot") == version) manifest.calls = file_from(fields.at("calls"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }
 
 void check_version(const json& fields) {
   auto found = fields.at("troupe_snapshot").get<int>();
-  if (found != version)
+  if (found < oldest_version || found > version)
     throw snapshot_error("its format version is " + std::to_string(found) +
-                         ", but this program reads version " + std::to_string(version));
+                         ", but this program reads versions " + std::to_string(oldest_version) + " to " +
+                         std::to_string(version));
 }
 
 void check_sum(json& fields) {
@@ -119,6 +136,9 @@ std::string problem_of(const snapshot_manifest& manifest) {
       return "it lists stage " + std::to_string(part.stage) + " in '" + part.file + "' where " + expected +
              " is expected";
   }
+  if (manifest.calls && manifest.calls->file != calls_file_name)
+    return "it lists the results of calls in '" + manifest.calls->file + "' where " +
+           std::string(calls_file_name) + " is expected";
   return {};
 }
 

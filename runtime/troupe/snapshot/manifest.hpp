@@ -16,11 +16,16 @@ struct manifest_part {
   std::uint64_t size_bytes = 0;
   std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
   std::string host;      ///< whose file system holds it
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(stage, file, size_bytes, checksum, host);
-  }
   bool operator==(const manifest_part&) const = default;
+};
+
+/// A file besides the parts, as the manifest lists it; see manifest_part.
+struct manifest_file {
+  std::string file;
+  std::uint64_t size_bytes = 0;
+  std::string checksum;
+  std::string host;
+  bool operator==(const manifest_file&) const = default;
 };
 
 /// Written last, and what makes a snapshot exist.
@@ -35,13 +40,10 @@ struct snapshot_manifest {
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
   std::vector<manifest_part> parts;  ///< [num_stages], by stage
-  /// What the job had come to besides this state, for the job itself to go on from: the results of its calls
-  /// that were over, in an encoding of its own, as hexadecimal digits. Empty: nothing, or not known.
-  std::string calls;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(job_id, step, generation, num_stages, numeric_class, created, identity, parts, calls);
-  }
+  /// What the job had come to besides this state, for the job itself to go on from: a block_file of the
+  /// results of its calls that were over, in an encoding of its own. None: not known, as in manifests of
+  /// format version 1.
+  std::optional<manifest_file> calls;
   bool operator==(const snapshot_manifest&) const = default;
 };
 

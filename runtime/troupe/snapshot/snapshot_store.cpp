@@ -51,32 +51,54 @@ void snapshot_store::prepare() {
   remove_durably(probe);
 }
 
-manifest_part snapshot_store::write_part(std::uint64_t step, std::uint32_t stage,
-                                         std::span<const std::byte> encoded) {
-  manifest_part entry{stage, part_file_name(stage), encoded.size(), to_hex(stored_checksum(encoded)),
-                      host_name()};
-  auto folder = folder_of(step);
+/// Writes once more after room was made on a full disk.
+template <class Write>
+auto snapshot_store::write_with_room(std::uint64_t step, const Write& write) {
   try {
     try {
-      return write_once(entry, folder, encoded);
+      return write();
     } catch (const disk_full&) {
       make_room(step);
-      return write_once(entry, folder, encoded);
+      return write();
     }
   } catch (const snapshot_error&) {
     std::error_code not_empty;
-    std::filesystem::remove(folder, not_empty);
+    std::filesystem::remove(folder_of(step), not_empty);
     throw;
   }
 }
 
+manifest_part snapshot_store::write_part(std::uint64_t step, std::uint32_t stage,
+                                         std::span<const std::byte> encoded) {
+  manifest_part entry{stage, part_file_name(stage), encoded.size(), to_hex(stored_checksum(encoded)),
+                      host_name()};
+  return write_with_room(step, [&] {
+    create_folders(step);
+    return write_once(entry, folder_of(step), encoded);
+  });
+}
+
+manifest_file snapshot_store::write_calls(std::uint64_t step, const block_source& next) {
+  return write_with_room(step, [&] {
+    create_folders(step);
+    write_hooks hooks;
+    hooks.mode = permissions_of(options_.access).file;
+    auto written = write_blocks(folder_of(step) / calls_file_name, next, hooks);
+    return manifest_file{std::string(calls_file_name), written.size_bytes, to_hex(written.sum), host_name()};
+  });
+}
+
+void snapshot_store::create_folders(std::uint64_t step) {
+  auto mode = permissions_of(options_.access).folder;
+  create_durably(options_.folder, mode);
+  create_durably(folder_of(step), mode);
+}
+
 manifest_part snapshot_store::write_once(const manifest_part& entry, const std::filesystem::path& folder,
                                          std::span<const std::byte> encoded) {
-  auto modes = permissions_of(options_.access);
-  create_durably(options_.folder, modes.folder);
-  create_durably(folder, modes.folder);
   write_durably(folder / entry.file, encoded,
-                {[this] { options_.at_point("part_half_written"); }, options_.on_progress, modes.file});
+                {[this] { options_.at_point("part_half_written"); }, options_.on_progress,
+                 permissions_of(options_.access).file});
   options_.at_point("part_written");
   return entry;
 }

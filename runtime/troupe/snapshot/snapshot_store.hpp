@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/snapshot/block_file.hpp"
 #include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/part.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
@@ -55,9 +56,9 @@ struct snapshot_store_options {
   snapshot_access access = snapshot_access::owner;  ///< who else may read what is written
 };
 
-/// Snapshots in a folder: <folder>/step-000000000120/{stage-0002.part, manifest.json}. Files are written
-/// beside their final name, synced, renamed, and the folder synced. Not thread-safe; any number of processes
-/// may write different parts of one snapshot. A damaged snapshot is never deleted.
+/// Snapshots in a folder: <folder>/step-000000000120/{stage-0002.part, calls.part, manifest.json}. Files are
+/// written beside their final name, synced, renamed, and the folder synced. Not thread-safe; any number of
+/// processes may write different parts of one snapshot. A damaged snapshot is never deleted.
 class snapshot_store {
  public:
   /// Throws std::invalid_argument for an empty folder name or `keep` below 1. Touches no file.
@@ -69,6 +70,9 @@ class snapshot_store {
   /// what is older than the newest valid snapshot is deleted first, and what writers of failed ones left.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
   manifest_part write_part(std::uint64_t step, std::uint32_t stage, std::span<const std::byte> encoded);
+  /// Writes what calls came to, in the blocks of `next`, which is called anew where the disk is full and room
+  /// is made. Throws snapshot_error, leaving no such file behind.
+  manifest_file write_calls(std::uint64_t step, const block_source& next);
   /// Writes the manifest, then deletes snapshots older than the newest `keep` sound ones, incomplete older
   /// ones, and files that killed writers left. Snapshots newer than this one belong to a future that was
   /// rolled back and are undone first; newer parts without a manifest may be in the making and stay until
@@ -92,6 +96,9 @@ class snapshot_store {
   std::vector<std::string> verify(const snapshot_info& which) const;
   /// Throws snapshot_error naming the file and what is wrong with it.
   snapshot_part read_part(const snapshot_manifest& manifest, std::uint32_t stage) const;
+  /// Checks all that write_calls wrote, then gives it to `take`, a block at a time. Throws snapshot_error
+  /// naming the file and what is wrong with it, and std::invalid_argument where the manifest lists none.
+  void read_calls(const snapshot_manifest& manifest, const block_sink& take) const;
   /// Reads snapshots, newest first, up to the first valid one.
   snapshot_search find() const;
   /// The newest valid snapshot. `warn` hears of each damaged newer one, named.
@@ -99,12 +106,17 @@ class snapshot_store {
 
  private:
   std::filesystem::path folder_of(std::uint64_t step) const;
+  template <class Write>
+  auto write_with_room(std::uint64_t step, const Write& write);
+  void create_folders(std::uint64_t step);
   manifest_part write_once(const manifest_part& entry, const std::filesystem::path& folder,
                            std::span<const std::byte> encoded);
   // find_snapshots.cpp
   snapshot_info look_at(std::uint64_t step, const std::filesystem::path& folder) const;
   snapshot_part read_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
                            const manifest_part& entry) const;
+  void read_calls(const std::filesystem::path& folder, const manifest_file& entry,
+                  const block_sink* take) const;
   // prune_snapshots.cpp
   void undo_newer_than(std::uint64_t step);
   void prune(std::uint64_t newest);

@@ -21,6 +21,12 @@ constexpr std::size_t cleanup_calls = 1000;
 /// of the last ones in the cache.
 constexpr std::size_t copies_at_once = 2;
 
+constexpr int unknown_rank = -1;
+constexpr std::size_t most_lost = 16;
+constexpr auto bad_head = "its head is not authentic, or of another format";
+constexpr auto bad_layout = "its head does not fit its bytes";
+constexpr auto no_memory = "there is no memory for it";
+
 /// Far more than connecting takes; others may send all the while.
 constexpr int most_settling_calls = 100;
 
@@ -135,12 +141,13 @@ ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head
   auto& plane = *static_cast<data_plane*>(self);
   if (plane.phase_ != phase::running) return UCS_OK;
   std::span<const std::byte> bytes(static_cast<const std::byte*>(head), head_bytes);
+  plane.opened_.from_rank = unknown_rank;
   try {
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
       return plane.receive_announced(bytes, body, body_bytes);
     plane.receive(bytes, body, body_bytes);
-  } catch (const std::exception&) {  // no memory for what is announced; UCX knows no exceptions
-    ++plane.settings_.counters.bad_frames;
+  } catch (const std::exception&) {  // UCX knows no exceptions
+    plane.lose(plane.opened_.from_rank, no_memory);
   }
   return UCS_OK;
 }
@@ -149,7 +156,7 @@ void data_plane::receive(std::span<const std::byte> head, const void* body, std:
   auto layout = open(head, body_bytes);
   if (layout.empty()) return;
   auto& value = opened_.value;
-  if (!room_.take(layout, body_bytes, value)) return void(++settings_.counters.bad_frames);
+  if (!room_.take(layout, body_bytes, value)) return lose(opened_.from_rank, bad_layout);
   std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
   settings_.counters.tensor_bytes_copied += body_bytes;
   arrivals_.push_back(std::move(opened_));
@@ -162,7 +169,7 @@ ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void
   if (bytes.empty()) return UCS_OK;
   auto layout = decode_layout(bytes, body_bytes);
   if (!layout) {
-    ++settings_.counters.bad_frames;
+    lose(opened_.from_rank, bad_layout);
     return UCS_OK;
   }
   announced what{std::move(opened_), std::move(*layout), descriptor};
@@ -178,7 +185,7 @@ ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void
 std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std::size_t body_bytes) {
   auto layout = reader_.read(head, body_bytes, opened_);
   if (layout.empty()) {
-    ++settings_.counters.bad_frames;
+    lose(unknown_rank, bad_head);
     return {};
   }
   if (opened_.tag.generation < generation_) {
@@ -228,10 +235,11 @@ void data_plane::fetch_announced() {
     auto what = std::move(announced_.front());
     announced_.pop_front();
     auto* descriptor = what.descriptor;
+    auto from = what.arrival.from_rank;
     try {
       fetch(std::move(what));
     } catch (const std::bad_alloc&) {
-      ++settings_.counters.bad_frames;
+      lose(from, no_memory);
       ucp_am_data_release(worker_->get(), descriptor);
     }
   }
@@ -257,6 +265,11 @@ void data_plane::end(tensor_transfer& transfer) {
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {
   failures_.push_back({rank, action + ": " + ucs_status_string(status)});
+}
+
+void data_plane::lose(int rank, const char* cause) {
+  ++settings_.counters.bad_frames;
+  if (lost_.size() < most_lost) lost_.push_back({rank, cause});
 }
 
 }  // namespace troupe

@@ -46,7 +46,7 @@ class data_plane {
   /// Whether anything was done.
   bool progress() { return worker_->progress(); }
   /// False: there is work already, or work that makes no event, so do not sleep.
-  bool arm() { return arrivals_.empty() && failures_.empty() && worker_->arm(); }
+  bool arm() { return arrivals_.empty() && !has_failures() && worker_->arm(); }
   /// A peer that cannot be connected (it may just have died) becomes a failure.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   /// Whether nothing is left to do; if not, the progress thread must be awake. A peer without a connection:
@@ -58,8 +58,11 @@ class data_plane {
 
   /// `into` is empty.
   void take_arrivals(std::vector<tensor_arrival>& into) { into.swap(arrivals_); }
-  bool has_failures() const { return !failures_.empty(); }
+  bool has_failures() const { return !failures_.empty() || !lost_.empty(); }
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
+  /// Tensors that came and could not be taken in; rank -1: from whom is not known. At most most_lost at once,
+  /// whatever strangers send.
+  std::vector<peer_failure> take_lost() { return std::exchange(lost_, {}); }
 
   /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not
   /// stopped may still read the memory of what was being sent. Nothing else may be called afterwards.
@@ -94,6 +97,7 @@ class data_plane {
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
+  void lose(int rank, const char* cause);
 
   plane_settings& settings_;
   std::uint64_t generation_;
@@ -112,7 +116,7 @@ class data_plane {
   std::size_t num_fetching_ = 0;
   std::deque<announced> announced_;  ///< waiting for others to be fetched
   std::vector<tensor_arrival> arrivals_;
-  std::vector<peer_failure> failures_;
+  std::vector<peer_failure> failures_, lost_;
 };
 
 }  // namespace troupe

@@ -121,7 +121,7 @@ bool tensor_traffic::is_authentic(const tensor_arrival& arrival) const {
 tensor_traffic::failures tensor_traffic::take_failures() {
   std::lock_guard lock(mutex_);
   if (!plane_) return {};
-  return {around_.gate.current(), plane_->take_failures()};
+  return {around_.gate.current(), plane_->take_failures(), plane_->take_lost()};
 }
 
 int tensor_traffic::arm(bool& armed) {

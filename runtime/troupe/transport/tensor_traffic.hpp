@@ -50,7 +50,7 @@ class tensor_traffic {
   bool is_to_be_watched() { return turn_.is_to_be_watched(); }
   struct failures {
     std::uint64_t generation = 0;
-    std::vector<peer_failure> of_peers;
+    std::vector<peer_failure> of_peers, lost_tensors;
   };
   failures take_failures();
 

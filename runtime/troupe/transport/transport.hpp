@@ -57,6 +57,11 @@ class transport_events {
   /// The control connection to `rank` broke, or it sent a bad frame, or tensors cannot be sent to it or
   /// fetched from it although the generation goes on. Once per connection.
   virtual void on_peer_error(int rank, const std::string& cause) = 0;
+  /// A tensor of the current generation came and could not be taken in, so that whoever waits for it would
+  /// wait for ever. `rank` is -1 if its head does not show who sent it: then it may be a stranger's.
+  virtual void on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) {
+    static_cast<void>(rank), static_cast<void>(generation), static_cast<void>(cause);
+  }
 };
 
 /// A thread that waits for tensors and receives them itself meanwhile, so that nobody has to wake it up.

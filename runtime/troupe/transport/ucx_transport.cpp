@@ -198,6 +198,8 @@ bool ucx_transport::progress_control() {
 /// reports it.
 void ucx_transport::judge_suspicions() {
   auto failed = tensors_.take_failures();
+  for (const auto& lost : failed.lost_tensors)
+    events_.on_tensor_lost(lost.rank, failed.generation, lost.cause);
   for (auto& failure : failed.of_peers)
     suspicions_.push_back({clock::now() + data_failure_patience, failed.generation, std::move(failure)});
   for (; !suspicions_.empty() && suspicions_.front().due <= clock::now(); suspicions_.pop_front())

@@ -12,7 +12,8 @@ namespace troupe {
 /// made work, so that no wake-up is lost; a waker pays for a system call only if somebody sleeps.
 class wakeup {
  public:
-  /// A sleeper looks again after this, whoever forgot to wake it.
+  /// A sleeper looks again after this, whoever forgot to wake it: a wake-up that is lost (between network
+  /// namespaces, UCX's never come) makes a job slow and does not stop it.
   static constexpr auto longest_sleep = std::chrono::milliseconds(100);
 
   void announce_sleep() { sleeping_ = true; }

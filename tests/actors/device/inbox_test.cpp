@@ -79,3 +79,15 @@ TEST_CASE("the same tensor twice is a mistake that is named; in another generati
     CHECK(std::string(problem.what()).find("stage 1, microbatch 2, step 5") != std::string::npos);
   }
 }
+
+TEST_CASE("tensors that nobody takes are bounded") {
+  inbox held;
+  held.begin_generation(1);
+  tensor_tag tag{.generation = 1};
+  for (std::size_t i = 0; i < inbox::most_held; ++i) {
+    tag.step = i;
+    held.put(tag, {});
+  }
+  tag.step = inbox::most_held;
+  CHECK_THROWS_AS(held.put(tag, {}), std::logic_error);
+}

@@ -86,7 +86,7 @@ struct one_disk_writer {
   void snapshot(std::uint64_t step, const std::string& job = "job-1") {
     auto first = write(step, 0);
     auto manifest = manifest_of({first, write(step, 1)}, job);
-    REQUIRE(ask<snapshot_committed>(actors, writer, commit_snapshot{manifest}).value);
+    REQUIRE(ask<snapshot_committed>(actors, writer, commit_snapshot{manifest, nullptr, 0}).value);
   }
   std::optional<snapshot_manifest> find() {
     auto found = ask<found_on_disk>(actors, writer, find_on_disk{});
@@ -135,6 +135,29 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
     CHECK(same_bits(unpack_state(copy.value->packed), state_of(20 + static_cast<float>(stage))));
   }
   CHECK(here.read(10, 0).value);
+}
+
+TEST_CASE("a snapshot keeps what all calls came to, and gives it back") {
+  one_disk_writer here;
+  auto log = std::make_shared<call_log>(), read = std::make_shared<call_log>();
+  for (std::uint32_t index = 0; index < 1000; ++index) {
+    call_result result;
+    result.index = index;
+    result.steps_done = index / 10;
+    log->add(result);
+  }
+  auto first = here.write(10, 0);
+  auto manifest = here.manifest_of({first, here.write(10, 1)});
+  REQUIRE(ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest, log, 990}).value);
+  auto found = here.find();
+  REQUIRE(found);
+  REQUIRE(ask<results_read>(here.actors, here.writer, read_results{*found, read}).value);
+  CHECK(read->size() == 990);
+  CHECK(read->at(5) == log->at(5));
+  CHECK(read->newest() == log->at(989));
+  std::filesystem::resize_file(here.folder.path() / "snapshots/step-000000000010/calls.part", 40);
+  auto again = ask<results_read>(here.actors, here.writer, read_results{*found, read});
+  CHECK(again.problem.find("calls.part cannot be used") != std::string::npos);
 }
 
 TEST_CASE("a state that is not finite is not written, and is named") {
@@ -190,7 +213,7 @@ TEST_CASE("a manifest that cannot be written is an error in the answer") {
   auto manifest = here.manifest_of({first, here.write(10, 1)});
   std::filesystem::remove_all(here.folder.path() / "snapshots");
   std::ofstream(here.folder.path() / "snapshots") << "no folder";
-  auto committed = ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest});
+  auto committed = ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest, nullptr, 0});
   CHECK_FALSE(committed.value);
   CHECK_FALSE(committed.problem.empty());
 }

@@ -1,18 +1,19 @@
 #include "troupe/job/finished_calls.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
-#include "troupe/wire/archive.hpp"
+#include "troupe/wire/codec.hpp"
 
 using namespace troupe;
 
 namespace {
 
-call_result example() {
+call_result example(std::uint32_t index = 0) {
   call_result result;
-  result.index = 1;
+  result.index = index;
   result.steps_done = 12;
   result.metrics = {0.1 + 0.2, 64, 17};
   result.weights_sha256 = "abc";
@@ -22,31 +23,62 @@ call_result example() {
   return result;
 }
 
+std::shared_ptr<call_log> log_of(std::uint32_t num_results) {
+  auto log = std::make_shared<call_log>();
+  for (std::uint32_t index = 0; index < num_results; ++index) log->add(example(index));
+  return log;
+}
+
+/// All blocks of the first `num_results`, read into a log that knows nothing.
+std::shared_ptr<call_log> read_back(const std::shared_ptr<call_log>& log, std::size_t num_results) {
+  auto read = std::make_shared<call_log>();
+  auto next = blocks_of_calls(log, num_results);
+  for (std::size_t number = 0;; ++number) {
+    auto block = next(number);
+    if (block.empty()) return read;
+    add_calls(block, *read);
+  }
+}
+
 }  // namespace
 
-TEST_CASE("results of calls come back from their text bit for bit") {
-  CHECK(finished_calls_from_text(finished_calls_text({call_result(), example()})) ==
-        std::vector<call_result>{call_result(), example()});
-  CHECK(finished_calls_from_text(finished_calls_text({})).empty());
+TEST_CASE("results of any number of calls come back from their blocks bit for bit") {
+  for (std::uint32_t num_results : {0, 1, 256, 257, 1000}) {
+    auto read = read_back(log_of(1000), num_results);
+    REQUIRE(read->size() == num_results);
+    for (std::uint32_t index = 0; index < num_results; ++index) REQUIRE(read->at(index) == example(index));
+  }
+}
+
+TEST_CASE("no block is larger for more calls") {
+  auto next = blocks_of_calls(log_of(10'000), 10'000);
+  std::size_t largest = 0;
+  for (std::size_t number = 0; number < 39; ++number) largest = std::max(largest, next(number).size());
+  CHECK(largest < 64'000);
 }
 
 TEST_CASE("also those of a loss that has gone to infinity or is no number") {
   for (double loss : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    auto log = std::make_shared<call_log>();
     auto result = example();
     result.metrics.loss_sum = loss;
-    auto read = finished_calls_from_text(finished_calls_text({result}));
-    CHECK(std::bit_cast<std::uint64_t>(read.at(0).metrics.loss_sum) == std::bit_cast<std::uint64_t>(loss));
+    log->add(result);
+    auto read = read_back(log, 1)->at(0).metrics.loss_sum;
+    CHECK(std::bit_cast<std::uint64_t>(read) == std::bit_cast<std::uint64_t>(loss));
   }
 }
 
 TEST_CASE("timelines are left out") {
+  auto log = std::make_shared<call_log>();
   auto result = example();
   result.last_step.resize(1000);
-  CHECK(finished_calls_from_text(finished_calls_text({result})) == std::vector<call_result>{example()});
+  log->add(result);
+  CHECK(read_back(log, 1)->newest() == example());
 }
 
-TEST_CASE("a manifest without results has none, other text is refused") {
-  CHECK(finished_calls_from_text("").empty());
-  CHECK_THROWS_AS(finished_calls_from_text("hello"), decode_error);
-  CHECK_THROWS_AS(finished_calls_from_text("00ff"), decode_error);
+TEST_CASE("what is known is not added again, and what is no block is refused") {
+  auto log = log_of(300);
+  add_calls(blocks_of_calls(log, 300)(1), *log);
+  CHECK(log->size() == 300);
+  CHECK_THROWS_AS(add_calls(std::as_bytes(std::span("hello")), *log), decode_error);
 }

@@ -42,9 +42,11 @@ inline auto example_messages(fields size) {
   call_request request = empty ? call_request{} : call_request{1, call_kind::evaluate, 2, 3, 4, -5};
   std::vector<call_result> completed(empty ? 0 : 3, example_result(size));
   return std::tuple{
-      restore_order{2, example_plan(size), completed},
+      restore_order{2, example_plan(size), 1.5},
       call_finished{3, example_result(size)},
-      call_entered{4, example_inventory(size), request, completed, 17},
+      want_results{3, 5},
+      known_results{3, 1, completed},
+      call_entered{4, example_inventory(size), request, 3, 17},
       node_restored{5, -1, {0.5, 3, 2}},
       snapshot_failed{4, 9},
       write_copies{4, 8},
@@ -52,6 +54,10 @@ inline auto example_messages(fields size) {
       part_held{7, 2, {1, 2, 3, part_place::peer_memory}},
       part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
       result_seen{9, 2, 1},
+      node_progress{9, 1,
+                    std::vector<device_progress>(
+                        empty ? 0 : 3, {1, {2, call_kind::train, device_activity::applying, 3, 4}, 5.5}),
+                    1, 6.5},
       grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6}};
 }
 

@@ -2,6 +2,7 @@
 
 #include "one_scheduler.hpp"
 #include "support/drained.hpp"
+#include "troupe/wire/codec.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -135,7 +136,7 @@ TEST_CASE("the wait for one call's confirmations does not end the next one's") {
   here.all_enter(here.barrier(0));
   here.actors.advance(3s);
   here.seen(1, 0);
-  here.all_enter(here.barrier(1));
+  here.all_enter(here.barrier(1), {finished_training(0, 0)});
   here.actors.advance(3s);  // 6 s after the first, 3 s after the second
   CHECK(here.finished(0) == numbers{0});
   here.actors.advance(3s);
@@ -166,4 +167,47 @@ TEST_CASE("it gets the result, too, if it entered before anyone who knows it") {
   CHECK(here.finished(1).empty());
   here.enter(0, here.barrier(1), {}, {finished_training(0, 12)});
   CHECK(here.finished(1) == numbers{0});
+}
+
+TEST_CASE(
+    "a scheduler that has just begun learns the results of calls in bounded pieces, from one who knows "
+    "them") {
+  one_scheduler here({.generation = 2});
+  auto known = [&](std::uint32_t first, std::uint32_t end) {
+    std::vector<call_result> results;
+    for (auto index = first; index < end; ++index) results.push_back(finished_training(index, index + 1));
+    here.actors.send(here.scheduler, known_results{2, 1, results});
+  };
+  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(0, 1), 0, 0});
+  here.actors.send(here.scheduler, call_entered{2, {1, 0, {}}, here.train(300, 301), 300, 0});
+  CHECK(here.supervisors[1].last<want_results>().first == 0);
+  CHECK(here.finished(0).empty());
+  known(0, 256);
+  CHECK(here.supervisors[1].last<want_results>().first == 256);
+  known(256, 300);
+  CHECK(here.supervisors[1].all<want_results>().size() == 2);
+  CHECK(here.finished(0).size() == 256);
+  CHECK(here.finished(1).empty());
+  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(256, 257), 256, 0});
+  CHECK(here.finished(0).size() == 300);
+  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(300, 301), 300, 0});
+  CHECK(here.num_orders() == 1);
+}
+
+TEST_CASE("what is said of a call does not grow with the calls before it") {
+  one_scheduler here({.world_size = 1});
+  std::size_t first_bytes = 0;
+  for (std::uint32_t index = 0; index < 1000; ++index) {
+    here.actors.send(here.scheduler, call_entered{1, {0, 0, {}}, here.barrier(index), index, 0});
+    REQUIRE(here.finished(0).size() == index + 1);
+    if (index == 0) first_bytes = encode(here.supervisors[0].last<call_finished>()).size();
+  }
+  CHECK(encode(here.supervisors[0].last<call_finished>()).size() == first_bytes);
+}
+
+TEST_CASE("a process whose user is still in a call is told its result, whatever its log knows") {
+  one_scheduler here({.generation = 2});
+  here.enter(1, here.barrier(1), {}, {finished_training(0, 12)});
+  here.enter(0, here.train(0, 12), {}, {finished_training(0, 12)});
+  CHECK(here.finished(0) == numbers{0});
 }

@@ -1,6 +1,7 @@
 #include "one_scheduler.hpp"
 
 #include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <stdexcept>
 #include <utility>
@@ -23,8 +24,15 @@ struct fake_disk_writer_state {
               if (!what_->problem.empty()) return failure(what_->problem);
               return found_on_disk{what_->on_disk, what_->unusable};
             },
+            [this](const read_results& wanted) -> caf::result<results_read> {
+              ++what_->num_reads;
+              if (!what_->problem_of_results.empty()) return failure(what_->problem_of_results);
+              wanted.to->add(what_->results);
+              return results_read{wanted.to->size()};
+            },
             [this](const commit_snapshot& order) -> caf::result<snapshot_committed> {
               what_->committed.push_back(order.manifest);
+              what_->committed_results.push_back(order.num_results);
               if (what_->silent)
                 return pending_.emplace_back(self_->make_response_promise<snapshot_committed>());
               if (!what_->problem.empty()) return failure(what_->problem);
@@ -45,7 +53,10 @@ one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
   options.numeric_class = "class";
   options.members = &members;
   options.client = client;
-  options.log = std::make_shared<spdlog::logger>("actors");
+  options.log =
+      std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_st>(log_));
+  options.log->set_level(spdlog::level::warn);
+  options.progress_timeout = with.progress_timeout;
   options.window = with.window;
   for (int rank = 0; rank < with.world_size; ++rank) {
     options.supervisors.push_back(supervisors.emplace_back(actors).handle());
@@ -83,8 +94,10 @@ void one_scheduler::enter(int rank, const call_request& request, std::vector<hel
   actors.send(scheduler, call_entered{with.generation,
                                       {rank, 0, std::move(parts), with.committed_step},
                                       request,
-                                      std::move(completed),
+                                      completed.size(),
                                       interrupted_step});
+  // As supervisors do, when they are asked.
+  if (!completed.empty()) actors.send(scheduler, known_results{with.generation, rank, completed});
 }
 
 void one_scheduler::all_enter(const call_request& request, const std::vector<call_result>& completed) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,14 @@ namespace troupe::testing {
 struct disk_script {
   std::optional<snapshot_manifest> on_disk;
   std::vector<std::string> unusable;
-  std::string problem;  ///< not empty: the answer to everything
-  bool silent = false;  ///< no answer at all
-  bool fatal = false;   ///< it ends of what it is asked
+  std::string problem;             ///< not empty: the answer to everything
+  std::string problem_of_results;  ///< not empty: the answer to whoever reads the results of calls
+  bool silent = false;             ///< no answer at all
+  bool fatal = false;              ///< it ends of what it is asked
   std::vector<snapshot_manifest> committed;
+  std::vector<std::size_t> committed_results;  ///< how many of each
+  std::vector<call_result> results;            ///< in the snapshot on disk
+  int num_reads = 0;                           ///< of these
   int num_searches = 0;
 };
 
@@ -38,6 +43,7 @@ struct scheduler_settings {
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
   std::uint64_t committed_step = 0;  ///< as the nodes know
+  std::chrono::seconds progress_timeout{0};
 };
 
 /// The scheduler of a job with one stage and one device a process, its neighbours being probes; rank 0 is its
@@ -55,6 +61,8 @@ struct one_scheduler {
   explicit one_scheduler(scheduler_settings given = {});
 
   void know_job();
+  /// Warnings and errors so far.
+  std::string logged() const { return log_.str(); }
 
   // what nodes say
   void enter(int rank, const call_request& request, std::vector<held_part> parts = {},
@@ -86,6 +94,8 @@ struct one_scheduler {
   std::size_t num_orders() const;
   /// Throws std::logic_error if one was reported of another generation.
   std::vector<recovery_phase> phases() const;
+
+  std::ostringstream log_;
 
   static call_request train(std::uint32_t index, std::uint64_t target, std::uint32_t source = 0) {
     return {index, call_kind::train, source, target, 0, 0};

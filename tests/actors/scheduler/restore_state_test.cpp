@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "one_scheduler.hpp"
-#include "troupe/job/finished_calls.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -173,29 +172,34 @@ TEST_CASE("a folder that cannot be read fails the job") {
 
 namespace {
 
-/// On disk is the state of step 20, written by `job_id` in its third call, the first being one of 12 steps.
+/// The state of step 20, as `job_id` wrote it.
 snapshot_manifest written_by(const std::string& job_id) {
   snapshot_manifest manifest;
   manifest.job_id = job_id;
   manifest.step = 20;
   manifest.numeric_class = "class";
   manifest.identity = {{"seed", "1"}, {"batch", "64"}};
+  manifest.calls = manifest_file{"calls.part", 10, "sum", "host"};
+  return manifest;
+}
+
+/// On disk is the state of step 20, written by `job_id` in its third call, the first being one of 12 steps.
+void put_on_disk(one_scheduler& here, const std::string& job_id) {
+  here.disk->on_disk = written_by(job_id);
   auto evaluated = finished_training(1, 12);
   evaluated.kind = call_kind::evaluate;
-  manifest.calls = finished_calls_text({finished_training(0, 12), evaluated});
-  return manifest;
+  here.disk->results = {finished_training(0, 12), evaluated};
 }
 
 }  // namespace
 
 TEST_CASE("processes that were all lost are told again what their calls came to, then go on from the disk") {
   one_scheduler here({.generation = 2, .on_disk = true});
-  here.disk->on_disk = written_by("job-1");
+  put_on_disk(here, "job-1");
   here.all_enter(here.train(0, 12));
   CHECK(here.num_orders() == 0);
   for (int rank : {0, 1}) {
-    CHECK(here.finished(rank) == numbers{0});
-    CHECK(here.result(rank) == finished_training(0, 12));
+    CHECK(here.finished(rank) == numbers{0, 1});
   }
   here.all_enter(here.evaluate(1, 12, 3));
   CHECK(here.num_orders() == 0);
@@ -203,8 +207,8 @@ TEST_CASE("processes that were all lost are told again what their calls came to,
   CHECK(here.result(1).steps_done == 12);
   here.all_enter(here.train(2, 24));
   CHECK(here.order(1).plan.step == 20);
-  CHECK(here.order(1).completed.size() == 2);
   CHECK(here.disk->num_searches == 1);
+  CHECK(here.disk->num_reads == 1);
   here.all_restored();
   CHECK(here.granted().first_step == 20);
   CHECK(here.granted().end_step == 24);
@@ -222,7 +226,6 @@ TEST_CASE("after the loss of everyone the time since the last snapshot is the ag
                         .resume = true});
     here.disk->on_disk = written_by(job_id);
     here.disk->on_disk->created = created;
-    here.disk->on_disk->calls.clear();
     here.all_enter(here.train(0, 100));
     CHECK(here.order().since_disk_s == expected);
     here.all_restored();
@@ -234,11 +237,11 @@ TEST_CASE("after the loss of everyone the time since the last snapshot is the ag
 
 TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
-  here.disk->on_disk = written_by("job-0");
+  put_on_disk(here, "job-0");
   here.all_enter(here.train(0, 30));
   CHECK(here.finished(1).empty());
+  CHECK(here.disk->num_reads == 0);
   CHECK(here.order().plan.step == 20);
-  CHECK(here.order().completed.empty());
 }
 
 TEST_CASE("nothing is granted before every node is restored") {
@@ -261,13 +264,37 @@ TEST_CASE("a generation is restored once") {
   CHECK(here.granted().end_step == 4);
 }
 
-TEST_CASE("a restore order carries the results of all calls that are over") {
-  one_scheduler here({.generation = 2});
-  std::vector<call_result> completed{finished_training(0, 4)};
-  here.enter(0, here.hash(1, 4), {{4, 0, 1, own}}, completed);
-  here.enter(1, here.train(0, 4), {{4, 1, 1, own}});
-  here.enter(1, here.hash(1, 4), {{4, 1, 1, own}});
-  CHECK(here.order(1).completed == completed);
+TEST_CASE("processes that were all lost are told the results of any number of calls again") {
+  one_scheduler here({.generation = 2, .on_disk = true});
+  here.disk->on_disk = written_by("job-1");
+  for (std::uint32_t call = 0; call < 1000; ++call)
+    here.disk->results.push_back(finished_training(call, call / 50));
+  std::vector<call_result> told;
+  for (int pieces = 0; told.size() < 1000 && pieces < 10; ++pieces) {
+    here.all_enter(here.train(static_cast<std::uint32_t>(told.size()), told.size() / 50), told);
+    told.clear();
+    for (const auto& one : here.supervisors[1].all<call_finished>()) told.push_back(one.result);
+  }
+  CHECK(told == here.disk->results);
+  CHECK(here.disk->num_reads == 1);
+  CHECK(here.num_orders() == 0);
+  here.all_enter(here.train(1000, 24), told);
+  CHECK(here.order(1).plan.step == 20);
+}
+
+TEST_CASE("a job whose results on disk cannot be had ends, and says why") {
+  one_scheduler earlier({.generation = 2, .on_disk = true}), damaged({.generation = 2, .on_disk = true});
+  put_on_disk(earlier, "job-1");
+  earlier.disk->on_disk->calls.reset();
+  earlier.all_enter(earlier.train(0, 12));
+  REQUIRE(earlier.members.failures.size() == 1);
+  CHECK(earlier.members.failures[0].find("an earlier version of Troupe wrote it") != std::string::npos);
+  put_on_disk(damaged, "job-1");
+  damaged.disk->problem_of_results = "calls.part cannot be used";
+  damaged.all_enter(damaged.train(0, 12));
+  REQUIRE(damaged.members.failures.size() == 1);
+  CHECK(damaged.members.failures[0].find("calls.part cannot be used") != std::string::npos);
+  CHECK(earlier.num_orders() + damaged.num_orders() == 0);
 }
 
 TEST_CASE("where nothing is to be made up for, the recovery is over when the first step is granted") {

@@ -199,3 +199,18 @@ TEST_CASE("the hash is over the parameters of all stages, whatever the order the
   arrives(1, 0, 0, first);
   CHECK(here.result(1).weights_sha256 == weights_sha256({first, second}));
 }
+
+TEST_CASE("steps are granted no faster than the program's callback takes in what is done") {
+  one_scheduler here({.world_size = 1});
+  here.begin_training(10'000);
+  std::uint64_t step = 0;
+  for (; step < here.granted().end_step; ++step) {
+    here.all_done(step);
+    here.all_held(step + 1);
+  }
+  CHECK(step < 4'200);
+  CHECK(here.logged().find("has not taken in") != std::string::npos);
+  drained(*here.client);
+  here.actors.advance(std::chrono::seconds(1));
+  CHECK(here.granted().end_step > step);
+}

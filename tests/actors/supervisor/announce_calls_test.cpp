@@ -32,6 +32,37 @@ TEST_CASE("a call that is entered after the view is announced at once, also with
   CHECK(here.sent<call_entered>()[0].request.kind == call_kind::barrier);
 }
 
+TEST_CASE("no timer stays behind with each call, restored or not") {
+  for (bool is_restored : {true, false}) {
+    one_node here;
+    here.define();
+    here.view(1);
+    here.enter(0);
+    if (is_restored) here.restore(1);
+    auto timers = here.actors.num_timers();
+    for (std::uint32_t call = 0; call < 50; ++call) {
+      here.finish(1, result_of(call));
+      here.enter(call + 1);
+    }
+    CHECK(here.sent<call_entered>().size() == 51);
+    CHECK(here.actors.num_timers() == timers);
+  }
+}
+
+TEST_CASE("what a node holds is told anew in each generation") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  here.finish(1, result_of(0));
+  here.enter(1);
+  here.fence(2);
+  here.view(2);
+  auto entered = here.sent<call_entered>();
+  REQUIRE(entered.size() == 3);
+  CHECK(entered[0].inventory.parts.empty());
+  CHECK_FALSE(entered[2].inventory.parts.empty());
+}
+
 TEST_CASE("what the job is goes to each generation's scheduler once, its hash with every call") {
   one_node here;
   here.define();
@@ -62,7 +93,7 @@ TEST_CASE("the end of a call is told to the user and confirmed; the next call is
   CHECK(here.sent<result_seen>().size() == 2);
   here.enter(1);
   REQUIRE(here.sent<call_entered>().size() == 2);
-  CHECK(here.sent<call_entered>()[1].completed == std::vector<call_result>{result_of(0)});
+  CHECK(here.sent<call_entered>()[1].num_completed == 1);
 }
 
 TEST_CASE("a call that its user left ends before the user's next one begins") {
@@ -92,7 +123,6 @@ TEST_CASE("a user who comes late to a call that is over has its result at once")
   here.view(2);
   here.enter(0);
   here.restore(2, {}, {result_of(0), result_of(1)});
-  here.finish(2, result_of(0));
   CHECK(here.results_told() == indices{0});
   auto frames = here.out.frames.size();
   here.enter(1);
@@ -109,4 +139,21 @@ TEST_CASE("a call's end that comes after a fence is not told; the next generatio
   here.view(2);
   here.finish(2, result_of(0));
   CHECK(here.results_told() == indices{0});
+}
+
+TEST_CASE("a scheduler that knows less of the calls before is told, piece by piece") {
+  one_node here;
+  here.begin();
+  for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));
+  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 0});
+  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 256});
+  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 300});
+  here.hear(1, {actor_role::supervisor, 0}, want_results{7, 0});
+  auto told = here.sent<known_results>();
+  REQUIRE(told.size() == 3);
+  CHECK(told[0].rank == 1);
+  CHECK(told[0].results.size() == 256);
+  CHECK(told[1].results.front() == result_of(256));
+  CHECK(told[1].results.size() == 44);
+  CHECK(told[2].results.empty());
 }

@@ -75,7 +75,7 @@ TEST_CASE("how long ago the last snapshot was is told to the next generation, an
   here.fence(2);
   here.view(2);
   CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
-  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, {}, 45});
+  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45});
   here.advance(5s);
   here.fence(3);
   here.view(3);

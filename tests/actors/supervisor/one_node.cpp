@@ -38,7 +38,13 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   options.client = client;
   options.log = std::make_shared<spdlog::logger>("actors");
   options.threads = child_threads::shared;
+  options.progress_timeout = progress_timeout;
   supervisor = actors.spawn<actor_of<supervisor_state>>(options);
+}
+
+void one_node::watch_progress(std::chrono::seconds limit) {
+  progress_timeout = limit;
+  spawn_supervisor(out);
 }
 
 // ---- what the user does
@@ -84,7 +90,8 @@ void one_node::hear_frame(std::uint64_t generation, const actor_name& to, const 
 
 void one_node::restore(std::uint64_t generation, const restore_plan& plan,
                        const std::vector<call_result>& completed) {
-  hear(generation, {actor_role::supervisor, 0}, restore_order{generation, plan, completed});
+  hear(generation, {actor_role::supervisor, 0}, restore_order{generation, plan});
+  for (const auto& result : completed) finish(generation, result);
 }
 
 void one_node::finish(std::uint64_t generation, const call_result& result) {

@@ -39,6 +39,9 @@ struct one_node {
 
   /// Takes another supervisor, which sends through `transport`.
   void spawn_supervisor(recording_transport& transport);
+  /// Takes another supervisor, which watches its devices.
+  void watch_progress(std::chrono::seconds limit);
+  std::chrono::seconds progress_timeout{0};
 
   // what the user does
   void define();

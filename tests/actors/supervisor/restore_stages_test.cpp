@@ -44,9 +44,9 @@ TEST_CASE("a fence in the middle of a restore begins it anew") {
 TEST_CASE("a restore order of another generation, or while a fence is up, is ignored") {
   one_node here;
   here.begin();
-  here.actors.send(here.supervisor, restore_order{2, {}, {}});
+  here.actors.send(here.supervisor, restore_order{2, {}, 0});
   here.fence(2);
-  here.actors.send(here.supervisor, restore_order{2, {}, {}});
+  here.actors.send(here.supervisor, restore_order{2, {}, 0});
   CHECK(here.sent<node_restored>().size() == 1);
 }
 

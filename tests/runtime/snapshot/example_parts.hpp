@@ -24,7 +24,7 @@ inline snapshot_part example_part(std::uint64_t step, std::uint32_t stage, std::
 
 inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manifest_part> parts) {
   return {"job-7",          step, 3, static_cast<std::uint32_t>(parts.size()), "avx2", "", {{"seed", "7"}},
-          std::move(parts), ""};
+          std::move(parts), {}};
 }
 
 /// Writes and commits all parts of a step.

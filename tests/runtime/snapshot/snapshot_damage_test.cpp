@@ -46,6 +46,24 @@ TEST_CASE("a part with a changed byte is named and the previous snapshot is used
   made.check_skipped("stage-0001.part");
 }
 
+TEST_CASE("damaged results of calls are named and the previous snapshot is used") {
+  two_snapshots made;
+  auto manifest = *made.store.list()[0].manifest;
+  std::vector<std::byte> block(100, std::byte{7});
+  auto blocks = [&](std::size_t number) { return number == 0 ? block : std::vector<std::byte>(); };
+  manifest.calls = made.store.write_calls(20, blocks);
+  made.store.commit(manifest);
+  std::vector<std::byte> read;
+  made.store.read_calls(*made.store.newest_valid([](auto&) {}),
+                        [&](auto one) { read.assign(one.begin(), one.end()); });
+  CHECK(read == block);
+  made.overwrite("calls.part", 50, '!');
+  CHECK(made.store.verify(made.store.list()[0]).size() == 1);
+  made.check_skipped("calls.part");
+  std::filesystem::remove(made.newest / "calls.part");
+  CHECK_THAT(made.store.list()[0].problem, ContainsSubstring("calls.part is missing"));
+}
+
 TEST_CASE("a truncated part is named and the previous snapshot is used") {
   two_snapshots made;
   std::filesystem::resize_file(made.newest / "stage-0000.part", 77);

@@ -48,11 +48,15 @@ class event_recorder final : public transport_events {
     record(tensors_, {from, tag, std::move(value)});
   }
   void on_peer_error(int rank, const std::string& cause) override { record(errors_, {rank, cause}); }
+  void on_tensor_lost(int rank, std::uint64_t, const std::string& cause) override {
+    record(losses_, {rank, cause});
+  }
 
   /// The first `count` of what came and was not yet taken, in order of arrival.
   std::vector<control> take_controls(std::size_t count = 1) { return take(controls_, count); }
   std::vector<arrived_tensor> take_tensors(std::size_t count = 1) { return take(tensors_, count); }
   std::vector<peer_error> take_errors(std::size_t count = 1) { return take(errors_, count); }
+  std::vector<peer_error> take_losses(std::size_t count = 1) { return take(losses_, count); }
 
   std::size_t error_count() {
     std::lock_guard lock(mutex_);
@@ -104,7 +108,7 @@ class event_recorder final : public transport_events {
   std::shared_ptr<const interceptor> intercept_;
   std::vector<control> controls_;
   std::vector<arrived_tensor> tensors_;
-  std::vector<peer_error> errors_;
+  std::vector<peer_error> errors_, losses_;
 };
 
 }  // namespace troupe::testing

@@ -118,6 +118,11 @@ void misplaced_frames(test_rank& self) {
     expect(node.events.take_tensors().front().tag.generation == 6, "the tensor of a later generation");
     self.wait_for(1, 1);
     while (node.link().statistics().bad_frames < 4) std::this_thread::yield();
+    auto lost = node.events.take_losses(4);
+    expect(lost[0].rank == -1 && lost[1].rank == -1 && lost[3].rank == -1,
+           "a head that is not authentic shows no sender");
+    expect(lost[2].rank == 1 && lost[2].cause.find("does not fit") != std::string::npos,
+           "the loss of a tensor of the job is told at once, with its sender");
     expect(node.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
     expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
     self.post(2);

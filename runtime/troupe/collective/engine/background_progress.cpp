@@ -29,6 +29,7 @@ void background_progress::work() {
   ask_for_short_slices();  // it ranges a core with the program's computing
   std::unique_lock lock(mutex_);
   while (true) {
+    // Without a limit: its owner wakes it, and ends it before it goes.
     changed_.wait(lock, [&] { return is_stopping_ || is_requested_; });
     if (is_stopping_) return;
     is_requested_ = false;

@@ -98,6 +98,7 @@ void operation_queue::wait_for_end(call& wanted) {
 bool operation_queue::wait_for_poller(call& wanted, std::unique_lock<std::mutex>& poller) {
   num_passive_waiters_.fetch_add(1, std::memory_order_acq_rel);
   bool is_poller = poller.try_lock();
+  // Without a limit: the polling thread ends every call, at its timeout if by nothing else.
   if (!is_poller) wanted.finished.wait(false);
   num_passive_waiters_.fetch_sub(1, std::memory_order_acq_rel);
   return is_poller;

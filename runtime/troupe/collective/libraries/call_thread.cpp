@@ -22,6 +22,8 @@ std::shared_ptr<call_thread::blocking_call> call_thread::start(std::function<voi
   return running_;
 }
 
+/// Without a limit, as the other waits here: every call of a library ends with its own timeout, which sets
+/// running_ back.
 void call_thread::wait_until_idle() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !running_; });

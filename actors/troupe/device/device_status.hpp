@@ -1,0 +1,71 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "troupe/job/call.hpp"
+#include "troupe/schedule/find_stall.hpp"
+
+namespace troupe {
+
+/// Where a device is in which call.
+struct device_place {
+  std::uint32_t call = 0;
+  call_kind kind = call_kind::barrier;
+  device_activity activity = device_activity::idle;
+  std::uint64_t step = 0;
+  std::uint32_t action = 0;  ///< index in the device's list
+  bool operator==(const device_place&) const = default;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(call, kind, activity, step, action);
+  }
+};
+
+/// A device's place for whoever watches it: the device's thread sets it, without a lock and a message; any
+/// thread reads it.
+class device_status {
+ public:
+  void set(const device_place& place) {
+    // A reader that finds the same even number before and after has read one place.
+    auto number = changes_.load(std::memory_order_relaxed);
+    changes_.store(number + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    step_.store(place.step, std::memory_order_relaxed);
+    rest_.store(packed(place), std::memory_order_relaxed);
+    changes_.store(number + 2, std::memory_order_release);
+  }
+
+  struct sample {
+    std::uint64_t changes = 0;  ///< equal in two samples: nothing was set in between
+    device_place place;
+  };
+  /// None while the device sets it.
+  std::optional<sample> read() const {
+    auto number = changes_.load(std::memory_order_acquire);
+    auto step = step_.load(std::memory_order_relaxed);
+    auto rest = rest_.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (number % 2 != 0 || changes_.load(std::memory_order_relaxed) != number) return {};
+    return sample{number, unpacked(step, rest)};
+  }
+
+ private:
+  // [call: 32 | action: 24 | kind: 4 | activity: 4], low bits last
+  static constexpr std::uint32_t most_actions = (1u << 24) - 1;
+  static std::uint64_t packed(const device_place& place) {
+    return std::uint64_t{place.call} << 32 | std::uint64_t{place.action & most_actions} << 8 |
+           static_cast<std::uint64_t>(place.kind) << 4 | static_cast<std::uint64_t>(place.activity);
+  }
+  static device_place unpacked(std::uint64_t step, std::uint64_t rest) {
+    return {static_cast<std::uint32_t>(rest >> 32), static_cast<call_kind>(rest >> 4 & 15),
+            static_cast<device_activity>(rest & 15), step,
+            static_cast<std::uint32_t>(rest >> 8) & most_actions};
+  }
+
+  std::atomic<std::uint64_t> changes_ = 0;
+  std::atomic<std::uint64_t> step_ = 0;
+  std::atomic<std::uint64_t> rest_ = packed({});
+};
+
+}  // namespace troupe

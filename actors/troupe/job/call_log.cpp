@@ -1,0 +1,101 @@
+#include "troupe/job/call_log.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/wire/codec.hpp"
+
+namespace troupe {
+
+std::size_t call_log::size() const {
+  std::lock_guard lock(mutex_);
+  return num_known();
+}
+
+bool call_log::add(const call_result& result) {
+  std::lock_guard lock(mutex_);
+  auto known = num_known();
+  if (result.index != known) return false;
+  if (!newest_.empty()) std::vector<measured_action>().swap(newest_.back().last_step);
+  // The newest one is always here, with its timeline.
+  if (newest_.size() == most_in_piece) spill();
+  newest_.push_back(result);
+  return true;
+}
+
+void call_log::add(const std::vector<call_result>& results) {
+  for (const auto& result : results) add(result);
+}
+
+/// Once a block could not be written the later ones stay in memory too, so that they are in order.
+void call_log::spill() {
+  auto bytes = encode(newest_);
+  newest_.clear();
+  if (kept_.empty()) {
+    try {
+      auto offset = file_.size_bytes();
+      file_.append(bytes);
+      blocks_.push_back({offset, static_cast<std::uint32_t>(bytes.size())});
+      return;
+    } catch (const system_failure& problem) {
+      warn_("results of calls stay in memory, some 160 bytes a call: " + std::string(problem.what()));
+    }
+  }
+  kept_.push_back(std::move(bytes));
+}
+
+const std::vector<call_result>& call_log::read(std::size_t block_index) const {
+  if (cached_block_ == block_index) return cached_;
+  auto is_on_disk = block_index < blocks_.size();
+  const auto& bytes = is_on_disk ? file_.read(blocks_[block_index].offset, blocks_[block_index].size_bytes)
+                                 : kept_[block_index - blocks_.size()];
+  cached_ = decode<std::vector<call_result>>(bytes);
+  cached_block_ = block_index;
+  return cached_;
+}
+
+const call_result& call_log::look_up(std::size_t index) const {
+  auto in_blocks = num_in_blocks();
+  if (index < in_blocks) return read(index / most_in_piece)[index % most_in_piece];
+  return newest_.at(index - in_blocks);
+}
+
+call_result call_log::at(std::size_t index) const {
+  std::lock_guard lock(mutex_);
+  return look_up(index);
+}
+
+call_result call_log::newest() const {
+  std::lock_guard lock(mutex_);
+  return newest_.back();
+}
+
+std::vector<call_result> call_log::piece(std::size_t first) const {
+  std::lock_guard lock(mutex_);
+  auto end = std::min(first + most_in_piece, num_known());
+  std::vector<call_result> results;
+  for (auto index = first; index < end; ++index) results.push_back(look_up(index));
+  return results;
+}
+
+/// Steps only grow from call to call.
+std::optional<call_result> call_log::trained(std::uint64_t step, std::size_t first) const {
+  std::lock_guard lock(mutex_);
+  if (first >= num_known() || newest_.back().steps_done <= step) return {};
+  auto begin = first;
+  auto end = num_known();
+  for (auto last = end; begin < last;) {
+    auto middle = begin + (last - begin) / 2;
+    if (look_up(middle).steps_done > step)
+      last = middle;
+    else
+      begin = middle + 1;
+  }
+  while (begin < end && look_up(begin).kind != call_kind::train) ++begin;
+  if (begin == end) return {};
+  return look_up(begin);
+}
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+#include "troupe/scheduler/sampled_median.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <random>
+
+using namespace troupe;
+
+TEST_CASE("the median of few values is exact") {
+  sampled_median few;
+  CHECK(few.median() == 0);
+  for (double value : {5.0, 1.0, 4.0}) few.add(value);
+  CHECK(few.median() == 4);
+}
+
+TEST_CASE("memory is bounded, and the median of many values is near") {
+  sampled_median many;
+  std::mt19937 random(3);
+  for (int i = 0; i < 1'000'000; ++i) many.add(static_cast<double>(random() % 1'000'000));
+  CHECK(many.num_kept() <= sampled_median::most_kept);
+  CHECK(many.num_kept() >= sampled_median::most_kept / 2);
+  // Five standard deviations of its rank.
+  CHECK(std::abs(many.median() - 500'000) < 5 * 0.016 * 1'000'000);
+}
+
+TEST_CASE("what is kept is spread over all values evenly") {
+  sampled_median growing;
+  for (int i = 0; i < 100'000; ++i) growing.add(i);
+  CHECK(std::abs(growing.median() - 50'000) < 100);
+}

@@ -1,0 +1,120 @@
+// The job has two devices, 0F0 0F1 0B0 0B1 and 1F0 1F1 1B0 1B1, and a limit of 60 s.
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sstream>
+
+#include "one_scheduler.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto computing = device_activity::computing;
+constexpr auto waiting = device_activity::waiting_for_tensor;
+
+struct watched_job : one_scheduler {
+  explicit watched_job(std::uint64_t generation = 1)
+      : one_scheduler({.generation = generation, .progress_timeout = 60s}) {}
+
+  void at(int rank, device_activity activity, std::uint32_t action, double for_s, std::uint64_t step = 0) {
+    device_progress one{
+        static_cast<std::uint32_t>(rank), {0, call_kind::train, activity, step, action}, for_s};
+    actors.send(scheduler, node_progress{with.generation, rank, {one}, 0, 0});
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a device that does not return is a suspect at the limit, and named with all who wait at half of it") {
+  watched_job here;
+  here.begin_training(10);
+  here.at(0, waiting, 2, 30);
+  here.at(1, computing, 1, 29);
+  CHECK(here.logged().empty());
+  here.at(1, computing, 1, 31);
+  CHECK(here.logged().find(
+            "device 0 waits for 1B0 of device 1 since 30.0 s; device 1 has been computing 1F1 of "
+            "step 0 for 31.0 s") != std::string::npos);
+  CHECK(here.members.suspects.empty());
+  here.at(1, computing, 1, 61);
+  here.at(1, computing, 1, 65);
+  REQUIRE(here.members.suspects.size() == 1);
+  CHECK(here.members.suspects[0].first == 1);
+  // Without times: the launcher recognizes the same failure by it.
+  CHECK(here.members.suspects[0].second ==
+        "device 1 does not return from 1F1 of step 0 (no progress within 60 s, the limit that "
+        "--progress-timeout sets)");
+}
+
+TEST_CASE("nobody is blamed while one of them is not known to stand still") {
+  watched_job here;
+  here.begin_training(10);
+  here.at(0, waiting, 2, 100);
+  CHECK(here.members.suspects.empty());
+  here.at(1, computing, 1, 100);
+  CHECK(here.members.suspects.size() == 1);
+}
+
+TEST_CASE("what a node said long ago does not count any more") {
+  watched_job here;
+  here.begin_training(10);
+  here.at(1, computing, 1, 100, 7);  // of a step that is not granted: forgotten in time
+  here.members.suspects.clear();
+  watched_job other;
+  other.begin_training(10);
+  other.at(1, waiting, 0, 10);
+  other.actors.advance(30s);
+  other.at(0, waiting, 2, 100);
+  CHECK(other.members.suspects.empty());
+  CHECK(other.members.requests.empty());
+}
+
+TEST_CASE("a tensor that was sent and did not come is asked for by a restart of the generation") {
+  watched_job here;
+  here.begin_training(10);
+  here.at(0, waiting, 2, 70);
+  here.at(1, waiting, 0, 65);
+  CHECK(here.members.suspects.empty());
+  REQUIRE(here.supervisors[0].all<restart_wanted>().size() == 1);
+  CHECK(here.supervisors[0].last<restart_wanted>().cause.find(
+            "device 1 has not got what device 0 sent after 0F0 of step 0") == 0);
+}
+
+TEST_CASE("reports of other generations and calls say nothing of this one") {
+  watched_job here(3);
+  here.begin_training(10);
+  here.actors.send(here.scheduler,
+                   node_progress{2, 1, {{1, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+  here.actors.send(here.scheduler,
+                   node_progress{3, 1, {{1, {9, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+  // Far outside of the plan, as only a damaged report could be.
+  here.actors.send(here.scheduler,
+                   node_progress{3, 1, {{1, {0, call_kind::train, computing, 0, 77}, 100}}, 0, 0});
+  here.actors.send(here.scheduler,
+                   node_progress{3, 1, {{8, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+  CHECK(here.members.suspects.empty());
+}
+
+TEST_CASE("a process that does not enter a call is named and not killed: its program may take its time") {
+  watched_job here;
+  here.enter(0, here.train(0, 10));
+  for (int i = 0; i < 8; ++i) {
+    here.at(0, device_activity::idle, 0, 100);
+    here.actors.advance(10s);
+  }
+  CHECK(here.logged().find("waiting for ranks that have not entered call 0: 1") != std::string::npos);
+  CHECK(here.members.suspects.empty());
+  CHECK(here.members.failures.empty());
+}
+
+TEST_CASE("without a limit nobody is watched") {
+  one_scheduler here;
+  here.begin_training(10);
+  here.actors.send(here.scheduler,
+                   node_progress{1, 1, {{1, {0, call_kind::train, computing, 0, 1}, 1e6}}, 0, 0});
+  CHECK(here.members.suspects.empty());
+}

@@ -1,0 +1,82 @@
+#include "troupe/supervisor/local_progress.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct two_devices {
+  std::shared_ptr<device_status> first = std::make_shared<device_status>();
+  std::shared_ptr<device_status> second = std::make_shared<device_status>();
+  std::shared_ptr<loader_status> loader = std::make_shared<loader_status>();
+  local_progress progress;
+  two_devices() {
+    progress.watch(0, first);
+    progress.watch(1, second);
+    progress.watch_loader(loader);
+  }
+};
+
+const device_place here{3, call_kind::train, device_activity::computing, 1ull << 40, 77};
+
+}  // namespace
+
+TEST_CASE("a place is read as it was set") {
+  device_status status;
+  status.set(here);
+  CHECK(status.read()->place == here);
+}
+
+TEST_CASE("a device stands still for as long as it says nothing, even at the same place again") {
+  two_devices job;
+  job.first->set(here);
+  job.progress.look(1s);
+  job.progress.look(2s);
+  job.progress.look(3s);
+  node_progress told;
+  job.progress.describe(told);
+  REQUIRE(told.devices.size() == 2);
+  CHECK(told.devices[0].device == 0);
+  CHECK(told.devices[0].place == here);
+  CHECK(told.devices[0].for_s == 5);
+  job.first->set(here);
+  job.progress.look(1s);
+  told.devices.clear();
+  job.progress.describe(told);
+  CHECK(told.devices[0].for_s == 0);
+  CHECK(told.devices[1].for_s == 6);
+  CHECK(job.progress.longest_s() == 6);
+}
+
+TEST_CASE("what is within code that does not return is stuck, what waits is not") {
+  two_devices job;
+  job.first->set({3, call_kind::train, device_activity::waiting_for_tensor, 1, 2});
+  job.progress.look(1s);
+  job.progress.look(100s);
+  CHECK(job.progress.stuck(60).empty());
+  job.second->set(here);
+  job.progress.look(1s);
+  job.progress.look(59s);
+  CHECK(job.progress.stuck(60).empty());
+  job.progress.look(2s);
+  CHECK(job.progress.stuck(60) == "device 1");
+}
+
+TEST_CASE("a loader is stuck only within a dataset's code") {
+  two_devices job;
+  job.loader->begin();
+  job.loader->end();
+  job.progress.look(1s);
+  job.progress.look(100s);
+  CHECK(job.progress.stuck(60).empty());
+  job.loader->begin();
+  job.progress.look(1s);
+  job.progress.look(100s);
+  CHECK(job.progress.stuck(60) == "the loader");
+  node_progress told;
+  job.progress.describe(told);
+  CHECK(told.loader_is_working == 1);
+  CHECK(told.loader_for_s == 100);
+}

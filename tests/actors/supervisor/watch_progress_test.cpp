@@ -1,0 +1,91 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_node.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("a node says where its devices are only while one of them stands still") {
+  one_node here;
+  here.watch_progress(60s);
+  here.begin();
+  here.train(1);
+  here.advance(10s);
+  CHECK(here.sent<node_progress>().empty());
+  for (int i = 0; i < 8; ++i) here.advance(4s);
+  REQUIRE(!here.sent<node_progress>().empty());
+  auto told = here.sent<node_progress>().back();
+  CHECK(told.generation == 1);
+  CHECK(told.rank == 1);
+  REQUIRE(told.devices.size() == 1);
+  CHECK(told.devices[0].device == 1);
+  CHECK(told.devices[0].for_s >= 15);
+}
+
+TEST_CASE("a device that waits for a tensor says so") {
+  one_node here;
+  here.watch_progress(60s);
+  here.begin();
+  here.give(1, 0, 1);
+  for (int i = 0; i < 8; ++i) here.advance(4s);
+  auto told = here.sent<node_progress>().back();
+  CHECK(told.devices[0].place ==
+        device_place{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
+}
+
+TEST_CASE("a process that was stopped by a debugger, or a machine that slept, did not stand still") {
+  one_node here;
+  here.watch_progress(60s);
+  here.begin();
+  here.give(1, 0, 1);
+  here.advance(100'000s);
+  here.advance(4s);
+  CHECK(here.sent<node_progress>().empty());
+}
+
+TEST_CASE("a node whose time is not limited says nothing") {
+  one_node here;
+  here.begin();
+  here.advance(10000s);
+  CHECK(here.sent<node_progress>().empty());
+}
+
+TEST_CASE("a tensor of the job that is lost asks for a new generation at once; a stranger's does not") {
+  one_node here;
+  here.begin();
+  here.actors.send(here.supervisor, tensor_lost{-1, 1, "its head is not authentic"});
+  here.actors.send(here.supervisor, tensor_lost{0, 7, "of another generation"});
+  here.advance(1s);
+  CHECK(here.members.requests.empty());
+  here.actors.send(here.supervisor, tensor_lost{0, 1, "there is no memory for it"});
+  here.advance(1s);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0] ==
+        std::pair<std::uint64_t, std::string>{
+            1, "a tensor from rank 0 was lost on rank 1: there is no memory for it"});
+}
+
+TEST_CASE("tensors that are lost again and again end the job") {
+  one_node here;
+  here.begin();
+  for (int i = 0; i < 4; ++i)
+    here.actors.send(here.supervisor, tensor_lost{0, 1, "there is no memory for it"});
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0].find("and again after 3 restarts") != std::string::npos);
+}
+
+TEST_CASE(
+    "a stall at one place again and again ends the job, however long each takes; at others it does not") {
+  one_node here(0);
+  here.begin();
+  auto stall = [&](const std::string& cause) {
+    here.actors.send(here.supervisor, restart_wanted{1, cause});
+    here.advance(600s);
+  };
+  for (int step = 0; step < 10; ++step) stall("device 1 has not got 0F0 of step " + std::to_string(step));
+  CHECK(here.members.failures.empty());
+  for (int i = 0; i < 4; ++i) stall("device 1 has not got 0F0 of step 40");
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] == "device 1 has not got 0F0 of step 40 (and again after 3 restarts)");
+}
