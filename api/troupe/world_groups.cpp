@@ -49,7 +49,7 @@ World World::started(std::shared_ptr<content> shared) {
   shared->groups = std::make_unique<group_builder>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
       [backends = shared->backends.get()](const group_description& group, store& keys,
-                                        const communicator_options& options) {
+                                          const communicator_options& options) {
         return backends->make(group, keys, options);
       });
   return World(std::move(shared));

@@ -34,7 +34,8 @@ bool is_as_begun(const named_tensor& state, const std::vector<named_tensor>* beg
 /// that fails changes what it makes infinite or NaN.
 void require_finite(const snapshot_part& part, const std::vector<named_tensor>* begun) {
   for (const auto& each : part.tensors)
-    if (is_floating(each.value.dtype()) && !all_finite(std::span(&each.value, 1)) && !is_as_begun(each, begun))
+    if (is_floating(each.value.dtype()) && !all_finite(std::span(&each.value, 1)) &&
+        !is_as_begun(each, begun))
       throw snapshot_error("the state of stage " + std::to_string(part.stage) +
                            " is infinite or NaN, first " + each.name +
                            ": a snapshot of it would replace the last finite one");

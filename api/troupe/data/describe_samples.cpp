@@ -24,7 +24,7 @@ std::string hash_of_some(const std::vector<tensor>& parts) {
 }  // namespace
 
 std::string describe_samples(const dataset& samples) {
-  auto extents = samples.sample_extents().shape();
+  auto extents = samples.sample_extents().extents();
   extents.erase(extents.begin());
   return std::to_string(samples.num_samples()) + " samples of " + to_string(shape(std::move(extents)));
 }

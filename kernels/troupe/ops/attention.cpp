@@ -56,7 +56,8 @@ tensor attention_backward(const tensor& dout, const tensor& qkv, const tensor& o
   require_argument("attention_backward", "log_sum_exp", log_sum_exp, dtype::f32,
                    sums_extents(extents, options), qkv.device());
   auto dqkv = empty_like(qkv);
-  kernels_on(qkv.device()).attention.backward(dout, qkv, out, log_sum_exp, with_scale(options, extents), dqkv);
+  kernels_on(qkv.device())
+      .attention.backward(dout, qkv, out, log_sum_exp, with_scale(options, extents), dqkv);
   return dqkv;
 }
 

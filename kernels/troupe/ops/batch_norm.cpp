@@ -58,8 +58,8 @@ batch_norm_result batch_norm_forward(const tensor& x, const tensor& weight, cons
   if (of.batch * of.size < 2)
     throw_invalid(operation, "at least two elements in each channel to take the variance of", describe(x));
   batch_norm_result result{empty_like(x), one_per_channel(x), one_per_channel(x)};
-  kernels_on(x.device()).batch_norm.forward(of, x, weight, bias, options, running_mean, running_variance,
-                                           result);
+  kernels_on(x.device())
+      .batch_norm.forward(of, x, weight, bias, options, running_mean, running_variance, result);
   return result;
 }
 
@@ -72,8 +72,8 @@ tensor batch_norm_inference(const tensor& x, const tensor& weight, const tensor&
   require_channels(operation, "running_mean", running_mean, x, false);
   require_channels(operation, "running_variance", running_variance, x, false);
   auto y = empty_like(x);
-  kernels_on(x.device()).batch_norm.inference(of, x, weight, bias, running_mean, running_variance,
-                                             options.epsilon, y);
+  kernels_on(x.device())
+      .batch_norm.inference(of, x, weight, bias, running_mean, running_variance, options.epsilon, y);
   return y;
 }
 
@@ -97,8 +97,8 @@ void batch_norm_backward_weight(const tensor& x, const tensor& dy, const tensor&
   require_statistics(operation, mean, rstd, x);
   if (weight_gradient.defined()) require_channels(operation, "weight_gradient", weight_gradient, x, true);
   if (bias_gradient.defined()) require_channels(operation, "bias_gradient", bias_gradient, x, true);
-  kernels_on(x.device()).batch_norm.backward_weight(of, x, dy, mean, rstd, weight_gradient, bias_gradient,
-                                                   mode);
+  kernels_on(x.device())
+      .batch_norm.backward_weight(of, x, dy, mean, rstd, weight_gradient, bias_gradient, mode);
 }
 
 }  // namespace troupe

@@ -17,7 +17,8 @@ bool is_integer(dtype type) { return type == dtype::i64 || type == dtype::i32; }
 /// agreeing integers.
 dtype common_type(std::string_view operation, const tensor& a, const tensor& b) {
   if (a.defined() && b.defined()) {
-    if (is_floating(a.dtype()) && is_floating(b.dtype())) return a.dtype() == b.dtype() ? a.dtype() : dtype::f32;
+    if (is_floating(a.dtype()) && is_floating(b.dtype()))
+      return a.dtype() == b.dtype() ? a.dtype() : dtype::f32;
     if (is_integer(a.dtype()) && a.dtype() == b.dtype()) return a.dtype();
   }
   throw_invalid(operation, "two floating operands, or two of i64 or of i32",
@@ -77,8 +78,7 @@ tensor where(const tensor& condition, const tensor& a, const tensor& b) {
   require_floating("where", "b", b);
   require_on("where", "a", a, condition.device());
   require_on("where", "b", b, condition.device());
-  auto extents =
-      broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
+  auto extents = broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
   auto c = tensor::empty(std::move(extents), common_type("where", a, b), a.device());
   kernels_on(a.device()).elementwise.where(condition, a, b, c);
   return c;

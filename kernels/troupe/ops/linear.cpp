@@ -37,12 +37,13 @@ tensor linear_forward(const tensor& x, const tensor& weight, const tensor& bias,
   require_argument("linear", "x", x, weight.dtype(), with_last_axis(x.shape(), in), weight.device());
   if (bias.defined()) require_argument("linear", "bias", bias, weight.dtype(), {out}, weight.device());
   auto y = tensor::empty(with_last_axis(x.shape(), out), x.dtype(), x.device());
-  products_on(x.device()).matrix_product({.rows = rows_of(x),
-                                         .columns = out,
-                                         .inner = in,
-                                         .right_is_transposed = true,
-                                         .relu = activation == linear_activation::relu},
-                                        x, weight, bias, y);
+  products_on(x.device())
+      .matrix_product({.rows = rows_of(x),
+                       .columns = out,
+                       .inner = in,
+                       .right_is_transposed = true,
+                       .relu = activation == linear_activation::relu},
+                      x, weight, bias, y);
   return y;
 }
 

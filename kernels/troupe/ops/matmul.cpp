@@ -36,15 +36,16 @@ void multiply_matrices(const tensor& a, const tensor& b, tensor& c, gradient_mod
   std::int64_t batch = 1;
   for (int axis = 0; axis < c.shape().rank() - 2; ++axis) batch *= c.shape()[axis];
   auto shares = b.shape().rank() == 2 && batch != 1;  // a batch of one is computed as plain matrices are
-  kernels_on(a.device()).products.matrix_product({.rows = c.shape()[-2],
-                                                 .columns = c.shape()[-1],
-                                                 .inner = b.shape()[options.transpose_b ? -1 : -2],
-                                                 .batch = batch,
-                                                 .left_is_transposed = options.transpose_a,
-                                                 .right_is_transposed = options.transpose_b,
-                                                 .right_is_shared = shares,
-                                                 .accumulate = mode == gradient_mode::accumulate},
-                                                a, b, {}, c);
+  kernels_on(a.device())
+      .products.matrix_product({.rows = c.shape()[-2],
+                                .columns = c.shape()[-1],
+                                .inner = b.shape()[options.transpose_b ? -1 : -2],
+                                .batch = batch,
+                                .left_is_transposed = options.transpose_a,
+                                .right_is_transposed = options.transpose_b,
+                                .right_is_shared = shares,
+                                .accumulate = mode == gradient_mode::accumulate},
+                               a, b, {}, c);
 }
 
 }  // namespace

@@ -99,8 +99,7 @@ tensor slice(const tensor& x, int axis, std::int64_t first, std::int64_t count) 
 tensor slice_backward(const tensor& dy, const shape& extents, int axis, std::int64_t first) {
   require_defined("slice_backward", dy);
   auto at = axis_of("slice_backward", extents, axis);
-  if (dy.shape().rank() != extents.rank() ||
-      with_extent(dy.shape(), at, 0) != with_extent(extents, at, 0))
+  if (dy.shape().rank() != extents.rank() || with_extent(dy.shape(), at, 0) != with_extent(extents, at, 0))
     throw_invalid("slice_backward",
                   "dy like " + to_string(extents) + " except for axis " + std::to_string(at), describe(dy));
   require_range("slice_backward", extents, at, first, dy.shape()[at]);

@@ -34,7 +34,8 @@ tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const R
 }
 
 tensor scaled_sum(const tensor& x, const reduced_axes& axes, bool keep_axes, double factor) {
-  if (axes.num_reduced == 0) return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.dtype(), x.device());
+  if (axes.num_reduced == 0)
+    return tensor::zeros(keep_axes ? axes.kept : axes.dropped, x.dtype(), x.device());
   auto run = [&](const tensor& from, const reduced_axis& along, tensor& y, bool is_last) {
     kernels_for(x).sum(from, along, is_last ? static_cast<float>(factor) : 1, y);
   };

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents, troupe::dtype type,
-                    troupe::device where) {
+tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents,
+                    troupe::dtype type, troupe::device where) {
   tensor result;
   result.owner_ = std::move(owner);
   result.elements_ = elements;

@@ -21,8 +21,10 @@ class tensor {
   tensor() = default;
 
   /// Uninitialised elements, 64-byte aligned.
-  static tensor empty(troupe::shape extents, troupe::dtype type = troupe::dtype::f32, troupe::device where = {});
-  static tensor zeros(troupe::shape extents, troupe::dtype type = troupe::dtype::f32, troupe::device where = {});
+  static tensor empty(troupe::shape extents, troupe::dtype type = troupe::dtype::f32,
+                      troupe::device where = {});
+  static tensor zeros(troupe::shape extents, troupe::dtype type = troupe::dtype::f32,
+                      troupe::device where = {});
   static tensor full(troupe::shape extents, float value);
   /// A copy of `values`; throws std::invalid_argument if their number is not that of the shape.
   template <class T>
@@ -34,8 +36,8 @@ class tensor {
     return from(std::span<const T>(values), std::move(extents));
   }
   /// Elements in memory that somebody else owns and `owner` keeps alive (a mapped file, a received buffer).
-  static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents, troupe::dtype type,
-                     troupe::device where = {});
+  static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents,
+                     troupe::dtype type, troupe::device where = {});
 
   bool defined() const { return elements_ != nullptr; }
   const troupe::shape& shape() const { return shape_; }

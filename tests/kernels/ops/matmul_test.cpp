@@ -134,9 +134,10 @@ TEST_CASE("a product along an empty inner axis is its bias, after relu if that i
             expected[i].add(values_of(bias)[i % 3]);
             if (relu) expected[i].value = std::max(expected[i].value, 0.0);
           }
-          troupe::kernels_on(c.device()).products.matrix_product(
-              {.rows = 2, .columns = 3, .accumulate = accumulate, .relu = relu},
-              placed(tensor::empty({2, 0}, type)), placed(tensor::empty({0, 3}, type)), bias, c);
+          troupe::kernels_on(c.device())
+              .products.matrix_product({.rows = 2, .columns = 3, .accumulate = accumulate, .relu = relu},
+                                       placed(tensor::empty({2, 0}, type)),
+                                       placed(tensor::empty({0, 3}, type)), bias, c);
           require_close(c, expected);
         }
 }

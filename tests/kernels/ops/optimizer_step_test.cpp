@@ -215,8 +215,8 @@ TEST_CASE("the low-precision copy is the new weight, rounded") {
     auto slots = some_slots();
     step(slots);
     for (const auto& each : slots)
-      REQUIRE(same_bits(each.low_precision, rounded_to(values_of(each.weight), each.weight.shape(),
-                                                       each.low_precision.dtype())));
+      REQUIRE(same_bits(each.low_precision,
+                        rounded_to(values_of(each.weight), each.weight.shape(), each.low_precision.dtype())));
   }
 }
 

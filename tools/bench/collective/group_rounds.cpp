@@ -72,7 +72,7 @@ void run_processes(const group_rounds_options& options) {
                             self->rank()};
   std::iota(members.ranks.begin(), members.ranks.end(), 0);
   backend_registry backends(options.backend, every_backend(),
-                           {self->rank(), self->world_size(), self->local_rank()});
+                            {self->rank(), self->world_size(), self->local_rank()});
   backends.set_job_token(self->group_token());
   auto group = backends.make(members, self->keys(), {});
   if (options.gloo) return measure_gloo_beside(*group, self->keys(), options);

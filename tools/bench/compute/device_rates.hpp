@@ -12,7 +12,7 @@ struct bench_precision {
   std::string name = "f32";
 
   /// Of the operands: those of tf32 are f32.
-  dtype type() const { return name == "bf16" ? dtype::bf16 : dtype::f32; }
+  troupe::dtype dtype() const { return name == "bf16" ? troupe::dtype::bf16 : troupe::dtype::f32; }
   /// Chooses TF32 for this process if that is its name. Throws bad_input for another name, and for TF32 on
   /// the CPU, which has none.
   void choose(device where) const;

@@ -135,8 +135,8 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
     auto sums = sums_over_channels(of, x.device(), value_term<T>{elements_of<T>(x)});
     launch(x.device(), blocks, block_threads, mean_kernel, sums.sums, of.channels, count,
            elements_of<float>(result.mean));
-    auto squares =
-        sums_over_channels(of, x.device(), square_term<T>{elements_of<T>(x), elements_of<float>(result.mean)});
+    auto squares = sums_over_channels(of, x.device(),
+                                      square_term<T>{elements_of<T>(x), elements_of<float>(result.mean)});
     running_statistics running{elements_of<float>(running_mean), elements_of<float>(running_variance),
                                options.momentum};
     launch(x.device(), blocks, block_threads, deviation_kernel, sums.sums, squares.sums, of.channels, count,
@@ -148,8 +148,8 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
 void inference(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
                const tensor& running_mean, const tensor& running_variance, double epsilon, tensor& y) {
   auto rstd = tensor::empty({of.channels}, dtype::f32, x.device());
-  launch(x.device(), blocks_for(of.channels), block_threads, rstd_kernel, elements_of<float>(running_variance),
-         of.channels, epsilon, elements_of<float>(rstd));
+  launch(x.device(), blocks_for(of.channels), block_threads, rstd_kernel,
+         elements_of<float>(running_variance), of.channels, epsilon, elements_of<float>(rstd));
   normalise(of, x, running_mean, rstd, weight, bias, y);
 }
 

@@ -42,8 +42,8 @@ template <bool is_log>
 void forward(const tensor& x, tensor& y) {
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>, elements_of<T>(x),
-                   elements_of<T>(y));
+    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>,
+                   elements_of<T>(x), elements_of<T>(y));
   });
 }
 

@@ -70,8 +70,8 @@ void store_sums(const tensor& sums, int which, tensor& gradient, gradient_mode m
   with_floating(gradient.dtype(), [&](auto zero) {
     using T = decltype(zero);
     launch(gradient.device(), blocks_for(columns), block_threads, combine_blocks_kernel<T>,
-           elements_of<float>(sums) + which, unsigned{sizeof(Sum) / sizeof(float)}, sums.shape()[0],
-           columns, mode == gradient_mode::accumulate, elements_of<T>(gradient));
+           elements_of<float>(sums) + which, unsigned{sizeof(Sum) / sizeof(float)}, sums.shape()[0], columns,
+           mode == gradient_mode::accumulate, elements_of<T>(gradient));
   });
 }
 

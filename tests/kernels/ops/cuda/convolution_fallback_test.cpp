@@ -45,8 +45,7 @@ struct layer {
   results on(device where) const {
     auto dweight = tensor::full(weight.shape(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
     results found{conv2d_forward(x.to(where), weight.to(where), bias.to(where), options),
-                  conv2d_backward_input(dy.to(where), weight.to(where), x.shape(), options), dweight,
-                  dbias};
+                  conv2d_backward_input(dy.to(where), weight.to(where), x.shape(), options), dweight, dbias};
     conv2d_backward_weight(x.to(where), dy.to(where), dweight, dbias, options, gradient_mode::accumulate);
     return found;
   }

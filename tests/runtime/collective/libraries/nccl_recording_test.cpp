@@ -73,10 +73,10 @@ TEST_CASE("a gradient hook that reduces over NCCL is refused while a captured pa
   work reducing;
   captured_pass pass(gpu,
                      [&] {
-                       weight.gradient.copy_from(x);
+                       weight.gradient().copy_from(x);
                        weight.has_gradient = true;
                        reducing =
-                           group->all_reduce(weight.gradient);  // what DataParallel does with each bucket
+                           group->all_reduce(weight.gradient());  // what DataParallel does with each bucket
                      },
                      {&weight});
   pass.run();  // no recording yet

@@ -15,7 +15,8 @@ class nccl_backend final : public library_backend {
  public:
   /// finalize_timeout: how long connections wait for NCCL when they are destroyed. `keys` outlives it. Throws
   /// cuda_error.
-  nccl_backend(group_description group, store& keys, troupe::device gpu, std::chrono::milliseconds finalize_timeout);
+  nccl_backend(group_description group, store& keys, troupe::device gpu,
+               std::chrono::milliseconds finalize_timeout);
 
   std::string_view name() const override { return "nccl"; }
   troupe::device device() const override { return gpu_; }
