@@ -113,7 +113,8 @@ void print_json(const schedule_request& request, const plan& made, const timelin
 }
 
 void write_svg(const schedule_request& request, const plan& made, const timeline& ran) {
-  auto drawing = draw_svg(ran, headline(made));
+  // The costs are in any one unit: where a forward costs 1, it is the unit.
+  auto drawing = draw_svg(ran, headline(made), request.costs.forward == 1 ? "forwards" : "");
   try {
     write_durably(request.svg_file, std::as_bytes(std::span(drawing)));
   } catch (const snapshot_error& problem) {

@@ -56,7 +56,7 @@ struct snapshot_store_options {
   snapshot_access access = snapshot_access::owner;  ///< who else may read what is written
 };
 
-/// Snapshots in a folder: <folder>/step-000000000120/{stage-0002.part, calls.part, manifest.json}. Files are
+/// Snapshots in a folder: FOLDER/step-000000000120/{stage-0002.part, calls.part, manifest.json}. Files are
 /// written beside their final name, synced, renamed, and the folder synced. Not thread-safe; any number of
 /// processes may write different parts of one snapshot. A damaged snapshot is never deleted.
 class snapshot_store {

@@ -7,8 +7,9 @@ namespace troupe {
 /// This machine's name.
 std::string host_name();
 
-/// Where this process writes what shall be called `final_name`: ".<final_name>~<start>~<pid>~<host and
-/// process namespace>". No two processes have the same; two threads writing the same file at once would.
+/// Where this process writes what shall be called `final_name`: ".FINAL_NAME~START~PID~HOST", with
+/// the process namespace in HOST. No two processes have the same; two threads writing the same file at once
+/// would.
 std::string temporary_name(std::string_view final_name);
 
 /// True if `name` is a temporary one whose writer ran on this host and is gone, so that nobody will rename it

@@ -100,8 +100,11 @@ TEST_CASE("with --svg a picture is written") {
   troupe::testing::temp_folder folder;
   auto file = folder.path() / "plan.svg";
   CHECK(schedule("--kind forward_only --json --svg " + file.string()).exit_code == 0);
-  CHECK_THAT(text_of(file),
-             StartsWith("<svg") && EndsWith("</svg>\n") && ContainsSubstring("Forward only: 4 stages"));
+  CHECK_THAT(text_of(file), StartsWith("<svg") && EndsWith("</svg>\n") &&
+                                ContainsSubstring("Forward only: 4 stages") &&
+                                ContainsSubstring(">time in forwards<"));
+  schedule("--cost-f 2.5 --json --svg " + file.string());
+  CHECK_THAT(text_of(file), ContainsSubstring(">time<"));
 }
 
 TEST_CASE("bad input is refused with exit code 2 and nothing on standard output") {
