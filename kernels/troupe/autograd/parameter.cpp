@@ -40,14 +40,6 @@ parameter& parameter::operator=(const parameter& other) {
   return *this;
 }
 
-void parameter::throw_pending() const {
-  throw std::logic_error(
-      "[parameter] expected " + name + to_string(extents) +
-      " without a pending update, got one whose gradient is being reduced or whose step is "
-      "still to come: call synchronize() on the optimizer, or wait_ready() on the parameter, "
-      "before reading it");
-}
-
 void make_ready(std::initializer_list<const parameter*> parameters) {
   for (const auto* each : parameters) {
     if (!each) continue;

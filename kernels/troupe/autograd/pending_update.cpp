@@ -1,0 +1,17 @@
+// Apart from parameter.cpp: who only reads parameters needs none of the operations.
+#include <stdexcept>
+#include <string>
+
+#include "troupe/autograd/parameter.hpp"
+
+namespace troupe {
+
+void parameter::throw_pending() const {
+  throw std::logic_error(
+      "[parameter] expected " + name + to_string(extents) +
+      " without a pending update, got one whose gradient is being reduced or whose step is "
+      "still to come: call synchronize() on the optimizer, or wait_ready() on the parameter, "
+      "before reading it");
+}
+
+}  // namespace troupe
