@@ -65,8 +65,7 @@ TEST_CASE("a parameter is not read while an update is pending, and may be after 
   auto weight = make_parameter("weight", {2, 3});
   auto update = std::make_shared<writes_threes>(weight);
   weight.set_update(update);
-  auto refusal = ContainsSubstring("[parameter] expected weight[2, 3] without a pending update") &&
-                 ContainsSubstring("wait_ready()");
+  auto refusal = ContainsSubstring("[parameter] expected weight[2, 3] without a pending update");
   CHECK_THROWS_WITH(weight.value(), refusal);
   CHECK_THROWS_WITH(weight.gradient(), refusal);
   CHECK_THROWS_WITH(weight.as(dtype::bf16), refusal);
