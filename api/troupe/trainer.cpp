@@ -10,13 +10,13 @@
 #include "troupe/data/training_source.hpp"
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/fail_all_if_thrown.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
-#include "troupe/telling_all.hpp"
 #include "troupe/unused_options.hpp"
 #include "troupe/world_content.hpp"
 
@@ -147,7 +147,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
   std::shared_ptr<batch_source> source;
-  auto request = telling_all(self, [&] {
+  auto request = fail_all_if_thrown(self, [&] {
     auto made = request_about(samples, "fit", reads_samples_);
     source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed});
     return made;
@@ -206,7 +206,7 @@ void Trainer::write_trace(const std::filesystem::path& folder) const {
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
-  auto request = telling_all(self, [&] {
+  auto request = fail_all_if_thrown(self, [&] {
     auto made = request_about(samples, "evaluate", reads_samples_);
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches());
     return made;

@@ -4,10 +4,10 @@
 #include "troupe/data/describe_samples.hpp"
 #include "troupe/data/evaluation_source.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/fail_all_if_thrown.hpp"
 #include "troupe/gathered_results.hpp"
 #include "troupe/ops/rearrange.hpp"
 #include "troupe/snapshot/safetensors.hpp"
-#include "troupe/telling_all.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world_content.hpp"
 
@@ -53,7 +53,7 @@ tensor Trainer::predict(dataset_ptr samples) {
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   call_request request;
-  telling_all(self, [&] {
+  fail_all_if_thrown(self, [&] {
     if (!samples) throw bad_input("predict needs a data set, got a null pointer");
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches(),
                                                  evaluation_part::samples);

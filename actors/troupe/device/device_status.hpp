@@ -22,8 +22,8 @@ struct device_place {
   }
 };
 
-/// A device's place for whoever watches it: the device's thread sets it, without a lock and a message; any
-/// thread reads it.
+/// A device's place for the supervisor, which watches it: the device's thread sets it, without a lock and a
+/// message; any thread reads it.
 class device_status {
  public:
   void set(const device_place& place) {

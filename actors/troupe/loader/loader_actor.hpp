@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Whether a loader is within a dataset's code, for whoever watches it.
+/// Whether a loader is within a dataset's code, for the supervisor, which watches it.
 class loader_status {
  public:
   void begin() { changes_.fetch_add(1, std::memory_order_relaxed); }

@@ -3,17 +3,17 @@
 
 namespace troupe {
 
-/// All calls about the former job are over when a process defines the next one.
+/// All calls of the previous job have ended when a process defines the next one.
 void scheduler_state::on_job(const job_known& known) {
   bool is_next = known_.job && known_.job->number != known.job->number;
   known_ = known;
-  if (is_next && restored_) forget_former_job();
+  if (is_next && restored_) forget_previous_job();
 }
 
 /// As in a new generation, but for who is in which call. Nodes have nothing of the next job yet. Where
-/// nothing of the former one was restored, this node was started again, and what others hold is of the newest
-/// job.
-void scheduler_state::forget_former_job() {
+/// nothing of the previous one was restored, this node was started again, and what the others hold belongs to
+/// the newest job.
+void scheduler_state::forget_previous_job() {
   restored_ = false;
   node_restored_.assign(node_restored_.size(), false);
   on_disk_.reset();

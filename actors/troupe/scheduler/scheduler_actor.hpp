@@ -75,7 +75,7 @@ struct scheduler_options {
 ///   cancel_training    -> grant of the last step
 ///   result_seen        -> call_finished to the own node, last of all
 ///   stop_job           -> membership::stopped, when what is done is on disk
-///   node_progress      -> membership::suspect | generation_wanted      nobody gets on for too long
+///   node_progress      -> membership::suspect | generation_wanted      no progress for too long
 ///
 /// Messages of another generation are dropped. Monitors nobody: membership tells of lost nodes. Scheduled.
 class scheduler_state {
@@ -90,7 +90,7 @@ class scheduler_state {
   // calls: enter_calls.cpp
   void on_entered(const call_entered& entered);
   void on_job(const job_known& known);
-  void forget_former_job();
+  void forget_previous_job();
   void on_seen(const result_seen& seen);
   void catch_up();
   void on_known(const known_results& known);

@@ -1,4 +1,5 @@
-// The part of scheduler_state that notices when nobody gets on, and decides who is to blame.
+// The part of scheduler_state that notices when no device makes progress, and finds the one that the others
+// wait for.
 #include <algorithm>
 
 #include "troupe/scheduler/scheduler_actor.hpp"

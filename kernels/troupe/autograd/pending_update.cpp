@@ -1,4 +1,4 @@
-// Apart from parameter.cpp: who only reads parameters needs none of the operations.
+// Apart from parameter.cpp, so that programs that only read parameters do not link the operations.
 #include <stdexcept>
 #include <string>
 

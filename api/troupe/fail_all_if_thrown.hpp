@@ -8,7 +8,7 @@ namespace troupe {
 /// Runs `prepare`. If it throws, the others end with this cause too, instead of noticing that a process has
 /// gone away. Not installed.
 template <class Prepare>
-auto telling_all(node& self, const Prepare& prepare) {
+auto fail_all_if_thrown(node& self, const Prepare& prepare) {
   try {
     return prepare();
   } catch (const std::exception& problem) {
