@@ -12,12 +12,13 @@ add_library(troupe_quick_flags INTERFACE)
 target_link_libraries(troupe_quick_flags INTERFACE troupe_flags)
 target_compile_options(troupe_quick_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
-# troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ...)
+# troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ... [PRECOMPILED set])
 #
 # One area of one floor: the static library troupe_<area>, alias troupe::<area>. An area sees the include
-# roots of its own floor and of what it DEPENDS on, so a floor cannot include one above it.
+# roots of its own floor and of what it DEPENDS on, so a floor cannot include one above it. PRECOMPILED names a set of headers
+# (TroupePrecompile.cmake), "floors" unless told otherwise; an area with compile options of its own needs a set with the same, or none.
 function(troupe_component area)
-  cmake_parse_arguments(arg "" "FLOOR" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "FLOOR;PRECOMPILED" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(name troupe_${area})
   set(root ${PROJECT_SOURCE_DIR}/${arg_FLOOR})
   if(arg_SOURCES)
@@ -26,7 +27,10 @@ function(troupe_component area)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:troupe_flags>)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    troupe_use_precompiled(${name} ${arg_FLOOR})
+    if(NOT arg_PRECOMPILED)
+      set(arg_PRECOMPILED floors)
+    endif()
+    troupe_use_precompiled(${name} ${arg_PRECOMPILED})
   else()
     set(scope INTERFACE)
     set(private INTERFACE)

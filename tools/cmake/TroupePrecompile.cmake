@@ -8,7 +8,9 @@ endif()
 option(TROUPE_PRECOMPILE "Precompile the headers of Catch2, CAF and others" ${troupe_precompile_default})
 
 set(troupe_standard_headers
-  <algorithm> <array> <chrono> <filesystem> <functional> <map> <memory> <optional> <span> <string> <vector>)
+  <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstring> <deque> <exception> <filesystem> <functional> <limits>
+  <map> <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <stdexcept> <string> <string_view> <thread> <unordered_map>
+  <utility> <variant> <vector>)
 
 # troupe_precompile(<set> [PIC] FLAGS <target> HEADERS ... DEPENDS ...): a set of headers, the standard library's among them.
 # Who uses it is compiled with the flags of <target>, as position-independent code or not.
