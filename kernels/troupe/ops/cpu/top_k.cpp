@@ -55,7 +55,7 @@ void rank_elements(const float* elements, std::int32_t size, std::int32_t* rank)
     four_floats element;
     std::memcpy(&element, elements + 4 * v, sizeof element);
     auto bits = std::bit_cast<four_numbers>(element + 0.0F);
-    auto number = bits < 0 ? limits::min() - bits : bits;
+    auto number = bits < 0 ? bits ^ limits::max() : bits;  // there is no -0.0 here
     order[v] = element == element ? number : number - number + limits::max();
     index[v] = four_numbers{0, 1, 2, 3} + 4 * v;
   }
