@@ -6,20 +6,21 @@
 namespace troupe::nn {
 namespace {
 
-std::int64_t checked(std::int64_t features, int num_heads) {
+/// num_heads, once both are known to be possible and three times the features not to overflow.
+int checked_heads(std::int64_t features, int num_heads) {
   if (features < 1 || num_heads < 1 || features % num_heads != 0)
     throw_invalid("MultiheadAttention", "features that are a multiple of num_heads, both at least 1",
                   std::to_string(features) + " and " + std::to_string(num_heads));
-  return shape{features}[0];  // not so many that three times as many overflow
+  shape{features};  // throws unless it can be an extent
+  return num_heads;
 }
 
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(std::int64_t features, int num_heads, attention_layer_options options)
-    : num_heads_(num_heads),
+    : num_heads_(checked_heads(features, num_heads)),
       causal_(options.causal),
-      projection_(checked(features, num_heads), 3 * features,
-                  {.bias = options.bias, .weight_begin = options.projection_begin}),
+      projection_(features, 3 * features, {.bias = options.bias, .weight_begin = options.projection_begin}),
       output_(features, features, {.bias = options.bias, .weight_begin = options.output_projection_begin}),
       dropout_(options.dropout) {}
 
