@@ -13,7 +13,6 @@ class device_copies final : public collective_backend {
   explicit device_copies(std::unique_ptr<collective_backend> below) : below_(std::move(below)) {}
 
   std::string_view name() const override { return below_->name(); }
-  void refuse_in_recording(std::string_view what) const override { below_->refuse_in_recording(what); }
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void progress() override { below_->progress(); }
   void check_members() override { below_->check_members(); }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "troupe/tensor/device.hpp"
 
@@ -20,8 +21,8 @@ class device_graph;
 /// the graph, and tensors that it keeps from then on change with each run. What it finds computed before,
 /// such as a parameter in another dtype, is not computed again: change the parameters between the first two
 /// runs, as an optimizer does. To wait for the GPU while recorded throws std::logic_error: results go to the
-/// CPU after the run. So does a recorded step's run within another's work, and so does a call to a group of
-/// GPUs (`nccl`) or a wait for one: replays would leave it out. Indices and labels out of range are not
+/// CPU after the run. So does a recorded step's run within another's work, and so does a call to a process
+/// group or a wait for one: replays would leave it out. Indices and labels out of range are not
 /// refused then: what they lead to is NaN.
 ///
 /// Not thread-safe. The tensors that the work uses outlive it.
@@ -43,5 +44,9 @@ class captured_step {
   std::unique_ptr<device_graph> graph_;  ///< null on the CPU
   std::uint64_t num_runs_ = 0;
 };
+
+/// Throws std::logic_error, "[what] ...", if this thread records, on whichever GPU: for calls that replays
+/// would leave out, such as those to process groups.
+void refuse_in_recording(std::string_view what);
 
 }  // namespace troupe

@@ -27,9 +27,6 @@ class collective_backend {
   virtual std::string_view name() const = 0;
   /// Where the tensors of its calls must be.
   virtual troupe::device device() const { return {}; }
-  /// Throws std::logic_error, "[what] ...", if this thread may not make or wait for calls now, because it
-  /// records a graph (captured_step.hpp) that would be replayed without them. From any thread.
-  virtual void refuse_in_recording(std::string_view /*what*/) const {}
   /// The name of the algorithm of this call, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call. `what` outlives it. Collectives run one after the other in order of

@@ -5,6 +5,7 @@
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 #include "troupe/collective/operation.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/captured_step.hpp"
 
 namespace troupe {
 namespace {
@@ -134,7 +135,7 @@ void communicator::require_place(const tensor& x, const collective_operation& wh
 }
 
 work communicator::start(collective_operation&& what, const call_options& options) {
-  backend_->refuse_in_recording(to_string(what.signature.kind));
+  refuse_in_recording(to_string(what.signature.kind));
   if (options.timeout.count() < 0)
     throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
                   "a time-out above 0, or 0 for the group's",

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 
 namespace troupe {
@@ -40,9 +41,11 @@ void refuse_to_wait(int index, std::string_view what) {
 
 void refuse_in_recording(std::string_view what) {
   if (current)
-    refuse(what,
-           "replays would leave it out; call the group before or after the run, and let a DataParallel's "
-           "passes run without captured_pass");
+    refuse(
+        what,
+        "replays would leave it out; call the group before or after the run. Of a DataParallel, record the "
+        "model's forward and loss.backward(replicated.initial_gradient()), and call sync_gradients() after "
+        "each run");
 }
 
 const void* keep_pinned(recording& in, const void* from, std::size_t size_bytes) {

@@ -56,10 +56,6 @@ class recording_scope {
 /// recorded.
 void refuse_to_wait(int index, std::string_view what);
 
-/// Throws std::logic_error, "[what] ...", if this thread records, on whichever GPU: for calls that a replay
-/// would leave out.
-void refuse_in_recording(std::string_view what);
-
 /// A copy of CPU memory that stays until the recording goes.
 const void* keep_pinned(recording& in, const void* from, std::size_t size_bytes);
 

@@ -1,5 +1,6 @@
 #include "troupe/tensor/device_graph.hpp"
 
+#include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/device_memory.hpp"
 
 namespace troupe {
@@ -8,5 +9,7 @@ std::unique_ptr<device_graph> make_cuda_graph(int index) {
   require_cuda(index);
   return nullptr;
 }
+
+void refuse_in_recording(std::string_view) {}  // no thread records
 
 }  // namespace troupe

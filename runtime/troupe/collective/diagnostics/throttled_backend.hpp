@@ -18,7 +18,6 @@ class throttled_backend : public collective_backend {
 
   std::string_view name() const override { return below_->name(); }
   troupe::device device() const override { return below_->device(); }
-  void refuse_in_recording(std::string_view what) const override { below_->refuse_in_recording(what); }
   std::string_view algorithm_of(const collective_operation& what) const override {
     return below_->algorithm_of(what);
   }

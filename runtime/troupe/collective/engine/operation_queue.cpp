@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "troupe/tensor/captured_step.hpp"
+
 namespace troupe {
 namespace {
 
@@ -77,7 +79,7 @@ std::exception_ptr operation_queue::failure() {
 }
 
 void operation_queue::wait(call& wanted) {
-  backend_.refuse_in_recording("wait");
+  refuse_in_recording("wait");
   if (wanted.finished) return;
   if (!hooks_.on_waited) return wait_for_end(wanted);
   auto since = call::clock::now();

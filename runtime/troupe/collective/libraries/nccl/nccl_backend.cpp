@@ -2,7 +2,6 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -162,9 +161,6 @@ nccl_backend::nccl_backend(group_description group, store& keys, troupe::device 
   barrier_.signature.count = 1;
   barrier_.input = barrier_.output = tensor::zeros({1}, dtype::f32, gpu);
 }
-
-/// The queue may run a call on its own thread, which records nothing.
-void nccl_backend::refuse_in_recording(std::string_view what) const { troupe::refuse_in_recording(what); }
 
 /// Connections are keyed by sender and receiver; that of the collectives by -1 and -1.
 nccl_connection& nccl_backend::connection_for(const collective_operation& what) {

@@ -20,7 +20,6 @@ class nccl_backend final : public library_backend {
 
   std::string_view name() const override { return "nccl"; }
   troupe::device device() const override { return gpu_; }
-  void refuse_in_recording(std::string_view what) const override;
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   tensor allocate(shape extents, dtype type) override {
     return tensor::zeros(std::move(extents), type, gpu_);

@@ -5,8 +5,8 @@
 
 #include "troupe/collective/libraries/nccl/nccl_backend.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
 
 namespace troupe {
 namespace {
