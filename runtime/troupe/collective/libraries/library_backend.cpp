@@ -23,11 +23,16 @@ failure_report library_backend::own_report() const {
   return report;
 }
 
-std::vector<member_state> library_backend::examine(std::uint64_t) {
+std::vector<member_state> library_backend::examine(std::uint64_t sequence) {
   auto own = own_report();
   own.failure = collective_failure::timed_out;
   report_store_.put(own);
-  close();  // ends the calls of the others, who then put theirs
+  close({collective_failure::timed_out,
+         group_.name,
+         sequence,
+         {},
+         "a call of group " + group_.name +
+             " timed out"});  // ends the calls of the others, who then put theirs
   auto reports = report_store_.read_all();
   throw_if_aborted(reports);
   return failure_diagnosis(group_).member_states(reports);
@@ -43,7 +48,7 @@ void library_backend::throw_if_aborted(const member_reports& reports) const {
 }
 
 void library_backend::abort(const collective_error& why) noexcept {
-  close();
+  close(why);
   try {
     report_store_.put(with_failure(own_report(), why));
   } catch (const std::exception&) {
@@ -69,15 +74,16 @@ void library_backend::require_message(const call_signature& theirs, const collec
 void library_backend::fail(const std::string& problem, const collective_operation& what,
                            std::uint64_t sequence) {
   report_store_.put(own_report());
-  close();
+  close(failure_diagnosis(group_).local_failure({what.signature, sequence}, problem));
   throw failure_diagnosis(group_).library_failure({what.signature, sequence}, problem,
                                                   report_store_.read_all());
 }
 
 void library_backend::fail_locally(const std::string& problem, const collective_operation& what,
                                    std::uint64_t sequence) {
-  close();
-  throw failure_diagnosis(group_).local_failure({what.signature, sequence}, problem);
+  auto error = failure_diagnosis(group_).local_failure({what.signature, sequence}, problem);
+  close(error);
+  throw error;
 }
 
 void library_backend::announce_sleep() {

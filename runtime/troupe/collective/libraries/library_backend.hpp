@@ -45,9 +45,9 @@ class library_backend : public collective_backend {
   [[noreturn]] void fail_locally(const std::string& problem, const collective_operation& what,
                                  std::uint64_t sequence);
 
-  /// Ends the library's calls of this member, and if it can those of the others. Afterwards nothing writes to
-  /// this member's tensors. Idempotent.
-  virtual void close() noexcept = 0;
+  /// Ends the library's calls of this member, and if it can those of the others, because of `why`. Afterwards
+  /// nothing writes to this member's tensors. Idempotent.
+  virtual void close(const collective_error& why) noexcept = 0;
   /// The longest sleep between two rounds, for libraries that do not call wake().
   virtual std::chrono::microseconds poll_interval() const { return std::chrono::milliseconds(50); }
 

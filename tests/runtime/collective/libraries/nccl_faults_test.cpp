@@ -22,6 +22,8 @@ namespace {
 /// On this thread from its beginning to its end.
 const call_options here{.timeout = 0ms, .progress = progress_by::waiter};
 
+const collective_error cause(collective_failure::cancelled, "other", 0, {}, "a test");
+
 tensor ones(const communicator& group) { return tensor::full({10}, 1).to(group.device()); }
 
 void expect_text(const collective_error& error, const std::string& text) {
@@ -66,6 +68,68 @@ TEST_CASE("all communicators of a NCCL group are aborted together") {
   });
   CHECK(failures == std::vector<std::string>(2));
   for (const auto& each : fake_nccl::calls("ncclCommAbort")) CHECK(each.group_depth == 1);
+  check_nccl_is_unharmed();
+}
+
+TEST_CASE("calls that groups on one GPU have in flight are aborted together") {
+  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
+    auto on = make_nccl_connections(all.device());
+    auto a = make_nccl_group({"a", {0, 1}, all.rank()}, place, on);
+    auto b = make_nccl_group({"b", {0, 1}, all.rank()}, place, on);
+    if (all.rank() == 1) return wait_for_calls("ncclCommAbort", 2);
+    auto x = ones(all), y = ones(all);
+    auto of_a = a->all_reduce(x), of_b = b->all_reduce(y);
+    wait_for_calls("ncclAllReduce", 2);
+    of_a.cancel();
+    expect(failure_of([&] { of_a.wait(); }).kind() == collective_failure::cancelled, "the error of a");
+    auto error = failure_of([&] { of_b.wait(); });
+    expect(error.kind() == collective_failure::cancelled, "the error of b");
+    expect(error.group() == "b", "the group of b");
+    expect_text(error, "group b was aborted together with another on cuda:1");
+    expect_text(error, "a was");
+  });
+  CHECK(failures == std::vector<std::string>(2));
+  for (const auto& each : fake_nccl::calls("ncclCommAbort")) CHECK(each.group_depth == 1);
+  check_nccl_is_unharmed();
+}
+
+TEST_CASE("one thread that waits for the calls of groups on one GPU aborts both together") {
+  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
+    auto on = make_nccl_connections(all.device());
+    auto a = make_nccl_group({"a", {0, 1}, all.rank()}, place, on);
+    auto b = make_nccl_group({"b", {0, 1}, all.rank()}, place, on);
+    if (all.rank() == 1) return wait_for_calls("ncclCommAbort", 2);
+    auto x = ones(all), y = ones(all);
+    auto of_a = a->all_reduce(x, reduce_op::sum, here), of_b = b->all_reduce(y, reduce_op::sum, here);
+    wait_for_calls("ncclAllReduce", 2);
+    a->abort("a test");
+    b->abort("a test");
+    expect_text(failure_of([&] { of_a.wait(); }), "group a was aborted on rank 0: a test");
+    expect_text(failure_of([&] { of_b.wait(); }), "group b was aborted on rank 0: a test");
+  });
+  CHECK(failures == std::vector<std::string>(2));
+  CHECK(fake_nccl::calls("ncclGroupEnd").size() == 1);
+  check_nccl_is_unharmed();
+}
+
+TEST_CASE("calls that end by themselves are not aborted with another group on their GPU") {
+  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
+    auto on = make_nccl_connections(all.device());
+    auto a = make_nccl_group({"a", {0, 1}, all.rank()}, place, on);
+    auto b = make_nccl_group({"b", {0, 1}, all.rank()}, place, on);
+    auto x = ones(all), y = ones(all);
+    auto of_b = b->all_reduce(y, reduce_op::sum, here);
+    if (all.rank() == 0) {
+      auto of_a = a->all_reduce(x);
+      wait_for_calls("ncclAllReduce", 3);
+      a->abort("a test");
+    }
+    of_b.wait();
+    b->all_reduce(y).wait();
+    expect_elements(y.to({}), [](std::int64_t) { return 4; });
+  });
+  CHECK(failures == std::vector<std::string>(2));
+  CHECK(fake_nccl::calls("ncclCommAbort").size() == 1);
   check_nccl_is_unharmed();
 }
 
@@ -127,11 +191,12 @@ TEST_CASE("a communicator whose end NCCL never comes to is aborted") {
 
 TEST_CASE("an aborted NCCL connection does not connect again") {
   memory_store place;
-  nccl_connection one(gpu_of_member(0), place, {"key", 1, 0}, 100ms);
+  auto on = make_nccl_connections(gpu_of_member(0));
+  nccl_connection one(on, place, {"key", 1, 0}, 100ms);
   while (!one.is_ready()) {
   }
-  nccl_connection::abort({&one});
-  nccl_connection::abort({&one});
+  on->abort({&one}, cause);
+  on->abort({&one}, cause);
   CHECK(fake_nccl::calls("ncclCommAbort").size() == 1);
   CHECK_THROWS_AS(one.is_ready(), nccl_error);
   CHECK(fake_nccl::calls("ncclCommInitRankConfig").size() == 1);
@@ -156,20 +221,21 @@ TEST_CASE("NCCL's groups make no GPU their thread's current one for longer than 
 TEST_CASE("a NCCL connection uses its own GPU alone, on threads that have chosen none") {
   auto on_new_thread = [](const std::function<void()>& body) { std::thread(body).join(); };
   memory_store place;
+  auto on = make_nccl_connections(gpu_of_member(0));
   for (bool is_aborted : {false, true}) {
     std::unique_ptr<nccl_connection> one;
     on_new_thread([&] {
-      one = std::make_unique<nccl_connection>(gpu_of_member(0), place, nccl_endpoint{"key", 1, 0}, 100ms);
+      one = std::make_unique<nccl_connection>(on, place, nccl_endpoint{"key", 1, 0}, 100ms);
     });
     on_new_thread([&] {
       while (!one->is_ready()) std::this_thread::yield();
     });
-    on_new_thread([&] { one->wait_for_queued_work(); });
+    on_new_thread([&] { one->issue([] {}); });
     on_new_thread([&] { one->mark_end(); });
     on_new_thread([&] {
       while (!one->has_ended()) std::this_thread::yield();
     });
-    if (is_aborted) on_new_thread([&] { nccl_connection::abort({one.get()}); });
+    if (is_aborted) on_new_thread([&] { on->abort({one.get()}, cause); });
     on_new_thread([&] { one = nullptr; });
   }
   CHECK_FALSE(emulation::has_context(0));
@@ -272,7 +338,8 @@ TEST_CASE("a NCCL group that goes with calls in flight aborts them, and they tou
   auto failures = run_nccl_members(2,
                                    [](communicator& all, store& place) {
                                      auto group = make_nccl_group({"short-lived", {0, 1}, all.rank()}, place,
-                                                                  all.device(), {.timeout = 200ms});
+                                                                  make_nccl_connections(all.device()),
+                                                                  {.timeout = 200ms});
                                      auto x = ones(all);
                                      if (all.rank() == 0) {
                                        auto running = group->all_reduce(x);

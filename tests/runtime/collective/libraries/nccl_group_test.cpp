@@ -20,7 +20,9 @@ double value(std::int64_t i) { return static_cast<double>(i % 50 + 1); }
 class group_of_one {
  public:
   group_of_one()
-      : gpu(first_gpu()), place(folder_.path()), group(make_nccl_group({"all", {0}, 0}, place, gpu)) {}
+      : gpu(first_gpu()),
+        place(folder_.path()),
+        group(make_nccl_group({"all", {0}, 0}, place, make_nccl_connections(gpu))) {}
 
   tensor brought(std::int64_t count, dtype type) const { return filled(count, type, value).to(gpu); }
   tensor room(std::int64_t count, dtype type) const { return tensor::zeros({count}, type, gpu); }
@@ -83,13 +85,13 @@ TEST_CASE("GPUs: an NCCL group that does not come together ends at its time-out"
   temp_folder folder;
   folder_store place(folder.path());
   auto gpu = first_gpu();
-  CHECK_THROWS_AS(make_nccl_group({"all", {0, 1}, 1}, place, gpu, {.timeout = std::chrono::milliseconds(50)}),
+  CHECK_THROWS_AS(make_nccl_group({"all", {0, 1}, 1}, place, make_nccl_connections(gpu),
+                                  {.timeout = std::chrono::milliseconds(50)}),
                   collective_error);
 }
 
 TEST_CASE("NCCL's groups are refused on a CPU, and in a build without NCCL", "[host]") {
   temp_folder folder;
   folder_store place(folder.path());
-  CHECK_THROWS_WITH(make_nccl_group({"all", {0}, 0}, place, device{}),
-                    Catch::Matchers::ContainsSubstring("NCCL"));
+  CHECK_THROWS_WITH(make_nccl_connections(device{}), Catch::Matchers::ContainsSubstring("NCCL"));
 }

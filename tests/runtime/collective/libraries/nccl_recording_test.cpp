@@ -59,7 +59,8 @@ TEST_CASE("a group over NCCL is not begun while a step is recorded") {
   memory_store place;
   int number = 0;
   require_refused(gpu_of_member(0), "make_nccl_group", [&] {
-    make_nccl_group({"group " + std::to_string(number++), {0}, 0}, place, gpu_of_member(0));
+    make_nccl_group({"group " + std::to_string(number++), {0}, 0}, place,
+                    make_nccl_connections(gpu_of_member(0)));
   });
   check_nccl_is_unharmed();
 }

@@ -110,7 +110,7 @@ void gloo_backend::receive(const collective_operation& what, std::uint64_t seque
   elements->waitRecv();
 }
 
-void gloo_backend::close() noexcept {
+void gloo_backend::close(const collective_error&) noexcept {
   broken_pipe_guard guard;
   mesh_->close();
   for (auto& [key, thread] : threads_) thread.wait_until_idle();

@@ -19,7 +19,7 @@ class gloo_backend final : public library_backend {
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
 
  private:
-  void close() noexcept override;
+  void close(const collective_error& why) noexcept override;
   void carry_out(const collective_operation& what, std::uint64_t sequence);
   bool has_ended(const call_thread::blocking_call& given, const collective_operation& what,
                  std::uint64_t sequence);

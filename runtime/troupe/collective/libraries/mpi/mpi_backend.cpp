@@ -92,7 +92,7 @@ bool mpi_backend::has_ended(mpi_call& given, const collective_operation& what, s
 }
 
 /// MPI cannot cancel a collective. Its memory is kept, and its results are never copied to the caller.
-void mpi_backend::close() noexcept {
+void mpi_backend::close(const collective_error&) noexcept {
   is_closed_ = true;
   for (auto& each : std::exchange(in_flight_, {})) resources_.keep(std::move(each));
 }

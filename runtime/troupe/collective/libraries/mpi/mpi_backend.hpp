@@ -25,7 +25,7 @@ class mpi_backend final : public library_backend {
   algorithm send(const collective_operation& what, std::uint64_t sequence);
   algorithm receive(const collective_operation& what, std::uint64_t sequence);
   bool has_ended(mpi_call& given, const collective_operation& what, std::uint64_t sequence);
-  void close() noexcept override;
+  void close(const collective_error& why) noexcept override;
   std::chrono::microseconds poll_interval() const override { return std::chrono::microseconds(200); }
 
   mpi_group_resources& resources_;

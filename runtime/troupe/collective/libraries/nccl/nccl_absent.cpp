@@ -2,12 +2,22 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
 
-std::unique_ptr<communicator> make_nccl_group(const group_description&, store&, device,
-                                              const communicator_options&) {
+[[noreturn]] void refuse() {
   throw bad_input(
       "Troupe was built without NCCL: build it again where the CUDA Toolkit and NCCL's nccl.h are found, or "
       "choose the backend ucx for tensors in CPU memory");
+}
+
+}  // namespace
+
+std::shared_ptr<nccl_connections> make_nccl_connections(device) { refuse(); }
+
+std::unique_ptr<communicator> make_nccl_group(const group_description&, store&,
+                                              std::shared_ptr<nccl_connections>,
+                                              const communicator_options&) {
+  refuse();
 }
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
 #include "troupe/collective/libraries/nccl/nccl_backend.hpp"
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
-#include "troupe/tensor/cuda/gpu.hpp"
 
 namespace troupe {
 namespace {
@@ -154,12 +153,15 @@ void issue_call(const nccl_connection& on, const collective_operation& what) {
 
 }  // namespace
 
-nccl_backend::nccl_backend(group_description group, store& keys, troupe::device gpu,
+nccl_backend::nccl_backend(group_description group, store& keys, std::shared_ptr<nccl_connections> on,
                            std::chrono::milliseconds finalize_timeout)
-    : library_backend(std::move(group), keys), keys_(keys), gpu_(gpu), finalize_timeout_(finalize_timeout) {
+    : library_backend(std::move(group), keys),
+      keys_(keys),
+      on_(std::move(on)),
+      finalize_timeout_(finalize_timeout) {
   barrier_.signature.kind = collective_kind::all_reduce;
   barrier_.signature.count = 1;
-  barrier_.input = barrier_.output = tensor::zeros({1}, dtype::f32, gpu);
+  barrier_.input = barrier_.output = tensor::zeros({1}, dtype::f32, device());
 }
 
 /// Connections are keyed by sender and receiver; that of the collectives by -1 and -1.
@@ -176,7 +178,7 @@ nccl_connection& nccl_backend::connection_for(const collective_operation& what) 
   int size = what.peer >= 0 ? 2 : group().size();
   int member = what.peer < 0 ? group().member : sends ? 0 : 1;
   return connections_
-      .try_emplace(between, gpu_, keys_, nccl_endpoint{std::move(key), size, member}, finalize_timeout_)
+      .try_emplace(between, on_, keys_, nccl_endpoint{std::move(key), size, member}, finalize_timeout_)
       .first->second;
 }
 
@@ -188,7 +190,9 @@ algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequ
     nccl_connection* on = nullptr;
     co_await until(
         [&] { return holds([&] { return on = &connection_for(what), on->is_ready(); }, what, sequence); });
-    co_await until([&] { return holds([&] { return issue(*on, issued), true; }, what, sequence); });
+    co_await until([&] {
+      return holds([&] { return on->issue([&] { issue_call(*on, issued); }), true; }, what, sequence);
+    });
     co_await until([&] { return holds([&] { return on->is_issued(); }, what, sequence); });
     co_await until([&] { return holds([&] { return on->mark_end(), true; }, what, sequence); });
     co_await until([&] { return holds([&] { return on->has_ended(); }, what, sequence); });
@@ -196,16 +200,12 @@ algorithm nccl_backend::run(const collective_operation& what, std::uint64_t sequ
   if (what.peer < 0) leave();
 }
 
-void nccl_backend::issue(nccl_connection& on, const collective_operation& what) {
-  gpu_scope scope(gpu_.index);
-  on.wait_for_queued_work();
-  issue_call(on, what);
-}
-
 bool nccl_backend::holds(const std::function<bool()>& state, const collective_operation& what,
                          std::uint64_t sequence) {
   try {
     return state();
+  } catch (const aborted_with_another& failure) {
+    fail_with_another(failure.cause(), sequence);
   } catch (const nccl_error& failure) {
     if (failure.may_be_of_others()) fail(failure.what(), what, sequence);
     fail_locally(failure.what(), what, sequence);
@@ -214,10 +214,20 @@ bool nccl_backend::holds(const std::function<bool()>& state, const collective_op
   }
 }
 
-void nccl_backend::close() noexcept {
+/// The others of this group hear of it by their time-outs, and then read why.
+void nccl_backend::fail_with_another(const collective_error& cause, std::uint64_t sequence) {
+  collective_error error(cause.kind(), group().name, sequence, cause.ranks(),
+                         "group " + group().name + " was aborted together with another on " +
+                             to_string(device()) +
+                             ", since NCCL's abort waits for the calls of all groups there: " + cause.what());
+  close(error);
+  throw error;
+}
+
+void nccl_backend::close(const collective_error& why) noexcept {
   std::vector<nccl_connection*> all;
   for (auto& [between, each] : connections_) all.push_back(&each);
-  nccl_connection::abort(std::move(all));
+  on_->abort(all, why);
 }
 
 }  // namespace troupe

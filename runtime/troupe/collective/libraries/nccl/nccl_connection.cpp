@@ -26,37 +26,47 @@ nccl_connection::owned_event nccl_connection::new_event() {
   return owned_event(event);
 }
 
-nccl_connection::nccl_connection(device gpu, store& keys, nccl_endpoint end,
+nccl_connection::nccl_connection(std::shared_ptr<nccl_connections> all, store& keys, nccl_endpoint end,
                                  std::chrono::milliseconds finalize_timeout)
-    : gpu_(gpu), keys_(keys), endpoint_(std::move(end)), finalize_timeout_(finalize_timeout) {
-  gpu_scope scope(gpu_.index);
+    : all_(std::move(all)), keys_(keys), endpoint_(std::move(end)), finalize_timeout_(finalize_timeout) {
+  gpu_scope scope(gpu());
   stream_ = new_stream();
   queued_ = new_event();
   end_ = new_event();
-  if (member() != 0) return;
-  ncclUniqueId id;
-  check(nccl().get_unique_id(&id));
-  keys_.put(endpoint_.key, std::as_bytes(std::span(&id, 1)));
+  if (member() == 0) {
+    ncclUniqueId id;
+    check(nccl().get_unique_id(&id));
+    keys_.put(endpoint_.key, std::as_bytes(std::span(&id, 1)));
+  }
+  all_->add(*this);
 }
 
 nccl_connection::~nccl_connection() {
-  gpu_scope scope(gpu_.index, std::nothrow);
-  if (communicator_ && !finalize()) abort({this});
+  gpu_scope scope(gpu(), std::nothrow);
+  if (!finalize())
+    all_->abort({this}, {collective_failure::cancelled, {}, 0, {}, "a group ended before its communicators"});
+  all_->remove(*this);
   end_ = nullptr;  // while the GPU is current
   queued_ = nullptr;
   stream_ = nullptr;
 }
 
-/// Whether NCCL has finalised and destroyed the communicator; otherwise it has to be aborted.
-bool nccl_connection::finalize() noexcept {
+bool nccl_connection::begin_finalizing() noexcept {
+  auto lock = all_->lock();
   if (state() != ncclSuccess) return false;
   auto begun = nccl().finalize(communicator_);
-  if (begun != ncclSuccess && begun != ncclInProgress) return false;
+  return begun == ncclSuccess || begun == ncclInProgress;
+}
+
+/// Whether there is nothing to abort: NCCL has finalised and destroyed the communicator, or there was none.
+bool nccl_connection::finalize() noexcept {
+  if (auto lock = all_->lock(); !communicator_) return true;
+  if (!begin_finalizing()) return false;
   auto deadline = std::chrono::steady_clock::now() + finalize_timeout_;
-  while (state() == ncclInProgress && std::chrono::steady_clock::now() < deadline)
+  while (locked_state() == ncclInProgress && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-  if (state() != ncclSuccess) return false;
-  nccl().destroy(std::exchange(communicator_, nullptr));
+  if (locked_state() != ncclSuccess) return false;
+  nccl().destroy(release());  // without the lock, since it may wait for calls that others have to abort
   return true;
 }
 
@@ -64,6 +74,16 @@ ncclResult_t nccl_connection::state() const {
   auto its = ncclSuccess;
   auto asked = nccl().get_async_error(communicator_, &its);
   return asked == ncclSuccess ? its : asked;
+}
+
+ncclResult_t nccl_connection::locked_state() const {
+  auto lock = all_->lock();
+  return state();
+}
+
+void nccl_connection::require_not_aborted() const {
+  if (aborted_with_) throw aborted_with_another(*aborted_with_);
+  if (is_aborted_) throw nccl_error("NCCL: the communicator was aborted");
 }
 
 std::optional<ncclUniqueId> nccl_connection::find_id() {
@@ -77,55 +97,76 @@ std::optional<ncclUniqueId> nccl_connection::find_id() {
   return id;
 }
 
-bool nccl_connection::is_ready() {
-  if (is_aborted_) throw nccl_error("NCCL: the communicator was aborted");
-  gpu_scope scope(gpu_.index);
-  if (!communicator_) {
-    auto id = find_id();
-    if (!id) return false;
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    check(nccl().init(&communicator_, num_members(), *id, member(), &config));
-  }
-  return is_issued();
-}
-
-bool nccl_connection::is_issued() {
+bool nccl_connection::is_accepted() const {
+  require_not_aborted();
   auto its = state();
   check(its);
   return its == ncclSuccess;
 }
 
-void nccl_connection::wait_for_queued_work() {
-  gpu_scope scope(gpu_.index);
-  check(cudaEventRecord(queued_.get(), stream_of(gpu_)));
+bool nccl_connection::is_ready() {
+  gpu_scope scope(gpu());
+  if (auto lock = all_->lock(); communicator_ || is_aborted_) return is_accepted();
+  auto id = find_id();  // without the lock: it may wait
+  if (!id) return false;
+  auto lock = all_->lock();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  check(nccl().init(&communicator_, num_members(), *id, member(), &config));
+  return is_accepted();
+}
+
+void nccl_connection::issue(const std::function<void()>& call) {
+  gpu_scope scope(gpu());
+  auto lock = all_->lock();
+  require_not_aborted();
+  check(cudaEventRecord(queued_.get(), stream_of(all_->device())));
   check(cudaStreamWaitEvent(stream(), queued_.get(), 0));
+  is_in_flight_ = true;
+  is_end_marked_ = false;
+  call();
+}
+
+bool nccl_connection::is_issued() {
+  auto lock = all_->lock();
+  return is_accepted();
 }
 
 void nccl_connection::mark_end() {
-  gpu_scope scope(gpu_.index);
+  gpu_scope scope(gpu());
+  auto lock = all_->lock();
   check(cudaEventRecord(end_.get(), stream()));
+  is_end_marked_ = true;
 }
 
 bool nccl_connection::has_ended() {
-  gpu_scope scope(gpu_.index);
+  gpu_scope scope(gpu());
   auto reached = cudaEventQuery(end_.get());
   if (reached == cudaErrorNotReady)
     cudaGetLastError();  // not an error, but it would stay the last error of this thread
   else
     check(reached);
-  return is_issued() && reached == cudaSuccess;  // throws NCCL's errors first
+  auto lock = all_->lock();
+  bool is_over = is_accepted() && reached == cudaSuccess;  // throws NCCL's errors first
+  if (is_over) is_in_flight_ = false;
+  return is_over;
 }
 
-void nccl_connection::abort(std::vector<nccl_connection*> connections) noexcept {
-  for (auto* each : connections) each->is_aborted_ = true;
-  std::erase_if(connections, [](const auto* each) { return each->communicator_ == nullptr; });
-  if (connections.empty()) return;
-  gpu_scope scope(connections.front()->gpu_.index, std::nothrow);
-  nccl().group_start();
-  for (auto* each : connections) nccl().abort(std::exchange(each->communicator_, nullptr));
-  nccl().group_end();
-  for (auto* each : connections) cudaStreamSynchronize(each->stream());
+// Its owner may be the thread that aborts, which marks no end meanwhile.
+bool nccl_connection::is_at_work() {
+  if (!is_in_flight_ || !communicator_) return false;
+  if (state() != ncclSuccess) return true;
+  if (!is_end_marked_) {
+    cudaEventRecord(end_.get(), stream());
+    is_end_marked_ = true;
+  }
+  auto reached = cudaEventQuery(end_.get());
+  cudaGetLastError();
+  return reached != cudaSuccess;
+}
+
+void nccl_connection::set_aborted(std::optional<collective_error> why) {
+  if (!std::exchange(is_aborted_, true)) aborted_with_ = std::move(why);
 }
 
 }  // namespace troupe

@@ -40,14 +40,20 @@ collective_error cannot_begin(const group_description& group, const std::excepti
 
 }  // namespace
 
-std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys, device gpu,
-                                              const communicator_options& options) {
+std::shared_ptr<nccl_connections> make_nccl_connections(device gpu) {
   if (gpu.type != device::kind::cuda)
     throw bad_input("NCCL's groups are of GPUs, expected cuda:N, got " + to_string(gpu));
+  return std::make_shared<nccl_connections>(gpu);
+}
+
+std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys,
+                                              std::shared_ptr<nccl_connections> on,
+                                              const communicator_options& options) {
   refuse_in_recording("make_nccl_group");
   auto timeout = std::min(options.timeout, longest_timeout);
   try {
-    auto backend = std::make_unique<nccl_backend>(group, keys, gpu, std::min(timeout, finalize_timeout));
+    auto backend =
+        std::make_unique<nccl_backend>(group, keys, std::move(on), std::min(timeout, finalize_timeout));
     wait_until_ready(*backend, group, keys, timeout);
     return std::make_unique<communicator>(group, std::move(backend), options);
   } catch (const nccl_error& failure) {

@@ -17,11 +17,13 @@ class nccl_instance final : public backend_instance {
   }
   std::unique_ptr<communicator> make(const group_description& group, store& keys,
                                      const communicator_options& options) override {
-    return make_nccl_group(group, keys, gpu_, options);
+    if (!on_) on_ = make_nccl_connections(gpu_);
+    return make_nccl_group(group, keys, on_, options);
   }
 
  private:
   device gpu_;
+  std::shared_ptr<nccl_connections> on_;
 };
 
 }  // namespace

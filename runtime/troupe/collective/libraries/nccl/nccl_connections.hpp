@@ -1,0 +1,40 @@
+#pragma once
+#include <mutex>
+#include <vector>
+
+#include "troupe/collective/collective_error.hpp"
+#include "troupe/tensor/device.hpp"
+
+namespace troupe {
+
+class nccl_connection;
+
+/// The NCCL connections on one GPU of all groups of a process. ncclCommAbort of one communicator may wait for
+/// all work of the GPU, also for calls of other communicators, which may wait for members that never come.
+/// So an abort takes along what these have in flight, within one NCCL group. Thread-safe.
+class nccl_connections {
+ public:
+  explicit nccl_connections(troupe::device gpu) : gpu_(gpu) {}
+  nccl_connections(const nccl_connections&) = delete;
+  nccl_connections& operator=(const nccl_connections&) = delete;
+
+  troupe::device device() const { return gpu_; }
+  void add(nccl_connection& one);
+  void remove(nccl_connection& one);
+  /// Held while a communicator of this GPU is used, so that no other thread aborts it meanwhile.
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(using_); }
+  /// Aborts connections of one group, which has failed with `why`. Calls of other groups have 200 ms to end;
+  /// then their connections are aborted too, and throw `why`. Afterwards no aborted call accesses memory.
+  void abort(const std::vector<nccl_connection*>& failed, const collective_error& why) noexcept;
+
+ private:
+  bool have_others_at_work(const std::vector<nccl_connection*>& failed);
+  void wait_for_others(const std::vector<nccl_connection*>& failed, std::unique_lock<std::mutex>& lock);
+  void abort_together(const std::vector<nccl_connection*>& connections) noexcept;
+
+  troupe::device gpu_;
+  std::mutex using_;
+  std::vector<nccl_connection*> all_;
+};
+
+}  // namespace troupe
