@@ -9,6 +9,7 @@
 #include "troupe/parallel/replica_mean.hpp"
 #include "troupe/parallel/same_models.hpp"
 #include "troupe/parallel/sync_batch_norm.hpp"
+#include "troupe/tensor/captured_step.hpp"
 
 namespace troupe {
 namespace {
@@ -86,6 +87,7 @@ std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim
 }
 
 void DataParallel::sync_parameters() {
+  refuse_in_recording("DataParallel::sync_parameters");
   std::vector<work> sent;
   for (const auto& each : model_.named_parameters()) {
     each.target->wait_ready();
@@ -97,6 +99,7 @@ void DataParallel::sync_parameters() {
 }
 
 variable DataParallel::forward(const variable& input) {
+  refuse_in_recording("DataParallel::forward");
   buffers_.use(reducer_->turn());
   if (model_.is_training() && options_.broadcast_buffers && !std::exchange(buffers_are_shared_, true))
     buffers_.broadcast(group_);
@@ -108,10 +111,11 @@ variable DataParallel::forward(const variable& input) {
 }
 
 tensor DataParallel::initial_gradient() const {
-  return tensor::full({}, 1.0F / static_cast<float>(num_replicas()));
+  return tensor::full({}, 1.0F / static_cast<float>(num_replicas())).to(group_.device());
 }
 
 void DataParallel::backward(const variable& loss) {
+  refuse_in_recording("DataParallel::backward");
   if (loss.value.num_elements() != 1)
     throw_invalid("DataParallel::backward", "a scalar, the mean loss of this replica", describe(loss.value));
   // What the step before left is gone, even if no optimizer has used it.
@@ -130,6 +134,7 @@ void DataParallel::backward(const variable& loss) {
 }
 
 void DataParallel::sync_gradients() {
+  refuse_in_recording("DataParallel::sync_gradients");
   if (num_no_sync_ > 0)
     throw std::logic_error(
         "[DataParallel::sync_gradients] expected a call outside of no_sync(), got one within");

@@ -59,6 +59,9 @@ struct data_parallel_options {
 /// one order whatever the order of gradients. Model and group outlive it, and the group carries nothing else
 /// while a backward pass runs. One thread uses it, its model and its optimizer.
 ///
+/// Its passes are not for captured_pass, which shows what is: forward, backward, sync_gradients and
+/// sync_parameters throw std::logic_error while a pass is recorded, before they change anything.
+///
 /// What is thrown in the middle of a step, collective_error among it, leaves it of no use, as it does the
 /// group; a lost member may be told by whatever waits, the next forward pass for example. With
 /// make_optimizer some of the weights may have made the step by then and others not: training goes on from a
@@ -109,7 +112,7 @@ class DataParallel {
   /// The end of the current replica's turn for those who ran the backward passes themselves: beginning with
   /// `initial_gradient()` and with nothing hidden behind them.
   void sync_gradients();
-  /// 1 / num_replicas()
+  /// 1 / num_replicas(), where the group's tensors are
   tensor initial_gradient() const;
 
   /// While it lives, `backward` adds to the gradients of the current replica and does not end its turn:

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "troupe/autograd/parameter.hpp"
@@ -11,22 +13,41 @@ namespace troupe {
 ///
 ///   captured_pass pass(gpu, [&] { ... loss.backward(); }, model.parameters());
 ///   each step: copy the batch into the tensors that the work reads; pass.run(); optimizer->apply(step);
+///
+/// The passes of a DataParallel are refused while they are recorded, since replays would leave out what they
+/// reduce. What is recorded is the model's own pass, and its gradients are reduced after each run:
+///
+///   captured_pass pass(gpu, [&] { ... loss.backward(replicated.initial_gradient()); }, parameters);
+///   each step: copy the batch; pass.run(); replicated.sync_gradients(); optimizer->apply(step);
 class captured_pass {
  public:
-  /// What captured_step says of `work` holds, and where gradients are handed to a hook, the hook is work as
-  /// well: one that reduces over GPUs, as a DataParallel's does, is refused while it is recorded. The
-  /// parameters outlive it.
+  /// What captured_step says of `work` holds. The parameters outlive it.
   captured_pass(device where, std::function<void()> work, std::vector<parameter*> parameters);
 
-  /// Afterwards the parameters that the work reaches have their gradient. Throws std::logic_error if one of
-  /// them has a gradient before: what was recorded overwrites it, and does not add to it.
+  /// Waits for the parameters' pending updates. Afterwards those that the work reaches have their gradient.
+  /// Throws std::logic_error if one of them has a gradient before, since what was recorded overwrites it and
+  /// does not add to it; or if its value or gradient is no longer where it was when it was recorded. After
+  /// what the work throws no parameter has a gradient, and the next pass of any kind is right.
   void run();
   bool is_recorded() const { return step_.is_recorded(); }
 
  private:
+  /// Where the recording finds a parameter.
+  struct memory_places {
+    const std::byte* value;
+    const std::byte* gradient;
+    bool operator==(const memory_places&) const = default;
+  };
+
+  void require_no_gradients() const;
+  void require_same_memory() const;
+  void run_step();
+  static memory_places memory_of(const parameter& which);
+
   captured_step step_;
   std::vector<parameter*> parameters_;
-  std::vector<parameter*> reached_;  ///< known when the first run is over
+  std::vector<parameter*> reached_;      ///< known when the first run is over
+  std::vector<memory_places> recorded_;  ///< of parameters_, known when the pass is recorded
 };
 
 }  // namespace troupe
