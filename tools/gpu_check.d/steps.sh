@@ -158,7 +158,7 @@ run_tests() {
   local program=$1
   begin_step "$program" || return 0
   rm -f "$work/cases.xml"
-  run_program OMP_NUM_THREADS=1 "$work/bin/$program" "${@:2}" --reporter console --reporter "xml::out=$work/cases.xml"
+  run_program "$work/bin/$program" "${@:2}" --reporter console --reporter "xml::out=$work/cases.xml"
   end_test_step "$program"
 }
 
