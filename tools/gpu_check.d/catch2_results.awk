@@ -18,6 +18,10 @@ function attribute(name,   from) {
 /^ *<Expression .*success="false"/ || /^ *<(Exception|FatalErrorCondition|Failure)[ >]/ {
   if (what == "") place = attribute("filename") ":" attribute("line")
 }
+# An exception within an expression says what went wrong; the expression only where.
+/^ *<Expression .*success="false"/ { is_first = what == "" }
+/^ *<Exception[ >]/ && is_first { what = "" }
+/^ *<\/Expression>/ { is_first = 0 }
 /^ *<(Expanded|Exception|FatalErrorCondition|Failure)[ >]/ { wants = "failure"; next }
 /^ *<Skip / { wants = "skip"; next }
 /^ *<\// { wants = "" }

@@ -51,7 +51,7 @@ find_library() {
     search_path+=":$folder"
   elif folder=$(below "${LD_LIBRARY_PATH-}" | first_with "$name"); then
     search_path+=":$folder"
-  elif folder=$(known_to_loader "$name") && [[ -n $folder ]]; then
+  elif folder=$(known_to_loader "$name") && [[ -e $folder ]]; then  # its cache may be out of date
     folder=$(dirname "$folder")
   elif folder=$(usual_folders | first_with "$name"); then
     search_path+=":$folder"

@@ -15,6 +15,7 @@ constexpr const char* catch2_words = R"(#!/bin/bash
 for word in "$@"; do [[ $word != xml::out=* ]] || xml=${word#xml::out=}; done
 passed() { printf '  <TestCase name="%s" line="1">\n    <OverallResult success="true" skips="0"/>\n  </TestCase>\n' "$1" >>"$xml"; ((good += 1)); }
 failed() { printf '  <TestCase name="%s" line="1">\n    <Exception filename="/a/b.cpp" line="7">\n      %s\n    </Exception>\n    <OverallResult success="false" skips="0"/>\n  </TestCase>\n' "$1" "$2" >>"$xml"; ((bad += 1)); }
+threw() { printf '  <TestCase name="%s" line="1">\n    <Expression success="false" type="CHECK" filename="/a/b.cpp" line="7">\n      <Original>\n        %s\n      </Original>\n      <Expanded>\n        %s\n      </Expanded>\n      <Exception filename="/a/b.cpp" line="7">\n        %s\n      </Exception>\n    </Expression>\n    <OverallResult success="false" skips="0"/>\n  </TestCase>\n' "$1" "$2" "$2" "$3" >>"$xml"; ((bad += 1)); }
 skipped() { printf '  <TestCase name="%s" line="1">\n    <Skip filename="b.cpp" line="7">\n      %s\n    </Skip>\n    <OverallResult success="true" skips="1"/>\n  </TestCase>\n' "$1" "$2" >>"$xml"; ((none += 1)); }
 begin() { printf '<Catch2TestRun>\n' >"$xml"; good=0 bad=0 none=0; }
 under_way() { printf '  <TestCase name="%s" line="1">\n' "$1" >>"$xml"; }

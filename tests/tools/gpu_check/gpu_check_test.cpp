@@ -133,6 +133,31 @@ TEST_CASE("a library that is not there is named, and only what needs it is skipp
   CHECK(pack.part("gpu_tests").at("state") == "passed");
 }
 
+TEST_CASE("a library that ldconfig knows and that has gone is not there") {
+  fake_pack pack;
+  pack.remove_library("libfake_nccl.so");
+  pack.set_machine("ldconfig", "echo 'libfake_nccl.so (libc6,x86-64) => /nowhere/libfake_nccl.so'");
+  CHECK(pack.run({"--only", "nccl"}).exit_code == 3);
+  CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("not found here: libfake_nccl.so"));
+}
+
+TEST_CASE(
+    "a check in which a library cannot be loaded needs it, and one that throws fails with the exception") {
+  fake_pack pack;
+  pack.remove_library("libfake_blas.so");
+  pack.set_program(
+      "ops_cuda_test",
+      "begin; threw version 'get_version() == 13' 'products need cuBLASLt, which cannot be loaded: "
+      "x'; end");
+  CHECK(pack.run({"--only", "operations"}).exit_code == 3);
+  auto step = pack.step("operations", "ops_cuda_test");
+  CHECK(step.at("state") == "skipped");
+  CHECK(step.at("cases").at("without_library") == 1);
+  pack.set_program("ops_cuda_test", "begin; threw version 'get_version() == 13' 'out of memory'; end");
+  CHECK(pack.run({"--only", "operations"}).exit_code == 1);
+  CHECK(pack.step("operations", "ops_cuda_test").at("failures") == "version: out of memory (b.cpp:7)");
+}
+
 TEST_CASE("a library that is there but cannot be loaded is a failure") {
   fake_pack pack;
   pack.set_program("ops_gpu_test",
