@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -65,7 +66,12 @@ fiber::fiber(void (*run)(), unsigned number) {
 }
 
 fiber::~fiber() {
-  if (memory_) munmap(memory_, guard_bytes + stack_bytes);
+  if (!memory_) return;
+#ifdef __SANITIZE_ADDRESS__
+  // Functions that never return leave their frames poisoned, for whatever is mapped here next.
+  __asan_unpoison_memory_region(memory_, guard_bytes + stack_bytes);
+#endif
+  munmap(memory_, guard_bytes + stack_bytes);
 }
 
 #ifdef __SANITIZE_ADDRESS__
