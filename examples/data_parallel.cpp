@@ -46,7 +46,7 @@ void train(const job_options& options) {
     shards.emplace_back(points,
                         distributed_sampler_options{.num_samples = points->num_samples(),
                                                     .num_replicas = num_replicas,
-                                                    .replica = world.rank() * replicas_per_rank + i},
+                                                    .replica = world.rank().value() * replicas_per_rank + i},
                         sharded_loader_options{batch});
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     std::vector<tensor> losses;

@@ -105,7 +105,7 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
   if (!weights.empty()) {
     model.materialize(options.seed);
     read_gpt2_weights(weights, model);
-    pipeline.begin_with(model.state_dict());
+    pipeline.initial_weights(model.state_dict());
   }
   auto world = World::init(options);
   progress shown(world);

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Options that every process follows by itself.
+/// Options that may differ between processes.
 constexpr const char* followed_options[] = {
     "seed",       "batch",  "devices",     "threads",       "snapshot_every", "snapshot_interval",
     "disk_every", "resume", "fresh_start", "on_non_finite", "on_lost_state"};
@@ -28,7 +28,7 @@ job_description describe_job(const Pipeline& pipeline, const job_options& option
   job.add("arithmetic", numeric_class);
   describe_pipeline(pipeline, job);
   job.add("weights to begin with",
-          pipeline.begin_with() ? weights_sha256(*pipeline.begin_with()) : "those of the seed");
+          pipeline.initial_weights() ? weights_sha256(*pipeline.initial_weights()) : "those of the seed");
   job.add("plan", hash_of(plan_text(training)));
   return job;
 }

@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-/// What all processes must have alike before they train together: the options that results or messages depend
-/// on, the plan, and the pipeline. Folders may differ, but not whether there are any.
+/// Describes what must be equal in all processes before they train together: the options that decide results
+/// or message formats, the plan and the pipeline. Paths of folders may differ; whether a folder is set may
+/// not.
 job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
                              const std::string& numeric_class);
 

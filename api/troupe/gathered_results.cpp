@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-std::vector<named_tensor> unpacked_weights(const std::vector<tensor>& packed_stages) {
+std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages) {
   std::vector<named_tensor> weights;
   for (const auto& packed : packed_stages)
     for (const auto& [name, value] : unpack_state(packed)) weights.push_back({name, value.clone()});
@@ -27,7 +27,7 @@ std::uint64_t weights_bytes(const nn::Sequential& model) {
   return static_cast<std::uint64_t>(elements) * sizeof(float);
 }
 
-std::string problem_of_saving(const std::filesystem::path& file, std::uint64_t size_bytes) {
+std::string why_not_writable(const std::filesystem::path& file, std::uint64_t size_bytes) {
   auto folder = file.parent_path().empty() ? std::filesystem::path(".") : file.parent_path();
   try {
     require_replaceable(file);

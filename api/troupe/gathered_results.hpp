@@ -8,16 +8,16 @@
 
 namespace troupe {
 
-/// The weights of all stages, each a packed state, in name order and in memory of their own. Throws
-/// std::runtime_error for what is no packed state. Not installed, as all here.
-std::vector<named_tensor> unpacked_weights(const std::vector<tensor>& packed_stages);
+/// Unpacks the packed states of all stages into one list of tensors, sorted by name, each in its own memory.
+/// Throws std::runtime_error for a malformed packed state. This header is not installed.
+std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages);
 
-/// Bytes of a model's parameters and buffers.
+/// The size of a model's parameters and buffers in bytes.
 std::uint64_t weights_bytes(const nn::Sequential& model);
 
-/// Why no file of `size_bytes` can be written under the name `file`, as far as that can be known without
-/// writing it: no such folder, one that cannot be written to, something that is no regular file, no room.
-/// Empty if nothing is known.
-std::string problem_of_saving(const std::filesystem::path& file, std::uint64_t size_bytes);
+/// Checks, without writing, whether a file of `size_bytes` can be written to `file`. Returns the reason if
+/// not (the folder is missing or not writable, `file` is not a regular file, the disk is too full), and an
+/// empty string if no obstacle is found.
+std::string why_not_writable(const std::filesystem::path& file, std::uint64_t size_bytes);
 
 }  // namespace troupe

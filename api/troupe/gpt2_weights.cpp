@@ -46,7 +46,7 @@ shape published_shape(const std::string& name, const tensor& target) {
   return is_projection(name) ? shape{extents[1], extents[0]} : extents;
 }
 
-/// The file's tensors by their names without the prefix, less the masks.
+/// The file's tensors by name, without the prefix and without the masks.
 by_name sources_in(const std::filesystem::path& file) {
   by_name sources;
   for (auto& [name, value] : read_safetensors(file).tensors) {
@@ -62,7 +62,8 @@ bool same_elements(const tensor& a, const tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
-/// A head of its own where the model has none is left out if it is the embedding, and the other way round.
+/// Reconciles the output layer: drops a separate "lm_head.weight" equal to the embedding if the model is
+/// tied, and adds the embedding as output layer if the model is untied and the file has none.
 void fit_head(by_name& sources, const by_name& targets) {
   auto own = sources.find(head);
   auto shared = sources.find(embedding);
@@ -106,7 +107,7 @@ void read_gpt2_weights(const std::filesystem::path& file, nn::Module& model) {
     throw bad_input("the weights in '" + file.string() + "' do not fit the model" + problems +
                     ". Use a model of the size, and with the vocabulary, that the file was made for");
   for (auto& [name, target] : targets) target.copy_from(turned(name, cast(sources.at(name), dtype::f32)));
-  for (auto* each : model.parameters()) each->changed();
+  for (auto* each : model.parameters()) each->mark_changed();
 }
 
 void write_gpt2_weights(const std::filesystem::path& file, nn::Module& model) {

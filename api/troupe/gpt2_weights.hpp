@@ -6,22 +6,23 @@
 
 namespace troupe {
 
-// GPT-2's weights under the names, and in the layout, of the files that are published for it (Hugging Face's
-// GPT2Model): "wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.attn.c_attn.weight", ..., "ln_f.bias", each
-// with or without "transformer." before it. The projections c_attn, c_proj and c_fc lie there as [in, out], a
-// Linear's transpose. The output layer is the token embedding unless there is "lm_head.weight".
+// GPT-2 weights with the names and layout of the published checkpoints (Hugging Face's GPT2Model):
+// "wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.attn.c_attn.weight", ..., "ln_f.bias", each with or
+// without the prefix "transformer.". The projections c_attn, c_proj and c_fc are stored as [in, out], the
+// transpose of a Linear's weight. The output layer shares the token embedding unless the file has
+// "lm_head.weight".
 
-/// Copies the weights in a safetensors file of f32, bf16 or f16 into a materialized nn::GPT or
-/// nn::gpt_layers. The causal masks "h.0.attn.bias" and "h.0.attn.masked_bias" are passed over. A model whose
-/// output layer is not tied takes the token embedding where the file has no "lm_head.weight". Throws
-/// bad_input, and changes nothing, naming all tensors that are missing, unknown or of another shape.
+/// Loads a safetensors file with f32, bf16 or f16 tensors into a materialized nn::GPT or nn::gpt_layers.
+/// Skips the causal masks "h.0.attn.bias" and "h.0.attn.masked_bias". An untied output layer gets the token
+/// embedding if the file has no "lm_head.weight". Throws bad_input and changes nothing if tensors are
+/// missing, unexpected or of another shape; the message names them all.
 void read_gpt2_weights(const std::filesystem::path& file, nn::Module& model);
 
-/// Writes a safetensors file that read_gpt2_weights and others read, names without "transformer.". Throws
-/// bad_input if it cannot be written.
+/// Writes a safetensors file in this layout, with names without "transformer.". Throws bad_input if the file
+/// cannot be written.
 void write_gpt2_weights(const std::filesystem::path& file, nn::Module& model);
 
-/// Whether tensors from a file lie as published, which those of a snapshot do not: [in, out].
+/// Whether the tensors have the published layout (projections [in, out]). Snapshots of Troupe do not.
 bool have_gpt2_layout(const std::vector<named_tensor>& tensors);
 
 }  // namespace troupe

@@ -15,20 +15,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a process that takes a lost one's place waits for something that is there, if it ever was.
+/// How long a replacement process waits for a key that exists if it was ever written.
 constexpr auto answer_time = 1s;
-/// How long rank 0 waits for the others to hear why the job cannot start, and they for rank 0 to end it.
+/// How long rank 0 waits for the others to read why the job cannot start, and the others for rank 0 to end
+/// the job.
 constexpr auto farewell_time = 5s;
 constexpr std::size_t longest_verdict = 4000;
 
-/// The keys of one Trainer's start.
+/// The store keys of one Trainer's start.
 class start_keys {
  public:
   explicit start_keys(std::uint32_t trainer) : prefix_("start/" + std::to_string(trainer) + "/") {}
   std::string verdict() const { return prefix_ + "verdict"; }
   std::string trained() const { return prefix_ + "trained"; }
   std::string end() const { return prefix_ + "end"; }
-  std::string of(const char* what, int rank) const { return prefix_ + what + "/" + std::to_string(rank); }
+  std::string of(const char* item, int rank) const { return prefix_ + item + "/" + std::to_string(rank); }
 
  private:
   std::string prefix_;
@@ -45,7 +46,7 @@ std::optional<std::string> get(store& keys, const std::string& key, std::chrono:
   return std::string(reinterpret_cast<const char*>(value->data()), value->size());
 }
 
-/// Waits as long as the job lasts: the store throws when that ends.
+/// Waits without timeout; the store throws when the job ends.
 std::string wait_for(store& keys, const std::string& key) {
   for (;;)
     if (auto text = get(keys, key, 60s)) return *text;
@@ -53,14 +54,14 @@ std::string wait_for(store& keys, const std::string& key) {
 
 std::string problem_of_folders(const job_options& options) {
   try {
-    try_folders(options);
+    check_folders_writable(options);
     return {};
   } catch (const bad_input& problem) {
     return problem.what();
   }
 }
 
-/// All that keeps the job from starting, over all ranks.
+/// Collects the problems of all ranks.
 std::string gather_problems(node& self, const start_keys& keys, const std::string& own_problem) {
   auto all = own_problem;
   for (int rank = 1; rank < self.world_size(); ++rank) {
@@ -71,7 +72,8 @@ std::string gather_problems(node& self, const start_keys& keys, const std::strin
   return all;
 }
 
-/// The others hear it before the job ends, so that each of them ends with bad input too.
+/// Waits until the others have read the problem before the job ends, so that each of them throws bad_input
+/// too.
 [[noreturn]] void refuse(node& self, const start_keys& keys, const std::string& why) {
   for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
   self.fail(why);
@@ -84,7 +86,7 @@ void follow_verdict(node& self, const start_keys& keys) {
   try {
     get(self.keys(), keys.end(), farewell_time);
   } catch (const job_failed&) {
-    // Rank 0 has ended the job: what was waited for.
+    // Rank 0 has ended the job, as expected.
   }
   throw bad_input("the job cannot start: rank 0 says why");
 }
@@ -160,7 +162,7 @@ std::optional<snapshot_manifest> choose_snapshot(const job_options& options, con
   }
 }
 
-void try_folders(const job_options& options) {
+void check_folders_writable(const job_options& options) {
   auto option = "--snapshot-dir: ";
   try {
     if (!options.snapshot_dir.empty()) {
@@ -195,7 +197,7 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {
-      start.begin_with = choose_snapshot(options, identity, log);
+      start.resume_from = choose_snapshot(options, identity, log);
     } catch (const bad_input& refused) {
       problem = refused.what();
     }
@@ -205,13 +207,13 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   return start;
 }
 
-job_options options_of_trainer(job_options options, std::uint32_t trainer) {
+job_options options_for_trainer(job_options options, std::uint32_t trainer) {
   if (trainer > 0 && !options.snapshot_dir.empty())
     options.snapshot_dir /= "trainer-" + std::to_string(trainer + 1);
   return options;
 }
 
-void note_training_began(node& self, std::uint32_t trainer) {
+void record_training_start(node& self, std::uint32_t trainer) {
   put(self.keys(), start_keys(trainer).trained(), "yes");
 }
 

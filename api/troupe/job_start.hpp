@@ -12,37 +12,39 @@
 
 namespace troupe {
 
-/// What a job begins with, as rank 0 knows it; not installed.
+/// How a job starts, as decided by rank 0. Not installed.
 struct job_start {
-  std::optional<snapshot_manifest> begin_with;  ///< the snapshot to go on from; none: the initial weights
-  bool is_first = true;                         ///< false in a process that takes a lost one's place
-  bool trained_before = false;                  ///< earlier processes of this rank have done steps
+  std::optional<snapshot_manifest>
+      resume_from;              ///< the snapshot to resume from; none: start from the initial weights
+  bool is_first = true;         ///< false in a process that replaces a lost one
+  bool trained_before = false;  ///< an earlier process of this rank completed a step
 };
 
 using job_identity = std::vector<std::pair<std::string, std::string>>;
 
-/// Made by every process before its first step, and waits for the others the first time: each tries the
-/// folders it will write to, rank 0 looks for the snapshot to go on from and reads all of it. Where something
-/// cannot be, every process throws bad_input; rank 0's says what, and nothing was deleted. `incarnation`: how
-/// often this rank was started again; `trainer`: how many Trainers this World had before.
+/// Every process calls this before its first step; the first call waits for all processes. Each process
+/// checks that it can write to its folders, and rank 0 selects the snapshot to resume from and reads it
+/// completely. If a check fails, every process throws bad_input, rank 0 with the reason; nothing is deleted.
+/// `incarnation` counts the restarts of this rank, `trainer` the earlier Trainers of this World.
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_identity& identity, spdlog::logger& log);
 
-/// What a World's options are for its Trainer `trainer`, from 0: each has a snapshot folder of its own.
-job_options options_of_trainer(job_options options, std::uint32_t trainer);
+/// The options for Trainer number `trainer` (from 0) of a World: each Trainer has its own snapshot folder.
+job_options options_for_trainer(job_options options, std::uint32_t trainer);
 
-/// Rank 0, when the first step is done: from now on losing everything loses work.
-void note_training_began(node& self, std::uint32_t trainer);
+/// Called by rank 0 after the first step: from then on, the loss of all processes loses work.
+void record_training_start(node& self, std::uint32_t trainer);
 
-/// Rank 0's part that needs no other process: the snapshot that a job with these options goes on from. Throws
-/// bad_input naming each snapshot that cannot be used, with the reason, where a job that resumes finds no
-/// other, and where a fresh one finds any. Sets aside damaged ones that are newer than the one it returns,
-/// and all where `fresh_start` asks for it.
+/// Selects, on rank 0, the snapshot that a job with these options resumes from. Renames (sets aside) damaged
+/// snapshots newer than the selected one, and all snapshots if `fresh_start` is set. Throws bad_input if a
+/// job with --resume finds no usable snapshot (the message names each one with the reason), and if a job
+/// without it finds any snapshot.
 std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_identity& identity,
                                                  spdlog::logger& log);
 
-/// Creates the folders that this process writes to and writes a file there. Throws bad_input.
-void try_folders(const job_options& options);
+/// Creates the folders that this process writes to and writes a test file there. Throws bad_input if that
+/// fails.
+void check_folders_writable(const job_options& options);
 
 snapshot_access snapshot_access_of(const job_options& options);
 

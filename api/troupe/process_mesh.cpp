@@ -6,14 +6,14 @@
 
 namespace troupe {
 
-struct ProcessMesh::content {
+struct ProcessMesh::state {
   World world;
   mesh layout;
-  std::map<std::vector<int>, ProcessGroup> groups;  ///< by their ranks
+  std::map<std::vector<world_rank>, ProcessGroup> groups;  ///< by their ranks
 };
 
 ProcessMesh::ProcessMesh(const World& world, mesh layout)
-    : shared_(std::make_shared<content>(content{world, std::move(layout), {}})) {}
+    : shared_(std::make_shared<state>(state{world, std::move(layout), {}})) {}
 
 ProcessGroup ProcessMesh::operator[](std::string_view axis) const { return slice({std::string(axis)}); }
 

@@ -11,30 +11,31 @@ namespace troupe {
 
 class World;
 
-/// The processes of a World as a grid with named axes, the last one fastest:
+/// The processes of a World as a grid with named axes in row-major order (PyTorch's DeviceMesh):
 ///
 ///     auto mesh = world.mesh({{"dp", 4}, {"tp", 2}});
 ///     mesh["dp"].all_reduce(gradient).wait();   // with those of the same tp
 ///
-/// A group is formed when it is first asked for, by its members together, and anew when it has failed. A
-/// handle: copies share their groups. For one thread.
+/// The members of a slice form its group together when they first access it, and form a new one after it has
+/// failed. A handle: copies share their groups. Not thread-safe.
 class ProcessMesh {
  public:
   ProcessMesh(const World& world, mesh layout);
 
-  /// This process's group along one axis.
+  /// The group of this process along one axis.
   ProcessGroup operator[](std::string_view axis) const;
-  /// Along several: the processes that differ from this one in these only, in ascending order of rank.
+  /// The group along several axes: the processes whose coordinates differ from this one's only along `along`,
+  /// in ascending order of rank.
   ProcessGroup slice(const std::vector<std::string>& along) const;
 
-  /// Where this process is along the axis.
+  /// The coordinate of this process along the axis.
   int coordinate(std::string_view axis) const;
-  /// Of other ranks, of all slices, ...
+  /// The grid itself, for the coordinates and slices of other ranks.
   const mesh& layout() const;
 
  private:
-  struct content;
-  std::shared_ptr<content> shared_;
+  struct state;
+  std::shared_ptr<state> shared_;
 };
 
 }  // namespace troupe

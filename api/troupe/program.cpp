@@ -16,29 +16,29 @@
 namespace troupe {
 namespace {
 
-/// Prints what ended the program and returns its exit code.
+/// Prints the error that ended the program and returns its exit code.
 class ending {
  public:
   ending(const char* program, std::shared_ptr<signal_frame>& frame) : program_(program), frame_(frame) {}
 
-  /// An error of this process: the job hears of it before this process ends.
-  int failed(const std::string& what, int exit_code) const {
+  /// An error of this process: reports it to the job before the process ends.
+  int failed(const std::string& message, int exit_code) const {
     int signal = frame_ ? frame_->stopped_by() : 0;
     if (signal) return 128 + signal;
-    say(what);
-    if (frame_) frame_->tell_failure(what);
+    say(message);
+    if (frame_) frame_->report_failure(message);
     return exit_code;
   }
-  /// The end of the whole job, which the launcher tells once for all its processes.
-  int ended_with_job(const std::string& what, int exit_code) const {
+  /// The end of the whole job: the launcher prints it once for all processes.
+  int ended_with_job(const std::string& message, int exit_code) const {
     auto launch = read_launch_environment(process_environment());
-    if (!launch || !launch->launched_by_troupe) say(what);
+    if (!launch || !launch->launched_by_troupe) say(message);
     return exit_code;
   }
 
  private:
-  void say(const std::string& what) const {
-    std::fprintf(stderr, "%s: %s\n", program_, what.c_str());
+  void say(const std::string& message) const {
+    std::fprintf(stderr, "%s: %s\n", program_, message.c_str());
     std::fflush(stderr);
   }
 

@@ -36,8 +36,8 @@ std::string time_left(const step_event& event, int batch) {
 
 progress::progress(const World& world)
     : options_(world.options()),
-      speaks_(world.rank() == 0),
-      live_(::isatty(STDOUT_FILENO) != 0),
+      is_active_(world.rank() == 0),
+      is_terminal_(::isatty(STDOUT_FILENO) != 0),
       num_devices_(world.num_devices()) {}
 
 trainer_callbacks progress::callbacks() {
@@ -58,7 +58,7 @@ void progress::clear_line() {
 }
 
 void progress::on_step(const step_event& event) {
-  if (!speaks_) return;
+  if (!is_active_) return;
   if (options_.json) {
     print(nlohmann::json{
         {"event", "step"}, {"step", event.step}, {"loss", event.loss}, {"samples_per_s", event.samples_per_s}}
@@ -67,21 +67,21 @@ void progress::on_step(const step_event& event) {
   }
   auto now = now_ns();
   bool last = event.step == event.target_step;
-  if (!last && now - last_print_ns_ < (live_ ? live_interval_ns : quiet_interval_ns)) return;
+  if (!last && now - last_print_ns_ < (is_terminal_ ? live_interval_ns : quiet_interval_ns)) return;
   last_print_ns_ = now;
   auto epoch = static_cast<double>(event.step) / static_cast<double>(event.steps_per_epoch);
   auto line =
       format("epoch %.2f  step %llu/%llu  loss %.4f  %.0f samples/s  %s left", epoch,
              static_cast<unsigned long long>(event.step), static_cast<unsigned long long>(event.target_step),
              event.loss, event.samples_per_s, time_left(event, options_.batch).c_str());
-  if (!live_ || last) return print(line);
+  if (!is_terminal_ || last) return print(line);
   std::fprintf(stdout, "\r\033[K%s", line.c_str());
   std::fflush(stdout);
   line_open_ = true;
 }
 
 void progress::on_resumed(const resume_event& event) {
-  if (!speaks_) return;
+  if (!is_active_) return;
   if (options_.json)
     return print(nlohmann::json{
         {"event", "resumed"}, {"step", event.step}, {"from", event.found ? "snapshot" : "initial weights"}}
@@ -92,7 +92,7 @@ void progress::on_resumed(const resume_event& event) {
 }
 
 void progress::on_recovered(const recovery_event& event) {
-  if (!speaks_) return;
+  if (!is_active_) return;
   if (options_.json)
     return print(nlohmann::json{{"event", "recovered"},
                                 {"rank", event.rank},
@@ -105,13 +105,13 @@ void progress::on_recovered(const recovery_event& event) {
 }
 
 void progress::on_fitted(const fit_result& fitted, const plan& planned) {
-  if (!speaks_ || options_.json) return;
-  text_drawing how{100, live_};
+  if (!is_active_ || options_.json) return;
+  text_drawing drawing{100, is_terminal_};
   print("\nplanned: one step of " + std::string(to_string(planned.kind)) + ", all stages alike");
-  print(draw_text(simulate(planned, {}), how));
+  print(draw_text(simulate(planned, {}), drawing));
   if (!fitted.last_step.devices.empty()) {
     print("measured: the last step");
-    print(draw_text(fitted.last_step, how));
+    print(draw_text(fitted.last_step, drawing));
   }
   auto bubble =
       "bubble: planned " + percent(fitted.planned_bubble) + ", measured " + percent(fitted.measured_bubble);
@@ -130,7 +130,7 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
 }
 
 void progress::on_done(const evaluation_result& evaluation, const std::string& weights_sha256) {
-  if (!speaks_) return;
+  if (!is_active_) return;
   if (options_.json)
     return print(nlohmann::json{{"event", "done"},
                                 {"weights_sha256", weights_sha256},

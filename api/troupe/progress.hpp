@@ -5,16 +5,16 @@
 
 namespace troupe {
 
-/// What a training program tells the person in front of it, on rank 0: a live line on a terminal, a line now
-/// and then in a file or pipe, or with options.json one JSON object per line and nothing else (ARCHITECTURE's
-/// `step`, `recovered` and `done` events). Silent on other ranks.
+/// Prints training progress on rank 0: a live status line on a terminal, a line from time to time in a file
+/// or pipe, or with options.json one JSON object per line and nothing else (events `step`, `recovered`,
+/// `done`). Prints nothing on other ranks.
 class progress {
  public:
   explicit progress(const World& world);
   void on_step(const step_event& event);
   void on_resumed(const resume_event& event);
   void on_recovered(const recovery_event& event);
-  /// The plan beside what was measured, and where trace and snapshots lie.
+  /// Prints the planned and the measured timeline, and the paths of trace and snapshots.
   void on_fitted(const fit_result& fitted, const plan& planned);
   void on_done(const evaluation_result& evaluation, const std::string& weights_sha256);
   trainer_callbacks callbacks();
@@ -24,8 +24,8 @@ class progress {
   void clear_line();
 
   job_options options_;
-  bool speaks_;
-  bool live_;
+  bool is_active_;
+  bool is_terminal_;
   int num_devices_;
   bool line_open_ = false;
   std::int64_t last_print_ns_ = 0;

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// A trained model's weights, in name order: from a safetensors file, or from the newest sound snapshot in a
-/// job's snapshot folder. Throws bad_input if there are none.
+/// Reads a model's weights, sorted by name, from a safetensors file, or from the newest intact snapshot in a
+/// snapshot folder. Throws bad_input if there are none.
 std::vector<named_tensor> read_weights(const std::filesystem::path& from);
 
 }  // namespace troupe

@@ -36,8 +36,8 @@ void signal_frame::leave_failing() {
   failing_ = std::move(world);
 }
 
-void signal_frame::tell_failure(const std::string& what) {
-  if (auto world = std::exchange(failing_, nullptr)) world->tell_failure(what);
+void signal_frame::report_failure(const std::string& message) {
+  if (auto world = std::exchange(failing_, nullptr)) world->report_failure(message);
 }
 
 void signal_frame::watch() {
@@ -52,25 +52,25 @@ void signal_frame::watch() {
       world_->request_stop(signal_);
     }
     if (!signal_) continue;
-    switch (has_waited_enough(standing(clock::now()), limits_)) {
-      case stop_wait_end::none:
+    switch (decide_stop(standing(clock::now()), limits_)) {
+      case stop_decision::keep_waiting:
         break;
-      case stop_wait_end::sent_to_it_alone:
+      case stop_decision::only_this_process:
         end_by(signal_, "came to this process alone");
-      case stop_wait_end::grace_over:
+      case stop_decision::grace_over:
         end_by(signal_, "was not followed by an end within the grace period (--grace)");
-      case stop_wait_end::job_ended:
+      case stop_decision::job_ended:
         end_by(signal_, "ended the job, but not the program");
     }
   }
 }
 
-stop_wait signal_frame::standing(clock::time_point now) {
+stop_progress signal_frame::standing(clock::time_point now) {
   auto since = [now](clock::time_point then) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(now - then);
   };
   if (world_->job_ended() && !job_ended_) job_ended_ = now;
-  stop_wait made{since(signalled_), world_->stop_wanted(), {}};
+  stop_progress made{since(signalled_), world_->stop_requested(), {}};
   if (job_ended_) made.since_job_ended = since(*job_ended_);
   return made;
 }

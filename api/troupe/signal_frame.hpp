@@ -5,14 +5,14 @@
 
 #include "troupe/config/program_frame.hpp"
 #include "troupe/posix/wake_event.hpp"
-#include "troupe/signal_taker.hpp"
-#include "troupe/stop_wait.hpp"
+#include "troupe/signal_pipe.hpp"
+#include "troupe/stop_decision.hpp"
 
 namespace troupe {
 
-/// The frame of run_program. While there is a World, SIGTERM, SIGINT and SIGHUP ask it to stop, on a thread
-/// of their own; a second one, or a stop that takes too long, ends the process by the signal. Before and
-/// after, signals do what they always do.
+/// Signal handling of run_program. While a World exists, SIGTERM, SIGINT and SIGHUP make a separate thread
+/// call its request_stop(). A second signal, or a stop that takes longer than stop_limits, ends the process
+/// by the signal's default action. Without a World, signals have their default effect.
 class signal_frame final : public program_frame {
  public:
   explicit signal_frame(const stop_limits& limits) : limits_(limits) {}
@@ -22,24 +22,25 @@ class signal_frame final : public program_frame {
   void leave() override;
   void leave_failing() override;
 
-  /// The signal that stopped the job of a World that an exception ended; 0: none did.
+  /// The signal that stopped the job, if an exception ended the World; 0: none.
   int stopped_by() const { return failing_ ? failing_->stopped_by() : 0; }
-  /// Tells the job of such a World the exception's text, and lets go of it. Does nothing if there is none.
-  void tell_failure(const std::string& what);
+  /// Reports the exception's text to the job of a World that an exception ended, and releases that World.
+  /// Does nothing if there is none.
+  void report_failure(const std::string& message);
 
  private:
   using clock = std::chrono::steady_clock;
   void watch();
-  stop_wait standing(clock::time_point now);
+  stop_progress standing(clock::time_point now);
   [[noreturn]] static void end_by(int signal, const char* why);
 
   const stop_limits limits_;
   std::shared_ptr<stoppable_world> world_, failing_;
-  std::optional<signal_taker> signals_;
+  std::optional<signal_pipe> signals_;
   wake_event leaving_;
   std::thread thread_;
 
-  // The thread's own.
+  // Used only by the thread.
   int signal_ = 0;
   clock::time_point signalled_;
   std::optional<clock::time_point> job_ended_;

@@ -10,7 +10,7 @@
 #include "troupe/data/training_source.hpp"
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/fail_all_if_thrown.hpp"
+#include "troupe/fail_job_on_exception.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/parallel/module_program.hpp"
@@ -18,15 +18,15 @@
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
 #include "troupe/unused_options.hpp"
-#include "troupe/world_content.hpp"
+#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {
 
-numerics numerics_for(const Pipeline& pipeline, const job_options& options) {
-  auto how = pipeline.how();
-  how.on_non_finite = non_finite_policy_from(options.on_non_finite);
-  return how;
+numeric_options numerics_for(const Pipeline& pipeline, const job_options& options) {
+  auto numerics = pipeline.numerics();
+  numerics.on_non_finite = non_finite_policy_from(options.on_non_finite);
+  return numerics;
 }
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
@@ -39,12 +39,12 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
-  auto cut = cut_into_stages(pipeline.model(), stages);
-  auto reductions = reductions_of(pipeline.model(), cut, numerics_for(pipeline, options));
+  auto partition = partition_into_stages(pipeline.model(), stages);
+  auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages});
 }
 
-/// What a snapshot must agree in with the job that loads it.
+/// The properties that must be equal in a snapshot and the job that resumes from it.
 job_identity identity_of(const Pipeline& pipeline, const job_options& options, int num_stages) {
   job_identity identity{{"seed", std::to_string(options.seed)},
                         {"batch", std::to_string(options.batch)},
@@ -52,9 +52,10 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options, i
                         {"stages", std::to_string(num_stages)},
                         {"threads", std::to_string(options.threads)},
                         {"parameters", std::to_string(pipeline.model().num_parameters())}};
-  const auto& how = pipeline.how();
-  if (how.precision != dtype::f32) identity.emplace_back("precision", to_string(how.precision));
-  if (how.clip_grad_norm > 0) identity.emplace_back("clip_grad_norm", std::to_string(how.clip_grad_norm));
+  const auto& numerics = pipeline.numerics();
+  if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
+  if (numerics.clip_grad_norm > 0)
+    identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
@@ -64,7 +65,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job_definition job;
   job.make_program = make_module_programs(pipeline.model(), training.num_stages,
                                           {pipeline.loss(), pipeline.optimizer(), options.seed,
-                                           numerics_for(pipeline, options), pipeline.begin_with()});
+                                           numerics_for(pipeline, options), pipeline.initial_weights()});
   job.training = training;
   job.devices_per_rank = options.devices;
   job.num_threads = options.threads;
@@ -82,7 +83,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   return job;
 }
 
-/// Reads the samples, so that what all see of them can be compared, where this process `reads` them at all.
+/// Describes a call for comparison between processes; loads the samples if this process `reads` them.
 call_request request_about(const dataset_ptr& samples, const char* call, bool reads) {
   if (!samples) throw bad_input(std::string(call) + " needs a data set, got a null pointer");
   call_request request;
@@ -106,19 +107,19 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     : world_(std::move(world)), pipeline_(std::move(pipeline)), callbacks_(std::move(callbacks)) {
   auto& self = *world_.shared_->self;
   auto number = take_place();
-  const auto options = options_of_trainer(world_.options(), number);
+  const auto options = options_for_trainer(world_.options(), number);
   try {
     refuse_unused_options(options, pipeline_);
     plan_ = plan_for(pipeline_, options, world_.num_devices());
   } catch (const bad_input& problem) {
-    // The others end with this cause too, instead of noticing that a process has gone away.
+    // Tell the others the cause; otherwise they would only see a lost process.
     self.fail(problem.what());
     throw;
   }
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
-  job->begin_with = start.begin_with;
+  job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
   number_ = number;
@@ -126,11 +127,11 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
       job->rank_of_stage(0) == world_.rank() || job->rank_of_stage(plan_.num_stages - 1) == world_.rank();
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
-    callbacks_.on_resumed({start.begin_with.has_value(), start.begin_with ? start.begin_with->step : 0});
+    callbacks_.on_resumed({start.resume_from.has_value(), start.resume_from ? start.resume_from->step : 0});
 }
 
-/// Returns how many Trainers this World had before. Waits until all processes are done with the last one:
-/// what it needs may go then.
+/// Returns the number of earlier Trainers of this World. Waits until all processes have finished with the
+/// previous one, whose resources may be released then.
 std::uint32_t Trainer::take_place() {
   auto& shared = *world_.shared_;
   if (!shared.trainer.expired())
@@ -147,7 +148,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
   std::shared_ptr<batch_source> source;
-  auto request = fail_all_if_thrown(self, [&] {
+  auto request = fail_job_on_exception(self, [&] {
     auto made = request_about(samples, "fit", reads_samples_);
     source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed});
     return made;
@@ -164,7 +165,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   std::exception_ptr thrown;
   call_observer observer;
   observer.on_step = [&](const step_progress& done) {
-    if (!std::exchange(training_noted_, true)) note_training_began(self, number_);
+    if (!std::exchange(training_noted_, true)) record_training_start(self, number_);
     rate.add(std::chrono::steady_clock::now(), done.step);
     step_event event{done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
                      rate.steps_per_s() * static_cast<double>(options.batch)};
@@ -174,7 +175,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     try {
       if (!thrown) callbacks_.on_step(event);
     } catch (...) {
-      // Where training ends is known when it has.
+      // The end of a cancelled fit is known only afterwards.
       if (!is_cancelled) throw;
       thrown = std::current_exception();
     }
@@ -183,7 +184,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
-  // Fewer where it was cancelled; a job that was resumed may be further.
+  // Fewer than planned if cancelled; a resumed job may be further.
   steps_ = std::min(steps_, result.steps_done);
   if (thrown) std::rethrow_exception(thrown);
   if (!options.trace_dir.empty()) write_trace(options.trace_dir);
@@ -200,13 +201,13 @@ fit_result Trainer::fit(dataset_ptr samples) {
 }
 
 void Trainer::write_trace(const std::filesystem::path& folder) const {
-  world_.shared_->self->write_trace(folder / ("trace-rank-" + std::to_string(world_.rank()) + ".json"));
+  world_.shared_->self->write_trace(folder / ("trace-rank-" + to_string(world_.rank()) + ".json"));
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
-  auto request = fail_all_if_thrown(self, [&] {
+  auto request = fail_job_on_exception(self, [&] {
     auto made = request_about(samples, "evaluate", reads_samples_);
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches());
     return made;

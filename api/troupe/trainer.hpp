@@ -6,45 +6,46 @@
 #include <string>
 #include <vector>
 
+#include "troupe/batch_source_registry.hpp"
 #include "troupe/data/dataset.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
-#include "troupe/known_sources.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {
 
-/// A training step is done. Rank 0 hears of every step, other ranks of none.
+/// A completed training step. Only rank 0 receives these events.
 struct step_event {
   std::uint64_t step = 0;  ///< steps done
   std::uint64_t target_step = 0;
   std::uint64_t steps_per_epoch = 1;
   double loss = 0;           ///< mean over the step's samples
-  double samples_per_s = 0;  ///< over the last second or so
-  /// Ends this fit for all processes, from within on_step. The steps that are under way are done too, and one
-  /// more: the model, and what fit returns, are of the last of them, and evaluate, state_dict and another fit
-  /// go on from there. Where rank 0 is lost before that, or a job resumes, the callback decides anew.
+  double samples_per_s = 0;  ///< averaged over about the last two seconds
+  /// Called from within on_step, ends this fit on all processes. The steps in flight and one more are
+  /// completed first; the model and the result of fit are those of the last step, from which evaluate,
+  /// state_dict and another fit continue. If rank 0 is lost before that, or the job resumes, the callback
+  /// decides again.
   std::function<void()> cancel = [] {};
 };
 
-/// A lost process is back, and what was interrupted is made up for. Every rank hears of it.
+/// A lost process was replaced, and the interrupted step is done. Every rank receives this event.
 struct recovery_event {
-  int rank = -1;  ///< the lost one
+  int rank = -1;  ///< the lost rank
   std::string cause;
   std::uint64_t generation = 0;
   double seconds = 0;  ///< from the loss to the end of the interrupted step, on the launcher's clock
 };
 
-/// A job that was told to resume begins. Rank 0 hears of it, when the Trainer is made.
+/// A job with --resume starts. Only rank 0 receives this event, when the Trainer is constructed.
 struct resume_event {
   bool found = false;      ///< false: there was no snapshot, it starts from the initial weights
-  std::uint64_t step = 0;  ///< that it goes on from
+  std::uint64_t step = 0;  ///< the step of the snapshot
 };
 
-/// Called on the thread that called fit or evaluate. An exception leaves the call of this process; the others
-/// go on, and so does training: step_event::cancel ends it.
+/// Called on the thread that called fit or evaluate. An exception propagates out of this process's call only;
+/// the other processes and the training continue. Use step_event::cancel to end training.
 struct trainer_callbacks {
   std::function<void(const step_event&)> on_step = [](const step_event&) {};
   std::function<void(const recovery_event&)> on_recovered = [](const recovery_event&) {};
@@ -54,12 +55,12 @@ struct trainer_callbacks {
 struct fit_result {
   std::uint64_t steps = 0;
   double loss = 0;  ///< of the last step
-  /// Medians over the steps: idle time as a fraction of the devices' time, planned (all stages alike) and
+  /// Medians over the steps of the idle fraction of the devices' time: planned (assuming equal stages) and
   /// measured.
   double planned_bubble = 0;
   double measured_bubble = 0;
-  double step_s = 0;         ///< from a step's first action to its last
-  int peak_activations = 0;  ///< most saved microbatches of any stage
+  double step_s = 0;         ///< seconds from a step's first action to its last
+  int peak_activations = 0;  ///< maximum number of microbatches whose activations a stage held
   timeline last_step;        ///< in seconds
 };
 
@@ -69,51 +70,50 @@ struct evaluation_result {
   std::int64_t num_samples = 0;
 };
 
-/// Trains a pipeline in a world. Every process makes the same calls in the same order; a process that the
-/// launcher started again runs the same program from the beginning and is led to where the others are: calls
-/// that are over return their results at once. What state_dict and predict gave is kept for that by two
-/// neighbours each, in two N-th of its size in the memory of each of N processes: of the newest such call
-/// always, of older ones up to 256 MiB a process. A process that needs what is not kept any more throws
-/// result_gone (in a loop that goes through many large state_dicts, save is better: what is saved is not
-/// asked for again).
+/// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
+/// launcher restarts runs the same program from the beginning; calls that the other processes have completed
+/// return their recorded results at once. For that, each chunk of the results of state_dict and predict is
+/// stored by two processes, so that each of N processes holds 2/N of a result: the latest result always,
+/// older ones up to 256 MiB per process. A restarted process that needs a result that is no longer stored
+/// throws result_gone. (A loop over many large state_dicts should use save: a saved result is not needed
+/// again.)
 ///
-/// All throw job_failed when the job cannot go on for any process. Before a call begins, the processes
-/// compare what they are about to do: options, plan, model, loss, optimizer, data. If one differs, no step is
-/// done, and the call throws bad_input in every process, with who differs in what.
+/// All calls throw job_failed when the job cannot continue. Before a call begins, the processes compare
+/// options, plan, model, loss, optimizer and data. If a process differs, no step is run and the call throws
+/// bad_input in every process; the message names the rank and the difference.
 class Trainer {
  public:
-  /// Batch, seed, threads, snapshots and traces come from world.options(). Throws bad_input naming what
-  /// does not fit (more stages than layers, more devices than stages, microbatches that do not divide the
-  /// batch, an option that was given and that the pipeline does not follow, a snapshot folder that holds
-  /// snapshots without --resume, one in which --resume finds none that can be used, a folder that cannot be
-  /// written to). Waits for the other processes.
+  /// Takes batch, seed, threads, snapshots and traces from world.options(). Throws bad_input with the reason:
+  /// more stages than layers, more devices than stages, microbatches that do not divide the batch, a pipeline
+  /// option that the program ignores, a snapshot folder that contains snapshots without --resume, one without
+  /// a usable snapshot with --resume, a folder that is not writable. Waits for the other processes.
   ///
-  /// A World may have several Trainers, one after the other: each has its own model, steps and snapshots;
-  /// those of the second one are in the folder "trainer-2" within the snapshot folder, and so on. Throws
-  /// std::logic_error while another one is there.
+  /// A World may have several Trainers, one after the other, each with its own model, steps and snapshots;
+  /// the snapshots of the second Trainer are in the subfolder "trainer-2", and so on. Throws std::logic_error
+  /// while another Trainer of the World exists.
   Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks = {});
 
-  /// Trains on `samples` for options.epochs passes (or options.steps steps). The last state is in two
-  /// processes' memory, and on disk if there is a snapshot folder, before this returns. The dataset lives as
-  /// long as the Trainer: a recovery may need it. Calls with the same one share what is made of it. Throws
-  /// bad_input for a null pointer, for fewer samples than a batch and for samples without labels.
+  /// Trains on `samples` for options.epochs epochs (or options.steps steps). Before it returns, the final
+  /// state is in the memory of two processes, and on disk if there is a snapshot folder. The Trainer keeps
+  /// the dataset alive, since a recovery may need it. Throws bad_input for a null pointer, for fewer samples
+  /// than a batch and for samples without labels.
   fit_result fit(dataset_ptr samples);
-  /// Each sample once. Throws bad_input for a null pointer, for no samples and for no labels.
+  /// Evaluates each sample once. Throws bad_input for a null pointer and for samples or labels that are
+  /// missing.
   evaluation_result evaluate(dataset_ptr samples);
-  /// sha256, in hex, over all parameters in name order, little-endian.
+  /// The SHA-256, in hex, of all parameters in name order, little-endian.
   std::string weights_sha256();
 
-  /// All parameters and buffers (such as running means) of the model, f32, in the CPU's memory and the
-  /// program's own, in name order: what Pipeline::begin_with and Module::load_state_dict take. Each process
-  /// gets all of it. Throws result_gone as said above.
+  /// Copies of all parameters and buffers (such as running means) of the model: f32, in CPU memory, sorted by
+  /// name, as Pipeline::initial_weights and Module::load_state_dict take them. Every process gets all of
+  /// them. Throws result_gone as described above.
   std::vector<named_tensor> state_dict();
-  /// The model's outputs [N, ...] for all N samples in their order, as in evaluation; labels are not needed.
-  /// Each process gets all of them. Throws bad_input for a null pointer and for no samples, and result_gone.
+  /// The model's outputs [N, ...] in evaluation mode for all N samples, in order; labels are not needed.
+  /// Every process gets all outputs. Throws bad_input for a null pointer and for no samples, and result_gone.
   tensor predict(dataset_ptr samples);
-  /// Rank 0 writes state_dict() to a safetensors file, which read_weights reads, or leaves what was there;
-  /// returns when it is on disk. In a process that is started again a file that was written is not written
-  /// again. Throws bad_input in every process if it cannot be written, as a rule before anything is gathered;
-  /// the job can go on.
+  /// Rank 0 atomically writes state_dict() to a safetensors file, which read_weights reads. Returns when the
+  /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if
+  /// the file cannot be written, usually before the weights are gathered; the job can continue.
   void save(const std::filesystem::path& file);
 
   const plan& training_plan() const { return plan_; }
@@ -126,12 +126,12 @@ class Trainer {
   Pipeline pipeline_;
   trainer_callbacks callbacks_;
   plan plan_;
-  known_sources sources_;
-  std::shared_ptr<void> place_;  ///< while this is there, no other Trainer may be
-  std::uint32_t number_ = 0;     ///< of the World's Trainers, from 0
-  bool reads_samples_ = false;   ///< the first or the last stage is here
-  std::uint64_t steps_ = 0;      ///< that this program has asked for so far, less those it cancelled
-  bool training_noted_ = false;  ///< the others' successors know that steps were done
+  batch_source_registry sources_;
+  std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
+  std::uint32_t number_ = 0;     ///< index among the World's Trainers
+  bool reads_samples_ = false;   ///< this process has the first or the last stage
+  std::uint64_t steps_ = 0;      ///< steps requested so far, without cancelled ones
+  bool training_noted_ = false;  ///< restarted processes know that a step was completed
 };
 
 }  // namespace troupe

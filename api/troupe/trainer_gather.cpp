@@ -1,15 +1,15 @@
-// The part of Trainer that brings tensors of all processes back to the program.
+// Trainer's functions that gather tensors of all processes: state_dict, predict, save.
 #include <utility>
 
 #include "troupe/data/describe_samples.hpp"
 #include "troupe/data/evaluation_source.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/fail_all_if_thrown.hpp"
+#include "troupe/fail_job_on_exception.hpp"
 #include "troupe/gathered_results.hpp"
 #include "troupe/ops/rearrange.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 #include "troupe/trainer.hpp"
-#include "troupe/world_content.hpp"
+#include "troupe/world_state.hpp"
 
 namespace troupe {
 
@@ -21,7 +21,7 @@ std::vector<named_tensor> Trainer::state_dict() {
   std::vector<named_tensor> weights;
   call_observer observer;
   observer.on_gathered = [&](std::vector<tensor> packed_stages) {
-    weights = unpacked_weights(packed_stages);
+    weights = unpack_weights(packed_stages);
     return "";
   };
   world_.shared_->self->run(request, observer);
@@ -34,12 +34,12 @@ void Trainer::save(const std::filesystem::path& file) {
   request.target_step = steps_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
   request.receiver = 0;
-  if (world_.rank() == 0) request.problem = problem_of_saving(file, weights_bytes(pipeline_.model()));
+  if (world_.rank() == 0) request.problem = why_not_writable(file, weights_bytes(pipeline_.model()));
   call_observer observer;
-  // Part of the call: it is over when the file is there.
+  // Part of the call, which is complete only when the file exists.
   observer.on_gathered = [&](const std::vector<tensor>& packed_stages) -> std::string {
     try {
-      write_safetensors(file, unpacked_weights(packed_stages), {{"format", "pt"}});
+      write_safetensors(file, unpack_weights(packed_stages), {{"format", "pt"}});
       return {};
     } catch (const bad_input& problem) {
       return problem.what();
@@ -53,7 +53,7 @@ tensor Trainer::predict(dataset_ptr samples) {
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   call_request request;
-  fail_all_if_thrown(self, [&] {
+  fail_job_on_exception(self, [&] {
     if (!samples) throw bad_input("predict needs a data set, got a null pointer");
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches(),
                                                  evaluation_part::samples);

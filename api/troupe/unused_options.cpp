@@ -6,15 +6,15 @@
 namespace troupe {
 namespace {
 
-/// The options that a pipeline with these settings would have been made with.
+/// The options that would give a pipeline with these settings.
 job_options options_of(const Pipeline& pipeline) {
   job_options options;
   options.stages = pipeline.stages();
   options.microbatches = pipeline.microbatches();
   options.schedule = pipeline.schedule();
-  options.precision = pipeline.how().precision;
-  options.clip_grad_norm = pipeline.how().clip_grad_norm;
-  options.loss_scale = pipeline.how().loss_scale.initial_scale;
+  options.precision = pipeline.numerics().precision;
+  options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
+  options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
   return options;
 }
 

@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-/// Throws bad_input, naming the option, if the command line or a YAML file gave one that is about the
-/// pipeline (stages, microbatches, schedule, precision, clip_grad_norm, loss_scale) and the pipeline has
-/// another value: the program does not use it.
+/// Throws bad_input, naming the option, if the command line or a YAML file sets a pipeline option (stages,
+/// microbatches, schedule, precision, clip_grad_norm, loss_scale) and the pipeline has another value, that
+/// is, the program ignores the option.
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline);
 
 }  // namespace troupe

@@ -4,7 +4,7 @@
 
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
-#include "troupe/world_content.hpp"
+#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {
@@ -21,9 +21,9 @@ std::shared_ptr<spdlog::logger> make_logger(const job_options& options, int rank
 
 World World::init(const job_options& options, const std::vector<group_backend>& linked) {
   check_options(options);
-  read_file_size_limit_as_full_disk();
+  ignore_file_size_signal();
   cap_isa(options.isa);
-  auto shared = std::make_shared<content>();
+  auto shared = std::make_shared<state>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
   node_options made;
@@ -48,9 +48,9 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
 World World::local(int devices, job_options options, const std::vector<group_backend>& linked) {
   options.devices = devices;
   check_options(options);
-  read_file_size_limit_as_full_disk();
+  ignore_file_size_signal();
   cap_isa(options.isa);
-  auto shared = std::make_shared<content>();
+  auto shared = std::make_shared<state>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
   shared->backends = std::make_unique<backend_registry>(
@@ -64,7 +64,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   return started(std::move(shared));
 }
 
-int World::rank() const { return shared_->self->rank(); }
+world_rank World::rank() const { return shared_->self->rank(); }
 int World::world_size() const { return shared_->self->world_size(); }
 int World::local_rank() const { return shared_->self->local_rank(); }
 int World::num_devices() const { return world_size() * shared_->options.devices; }

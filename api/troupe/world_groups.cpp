@@ -1,23 +1,23 @@
-// The part of World that makes groups of its processes and devices.
+// World's functions that create groups of its processes and devices.
 #include <algorithm>
 #include <numeric>
 
 #include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/world.hpp"
-#include "troupe/world_content.hpp"
+#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {
 
-void require_ranks(const std::vector<int>& ranks, int world_size) {
+void require_ranks(const std::vector<world_rank>& ranks, int world_size) {
   if (ranks.empty()) throw_invalid("new_group", "at least one rank", "none");
   std::vector<bool> seen(static_cast<std::size_t>(world_size));
-  for (int rank : ranks) {
+  for (auto rank : ranks) {
     if (rank < 0 || rank >= world_size)
-      throw_invalid("new_group", "ranks in [0, " + std::to_string(world_size) + ")", std::to_string(rank));
+      throw_invalid("new_group", "ranks in [0, " + std::to_string(world_size) + ")", to_string(rank));
     if (seen[static_cast<std::size_t>(rank)])
-      throw_invalid("new_group", "distinct ranks", std::to_string(rank) + " twice");
+      throw_invalid("new_group", "distinct ranks", to_string(rank) + " twice");
     seen[static_cast<std::size_t>(rank)] = true;
   }
 }
@@ -28,20 +28,20 @@ communicator_options checked(const group_options& options, std::shared_ptr<commu
   return {std::min(options.timeout, longest_timeout), std::move(profile)};
 }
 
-/// The group, which keeps its World.
+/// A group that keeps its World alive.
 template <class Content>
 ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> group) {
   struct both {
     std::shared_ptr<Content> world;
     std::shared_ptr<communicator> group;
   };
-  auto held = std::make_shared<both>(both{std::move(world), std::move(group)});
-  return ProcessGroup(std::shared_ptr<communicator>(held, held->group.get()));
+  auto keep_alive = std::make_shared<both>(both{std::move(world), std::move(group)});
+  return ProcessGroup(std::shared_ptr<communicator>(keep_alive, keep_alive->group.get()));
 }
 
 }  // namespace
 
-World World::started(std::shared_ptr<content> shared) {
+World World::started(std::shared_ptr<state> shared) {
   if (shared->shown_profile != profile_form::none)
     shared->profile = std::make_shared<communication_profile>();
   enter_frame(*shared);
@@ -58,18 +58,18 @@ World World::started(std::shared_ptr<content> shared) {
 ProcessGroup World::default_group() {
   auto& known = shared_->default_group;
   if (!known || known->failure()) {
-    std::vector<int> everyone(static_cast<std::size_t>(world_size()));
+    std::vector<world_rank> everyone(static_cast<std::size_t>(world_size()));
     std::iota(everyone.begin(), everyone.end(), 0);
     known = shared_->groups->build("default", everyone, checked({}, shared_->profile));
   }
   return kept(shared_, known);
 }
 
-ProcessGroup World::new_group(const std::vector<int>& ranks, const group_options& options) {
+ProcessGroup World::new_group(const std::vector<world_rank>& ranks, const group_options& options) {
   require_ranks(ranks, world_size());
-  auto how = checked(options, shared_->profile);
-  if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::of_others(ranks);
-  return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, how));
+  auto communicator_settings = checked(options, shared_->profile);
+  if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::non_member(ranks);
+  return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, communicator_settings));
 }
 
 ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {

@@ -44,9 +44,9 @@ training_state initial_state() {
   return state;
 }
 
-/// Copies of these tensors as the member `source` has them, on every member.
+/// Copies of these tensors as the process of rank `source` has them, on every member.
 std::vector<named_tensor> broadcast(const ProcessGroup& all, const std::vector<named_tensor>& own,
-                                    int source) {
+                                    world_rank source) {
   std::vector<named_tensor> received;
   for (const auto& [name, value] : own) {
     received.push_back({name, value.clone()});
@@ -103,7 +103,7 @@ void run(const job_options& options, const std::string& lose) {
     try {
       train(world, world.default_group(), state, lost_rank);
     } catch (const collective_error& error) {
-      for (int rank : error.ranks())
+      for (auto rank : error.ranks())
         std::cerr << "step " << state.steps_done << ": rank " << rank << " was lost\n";
     }
   }

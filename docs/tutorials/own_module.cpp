@@ -15,7 +15,7 @@ class ScaledResidual : public nn::module_of<ScaledResidual> {
   explicit ScaledResidual(std::int64_t features)
       : norm_(features), linear_(features, features), scale_("scale", {1}, nn::init::constant(0)) {}
 
-  variable forward(const variable& x) override { return x + learned(scale_) * relu(linear_(norm_(x))); }
+  variable forward(const variable& x) override { return x + as_variable(scale_) * relu(linear_(norm_(x))); }
   void each_parameter(const parameter_visitor& visit) override { visit(scale_); }
   void each_child(const child_visitor& visit) override {
     visit("norm", norm_);

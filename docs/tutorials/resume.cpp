@@ -52,7 +52,7 @@ void fine_tune(const job_options& options, const std::string& from) {
   auto unmatched = model.load_state_dict(read_weights(from), {.strict = false});
   std::cout << "new: " << unmatched.missing.size() << " tensors, not used: " << unmatched.unexpected.size()
             << " tensors\n";
-  auto pipeline = Pipeline(model, options).begin_with(model.state_dict());
+  auto pipeline = Pipeline(model, options).initial_weights(model.state_dict());
   train(options, pipeline, points(2048, true));
 }
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 
 namespace troupe::testing {
 

@@ -17,26 +17,26 @@ TEST_CASE("weights of all stages become one list in name order, in memory of its
   std::vector<tensor> stages{
       pack_state({{"10.weight", tensor::full({2}, 3)}}, pool),
       pack_state({{"0.weight", tensor::full({2}, 1)}, {"2.bias", tensor::full({1}, 2)}}, pool)};
-  auto weights = unpacked_weights(stages);
+  auto weights = unpack_weights(stages);
   REQUIRE(weights.size() == 3);
   CHECK(weights[0].name == "0.weight");
   CHECK(weights[1].name == "10.weight");
   CHECK(same_bits(weights[1].value, tensor::full({2}, 3)));
   weights[1].value.fill_zero();
-  CHECK(same_bits(unpacked_weights(stages)[1].value, tensor::full({2}, 3)));
+  CHECK(same_bits(unpack_weights(stages)[1].value, tensor::full({2}, 3)));
 }
 
-TEST_CASE("a file that can be written has no problem, and nothing is left of the try") {
+TEST_CASE("a writable file gives no reason, and no test file is left behind") {
   temp_folder folder;
-  CHECK(problem_of_saving(folder.path() / "model", 1000).empty());
+  CHECK(why_not_writable(folder.path() / "model", 1000).empty());
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("what keeps a file from being written is said before it is written") {
+TEST_CASE("a file that cannot be written is reported before the write") {
   temp_folder folder;
-  CHECK_THAT(problem_of_saving(folder.path() / "no" / "model", 1), ContainsSubstring("there is no folder"));
-  CHECK_THAT(problem_of_saving("/dev/null", 1), ContainsSubstring("a device"));
-  CHECK_THAT(problem_of_saving(folder.path(), 1), ContainsSubstring("a folder"));
-  CHECK_THAT(problem_of_saving(folder.path() / "model", std::uint64_t{1} << 60),
+  CHECK_THAT(why_not_writable(folder.path() / "no" / "model", 1), ContainsSubstring("there is no folder"));
+  CHECK_THAT(why_not_writable("/dev/null", 1), ContainsSubstring("a device"));
+  CHECK_THAT(why_not_writable(folder.path(), 1), ContainsSubstring("a folder"));
+  CHECK_THAT(why_not_writable(folder.path() / "model", std::uint64_t{1} << 60),
              ContainsSubstring("room for"));
 }

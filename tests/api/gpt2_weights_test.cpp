@@ -97,7 +97,7 @@ struct in_a_folder {
 
 }  // namespace
 
-TEST_CASE("published weights go to their places, projections turned, masks passed over") {
+TEST_CASE("published weights are loaded by name, projections transposed, masks skipped") {
   in_a_folder here;
   auto file = published_file();
   here.write(file);
@@ -154,7 +154,7 @@ TEST_CASE("names with a prefix, the layers of a pipeline and half-width files co
   check(with_head);
 }
 
-TEST_CASE("what is written reads back with the same bits, and has the published form") {
+TEST_CASE("written weights are read back with the same bits and have the published layout") {
   in_a_folder here;
   for (bool tied : {true, false}) {
     auto layers = nn::gpt_layers(tiny(tied));

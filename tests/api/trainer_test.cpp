@@ -52,7 +52,7 @@ std::string hash_of_parameters(std::vector<named_tensor> weights) {
 
 }  // namespace
 
-TEST_CASE("the trained model comes back whole, by name, whatever it was cut into") {
+TEST_CASE("state_dict returns the whole model by name for every partition") {
   std::vector<named_tensor> whole;
   for (int stages : {1, 2, 3}) {
     Trainer trainer(World::local(stages, steps(12)), pipeline(stages));
@@ -74,7 +74,7 @@ TEST_CASE("the trained model comes back whole, by name, whatever it was cut into
   CHECK(same_bits(by_name(model.state_dict()).at("5.weight"), found.at("5.weight")));
 }
 
-TEST_CASE("what comes back is the program's own: changing it changes nothing") {
+TEST_CASE("state_dict returns copies: changing them does not change the model") {
   Trainer trainer(World::local(2, steps(4)), pipeline(2));
   trainer.fit(samples());
   auto before = trainer.weights_sha256();
@@ -105,7 +105,7 @@ TEST_CASE("predictions are the model's outputs in the order of the samples, and 
   CHECK(static_cast<double>(num_correct) / 250 == trainer.evaluate(all).accuracy);
 }
 
-TEST_CASE("samples without labels are refused for training and evaluation, in words") {
+TEST_CASE("samples without labels are refused for training and evaluation") {
   auto unlabelled = std::make_shared<dataset>(labelled_samples{samples()->samples()});
   Trainer trainer(World::local(2, steps(4)), pipeline(2));
   CHECK_THROWS_AS(trainer.fit(unlabelled), bad_input);
@@ -126,11 +126,11 @@ TEST_CASE("a saved model is read again into other stages, and predicts the same 
     CHECK(same_bits(read_weights(file), trainer.state_dict()));
   }
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
-  Trainer loaded(World::local(3, steps(20)), pipeline(3).begin_with(read_weights(file)));
+  Trainer loaded(World::local(3, steps(20)), pipeline(3).initial_weights(read_weights(file)));
   CHECK(same_bits(loaded.predict(samples()), outputs));
 }
 
-TEST_CASE("a file that cannot be is refused in words, and training goes on") {
+TEST_CASE("save refuses a file that cannot be written, and training continues") {
   temp_folder folder;
   Trainer trainer(World::local(2, steps(4)), pipeline(2));
   trainer.fit(samples());
@@ -209,18 +209,18 @@ TEST_CASE("a model that was materialized or loaded begins with its weights, what
   CHECK(same_bits(by_name(trainer.state_dict()).at("0.weight"), begun.at("0.weight")));
 }
 
-TEST_CASE("a model that is only described begins with the seed's weights, and begin_with comes first") {
+TEST_CASE("a model that is only described begins with the seed's weights, and initial_weights comes first") {
   auto materialized = normed_model();
   materialized.materialize(small_options().seed);
   auto described = Trainer(World::local(2, steps(4)), pipeline(2)).weights_sha256();
   CHECK(Trainer(World::local(2, steps(4)), pipeline(2, materialized)).weights_sha256() == described);
   auto other = normed_model();
   other.materialize(8);
-  auto with = pipeline(2, other).begin_with(materialized.state_dict());
+  auto with = pipeline(2, other).initial_weights(materialized.state_dict());
   CHECK(Trainer(World::local(2, steps(4)), with).weights_sha256() == described);
 }
 
-TEST_CASE("a model of which a part is materialized is refused with both names") {
+TEST_CASE("a partly materialized model is refused with an example of each part") {
   auto model = normed_model();
   model[5]->materialize(1, "5.");
   CHECK_THROWS_MATCHES(Pipeline(model), bad_input,

@@ -99,7 +99,7 @@ void copy_data_set(const fs::path& to) {
     fs::copy_file(entry.path(), to / entry.path().filename());
 }
 
-/// A TCP port on loopback that somebody else listens on.
+/// A TCP port on loopback on which a socket of this test listens.
 class taken_port {
  public:
   taken_port() {
@@ -118,7 +118,7 @@ class taken_port {
   taken_port& operator=(const taken_port&) = delete;
   ~taken_port() { give_back(); }
 
-  /// From now on nobody listens there.
+  /// Closes the listening socket.
   void give_back() {
     if (socket_ >= 0) ::close(socket_);
     socket_ = -1;

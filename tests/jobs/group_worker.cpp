@@ -24,7 +24,7 @@ void expect(bool condition, const std::string& what) {
 }
 
 void say(const World& world, const std::string& what) {
-  std::printf("rank %d: %s\n", world.rank(), what.c_str());
+  std::printf("rank %d: %s\n", world.rank().value(), what.c_str());
   std::fflush(stdout);
 }
 
@@ -38,7 +38,7 @@ void use_groups(World& world) {
   auto own = static_cast<float>(world.rank());
   expect(sum_over(world.default_group(), own) == 10, "the sum of all");
   auto even = world.new_group({0, 2, 4});
-  expect(even.contains(world.rank()) == (world.rank() % 2 == 0), "the even ranks");
+  expect(even.contains(world.rank()) == (world.rank().value() % 2 == 0), "the even ranks");
   if (even.contains(world.rank())) expect(sum_over(even, own) == 6, "the sum of the even");
   auto overlapping = world.new_group({2, 1});
   if (overlapping.contains(world.rank())) expect(sum_over(overlapping, own) == 3, "the sum of the pair");
@@ -54,9 +54,9 @@ void use_groups(World& world) {
   say(world, "done");
 }
 
-std::string listed(const std::vector<int>& ranks) {
+std::string listed(const std::vector<world_rank>& ranks) {
   std::string text;
-  for (int rank : ranks) text += ' ' + std::to_string(rank);
+  for (auto rank : ranks) text += ' ' + to_string(rank);
   return text;
 }
 
@@ -66,13 +66,13 @@ void run_steps(const World& world, const ProcessGroup& all, int victim, float& s
   all.all_reduce(at, reduce_op::max).wait();  // a successor learns where the others are
   for (step = at.values<float>()[0]; step < 20; ++step) {
     if (world.rank() == victim && step == 10) ::kill(::getpid(), SIGKILL);
-    expect(sum_over(all, static_cast<float>(world.rank() + 1)) == 10, "the sum of four");
+    expect(sum_over(all, static_cast<float>(world.rank().value() + 1)) == 10, "the sum of four");
   }
 }
 
 /// The others make a group without the victim first; it is nobody in its second life.
 void run_loop(World& world, int lost, bool is_first_life) {
-  std::vector<int> others;
+  std::vector<world_rank> others;
   for (int rank = 0; rank < 4; ++rank)
     if (rank != lost) others.push_back(rank);
   float step = 0;

@@ -64,7 +64,7 @@ std::string last_line_of(const std::string& text) {
   return before == text.npos ? text : text.substr(before + 1);
 }
 
-/// The saved work is that of a job which nobody stopped.
+/// The saved state equals that of a job that was not stopped.
 void check_resumes(const std::filesystem::path& folder, int step) {
   words small{"--batch", "64",      "--microbatches",        "4", "--epochs", "1000", "--stages",
               "4",       "--steps", std::to_string(step + 3)};

@@ -1,5 +1,5 @@
-// Jobs of four processes that ask for the model, in which processes are killed at the worst moments: all get
-// the same bits as one process alone, or hear why not.
+// Jobs of four processes that gather weights and predictions while processes are killed: all ranks get the
+// same bits as a job of one process, or an error that says why not.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -34,28 +34,28 @@ process_result run_worker(int num_processes, const words& options) {
                       .deadline = std::chrono::minutes(1)});
 }
 
-/// What was said, by what; a rank that was started again says it again.
-struct said {
+/// The values that ranks printed, by key ("first-state"); a restarted rank prints them again.
+struct printed_values {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, std::set<int>> ranks;
 };
 
-said said_by(const process_result& result) {
-  said all;
+printed_values printed_by(const process_result& result) {
+  printed_values all;
   std::istringstream lines(result.output);
   int rank = 0;
-  for (std::string line, what, value; std::getline(lines, line);) {
-    // The launcher says before it which rank it is of.
+  for (std::string line, key, value; std::getline(lines, line);) {
+    // The launcher puts "[RANK] " before each line.
     std::istringstream words(line.starts_with('[') ? line.substr(line.find(' ')) : line);
-    if (!(words >> rank >> what >> value)) continue;
-    all.values[what].insert(value);
-    all.ranks[what].insert(rank);
+    if (!(words >> rank >> key >> value)) continue;
+    all.values[key].insert(value);
+    all.ranks[key].insert(rank);
   }
   return all;
 }
 
-const said& undisturbed() {
-  static const said one = said_by(run_worker(1, {}));
+const printed_values& reference_run() {
+  static const printed_values one = printed_by(run_worker(1, {}));
   return one;
 }
 
@@ -66,16 +66,16 @@ std::size_t num_kills(const process_result& result) {
   return count;
 }
 
-/// Every process got everything, and the bits of one process.
-void check_all_got_the_same(const process_result& result, std::size_t kills) {
+/// Every rank printed every key, with the values of the job of one process.
+void check_same_as_reference(const process_result& result, std::size_t kills) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == kills);
-  auto all = said_by(result);
-  for (const auto& [what, values] : undisturbed().values) {
-    INFO(what);
-    CHECK(all.values[what] == values);
-    CHECK(all.ranks[what].size() == 4);
+  auto all = printed_by(result);
+  for (const auto& [key, values] : reference_run().values) {
+    INFO(key);
+    CHECK(all.values[key] == values);
+    CHECK(all.ranks[key].size() == 4);
   }
 }
 
@@ -86,38 +86,39 @@ std::string kill(const std::string& point, int rank, int step) {
 }  // namespace
 
 TEST_CASE("four processes get the weights and predictions of one, each of them") {
-  REQUIRE(undisturbed().values.size() == 10);
-  for (const auto& [what, values] : undisturbed().values) CHECK(values.size() == 1);
-  check_all_got_the_same(run_worker(4, {}), 0);
+  REQUIRE(reference_run().values.size() == 10);
+  for (const auto& [key, values] : reference_run().values) CHECK(values.size() == 1);
+  check_same_as_reference(run_worker(4, {}), 0);
 }
 
 TEST_CASE("any rank may be killed while weights are gathered: all get the same bits") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_all_got_the_same(run_worker(4, {"--fault", kill("gather", rank, 5)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill("gather", rank, 5)}), 1);
 }
 
 TEST_CASE("the last stage may be killed while predictions are gathered") {
-  check_all_got_the_same(run_worker(4, {"--fault", kill("gather", 3, 6)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill("gather", 3, 6)}), 1);
 }
 
-TEST_CASE("a rank that is killed in later training gets the weights of then again") {
+TEST_CASE("a rank that is killed in later training gets the same weights again") {
   auto rank = GENERATE(0, 2);
-  check_all_got_the_same(run_worker(4, {"--fault", kill("apply", rank, 31)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill("apply", rank, 31)}), 1);
 }
 
 TEST_CASE("so does one that is killed with the next model, after another that was killed before") {
   auto faults = kill("gather", 1, 1) + ";" + kill("gather", 2, 10);
-  check_all_got_the_same(run_worker(4, {"--fault", faults}), 2);
+  check_same_as_reference(run_worker(4, {"--fault", faults}), 2);
 }
 
-TEST_CASE("weights that nobody keeps any more end the job with a word, never as others") {
+TEST_CASE(
+    "gathered weights that are in no cache any more end the job with an error, never as other weights") {
   temp_folder folder;
   auto faults = kill("apply", 1, 31) + ";" + kill("apply", 2, 31);
   auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code != 0);
   CHECK_THAT(result.errors, ContainsSubstring("no process keeps these any more"));
-  for (const auto& [what, values] : said_by(result).values) CHECK(values == undisturbed().values.at(what));
+  for (const auto& [key, values] : printed_by(result).values) CHECK(values == reference_run().values.at(key));
 }
 
 TEST_CASE("rank 0 may be killed while it saves: the file is whole, and the same") {
@@ -127,17 +128,17 @@ TEST_CASE("rank 0 may be killed while it saves: the file is whole, and the same"
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == 1);
-  CHECK(said_by(result).values["saved"] == undisturbed().values.at("second-state"));
+  CHECK(printed_by(result).values["saved"] == reference_run().values.at("second-state"));
 }
 
 TEST_CASE("a file that cannot be written is refused in every process, and the job goes on") {
   auto result = run_worker(4, {"--file", "/dev/null"});
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
-  auto all = said_by(result);
+  auto all = printed_by(result);
   CHECK(all.values["saved"] == std::set<std::string>{"refused"});
   CHECK(all.ranks["saved"].size() == 4);
-  CHECK(all.values["other-state"] == undisturbed().values.at("other-state"));
+  CHECK(all.values["other-state"] == reference_run().values.at("other-state"));
 }
 
 TEST_CASE("training that is cancelled ends at one step in all processes, in one that is started again too") {
@@ -145,11 +146,11 @@ TEST_CASE("training that is cancelled ends at one step in all processes, in one 
   auto result = run_worker(4, join({"--cancel-at", "6"}, faults));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
-  auto all = said_by(result);
-  for (const auto* what : {"first-steps", "first-state", "first-outputs", "second-state"}) {
-    INFO(what);
-    CHECK(all.values[what].size() == 1);
-    CHECK(all.ranks[what].size() == 4);
+  auto all = printed_by(result);
+  for (const auto* key : {"first-steps", "first-state", "first-outputs", "second-state"}) {
+    INFO(key);
+    CHECK(all.values[key].size() == 1);
+    CHECK(all.ranks[key].size() == 4);
   }
   CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
   auto first = std::stoi(*all.values["first-steps"].begin());

@@ -64,7 +64,7 @@ class program {
   }
 
   void say(const std::string& what, const std::string& value) {
-    std::printf("%d %s %s\n", world_.rank(), what.c_str(), value.c_str());
+    std::printf("%d %s %s\n", world_.rank().value(), what.c_str(), value.c_str());
     std::fflush(stdout);
   }
 

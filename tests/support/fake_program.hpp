@@ -73,7 +73,7 @@ class fake_program : public stage_program {
     for (std::size_t i = 0; i < input.size(); ++i) sum_ += input[i] * gradient[i];
   }
 
-  tensor share_of(int reduction) override {
+  tensor contribution_to(int reduction) override {
     note("S", reduction);
     expect(saved_.empty(), "all weight gradients before a reduction");
     return tensor::full({1}, sum_);

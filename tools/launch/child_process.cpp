@@ -48,7 +48,7 @@ struct exec_plan {
 /// Runs in the child: only async-signal-safe calls.
 [[noreturn]] void become(const exec_plan& plan) {
   ::setpgid(0, 0);
-  // The launcher may have died before this line: then nobody sends the signal any more.
+  // If the launcher has died before this line, the kernel does not send the signal any more.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != plan.parent) ::_exit(127);
   sigset_t none;
   ::sigemptyset(&none);

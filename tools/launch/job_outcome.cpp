@@ -24,13 +24,13 @@ void job_outcome::stop(int signal, const std::string& what, bool never_began) {
 }
 
 void job_outcome::process_ended(const exit_status& status, ended_by whom) {
-  bool is_cause = whom == ended_by::itself && !stopped_ && status.code == hopeless_exit_code;
+  bool is_cause = whom == ended_by::itself && !stopped_ && status.code == bad_input_exit_code;
   if (status.success() || (exit_code_ && !is_cause)) return;
   if (failed_ && whom == ended_by::us && status.signal) return;
   exit_code_ = status.shell_code();
 }
 
-void job_outcome::leave_behind() {
+void job_outcome::abandon() {
   if (!failed_) note_exit_code(1);
 }
 

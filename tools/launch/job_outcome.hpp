@@ -6,28 +6,29 @@
 
 namespace troupe {
 
-/// A process that ends with this code would not do better the next time (bad_input).
-constexpr int hopeless_exit_code = 2;
+/// The exit code of bad input: a restart does not help.
+constexpr int bad_input_exit_code = 2;
 
-/// What a job comes to: the launcher's exit code and its last line. The first failure decides both.
+/// The outcome of a job: the launcher's exit code and its last line. The first failure decides both.
 class job_outcome {
  public:
-  /// Who ends a process that ends while the job does.
+  /// Whether a process that ends during the shutdown of the job ended by itself or was signalled by the
+  /// launcher.
   enum class ended_by { itself, us };
 
-  /// A process's own exit code, where its end is no failure of the job.
+  /// Records the exit code of a process whose end is no failure of the job.
   void note_exit_code(int exit_code);
-  /// The launcher's own end of the job, because of what `line` says.
+  /// The launcher ends the job for the reason in `line`.
   void fail(const std::string& line, int exit_code);
-  /// The agent has ended the job; its processes' exit codes follow.
+  /// The agent has failed the job; the processes' exit codes follow.
   void fail(const std::string& line);
-  /// The job was asked to stop, and has. One that `never_began` ends as its processes do.
+  /// The job has stopped on request. If it `never_began` (no view), its processes' exit codes decide.
   void stop(int signal, const std::string& what, bool never_began);
-  /// A process has ended after the job had: one that knows of bad input is the cause of a failed job, if it
-  /// ended by itself.
+  /// A process has ended after the job. If it ended by itself with bad_input_exit_code, it is the cause of a
+  /// failed job.
   void process_ended(const exit_status& status, ended_by whom);
-  /// A process was given up, and will not say how it ended.
-  void leave_behind();
+  /// A process that cannot be killed was abandoned; its exit code is unknown.
+  void abandon();
 
   int exit_code() const;
   const std::string& last_line() const { return last_line_; }  ///< empty if nothing went wrong

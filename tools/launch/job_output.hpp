@@ -35,7 +35,7 @@ class job_output {
   bool json_;
   std::filesystem::path log_dir_;
   line_sink out_, err_;
-  said_lines said_;  ///< by the program, of what ends it
+  repeated_lines said_;  ///< by the program, of what ends it
   std::list<line_splitter> splitters_;
 };
 

@@ -2,8 +2,6 @@
 #include <optional>
 #include <set>
 
-#include "child_process.hpp"
-#include "job_environment.hpp"
 #include "job_outcome.hpp"
 #include "job_output.hpp"
 #include "launcher.hpp"
@@ -11,11 +9,12 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/posix/posted_calls.hpp"
 #include "troupe/recovery/process_restarts.hpp"
+#include "worker_processes.hpp"
 
 namespace troupe {
 
-/// One run of a job: a single poll loop over processes, their output, signals, and what the agent's thread
-/// tells.
+/// One run of a job: a single poll loop over processes, their output, signals, and the agent's callbacks,
+/// which the agent's thread posts to `posted_`.
 class launcher::session {
  public:
   session(launch_options options, launch_callbacks callbacks);
@@ -24,24 +23,10 @@ class launcher::session {
 
  private:
   using clock = std::chrono::steady_clock;
-  struct worker {
-    int rank = 0;
-    std::uint32_t incarnation = 0;
-    std::optional<child_process> process;
-    std::optional<clock::time_point> drilled_at;
-    std::string kill_cause;  ///< why the launcher killed it
-    std::string suspected_of;
-    std::optional<clock::time_point> kill_at;         ///< it is a suspect
-    std::optional<clock::time_point> dead_by;         ///< it was killed
-    std::optional<clock::time_point> start_again_at;  ///< there was no descriptor or memory for it
-  };
-  /// running; stopping: the job is to stop, members save what is done; told: the agent has told the members
-  /// that the job has ended, they may end by themselves; terminated: SIGTERM was sent; killed: SIGKILL was
-  /// sent.
+  /// running; stopping: a stop was requested, members save the state; told: the agent has notified the
+  /// members of the job's end, and they end by themselves; terminated: SIGTERM was sent; killed: SIGKILL was
+  /// sent. Each phase after running has a deadline, after which the next one begins.
   enum class phase { running, stopping, told, terminated, killed };
-
-  void start(worker& of);
-  void start_again(worker& of);
 
   void loop_once(signal_guard& signals);
   int poll_timeout_ms() const;
@@ -52,12 +37,10 @@ class launcher::session {
   void on_deadline();
   void on_worker_deadlines(worker& of);
   void kill_suspect(worker& of);
-  void leave_behind(worker& of);
-  std::optional<clock::time_point> next_deadline() const;
+  void abandon(worker& of);
   void begin_stopping(int signal);
   void kill_stopping();
   void on_job_stopped(int signal, const std::string& what);
-  void signal_all(int number);
   void end_job(phase next, std::chrono::milliseconds allowed);
   void fail(const std::string& line, int exit_code);
 
@@ -68,17 +51,14 @@ class launcher::session {
   void on_job_failed(const std::string& cause);
   void run_drill(const drill& wanted);
 
-  int num_alive() const;
   int finish();
 
   launch_options options_;
   launch_callbacks callbacks_;
-  std::string program_;
-  posted_calls told_;  ///< by the agent's thread, and by kill()
+  posted_calls posted_;  ///< by the agent's thread, and by kill()
 
-  job_identity job_;
-  std::vector<worker> workers_;
   job_output output_;
+  worker_processes workers_;
   std::unique_ptr<agent> agent_;
   process_restarts restarts_;
 

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Kills `rank` as soon as `step` steps are done: how a recovery is tried out.
+/// Fault injection of the option --drill: kill `rank` as soon as `step` steps are done.
 struct drill {
   int rank = 0;
   std::uint64_t step = 0;
@@ -37,8 +37,7 @@ struct launch_options {
   std::chrono::milliseconds grace = std::chrono::seconds(20);
   /// Between SIGTERM and SIGKILL when a failed job is ended.
   std::chrono::milliseconds time_to_end = std::chrono::seconds(5);
-  /// A process that was killed and has not ended by then never will (it hangs in the kernel): the job ends
-  /// without it.
+  /// How long a killed process may take to end. After that (it hangs in the kernel) the job ends without it.
   std::chrono::milliseconds time_to_die = std::chrono::seconds(10);
   /// How signals are sent to processes, for tests; empty: kill(2).
   std::function<int(pid_t, int)> send_signal;
@@ -74,7 +73,7 @@ class launcher {
   /// ignores SIGPIPE.
   int run();
 
-  /// Kills the present process of `rank` like a drill, while run() runs; its recovery is timed from here.
+  /// Kills the current process of `rank`, as a drill does, while run() runs; its recovery is timed from here.
   /// Nothing happens if there is none, or if the job is ending. Thread-safe, and returns at once. Throws
   /// std::out_of_range.
   void kill(int rank);

@@ -82,7 +82,7 @@ int kill_all_of_job(const char* variable, std::size_t size) {
 [[noreturn]] void guard(int launcher_lives, const char* variable, std::size_t size) {
   ::setsid();
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
-  // Whoever reads the launcher's output must not wait for this process.
+  // A reader of the launcher's output must not wait for this process, which inherits the pipes.
   ::dup2(launcher_lives, 0);
   ::syscall(SYS_close_range, 1U, ~0U, 0U);
   char byte;

@@ -33,7 +33,7 @@ void line_sink::flush(int timeout_ms) {
 }
 
 line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log,
-                             said_lines* said)
+                             repeated_lines* said)
     : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)), said_(said) {
   ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);
 }

@@ -21,9 +21,10 @@ class line_sink {
   int fd() const { return fd_; }
   void add(std::string_view line) { pending_ += line; }
   bool wants_write() const { return !pending_.empty(); }
-  /// So much is waiting that no more should be read from the processes.
+  /// Over 1 MiB is pending: stop reading from the processes.
   bool full() const { return pending_.size() > (1 << 20); }
-  /// Writes one piece; call it when poll says that `fd` is writable. A reader that is gone loses the rest.
+  /// Writes one piece; call it when poll says that `fd` is writable. If the reader has closed its end,
+  /// pending lines are dropped.
   void write_some();
   /// Writes everything, waiting for the reader as long as `timeout_ms` without progress.
   void flush(int timeout_ms);
@@ -34,12 +35,12 @@ class line_sink {
   std::string pending_;
 };
 
-/// Remembers lines that begin in one way: how a program says what ended it. All processes of a job that end
-/// for one reason say the same, which is worth one line.
-class said_lines {
+/// Detects repeated lines among those that begin with a given text (a program's error message): when all
+/// processes of a job end with the same error, it is shown once.
+class repeated_lines {
  public:
-  explicit said_lines(std::string beginning) : beginning_(std::move(beginning)) {}
-  /// Whether such a line was said before; from now on it was.
+  explicit repeated_lines(std::string beginning) : beginning_(std::move(beginning)) {}
+  /// Whether `line` has the beginning and was seen before; remembers it.
   bool is_repeated(const std::string& line) {
     return line.starts_with(beginning_) && !said_.insert(line).second;
   }
@@ -54,7 +55,7 @@ class line_splitter {
  public:
   /// `source` is read without blocking. Without a `log` nothing is logged. Lines that `said` knows to be
   /// repeated are only logged; null: none are.
-  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log, said_lines* said);
+  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log, repeated_lines* said);
   int fd() const { return source_.get(); }
   bool at_end() const { return at_end_; }
   line_sink& sink() const { return *to_; }
@@ -68,7 +69,7 @@ class line_splitter {
   std::string prefix_;
   line_sink* to_;
   unique_fd log_;
-  said_lines* said_;
+  repeated_lines* said_;
   std::string line_;
   bool at_end_ = false;
 };

@@ -66,7 +66,7 @@ std::string headline(const plan& made) {
 
 std::string notation(const std::vector<action>& actions) {
   std::string text;
-  for (const auto& what : actions) text += (text.empty() ? "" : " ") + to_string(what);
+  for (const auto& op : actions) text += (text.empty() ? "" : " ") + to_string(op);
   return text;
 }
 

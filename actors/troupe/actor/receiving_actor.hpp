@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// An actor that waits for tensors in the transport (transport::receive_for) instead of its mailbox, and
-/// takes them there on its own thread: whoever sends to it wakes it. Detached.
+/// An actor that sleeps in the transport (transport::receive_for) instead of its mailbox, so that it receives
+/// tensors on its own thread. Enqueuing a message wakes it there. Must be spawned detached.
 /// `system.spawn<receiving_actor<device_state>, caf::detached>(in, options)`; `in` outlives it.
 template <class State>
 class receiving_actor : public actor_of<State> {
@@ -18,8 +18,8 @@ class receiving_actor : public actor_of<State> {
       : actor_of<State>(config, std::forward<Args>(args)...), in_(in) {}
 
   using actor_of<State>::enqueue;
-  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override {
-    actor_of<State>::enqueue(std::move(what), host);
+  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) override {
+    actor_of<State>::enqueue(std::move(element), host);
     in_.wake_receiver();
   }
 

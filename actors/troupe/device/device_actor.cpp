@@ -30,7 +30,7 @@ void device_state::on_begin(const begin_generation& order) {
   call_.reset();
   batches_.clear();
   copies_.clear();
-  committed_step_ = 0;  // may be later than where this generation begins, if all was lost
+  committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
   is_halted_ = false;
   set_num_threads(order.job->num_threads);
@@ -49,7 +49,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
 
 void device_state::on_grant(const grant& given) {
   if (!running_ || given.generation != generation_) return;
-  // Training may go on with other samples within a call, when it makes up for steps of earlier calls.
+  // A call that replays steps of earlier calls may change to another batch source.
   if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
       call_->source != given.call.source)
     begin_call(given);
@@ -61,7 +61,7 @@ void device_state::on_grant(const grant& given) {
   }
   if (call_->kind == call_kind::hash || call_->kind == call_kind::gather) {
     stop_receiving();
-    call_->kind == call_kind::hash ? send_parameters() : give_weights();
+    call_->kind == call_kind::hash ? send_parameters() : send_weights();
   } else {
     run_ready();
   }
@@ -73,7 +73,7 @@ void device_state::on_tensor(const tensor_arrived& arrived) {
 }
 
 void device_state::on_batch(const batch_ready& ready) {
-  // One call may train and then evaluate, and what an interrupted generation asked for may come late.
+  // The batch may be of another activity of this call, or requested by an interrupted generation.
   if (call_ && ready.call == call_->index && ready.source == call_->source && ready.step >= step_)
     batches_.emplace(ready.step, ready.samples);
   run_ready();
@@ -110,7 +110,7 @@ void device_state::run_ready() {
       finish_step();
     } else if (run(actions()[position_])) {
       ++position_;
-      give_share(actions()[position_ - 1]);
+      send_contribution(actions()[position_ - 1]);
     } else {
       set_waiting_status();
       if (!receive_input()) return;
@@ -121,9 +121,9 @@ void device_state::run_ready() {
 }
 
 void device_state::set_status(device_activity activity) {
-  device_place place;
-  if (call_) place = {call_->index, call_->kind, activity, step_, static_cast<std::uint32_t>(position_)};
-  if (std::exchange(last_status_, place) != place) options_.status->set(place);
+  execution_position position;
+  if (call_) position = {call_->index, call_->kind, activity, step_, static_cast<std::uint32_t>(position_)};
+  if (std::exchange(last_status_, position) != position) options_.status->set(position);
 }
 
 void device_state::set_waiting_status() {

@@ -23,26 +23,28 @@ namespace troupe {
 struct device_options {
   int device = 0;  ///< number in the job
   int rank = 0;    ///< of this process
-  /// What outlives the actor and is shared by the process.
+  // Shared by the process; must outlive the actor.
   transport* out = nullptr;
   const fault_plan* faults = nullptr;
   event_ring* ring = nullptr;
-  /// The abort word: the newest generation that has been fenced. Looked at between two actions.
+  /// The newest fenced generation. The device reads it between two actions and stops if its own is fenced.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
-  /// How long it looks for a missing input before it sleeps. Longer: less often woken up (some 20 us each
-  /// time), and a core that others share with it. 0: it never waits itself, its mailbox does.
-  std::chrono::nanoseconds patience = std::chrono::microseconds(50);
-  /// Where the device says what it does, for the supervisor to watch.
+  /// How long the device polls for a missing input before it sleeps. Longer saves wake-ups (some 20 us each)
+  /// and occupies a core that others may need. 0: the device never polls, inputs come as messages.
+  std::chrono::nanoseconds spin = std::chrono::microseconds(50);
+  /// The device publishes its position here; the supervisor samples it.
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
 };
 
-/// Computes for the stages attached to it, one action of its plan at a time, each as soon as its inputs are
-/// there.
+/// Runs the actions of its plan for the stages attached to it, in plan order, each as soon as its inputs have
+/// arrived.
 ///
-/// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running it waits
-/// for inputs or for a grant; a message makes it go on as far as it can. For a tensor that is missing it
-/// waits in the transport, if it is its turn there, and takes it on its own thread; then the tensor is no
-/// message.
+/// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running, every
+/// message makes the device run actions until one lacks an input or all granted steps are done.
+///
+/// A missing tensor reaches the device in one of two ways. If the device owns polling of the data plane
+/// (polling_ownership), it polls the transport on its own thread and stores the tensor directly. Otherwise
+/// the transport's thread receives the tensor and sends tensor_arrived.
 ///
 ///   message           -> reply                                 errors
 ///   begin_generation  ->
@@ -51,8 +53,8 @@ struct device_options {
 ///   batch_ready       ->
 ///   quiesce           -> stopped
 ///
-/// An exception from a stage_program ends the actor; the supervisor sees it and asks for a new generation.
-/// Monitors nobody. Detached: it computes in its handlers, and nobody else computes.
+/// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
+/// generation. Monitors no actor. Detached: its handlers compute.
 class device_state : private tensor_waiter {
  public:
   static constexpr const char* actor_name = "device";
@@ -82,29 +84,29 @@ class device_state : private tensor_waiter {
   void stop_receiving() { options_.out->stop_receiving(*this); }
   void wait_briefly();
   // actions: run_actions.cpp
-  bool run(const action& what);
-  bool run_forward(const action& what, const microbatch& which);
-  bool run_backward(const action& what, const microbatch& which);
-  void run_weight_gradient(const action& what, const microbatch& which);
-  std::optional<tensor> samples_for(const action& what, bool targets);
+  bool run(const action& op);
+  bool run_forward(const action& op, const microbatch& which);
+  bool run_backward(const action& op, const microbatch& which);
+  void run_weight_gradient(const action& op, const microbatch& which);
+  std::optional<tensor> samples_for(const action& op, bool targets);
   std::int64_t begin_computing();
-  void end_computing(const action& what, std::int64_t begin_ns);
-  void pass_on(int to_stage, tensor_role role, int microbatch, tensor value);
-  void pass_on(const tensor_tag& tag, tensor value);
+  void end_computing(const action& op, std::int64_t begin_ns);
+  void send_to_stage(int to_stage, tensor_role role, int microbatch, tensor value);
+  void send_to_stage(const tensor_tag& tag, tensor value);
   // reductions: reduce_gradients.cpp
-  bool run_reduction(const action& what);
-  void give_share(const action& done);
-  tensor_tag share_tag(int to_stage, int reduction, int from_stage) const;
+  bool run_reduction(const action& op);
+  void send_contribution(const action& done);
+  tensor_tag contribution_tag(int to_stage, int reduction, int from_stage) const;
   // the end of a step: finish_step.cpp
   void finish_step();
   std::string apply_step();
   std::string find_non_finite();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
-  // what the program gets: give_gathered.cpp
-  void give_weights();
-  void give_output(const action& what, const tensor& output);
-  void give(std::uint32_t place, std::uint32_t stage, const tensor& value);
+  // tensors for the program: send_gathered.cpp
+  void send_weights();
+  void send_output(const action& op, const tensor& output);
+  void send_gathered(std::uint32_t index, std::uint32_t stage, const tensor& value);
 
   // constant
   caf::event_based_actor* self_;
@@ -114,7 +116,7 @@ class device_state : private tensor_waiter {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
-  bool is_halted_ = false;  ///< by a value that is not finite
+  bool is_halted_ = false;  ///< a loss or gradient was infinite or NaN
   begin_generation order_;
   inbox inbox_;
 
@@ -130,10 +132,10 @@ class device_state : private tensor_waiter {
   std::vector<due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   step_clock clock_;
-  device_place last_status_;
-  bool input_came_ = false;  ///< since it waits
-  /// An action of the step before, or of this one, took so long that the transport's thread should receive
-  /// meanwhile.
+  execution_position last_status_;
+  bool input_came_ = false;  ///< since this wait began
+  /// Whether an action of this step, or of the previous one, took so long that the device gives up polling
+  /// ownership while it computes.
   bool is_busy_ = true, was_busy_ = false;
 };
 

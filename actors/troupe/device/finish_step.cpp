@@ -1,9 +1,9 @@
-// The part of device_state that ends a step: the optimizer's, copies of the state, the report.
+// device_state: the end of a step (optimizer step, state copies, step_done to the scheduler).
 #include <algorithm>
 #include <utility>
 
 #include "troupe/device/device_actor.hpp"
-#include "troupe/job/metrics_note.hpp"
+#include "troupe/job/metrics_tensor.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
@@ -25,7 +25,7 @@ void device_state::finish_step() {
   if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
   if (call_->kind == call_kind::train) done.non_finite = apply_step();
   for (auto& attached : order_.stages) done.metrics += attached.program->take_metrics();
-  // No copy of a state that would not be finite is made: none can be committed.
+  // A state that is not finite is not copied, so that it cannot be committed.
   if (is_halted_) return self_->send(order_.scheduler, done);
   auto applied = step_ + 1;
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
@@ -42,7 +42,8 @@ void device_state::finish_step() {
   step_begun_ = false;
 }
 
-/// Returns what is not finite; if the job is to end because of it, nothing is applied.
+/// Runs the optimizer step. Returns the infinite or NaN value found; with policy `stop` it is not applied
+/// then.
 std::string device_state::apply_step() {
   auto non_finite = find_non_finite();
   is_halted_ = !non_finite.empty() && order_.job->on_non_finite == non_finite_policy::stop;
@@ -51,7 +52,7 @@ std::string device_state::apply_step() {
     options_.faults->at(fault_point::apply, step_);
     auto begin = now_ns();
     attached.program->apply(step_);
-    clock_.note(trace_kind::apply, begin, generation_, step_, attached.stage);
+    clock_.record(trace_kind::apply, begin, generation_, step_, attached.stage);
   }
   return non_finite;
 }
@@ -67,11 +68,11 @@ void device_state::copy_states(const due_copy& due, const step_metrics& metrics)
   for (auto& attached : order_.stages) {
     auto begin = now_ns();
     auto state = attached.program->state();
-    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_note(metrics));
+    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_tensor(metrics));
     auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
-    clock_.note(trace_kind::copy_state, begin, generation_, step_, attached.stage);
+    clock_.record(trace_kind::copy_state, begin, generation_, step_, attached.stage);
   }
 }
 

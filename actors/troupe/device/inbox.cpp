@@ -10,8 +10,8 @@ void inbox::put(const tensor_tag& tag, tensor value) {
     ++num_stale_;
     return;
   }
-  if (held_.size() == most_held)
-    throw std::logic_error("[inbox] expected at most " + std::to_string(most_held) +
+  if (held_.size() == max_held)
+    throw std::logic_error("[inbox] expected at most " + std::to_string(max_held) +
                            " tensors that wait for their action, as many as a window of steps has");
   if (!held_.emplace(key_of(tag), std::move(value)).second)
     throw std::logic_error("[inbox] expected each tensor once, got a second one for stage " +

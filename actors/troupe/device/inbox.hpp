@@ -7,14 +7,13 @@
 
 namespace troupe {
 
-/// Tensors that have come before their action, by tag. Older generations are dropped and counted, newer ones
-/// and later steps are held until the device gets there.
+/// Tensors that arrived before the action that needs them, by tag. Tensors of older generations are dropped
+/// and counted; those of newer generations and later steps are held until the device reaches them.
 class inbox {
  public:
-  /// Above what any plan makes within a window of steps.
-  static constexpr std::size_t most_held = std::size_t{1} << 20;
-  /// Throws std::logic_error if there are most_held, or if the same tensor came before in this generation and
-  /// was not taken.
+  /// Bound of held tensors; far above what any plan sends within the granted steps.
+  static constexpr std::size_t max_held = std::size_t{1} << 20;
+  /// Throws std::logic_error if max_held tensors are held, or if a tensor with this tag is held already.
   void put(const tensor_tag& tag, tensor value);
   bool has(const tensor_tag& tag) const { return held_.contains(key_of(tag)); }
   std::optional<tensor> take(const tensor_tag& tag);
@@ -23,7 +22,7 @@ class inbox {
   std::uint64_t num_stale() const { return num_stale_; }
 
  private:
-  /// In the order of comparison: generation first, so that old ones are a prefix.
+  /// Compared generation first, so that tensors of older generations are a prefix of the map.
   using key =
       std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t, std::uint32_t>;
   static key key_of(const tensor_tag& tag) {

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// A state copy that is due after an optimizer step.
+/// A copy of the stages' state that devices make after an optimizer step.
 struct due_copy {
   std::uint64_t step = 0;  ///< steps applied when the copy is taken
   std::uint8_t to_disk = 0;
@@ -37,17 +37,17 @@ struct grant {
   }
 };
 
-/// What a device needs to know of the job; constant.
+/// The part of the job's definition that devices use; constant.
 struct device_job {
   plan training;
   std::vector<int> rank_of_stage;  ///< [num_stages]
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
-  int prefetch_steps = 2;  ///< batches asked of the loader ahead of the step at hand
+  int prefetch_steps = 2;  ///< batches requested from the loader ahead of the current step
   int num_stages() const { return training.num_stages; }
 };
 
-/// A stage that a device computes for, from `begin_generation` until `quiesce`.
+/// A stage attached to a device: only the device uses its program from begin_generation until quiesce.
 struct attached_stage {
   int stage = 0;
   std::shared_ptr<stage_program> program;
@@ -60,18 +60,18 @@ struct begin_generation {
   std::shared_ptr<const device_job> job;
   std::vector<attached_stage> stages;
   caf::actor scheduler;
-  caf::actor loader;  ///< invalid if the device needs no samples
+  caf::actor loader;  ///< invalid if the device has neither first nor last stage
   int scheduler_rank = 0;
   int world_size = 1;
 };
 
-/// Supervisor -> device, a request: stop. Answered with `stopped` once nothing of the old generation runs.
+/// Supervisor -> device, a request: stop the generation. The device replies `stopped` between two actions.
 struct quiesce {
   std::uint64_t generation = 0;
 };
 struct stopped {
   std::uint64_t generation = 0;
-  /// Optimizer steps done once the step it was in is made up for; 0 if it was not training.
+  /// Optimizer steps done once the interrupted step has been replayed; 0 if the device was not training.
   std::uint64_t interrupted_step = 0;
 };
 

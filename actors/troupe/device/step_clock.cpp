@@ -30,18 +30,18 @@ void step_clock::begin_step() {
   actions_.clear();
 }
 
-void step_clock::add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
+void step_clock::add(const action& op, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
                      std::uint64_t step) {
   if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
   last_end_ns_ = end_ns;
   busy_ns_ += end_ns - begin_ns;
-  actions_.push_back({device_, static_cast<std::uint32_t>(what.stage),
-                      static_cast<std::uint32_t>(what.microbatch), what.kind, begin_ns, end_ns});
-  ring_->record({begin_ns, end_ns, generation, step, what.stage, what.microbatch, kind_of(what.kind)});
+  actions_.push_back({device_, static_cast<std::uint32_t>(op.stage),
+                      static_cast<std::uint32_t>(op.microbatch), op.kind, begin_ns, end_ns});
+  ring_->record({begin_ns, end_ns, generation, step, op.stage, op.microbatch, kind_of(op.kind)});
 }
 
-void step_clock::note(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step,
-                      int stage) {
+void step_clock::record(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step,
+                        int stage) {
   ring_->record({begin_ns, now_ns(), generation, step, stage, -1, kind});
 }
 

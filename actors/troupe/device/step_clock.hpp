@@ -15,11 +15,14 @@ class step_clock {
 
   void begin_step();
   /// Records one action and adds it to the step's work.
-  void add(const action& what, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
+  void add(const action& op, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t generation,
            std::uint64_t step);
-  /// Records something beside the plan (apply, copy_state), which is no work of the schedule.
-  void note(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step, int stage);
+  /// Records an event that is no action of the plan (apply, copy_state); it does not count as busy time.
+  void record(trace_kind kind, std::int64_t begin_ns, std::uint64_t generation, std::uint64_t step,
+              int stage);
+  /// The activations of one more microbatch of `stage` are saved.
   void saved(int stage);
+  /// Those of one microbatch are released.
   void released(int stage) { --saved_[stage]; }
 
   std::int64_t first_begin_ns() const { return first_begin_ns_; }

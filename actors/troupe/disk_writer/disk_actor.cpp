@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
@@ -19,7 +19,7 @@ auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   try {
     return call();
   } catch (const snapshot_error& problem) {
-    return failure(problem.what());
+    return unavailable(problem.what());
   }
 }
 

@@ -16,16 +16,18 @@ struct disk_options {
   std::string job_id;
   std::string numeric_class;
   std::uint32_t num_stages = 1;
-  /// Use snapshots that another job wrote into the folder: this job goes on from them.
+  /// Allow snapshots in the folder that another job wrote: this job resumes from them.
   bool resume = false;
-  /// Refuse to write states with an element that is infinite or NaN: they would replace the last finite one.
-  /// A tensor that is as it was at the beginning does not count.
+  /// Refuse to write a state with an infinite or NaN element, which would replace the last finite snapshot.
+  /// Tensors that had such elements from the start and are unchanged are allowed.
   bool finite_only = false;
   snapshot_store_options store;
   std::shared_ptr<spdlog::logger> log;
 };
 
-/// Makes the calls that wait for the disk, one after the other, for the disk_writer alone.
+/// Performs the blocking file operations of the disk_writer, one at a time. Only the disk_writer sends to it.
+///
+/// States: none; each request is complete when it is answered.
 ///
 ///   message         -> reply                errors
 ///   write_part      -> part_on_disk         cannot be written, or is not finite
@@ -35,7 +37,7 @@ struct disk_options {
 ///   read_from_disk  -> stage_copy           missing or damaged part
 ///   discard_parts   -> parts_discarded      cannot be removed
 ///
-/// Monitors nobody. Detached: it waits for the disk, for as long as that takes.
+/// Monitors no actor. Detached: file operations block, without a time limit.
 class disk_state {
  public:
   static constexpr const char* actor_name = "disk";

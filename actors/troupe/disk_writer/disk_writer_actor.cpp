@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
@@ -32,7 +32,7 @@ caf::behavior disk_writer_state::make_behavior() {
           [this](const read_from_disk& wanted) { return pass_on<stage_copy>(wanted); },
           [this](const discard_parts& wanted) { on_discard(wanted); },
           [this](const list_parts&) { return on_list(); },
-          [this](const look_at_disk& look) { on_look(look); }};
+          [this](const check_disk& look) { on_look(look); }};
 }
 
 void disk_writer_state::on_generation(const writer_generation& begun) {
@@ -92,9 +92,9 @@ void disk_writer_state::tell_written(const write_part& wanted, const manifest_pa
 /// A request that the disk answers: an order without a state.
 template <class Answer, class Request>
 caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
-  if (!options_.disk) return failure(no_folder);
+  if (!options_.disk) return unavailable(no_folder);
   auto promise = self_->make_response_promise<Answer>();
-  auto refuse = [promise](const std::string& why) mutable { promise.deliver(failure(why)); };
+  auto refuse = [promise](const std::string& why) mutable { promise.deliver(unavailable(why)); };
   auto begin = [this, promise, request, refuse](std::uint64_t number) mutable {
     ask_disk<Answer>(
         number, request, [promise](const Answer& answer) mutable { promise.deliver(answer); }, refuse);
@@ -119,7 +119,8 @@ void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done don
           });
 }
 
-/// Whether somebody still waits for this order, whose answer has come.
+/// Called when the disk actor has answered operation `number`: whether its requester has not been refused
+/// yet.
 bool disk_writer_state::is_current(std::uint64_t number) {
   if (stall_told_)
     options_.log->warn("the disk has gone on after {:.1f} s: snapshots are written again", stalled_s());
@@ -147,7 +148,7 @@ void disk_writer_state::begin_next() {
   current_stage_ = next.written_stage;
   moved_ = self_->clock().now();
   seen_progress_ = *options_.progress;
-  self_->delayed_send(self_, options_.stalled_after, look_at_disk{++number_});
+  self_->delayed_send(self_, options_.stalled_after, check_disk{++number_});
   next.begin(number_);
 }
 
@@ -165,7 +166,7 @@ void disk_writer_state::skip_waiting(std::uint32_t stage) {
   skipped.refuse(why);
 }
 
-void disk_writer_state::on_look(const look_at_disk& look) {
+void disk_writer_state::on_look(const check_disk& look) {
   if (!busy_ || look.number != number_ || given_up_) return;
   auto now = self_->clock().now();
   if (std::uint64_t progress = *options_.progress; progress != seen_progress_) {

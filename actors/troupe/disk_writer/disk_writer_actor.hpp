@@ -19,23 +19,26 @@ namespace troupe {
 
 struct disk_writer_options {
   std::string host;
-  /// Makes the calls that wait (disk_actor.hpp); none: this job keeps no snapshots on disk.
+  /// Performs the blocking operations (disk_actor.hpp); invalid: this job writes no snapshots to disk.
   caf::actor disk;
-  /// Counts what the disk has done, about every 64 MiB; written by `disk`.
+  /// Incremented by `disk` about every 64 MiB, so that a slow disk differs from a stalled one.
   std::shared_ptr<std::atomic<std::uint64_t>> progress = std::make_shared<std::atomic<std::uint64_t>>(0);
-  /// A disk that does nothing for so long has stalled, which is warned about.
+  /// A disk without progress for this long counts as stalled; a warning is logged.
   std::chrono::seconds stalled_after = std::chrono::seconds(10);
-  /// A disk that has stalled for so long is given up: everyone who waits for it is told so, and everyone who
-  /// asks before it has gone on. It is used again when it goes on.
+  /// After a stall of this length pending and new requests are answered with actor_error::unavailable, until
+  /// the disk makes progress again.
   std::chrono::seconds give_up_after = std::chrono::seconds(120);
   std::shared_ptr<spdlog::logger> log;
 };
 
-/// Writes, verifies and reads snapshots on disk, off the training path, through an actor that waits for the
-/// disk in its place.
+/// Queues the reading and writing of snapshots on disk, so that neither training nor recovery waits for the
+/// disk. A second actor (disk_actor.hpp) performs the blocking operations, one at a time.
 ///
-/// Of each stage it holds at most two states whatever the disk does. When a third comes, the older one that
-/// is not being written is skipped and told as not written.
+/// States: idle -> busy (one operation at the disk actor, others queued) -> idle; busy -> given up (the
+/// operation has stalled for give_up_after; requests are refused) -> idle, once it completes.
+///
+/// Memory is bounded: at most two states per stage are held, the one being written and one queued. When a
+/// third arrives, the queued one is skipped and reported with part_written as not written.
 ///
 ///   message           -> reply                          errors
 ///   writer_generation ->
@@ -47,9 +50,9 @@ struct disk_writer_options {
 ///   discard_parts     ->
 ///   list_parts        -> held_parts, without parts: since when nothing was written
 ///
-/// Every request is answered, at the latest `give_up_after` after the disk last did something: who asks needs
-/// no time limit of its own, and large states may take their time. Linked to the disk actor: they end
-/// together. Scheduled: it never waits.
+/// Every request is answered at the latest `give_up_after` after the disk's last progress, so requesters need
+/// no shorter time limit and large states may take long. Monitors no actor; linked to the disk actor, both
+/// end together. Scheduled: its handlers do not block.
 class disk_writer_state {
  public:
   static constexpr const char* actor_name = "disk writer";
@@ -58,9 +61,9 @@ class disk_writer_state {
 
  private:
   using clock = std::chrono::steady_clock;
-  /// Something for the disk to do.
+  /// A queued operation of the disk actor.
   struct order {
-    std::optional<std::uint32_t> written_stage;  ///< whose state it holds; none: it writes no part
+    std::optional<std::uint32_t> written_stage;  ///< the stage whose state it holds; none: not a write
     std::function<void(std::uint64_t number)> begin;
     std::function<void(const std::string& why)> refuse;
   };
@@ -69,7 +72,7 @@ class disk_writer_state {
   void on_write(const write_part& wanted);
   void on_discard(const discard_parts& wanted);
   held_parts on_list() const;
-  void on_look(const look_at_disk& look);
+  void on_look(const check_disk& look);
 
   template <class Answer, class Request>
   caf::result<Answer> pass_on(const Request& request);
@@ -91,14 +94,14 @@ class disk_writer_state {
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
   std::deque<order> waiting_;
   std::uint64_t number_ = 0;                    ///< of the newest order that was begun
-  bool busy_ = false;                           ///< the disk is at it
-  bool given_up_ = false;                       ///< nobody waits for it any more
-  std::optional<std::uint32_t> current_stage_;  ///< whose part it writes, if it writes one
+  bool busy_ = false;                           ///< the disk actor has not answered it
+  bool given_up_ = false;                       ///< its requesters were refused
+  std::optional<std::uint32_t> current_stage_;  ///< the stage being written, if any
   std::function<void(const std::string&)> refuse_current_;
-  clock::time_point moved_;  ///< when the disk last did something
+  clock::time_point moved_;  ///< when the disk last made progress
   std::uint64_t seen_progress_ = 0;
-  bool stall_told_ = false;  ///< this stall was warned about
-  bool skips_told_ = false;  ///< that states are skipped was, since the disk last had nothing to do
+  bool stall_told_ = false;  ///< a warning of this stall was logged
+  bool skips_told_ = false;  ///< a warning of skipped states was logged since the queue was last empty
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;

@@ -18,24 +18,24 @@ namespace troupe {
 struct writer_generation {
   std::uint64_t generation = 0;
   caf::actor scheduler;
-  double since_disk_s = 0;  ///< as of now, what the nodes know together; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
 };
 
-/// Stage -> disk_writer: this copy is due on disk. Answered to the scheduler with part_written.
-/// disk_writer -> disk, a request: write it. Answered with part_on_disk.
+/// Stage -> disk_writer: write this copy. The disk_writer sends part_written to the scheduler.
+/// disk_writer -> disk, a request: write it. Reply: part_on_disk.
 struct write_part {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   std::uint32_t stage = 0;
   tensor packed;
-  /// Tensors of the state that had infinite or NaN elements at the beginning, as they were then; may be null.
+  /// Tensors that had infinite or NaN elements in the initial state, with their initial values; may be null.
   std::shared_ptr<const std::vector<named_tensor>> began_non_finite = {};
 };
 struct part_on_disk {
   manifest_part entry;
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: every part is on disk, make the snapshot exist.
+/// Scheduler -> disk_writer of its node -> disk, a request: all parts are on disk, write the manifest.
 struct commit_snapshot {
   snapshot_manifest manifest;  ///< `calls` is filled in by the disk
   std::shared_ptr<const call_log> results;
@@ -45,22 +45,22 @@ struct snapshot_committed {
   std::uint64_t step = 0;
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: the newest valid snapshot on disk that this job
-/// may use. Damaged ones that are newer are set aside where there is one.
+/// Scheduler -> disk_writer of its node -> disk, a request: find the newest valid snapshot that this job may
+/// use. If there is one, damaged newer snapshots are set aside.
 struct find_on_disk {};
 struct found_on_disk {
   std::optional<snapshot_manifest> manifest;
   std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: add to `to` what the calls before the snapshot
-/// came to.
+/// Scheduler -> disk_writer of its node -> disk, a request: append the results of the calls before the
+/// snapshot to `to`.
 struct read_results {
   snapshot_manifest manifest;
   std::shared_ptr<call_log> to;
 };
 struct results_read {
-  std::size_t num_known = 0;  ///< in `to`
+  std::size_t num_known = 0;  ///< results in `to` afterwards
 };
 
 /// Supervisor -> disk_writer -> disk, a request: a stage's state from disk. Answered with stage_copy.
@@ -69,8 +69,8 @@ struct read_from_disk {
   std::uint32_t stage = 0;
 };
 
-/// Supervisor -> disk_writer -> disk: there will be no snapshot of this step, remove its parts.
-/// Between these two, a request.
+/// Supervisor -> disk_writer -> disk: the snapshot of this step has failed, remove its parts. A request
+/// between disk_writer and disk only.
 struct discard_parts {
   std::uint64_t step = 0;
 };
@@ -78,8 +78,8 @@ struct parts_discarded {
   std::uint64_t step = 0;
 };
 
-/// disk_writer -> itself, later: look whether the disk has got on with order `number`.
-struct look_at_disk {
+/// disk_writer -> itself, delayed: check whether the disk has made progress with operation `number`.
+struct check_disk {
   std::uint64_t number = 0;
 };
 
@@ -97,4 +97,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::results_read)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_from_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::discard_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parts_discarded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::look_at_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk)

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "troupe/gatherer/kept_tensors.hpp"
+#include "troupe/gatherer/gathered_cache.hpp"
 #include "troupe/gatherer/messages.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/transport/transport.hpp"
@@ -17,23 +17,30 @@ struct gatherer_options {
   int rank = 0;
   int world_size = 1;
   transport* out = nullptr;
-  std::shared_ptr<client_mailbox> client;           ///< what is complete goes there
-  std::size_t kept_bytes = std::size_t{256} << 20;  ///< of older calls, see kept_tensors
+  std::shared_ptr<client_mailbox> client;  ///< receives gathered_tensors and gathered_unavailable
+  std::size_t cache_limit_bytes = std::size_t{256} << 20;  ///< see gathered_cache
 };
 
-/// Collects the tensors that calls give to this process's program (weights, predictions), and keeps a part of
-/// them for other processes that are started again and make these calls again. One for all jobs of a node.
+/// Collects the tensors that a call (gather, predict) delivers to this process's program, and caches some of
+/// them for other processes. One gatherer serves all jobs of a node.
 ///
-/// States: idle -> collecting (gather_tensors) -> idle (all are here, or nobody keeps them). A new generation
-/// begins to collect anew.
+/// A process that is started again repeats all calls from the first one. The tensors of earlier calls cannot
+/// be computed again, because the weights have changed since; the gatherer requests them from the caches of
+/// the other processes (gathered_cache).
+///
+/// States: idle -> collecting (gather_tensors) -> idle (all tensors arrived, or the caches lack some). With a
+/// new generation collecting starts over.
 ///
 ///   message         -> reply                                        errors
-///   gather_tensors  -> want_kept to all others, if it is over
-///   tensor_gathered -> gathered_tensors to the user's thread        of another call or generation: dropped
-///   want_kept       -> tensors and kept_given to who asks
-///   kept_given      -> gathered_gone to the user's thread, if all have answered and tensors are missing
+///   gather_tensors  -> get_cached to all other gatherers, if
+///                      from_caches
+///   tensor_gathered -> gathered_tensors to the user's thread, when  other call or generation: dropped
+///                      all have arrived
+///   get_cached      -> the cached tensors, then cached_sent
+///   cached_sent     -> gathered_unavailable to the user's thread,   other call or generation: dropped
+///                      when all have replied and some are missing
 ///
-/// Monitors nobody. Scheduled: it moves handles only.
+/// Monitors no actor. Scheduled: it moves handles only, no elements.
 class gatherer_state {
  public:
   static constexpr const char* actor_name = "gatherer";
@@ -43,25 +50,25 @@ class gatherer_state {
  private:
   void on_gather(const gather_tensors& order);
   void on_tensor(const tensor_gathered& arrived);
-  void on_want(const want_kept& wanted);
-  void on_given(const kept_given& given);
-  void ask_others();
+  void on_get_cached(const get_cached& wanted);
+  void on_cached_sent(const cached_sent& reply);
+  void request_cached();
   void finish();
-  void end_if_gone();
+  void finish_if_unavailable();
 
   struct collection {
     gather_tensors order;
-    kept_tensors::by_place arrived;
-    std::set<int> answered;             ///< ranks that were asked and have answered
-    std::set<std::uint32_t> announced;  ///< places that these give
-    bool is_over = false;
+    gathered_cache::by_index arrived;
+    std::set<int> answered;             ///< ranks that have sent cached_sent
+    std::set<std::uint32_t> announced;  ///< indices that these ranks sent
+    bool is_done = false;
   };
 
   // constant
   caf::event_based_actor* self_;
   gatherer_options options_;
   // state
-  kept_tensors kept_;
+  gathered_cache cache_;
   std::optional<collection> current_;
 };
 

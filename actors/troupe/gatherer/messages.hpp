@@ -8,41 +8,41 @@
 
 namespace troupe {
 
-/// Supervisor -> gatherer: tensors of this call come for this process's program. Told twice, it counts once.
+/// Supervisor -> gatherer: collect the tensors of this call for this process's program. Idempotent.
 struct gather_tensors {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::uint64_t num_tensors = 0;
-  bool kept_by_others = false;  ///< the call is over: the others are to give what they keep
+  bool from_caches = false;  ///< the call is over: request the tensors from other caches
 };
 
-/// Transport -> gatherer: a tensor of a call. In this process only.
+/// Transport -> gatherer: tensor `index` of a call. In this process only.
 struct tensor_gathered {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
-  std::uint32_t place = 0;
+  std::uint32_t index = 0;
   tensor value;
 };
 
-/// Gatherer -> gatherer of another process, which was not there in this call: what of it do you keep?
-/// Answered with tensors, and with kept_given.
-struct want_kept {
+/// Gatherer of a process that was started again -> gatherers of all others: send the cached tensors of
+/// `call`. Each replies with the tensors (data plane), then with cached_sent (control plane).
+struct get_cached {
   std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< who asks
+  std::int32_t rank = 0;  ///< of the requester
   std::uint32_t call = 0;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, call);
   }
 };
-struct kept_given {
+struct cached_sent {
   std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< who gives
+  std::int32_t rank = 0;  ///< of the replier
   std::uint32_t call = 0;
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> indices;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, rank, call, places);
+    archive(generation, rank, call, indices);
   }
 };
 
@@ -50,5 +50,5 @@ struct kept_given {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gather_tensors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_gathered)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_kept)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::kept_given)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_cached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cached_sent)

@@ -20,7 +20,7 @@ bool call_log::add(const call_result& result) {
   if (result.index != known) return false;
   if (!newest_.empty()) std::vector<measured_action>().swap(newest_.back().last_step);
   // The newest one is always here, with its timeline.
-  if (newest_.size() == most_in_piece) spill();
+  if (newest_.size() == max_in_piece) spill();
   newest_.push_back(result);
   return true;
 }
@@ -58,7 +58,7 @@ const std::vector<call_result>& call_log::read(std::size_t block_index) const {
 
 const call_result& call_log::look_up(std::size_t index) const {
   auto in_blocks = num_in_blocks();
-  if (index < in_blocks) return read(index / most_in_piece)[index % most_in_piece];
+  if (index < in_blocks) return read(index / max_in_piece)[index % max_in_piece];
   return newest_.at(index - in_blocks);
 }
 
@@ -74,7 +74,7 @@ call_result call_log::newest() const {
 
 std::vector<call_result> call_log::piece(std::size_t first) const {
   std::lock_guard lock(mutex_);
-  auto end = std::min(first + most_in_piece, num_known());
+  auto end = std::min(first + max_in_piece, num_known());
   std::vector<call_result> results;
   for (auto index = first; index < end; ++index) results.push_back(look_up(index));
   return results;

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// A training step is done (on the scheduler's node only).
+/// A training step is done. Only the scheduler's node gets it.
 struct step_progress {
   std::uint64_t step = 0;  ///< steps done
   std::uint64_t target_step = 0;
@@ -25,39 +25,39 @@ struct job_failure {
   std::string cause;
 };
 
-/// The job has stopped because of a signal; `what` says what was saved.
+/// The job has stopped because of a signal; `summary` says what was saved.
 struct job_stop {
   int signal = 0;
-  std::string what;
+  std::string summary;
 };
 
-/// All tensors that the call `call` gives to this process, in its order.
+/// All tensors that the call `call` delivers to this process, by index.
 struct gathered_tensors {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::vector<tensor> tensors;
 };
 
-/// No process keeps the tensors of the call `call`, which is over, any more.
-struct gathered_gone {
+/// The call `call` is over and no process has its tensors in its cache any more.
+struct gathered_unavailable {
   std::uint32_t call = 0;
 };
 
-/// Every process has made its last call: nobody waits for this one.
-struct job_over {};
+/// Every process has made its last call, so this process need not wait for any.
+struct job_done {};
 
-/// What the actors tell the user's thread, which waits in a call.
+/// Events from the actors to the user's thread, which waits in a call.
 using client_event = std::variant<step_progress, recovery_report, call_result, gathered_tensors,
-                                  gathered_gone, job_over, job_stop, job_failure>;
+                                  gathered_unavailable, job_done, job_stop, job_failure>;
 
 /// A queue from the actors to the user's thread. Thread-safe.
 class client_mailbox {
  public:
   void put(client_event event);
-  /// Waits for the next event. Without a limit: a call takes as long as the job; the supervisor, which
-  /// watches the job's progress and membership, tells the end of either as an event.
+  /// Blocks until the next event, without a time limit: the supervisor watches progress and membership, and
+  /// reports the end of the job as an event.
   client_event take();
-  /// Events that nobody has taken yet: who makes many of them looks whether somebody does.
+  /// Number of events not taken yet. Producers of many events use it to limit the queue.
   std::size_t size() const;
 
  private:

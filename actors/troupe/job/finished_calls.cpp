@@ -8,7 +8,7 @@ namespace troupe {
 
 block_source blocks_of_calls(std::shared_ptr<const call_log> results, std::size_t num_results) {
   return [results = std::move(results), num_results](std::size_t number) -> std::vector<std::byte> {
-    auto first = number * call_log::most_in_piece;
+    auto first = number * call_log::max_in_piece;
     if (first >= num_results) return {};
     auto piece = results->piece(first);
     if (piece.size() > num_results - first) piece.resize(num_results - first);

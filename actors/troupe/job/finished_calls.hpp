@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-/// The results of a job's first `num_results` calls, as blocks for a snapshot. Processes that were all lost
-/// make these calls again, and are told the same as the first time, which the snapshot's state alone could
-/// not tell: it is of a later step. Timelines are left out.
+/// The results of a job's first `num_results` calls, as blocks for a snapshot. A job that resumes from the
+/// snapshot repeats these calls and returns the stored results; they cannot be computed again from the
+/// snapshot's state, which is of a later step. Timelines are left out.
 block_source blocks_of_calls(std::shared_ptr<const call_log> results, std::size_t num_results);
 
-/// Adds a block's results to the log, but for those it knows. Throws decode_error if it is no such block.
+/// Appends a block's results to the log, except known ones. Throws decode_error for any other bytes.
 void add_calls(std::span<const std::byte> block, call_log& to);
 
 }  // namespace troupe

@@ -17,24 +17,24 @@
 
 namespace troupe {
 
-/// When states are copied, and where copies go.
+/// When state copies are made and where they are stored.
 struct snapshot_settings {
-  /// memory_every_steps 0 here means: as many as keep copying below 2 % of the time.
+  /// memory_every_steps 0 here means: adapted so that copying takes at most 2 % of the time.
   snapshot_cadence cadence;
   std::filesystem::path folder;  ///< empty: memory only
   int keep = 2;                  ///< committed snapshots kept on disk
   snapshot_access access = snapshot_access::owner;
 };
 
-/// What a job does that has lost its state: processes that kept each other's copies were lost at once, and
-/// there is none on disk.
+/// What a job does when it has lost its state: all processes that held a stage's copies were lost at once,
+/// and there is no snapshot on disk.
 enum class lost_state_policy : std::uint8_t { stop, restart };
 
-/// One training job, the same in every process but for the memory behind the handles.
+/// One training job; equal in all processes.
 struct job_definition {
-  /// Of the jobs that a process defines one after the other, from 0.
+  /// Counts the jobs that a process defines one after the other, from 0.
   std::uint32_t number = 0;
-  /// The first call that may be about this job: those before it were about others.
+  /// The first call of this job; earlier calls belong to earlier jobs.
   std::uint32_t first_call = 0;
   program_factory make_program;
   plan training;
@@ -43,16 +43,16 @@ struct job_definition {
   snapshot_settings snapshots;
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;
-  /// Rank 0: the snapshot that a job that resumes goes on from; none: from the initial weights.
+  /// Rank 0 of a job that resumes: the snapshot to resume from; none: start from the initial weights.
   std::optional<snapshot_manifest> begin_with;
-  /// Rank 0: earlier processes of this rank have done steps.
+  /// Rank 0: an earlier incarnation of this process has trained this job.
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
-  /// Options the bits depend on; stands in every manifest, and a resumed snapshot's must be equal.
+  /// Options that the result's bits depend on. Written to every manifest; must equal a resumed snapshot's.
   std::vector<std::pair<std::string, std::string>> identity;
-  /// Of this job and no other; stands in its snapshots.
+  /// Unique to this job; written to its snapshots.
   std::string job_id;
-  /// What all processes compare before a call is begun.
+  /// Compared between all processes before each call.
   job_description description;
 
   int rank_of_device(int device) const { return device / devices_per_rank; }

@@ -17,8 +17,8 @@ void inbound_gate::deliver(std::uint64_t generation, std::span<const std::byte> 
   std::lock_guard lock(mutex_);
   if (generation < generation_)
     ++num_stale_;
-  else if (generation > generation_ && held_.size() == most_held)
-    throw decode_error("more than " + std::to_string(most_held) +
+  else if (generation > generation_ && held_.size() == max_held)
+    throw decode_error("more than " + std::to_string(max_held) +
                        " messages came for a generation that has not begun here");
   else if (generation > generation_)
     held_.emplace(generation, decode_message(body));

@@ -10,20 +10,19 @@
 
 namespace troupe {
 
-/// Turns control frames into local sends, generation by generation: frames of an older generation are dropped
-/// and counted, those of a newer one held until this node gets there. Thread-safe.
+/// Delivers control frames to local actors. Frames of older generations are dropped and counted; frames of
+/// newer generations are held until this node enters that generation (open). Thread-safe.
 class inbound_gate {
  public:
-  /// Messages of a generation to come that are held at most; far more than the others send before this node
-  /// is there too.
-  static constexpr std::size_t most_held = 65'536;
+  /// Bound of held messages; far more than other nodes send before this node enters their generation.
+  static constexpr std::size_t max_held = 65'536;
 
-  /// Whoever is known by `name` from now on.
+  /// Messages to `name` go to `receiver` from now on.
   void bind(const actor_name& name, caf::actor receiver);
-  /// From the transport's progress thread. Throws decode_error for a body that is no message, unless it is
-  /// dropped, and for more than most_held.
+  /// Called on the transport's progress thread. Throws decode_error for a body that is no message (unless its
+  /// generation is old) and if more than max_held messages are held.
   void deliver(std::uint64_t generation, std::span<const std::byte> body);
-  /// Frames of `generation` pass from now on, those that were held first.
+  /// Delivers the held frames of `generation`, and from now on those that arrive.
   void open(std::uint64_t generation);
   std::uint64_t num_stale() const;
   /// Forgets all receivers.

@@ -33,7 +33,7 @@ void link_state::on_outbound(const outbound& message) {
 
 caf::actor spawn_proxy(caf::actor_system& system, const caf::actor& link, const actor_name& to) {
   return system.spawn([link, to](caf::event_based_actor* self) -> caf::behavior {
-    // Not link_to: that goes both ways, and a proxy that nobody needs any more would end the link.
+    // Not link_to: that goes both ways, and a proxy without handles would end the link when it ends.
     self->monitor(link);
     self->set_down_handler([self](const caf::down_msg& down) { self->quit(down.reason); });
     self->set_default_handler(

@@ -14,13 +14,17 @@ struct link_options {
   transport* out = nullptr;
 };
 
-/// Takes messages to one remote node for one generation: local sends become frames.
+/// Sends local actors' messages to one remote node as control frames, for one generation. Local actors send
+/// to a proxy (spawn_proxy), which forwards to the link.
+///
+/// States: none; the supervisor ends the link with its generation.
 ///
 ///   message  -> reply  errors
-///   outbound ->        a message that does not cross nodes ends the link: a mistake in this program
+///   outbound ->        a message type without a wire format ends the link (a bug of this program)
 ///
-/// Proxies are bound to it: when it ends, so do they, and whoever monitors one gets a down message. Frames
-/// from the remote node take the other way in without an actor (inbound_gate). Monitors nobody. Scheduled.
+/// Proxies end with the link, and actors that monitor a proxy get a down message. Frames from the remote node
+/// do not pass through the link; inbound_gate delivers them. Monitors no actor. Scheduled: send_control does
+/// not block.
 class link_state {
  public:
   static constexpr const char* actor_name = "link";
@@ -33,7 +37,7 @@ class link_state {
   link_options options_;
 };
 
-/// Stands for the actor `to` behind `link`: whatever is sent to the proxy goes there.
+/// A proxy for the remote actor `to`: it forwards every message it gets through `link`.
 caf::actor spawn_proxy(caf::actor_system& system, const caf::actor& link, const actor_name& to);
 
 }  // namespace troupe

@@ -64,9 +64,9 @@ using messages_between_nodes =
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0205, result_seen>,
           row<0x0210, node_progress>, row<0x0211, known_results>,  //
-          row<0x0220, gathered_taken>,                             //
+          row<0x0220, gathered_received>,                          //
           row<0x0300, grant>,                                      //
-          row<0x0400, want_kept>, row<0x0401, kept_given>>;
+          row<0x0400, get_cached>, row<0x0401, cached_sent>>;
 
 }  // namespace
 

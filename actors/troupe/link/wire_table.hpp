@@ -15,8 +15,8 @@ struct addressed_message {
   caf::message content;
 };
 
-/// The body of a control frame: type number, receiver's name, Cereal encoding of the one struct in the
-/// message. None if the message is none of those that cross nodes.
+/// The body of a control frame: type number, receiver's name, Cereal encoding of the message's one struct.
+/// None if the message's type has no wire format.
 std::optional<std::vector<std::byte>> encode_message(const actor_name& to, const caf::message& content);
 
 /// The reverse. Throws decode_error for anything encode_message did not make.

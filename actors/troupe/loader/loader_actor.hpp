@@ -13,19 +13,19 @@
 
 namespace troupe {
 
-/// Whether a loader is within a dataset's code, for the supervisor, which watches it.
+/// Publishes whether a loader is executing a dataset's code. The supervisor samples it. Thread-safe.
 class loader_status {
  public:
   void begin() { changes_.fetch_add(1, std::memory_order_relaxed); }
   void end() { changes_.fetch_add(1, std::memory_order_relaxed); }
-  /// Odd: it is. Equal at two moments: nothing has happened in between.
+  /// Odd while the loader is in the dataset. Equal in two samples: neither begin() nor end() was called.
   std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> changes_ = 0;
 };
 
-/// Makes the batches of this process's first and last stages, ahead of their use.
+/// Reads the batches of this process's first and last stages, ahead of their use.
 ///
 /// States: none; samples are a pure function of the step, so nothing is rolled back after a failure.
 ///
@@ -33,8 +33,7 @@ class loader_status {
 ///   add_source ->
 ///   want_batch -> batch_ready (a message to the sender)     a source that throws ends the actor
 ///
-/// Monitors nobody. Detached: decompressing and gathering samples takes time that no other actor should wait
-/// for.
+/// Monitors no actor. Detached: reading and decompressing samples blocks and computes.
 class loader_state {
  public:
   static constexpr const char* actor_name = "loader";

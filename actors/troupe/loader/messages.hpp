@@ -7,14 +7,15 @@
 
 namespace troupe {
 
-/// Device -> loader: the samples of a step are wanted; answered with `batch_ready`. In this process only.
+/// Device -> loader: read the batch of a step. The loader sends batch_ready to the device. In this process
+/// only.
 struct want_batch {
   std::uint32_t call = 0;
   std::uint32_t source = 0;
   std::uint64_t step = 0;
 };
 
-/// User's thread -> supervisor -> loader: one more source; they count from 0 in the order they come.
+/// User's thread -> supervisor -> loader: add a source. Sources are numbered from 0 in this order.
 struct add_source {
   std::shared_ptr<batch_source> source;
 };

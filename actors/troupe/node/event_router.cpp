@@ -47,16 +47,16 @@ void event_router::on_view(const membership_view& view) {
 
 void event_router::on_recovered(const recovery_report& report) { tell(recovery_done{report}); }
 
-void event_router::on_over() { tell(job_over{}); }
+void event_router::on_job_done() { tell(job_done{}); }
 
-void event_router::on_job_end(const std::string& cause) {
+void event_router::on_job_failed(const std::string& cause) {
   tell(job_ended{cause});
   abort_everything(cause);
 }
 
 void event_router::on_stop(int signal) {
   stop_signal_ = signal;
-  tell(stop_wanted{signal});
+  tell(stop_requested{signal});
 }
 
 void event_router::on_job_stopped(int signal, const std::string& what) {

@@ -14,8 +14,9 @@
 
 namespace troupe {
 
-/// Brings what the threads of transport and membership tell to where it belongs: frames to the gate, tensors
-/// to their stages, events to the supervisor as messages, losses to the process table. Thread-safe.
+/// Receives the events of transport and membership on their threads and forwards them: control frames to the
+/// inbound gate, tensors to the stage directory, membership events as messages to the supervisor, losses also
+/// to the process table. Thread-safe.
 class event_router final : public transport_events, public membership_events {
  public:
   event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
@@ -23,10 +24,10 @@ class event_router final : public transport_events, public membership_events {
   process_table members;
   inbound_gate gate;
   stage_directory directory;
-  /// Generations up to this one are over: what belongs to them is dropped.
+  /// The newest fenced generation. Tensors of this and older generations are dropped.
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  /// Who hears of events from now on; nobody if invalid.
+  /// Events go to `supervisor` from now on; if it is invalid they are dropped.
   void attach(caf::actor supervisor);
 
   void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override;
@@ -37,12 +38,12 @@ class event_router final : public transport_events, public membership_events {
   void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override;
   void on_view(const membership_view& view) override;
   void on_recovered(const recovery_report& report) override;
-  void on_over() override;
-  void on_job_end(const std::string& cause) override;
+  void on_job_done() override;
+  void on_job_failed(const std::string& cause) override;
   void on_stop(int signal) override;
-  void on_job_stopped(int signal, const std::string& what) override;
+  void on_job_stopped(int signal, const std::string& summary) override;
 
-  /// The signal that the whole job is to stop by; 0: none.
+  /// The signal that stops the whole job; 0: none.
   int stop_signal() const { return stop_signal_; }
   /// Whether the job has ended, well or not.
   bool has_ended() const { return job_ended_; }

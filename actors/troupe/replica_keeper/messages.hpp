@@ -7,15 +7,15 @@
 
 namespace troupe {
 
-/// Supervisor -> replica_keeper: a generation begins; copies of steps after `step` belong to a future that is
-/// rolled back.
+/// Supervisor -> replica_keeper: a generation begins, restored from `step`. Copies of later steps are rolled
+/// back and dropped.
 struct keeper_generation {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   caf::actor scheduler;
 };
 
-/// Transport -> replica_keeper: a peer's copy to keep.
+/// Transport -> replica_keeper: the copy of a peer's stage.
 struct replica_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -23,7 +23,7 @@ struct replica_arrived {
   tensor packed;
 };
 
-/// Supervisor -> replica_keeper, a request: the replica of a stage's copy. Answered with stage_copy.
+/// Supervisor -> replica_keeper, a request: the copy of a peer's stage. Reply: stage_copy.
 struct get_replica {
   std::uint64_t step = 0;
   std::uint32_t stage = 0;

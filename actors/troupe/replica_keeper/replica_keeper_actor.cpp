@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
@@ -38,14 +38,14 @@ void replica_keeper_state::on_replica(const replica_arrived& arrived) {
     self_->send(scheduler_,
                 part_held{arrived.generation,
                           options_.rank,
-                          {arrived.step, arrived.stage, arrived.generation, part_place::peer_memory}});
+                          {arrived.step, arrived.stage, arrived.generation, part_location::peer_memory}});
 }
 
 caf::result<stage_copy> replica_keeper_state::on_get(const get_replica& wanted) const {
   auto found = replicas_.find({wanted.step, wanted.stage});
   if (found == replicas_.end())
-    return failure("no replica of stage " + std::to_string(wanted.stage) + " at step " +
-                   std::to_string(wanted.step));
+    return unavailable("no replica of stage " + std::to_string(wanted.stage) + " at step " +
+                       std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 
@@ -53,7 +53,7 @@ held_parts replica_keeper_state::on_list() const {
   held_parts held;
   held.committed_step = committed_step_;
   for (const auto& [key, kept] : replicas_)
-    held.parts.push_back({key.first, key.second, kept.generation, part_place::peer_memory});
+    held.parts.push_back({key.first, key.second, kept.generation, part_location::peer_memory});
   return held;
 }
 

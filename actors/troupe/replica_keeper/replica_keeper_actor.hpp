@@ -15,17 +15,19 @@ struct replica_keeper_options {
   int rank = 0;
 };
 
-/// Keeps copies of peers' parts in memory. It touches no disk, so that it answers a recovery whatever a disk
-/// does.
+/// Keeps copies of peers' stages in memory. It never waits for the disk, so a stalled disk does not delay a
+/// recovery.
+///
+/// States: none besides the current generation.
 ///
 ///   message           -> reply                       errors
-///   keeper_generation -> part_held to the scheduler, of what came before it
+///   keeper_generation -> part_held to the scheduler, for each replica that arrived early
 ///   replica_arrived   -> part_held to the scheduler
 ///   get_replica       -> stage_copy                  no such replica
 ///   list_parts        -> held_parts
 ///   drop_before       ->
 ///
-/// Monitors nobody. Scheduled: it moves handles only.
+/// Monitors no actor. Scheduled: it moves handles only, no elements.
 class replica_keeper_state {
  public:
   static constexpr const char* actor_name = "replica keeper";
@@ -50,7 +52,7 @@ class replica_keeper_state {
   replica_keeper_options options_;
   // state
   std::map<step_and_stage, replica> replicas_;
-  std::uint64_t committed_step_ = 0;  ///< the newest that it was told of
+  std::uint64_t committed_step_ = 0;  ///< the newest reported to it
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;

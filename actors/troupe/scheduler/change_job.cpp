@@ -1,4 +1,4 @@
-// The part of scheduler_state that goes from one job of its processes to the next.
+// scheduler_state: the change from one job of the processes to the next.
 #include "troupe/scheduler/scheduler_actor.hpp"
 
 namespace troupe {
@@ -10,9 +10,9 @@ void scheduler_state::on_job(const job_known& known) {
   if (is_next && restored_) forget_previous_job();
 }
 
-/// As in a new generation, but for who is in which call. Nodes have nothing of the next job yet. Where
-/// nothing of the previous one was restored, this node was started again, and what the others hold belongs to
-/// the newest job.
+/// Resets the state as in a new generation, except the entered calls. Nodes hold no copies of the next job
+/// yet. If nothing of the previous job was restored, this node was restarted, and the copies of others belong
+/// to the newest job: they are kept.
 void scheduler_state::forget_previous_job() {
   restored_ = false;
   node_restored_.assign(node_restored_.size(), false);

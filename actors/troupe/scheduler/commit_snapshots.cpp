@@ -1,7 +1,7 @@
-// The part of scheduler_state that says when copies are due and commits what is on disk.
+// scheduler_state: decides when copies are due, and commits snapshots whose parts are on disk.
 #include <utility>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
@@ -19,7 +19,7 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
   std::vector<due_copy> copies;
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
-    bool has_room = disk_.num_pending() < disk_snapshots::most_pending;
+    bool has_room = disk_.num_pending() < disk_snapshots::max_pending;
     due.disk = on_disk && ((due.disk && has_room) || step == end_);
     due.memory = due.disk || step == end_ || step - last_copy_due_ >= cadence.memory_every_steps;
     if (due.memory) {
@@ -60,7 +60,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job().identity;
   manifest.parts = std::move(parts);
-  // The disk writer watches the disk, and answers when that stalls.
+  // Infinite, because the disk writer answers every request, also when the disk stalls.
   self_
       ->request(known_.disk_writer, caf::infinite,
                 commit_snapshot{std::move(manifest), options_.completed, num_completed()})
@@ -78,7 +78,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
           });
 }
 
-/// What was written of it only takes room that the next one needs. A part that comes late is told of late.
+/// Tells all nodes to delete the parts, which take space that the next snapshot needs.
 void scheduler_state::on_snapshot_failed(std::uint64_t step) {
   for (const auto& supervisor : options_.supervisors)
     self_->send(supervisor, snapshot_failed{options_.generation, step});

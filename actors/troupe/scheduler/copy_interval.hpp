@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-/// Steps between state copies in memory such that copying takes at most 2 % of the time (ARCHITECTURE 8),
-/// learned from what copies and steps took so far.
+/// Chooses how many steps lie between state copies in memory, so that copying takes at most 2 % of the time
+/// (ARCHITECTURE 8). Uses measured times of copies and steps.
 class copy_interval {
  public:
-  /// A step took `step_s` from its completion to the last one's, of which `copy_s` went into a copy (0: none
+  /// A step completed `step_s` seconds after the previous one, `copy_s` of which a state copy took (0: none
   /// was due).
   void observe(double step_s, double copy_s);
   /// At least 1; 1 until something was observed.

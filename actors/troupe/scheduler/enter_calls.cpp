@@ -1,5 +1,4 @@
-// The part of scheduler_state that begins calls when everyone has entered them and tells everyone what they
-// came to.
+// scheduler_state: starts a call when all nodes have entered it, and sends its result to all of them.
 #include <algorithm>
 #include <utility>
 
@@ -18,18 +17,18 @@ void scheduler_state::on_entered(const call_entered& entered) {
     disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
     interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
   }
-  // The log of this node's process may have a result that its user, who is in that call, was not told.
+  // The log may contain the result of the call that this node's program is still waiting in.
   num_known_[rank] = std::min<std::uint64_t>(entered.num_completed, entered.request.index);
-  go_on_entering();
+  continue_entering();
 }
 
-void scheduler_state::go_on_entering() {
+void scheduler_state::continue_entering() {
   if (asks_for_results()) return;
   catch_up();
   if (phase_ == phase::gathering && calls_.is_complete(options_.world_size, num_completed())) begin_call();
 }
 
-/// Whether this node, which was lost, learns what others know of the calls before.
+/// Requests results of earlier calls that this node, which was restarted, lacks. False: it lacks none.
 bool scheduler_state::asks_for_results() {
   if (is_asking_ || num_known_.empty()) return is_asking_;
   auto most = std::ranges::max_element(num_known_, {}, [](const auto& one) { return one.second; });
@@ -45,17 +44,17 @@ void scheduler_state::on_known(const known_results& known) {
   is_asking_ = false;
   if (known.results.empty()) num_known_[known.rank] = num_completed();
   options_.completed->add(known.results);
-  go_on_entering();
+  continue_entering();
 }
 
-/// A node that missed the end of calls, because it was lost or a failure came in between, gets the results
-/// again: a bounded number of them each time it enters a call.
+/// Sends results again to nodes that missed them because of a failure: a bounded number each time a node
+/// enters a call.
 void scheduler_state::catch_up() {
   for (const auto& [rank, call] : calls_.entered()) {
     auto& known = num_known_[rank];
-    if (known >= num_completed() || known > call.index) continue;  // all, or it enters the next one
+    if (known >= num_completed() || known > call.index) continue;  // it knows all, or is past them
     for (const auto& result : options_.completed->piece(known)) tell_result(rank, result);
-    known = std::min<std::uint64_t>(known + call_log::most_in_piece, num_completed());
+    known = std::min<std::uint64_t>(known + call_log::max_in_piece, num_completed());
   }
 }
 
@@ -77,13 +76,13 @@ void scheduler_state::begin_call() {
     restore(plan);
 }
 
-/// The call goes on from `position_`: steps first, if any are missing, then what it is about.
+/// Continues the call from `position_`: first replays missing steps, then does the call's own work.
 void scheduler_state::continue_call() {
   phase_ = phase::running;
   const auto& wanted = request();
   if (stopping_ && (has_nothing_to_save() || position_ >= wanted.target_step)) return end_stopped();
   if (wanted.kind == call_kind::barrier) {
-    // Nothing is restored for a barrier; a recovery during one is over when it is.
+    // A barrier needs no restored state; a recovery during a barrier ends with it.
     if (!restored_)
       for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
         options_.members->report(options_.generation, reached);
@@ -99,8 +98,8 @@ void scheduler_state::continue_call() {
   finish_call(result_);
 }
 
-/// Trains from `position_`: as the call that took these steps first did, if they are made up for, else as
-/// this one asks.
+/// Trains from `position_`: steps of earlier calls are replayed with the batch source of their call, later
+/// ones with that of this call.
 void scheduler_state::train_on() {
   takes_new_steps_ = false;
   if (auto before = options_.completed->trained(position_, job().first_call))
@@ -110,7 +109,7 @@ void scheduler_state::train_on() {
         request().target_step);
 }
 
-/// Everyone hears why, and every process ends with bad input.
+/// Refuses the call in all processes, each of which ends with bad_input.
 void scheduler_state::refuse_call(const std::string& why) {
   options_.log->error("call refused cause=\"{}\"", why);
   result_ = empty_result();
@@ -127,14 +126,14 @@ call_result scheduler_state::empty_result() const {
 }
 
 void scheduler_state::finish_call(call_result result) {
-  // A barrier before anything is restored knows from the call before, if that was of the same job.
+  // Before anything is restored, the steps done are known from the previous call of the same job.
   bool knows = !restored_ && num_completed() > 0 && known_.job &&
                options_.completed->newest().index >= job().first_call;
   result.steps_done = knows ? options_.completed->newest().steps_done : position_;
   options_.completed->add(result);
   phase_ = phase::gathering;
   calls_.clear();
-  // This node hears last: it may end once it knows the result, and the others hear of it from here.
+  // This node gets the result last: its process may exit then, and the scheduler with it.
   not_seen_.clear();
   for (int rank = 0; rank < options_.world_size; ++rank) {
     if (rank == options_.rank) continue;
@@ -146,13 +145,13 @@ void scheduler_state::finish_call(call_result result) {
   wait_for_confirmations();
 }
 
-/// One timer at a time, whatever the number of calls: CAF keeps each until it is over.
+/// At most one timer at a time, since CAF keeps every delayed message until it is due.
 void scheduler_state::wait_for_confirmations() {
   if (!std::exchange(waits_for_confirmations_, true))
-    self_->delayed_send(self_, confirm_until_ - now(), enough_waited{});
+    self_->delayed_send(self_, confirm_until_ - now(), confirm_timed_out{});
 }
 
-void scheduler_state::on_enough_waited() {
+void scheduler_state::on_confirm_timed_out() {
   waits_for_confirmations_ = false;
   if (not_seen_.empty()) return;
   if (now() < confirm_until_) return wait_for_confirmations();

@@ -11,22 +11,23 @@
 
 namespace troupe {
 
-/// Who holds which copies of the stages' states, as far as the scheduler was told, and so which step no
-/// single lost process can take away. What one more copy costs does not depend on how many came before.
+/// Which nodes hold which copies of the stages' states, as reported to the scheduler. Determines the
+/// committed step: the newest one that survives the loss of any single process. The cost of adding a copy
+/// does not depend on the number of earlier ones.
 class held_copies {
  public:
-  /// All that a node holds, in place of what was known of it.
+  /// Replaces what is known of a node.
   void set(const node_inventory& inventory);
   /// A node holds one more. Copies older than the newest committed step are forgotten.
   void add(int rank, const held_part& part, std::uint32_t num_stages);
-  /// Everyone goes back to what `plan` says: newer copies are of a future that does not come.
+  /// All nodes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);
   std::vector<node_inventory> inventories() const;
   std::uint64_t committed_step(std::uint32_t num_stages) const;
 
-  /// Copies of `step` are to be made.
+  /// Copies of `step` have been ordered.
   void order(std::uint64_t step) { ordered_.insert(step); }
-  /// Steps whose copies are to be made or under way, above the newest committed one.
+  /// Number of steps above the newest committed one whose copies are ordered or in progress.
   std::size_t num_uncommitted(std::uint32_t num_stages);
 
  private:
@@ -34,8 +35,8 @@ class held_copies {
   void forget_older(std::uint64_t committed);
 
   std::map<int, node_inventory> nodes_;
-  std::map<std::uint64_t, step_holders> steps_;  ///< what the nodes' parts come to
-  /// Of `steps_`; none: to be looked for.
+  std::map<std::uint64_t, step_holders> steps_;  ///< from `nodes_`
+  /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
   std::set<std::uint64_t> ordered_;
 };

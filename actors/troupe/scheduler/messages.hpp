@@ -17,45 +17,46 @@
 
 namespace troupe {
 
-/// Supervisor -> scheduler: this node is in this call and holds these parts. Once per generation and call.
+/// Supervisor -> scheduler: this node has entered a call and holds these copies. Sent once per generation and
+/// call.
 struct call_entered {
   std::uint64_t generation = 0;
   node_inventory inventory;
   call_request request;
-  std::uint64_t num_completed = 0;  ///< results this node knows, those of the first calls
-  /// Steps done once the step that the last failure interrupted here is made up for; 0: none was.
+  std::uint64_t num_completed = 0;  ///< this node knows the results of the first num_completed calls
+  /// Optimizer steps done once the step that the last failure interrupted is replayed; 0: none was.
   std::uint64_t interrupted_step = 0;
-  std::uint64_t description_hash = 0;  ///< of this node's job; 0: it has none yet
-  job_description description = {};    ///< of the same; only in the first call of a generation that knows it
+  std::uint64_t description_hash = 0;  ///< of this node's job description; 0: it has no job yet
+  job_description description = {};    ///< only in the first call of a generation, else empty
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, inventory, request, num_completed, interrupted_step, description_hash, description);
   }
 };
 
-/// Supervisor -> scheduler: every stage of this node has its state.
+/// Supervisor -> scheduler: every stage of this node has restored its state.
 struct node_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  step_metrics metrics;  ///< of the step that is restored, if the last stage is here; else zero
+  step_metrics metrics;  ///< of the restored step, if this node has the last stage; else zero
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, metrics);
   }
 };
 
-/// Supervisor -> scheduler: what calls came to, as asked for by want_results.
+/// Supervisor -> scheduler: results of calls; the reply to want_results.
 struct known_results {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  std::vector<call_result> results;  ///< at most call_log::most_in_piece
+  std::vector<call_result> results;  ///< at most call_log::max_in_piece
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, results);
   }
 };
 
-/// Supervisor -> scheduler: this node knows the result of call `index`.
+/// Supervisor -> scheduler: this node has received the result of call `index`.
 struct result_seen {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -66,9 +67,9 @@ struct result_seen {
   }
 };
 
-/// Supervisor -> scheduler: the program of this rank has the tensors of call `call`; `problem` says what kept
-/// it from doing with them what the call is about.
-struct gathered_taken {
+/// Supervisor -> scheduler: the program of this rank has received the tensors of call `call`. `problem`: why
+/// it could not use them; empty if it could.
+struct gathered_received {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   std::uint32_t call = 0;
@@ -79,35 +80,34 @@ struct gathered_taken {
   }
 };
 
-/// Supervisor -> scheduler of its node: the program wants no further steps of the training call `call`. May
-/// come again.
+/// Supervisor -> scheduler of its node: end the training call `call` after the granted steps. Idempotent.
 struct cancel_training {
   std::uint32_t call = 0;
 };
 
-/// Supervisor -> scheduler of its node: save what is done and end the job. May come again.
+/// Supervisor -> scheduler of its node: save the state and end the job. Idempotent.
 struct stop_job {
   int signal = 0;
 };
-/// Scheduler -> itself, later: whether any process is in a call.
-struct stop_unless_called {};
+/// Scheduler -> itself, delayed: stop the job if no process has entered a call.
+struct check_stop {};
 
-/// Scheduler -> itself, later: no longer wait for nodes to confirm a result.
-struct enough_waited {};
+/// Scheduler -> itself, delayed: stop waiting for nodes to confirm a result.
+struct confirm_timed_out {};
 
-/// Scheduler -> itself, later: no longer wait for the last finite state to reach the disk.
-struct save_overdue {};
+/// Scheduler -> itself, delayed: stop waiting for the last finite state to be on disk.
+struct save_timed_out {};
 
-/// Scheduler -> itself, later: look again whether steps wait for the disk.
-struct disk_waited {};
-/// Scheduler -> itself, later: the user's thread may have taken in what is done by now.
-struct grant_again {};
+/// Scheduler -> itself, delayed: check again whether steps wait for the disk.
+struct check_disk_wait {};
+/// Scheduler -> itself, delayed: try again to grant steps, which the queue of the user's thread held up.
+struct retry_grant {};
 
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
-  std::uint64_t step = 0;  ///< the step that is done, from 0
+  std::uint64_t step = 0;  ///< the completed step, from 0
   std::uint32_t device = 0;
   step_metrics metrics;             ///< of the last stage; zero elsewhere
   std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
@@ -116,8 +116,8 @@ struct step_done {
   std::int64_t copy_ns = 0;  ///< state copy, if one was due
   std::uint32_t peak_activations = 0;
   std::vector<measured_action> actions;  ///< in the last step of a call only
-  /// "stage 2: the gradient of 3.weight", if that is infinite or NaN: see non_finite_policy. With `stop` the
-  /// step was not applied, and the device does nothing more in this generation.
+  /// "stage 2: the gradient of 3.weight", if that is infinite or NaN, see non_finite_policy; else empty. With
+  /// policy `stop` the step was not applied and the device halts for the rest of the generation.
   std::string non_finite;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -126,10 +126,10 @@ struct step_done {
   }
 };
 
-/// Stage or replica_keeper -> scheduler: a part is held.
+/// Stage or replica_keeper -> scheduler: a copy of a stage is held in memory.
 struct part_held {
   std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< who holds it
+  std::int32_t rank = 0;  ///< of the node that holds it
   held_part part;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -153,19 +153,19 @@ struct part_written {
   }
 };
 
-/// Where one device has been for how long.
+/// The position of one device, and for how long it has been there.
 struct device_progress {
   std::uint32_t device = 0;  ///< number in the job
-  device_place place;
-  double for_s = 0;
+  execution_position position;
+  double for_s = 0;  ///< seconds at this position
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(device, place, for_s);
+    archive(device, position, for_s);
   }
 };
 
-/// Supervisor -> scheduler: where the node's devices and its loader are, now and then while one of them does
-/// not get on.
+/// Supervisor -> scheduler: the positions of the node's devices and its loader. Sent periodically while one
+/// of them makes no progress.
 struct node_progress {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -178,7 +178,7 @@ struct node_progress {
   }
 };
 
-/// Supervisor -> scheduler of its node: the job is known. Comes before any call_entered that needs it.
+/// Supervisor -> scheduler of its node: the job is defined. Sent before any call_entered that needs it.
 struct job_known {
   std::shared_ptr<const job_definition> job;
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
@@ -199,14 +199,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::known_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enough_waited)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_taken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::confirm_timed_out)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_unless_called)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_overdue)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_waited)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant_again)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_timed_out)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk_wait)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)

@@ -1,8 +1,8 @@
-// The part of scheduler_state that decides what everyone goes back to.
+// scheduler_state: decides which step all nodes restore, and from where (memory, disk, scratch).
 #include <algorithm>
 #include <functional>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// How long ago it was written; 0 where that is not known, or where clocks do not agree.
+/// Seconds since it was written; 0 if unknown or in the future (clocks differ).
 std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
   using std::chrono::seconds;
   auto written = time_written(manifest);
@@ -22,12 +22,12 @@ std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
 }  // namespace
 
 void scheduler_state::restore_from_disk_or_scratch() {
-  // What a job begins with was found before it began; what lies on disk counts when processes were lost.
+  // A job that starts uses begin_with, which was found before; the disk is searched only after losses.
   if (options_.generation == 1) return job().begin_with ? restore_from(*job().begin_with) : restore({});
-  if (job().snapshots.folder.empty()) return begin_anew();
+  if (job().snapshots.folder.empty()) return restart_from_scratch();
   if (on_disk_) return restore_from(*on_disk_);
   phase_ = phase::finding;
-  // The disk writer watches the disk, and answers when that stalls: large snapshots may take their time.
+  // Infinite, because the disk writer answers every request; large snapshots may take long.
   self_->request(known_.disk_writer, caf::infinite, find_on_disk{})
       .then([this](const found_on_disk& found) { on_found(found); },
             [this](const caf::error& problem) {
@@ -36,9 +36,9 @@ void scheduler_state::restore_from_disk_or_scratch() {
             });
 }
 
-/// No state is left. It is made again from the initial weights where nothing is lost by that, or where the
-/// user wants it.
-void scheduler_state::begin_anew() {
+/// No copy is left. Starts from the initial weights if no trained step is lost by that, or if on_lost_state
+/// is restart; else fails.
+void scheduler_state::restart_from_scratch() {
   auto lost = job().trained_before ? std::uint64_t{1} : 0;
   for (const auto& node : held_.inventories()) lost = std::max(lost, node.committed_step);
   if (lost == 0) return restore({});
@@ -75,7 +75,7 @@ void scheduler_state::on_found(const found_on_disk& found) {
   read_results_on_disk();
 }
 
-/// Processes that were all lost make calls again that were over when the snapshot was written.
+/// After the loss of all processes: reads the results of calls that were over when the snapshot was written.
 void scheduler_state::read_results_on_disk() {
   if (!on_disk_->calls)
     return fail("the snapshot of step " + std::to_string(on_disk_->step) +
@@ -89,11 +89,11 @@ void scheduler_state::read_results_on_disk() {
             });
 }
 
-/// Who makes a call again is told what it came to, and the state is given back when all are where it belongs.
+/// Sends known results to nodes that repeat calls; restores the state when all have reached the current call.
 void scheduler_state::restore_from(const snapshot_manifest& manifest) {
   if (manifest.job_id == job().job_id) {
-    // No node may remember the last snapshot; its age does, else losses of everyone that are more frequent
-    // than the interval would leave the job where it is.
+    // No node knows when the last snapshot was written, so its age counts; otherwise losses of all processes
+    // more frequent than the interval would prevent all snapshots.
     disk_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval), now());
   }
   if (request().index < num_completed()) {
@@ -103,14 +103,14 @@ void scheduler_state::restore_from(const snapshot_manifest& manifest) {
   restore_plan plan{manifest.step, false, {}};
   auto ranks = job().ranks_of_stages();
   for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
-    plan.sources.push_back({stage, ranks[stage], part_place::disk});
+    plan.sources.push_back({stage, ranks[stage], part_location::disk});
   restore(plan);
 }
 
 void scheduler_state::restore(const restore_plan& plan) {
   phase_ = phase::restoring;
   position_ = plan.step;
-  bool is_on_disk = !plan.sources.empty() && plan.sources.front().place == part_place::disk;
+  bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == part_location::disk;
   if (is_on_disk) step_on_disk_ = plan.step;
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);

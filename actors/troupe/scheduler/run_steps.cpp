@@ -1,4 +1,4 @@
-// The part of scheduler_state that grants steps and gathers what they come to.
+// scheduler_state: grants steps to devices and collects their results.
 #include <algorithm>
 #include <utility>
 
@@ -9,11 +9,11 @@
 namespace troupe {
 namespace {
 
-/// Windows of copies in memory that are not committed yet, above which no further steps are granted: each is
-/// a whole state, here and on its way to the peer.
-constexpr std::uint64_t most_uncommitted_windows = 2;
-/// Finished steps that the user's thread has not heard of yet, above which no further steps are granted.
-constexpr std::size_t most_untaken_events = 4096;
+/// Bound of uncommitted copies in memory, in windows of steps: above it no steps are granted. Each copy is a
+/// whole state, in the own memory and in flight to the peer.
+constexpr std::uint64_t max_uncommitted_windows = 2;
+/// Bound of progress events queued for the user's thread: above it no steps are granted.
+constexpr std::size_t max_untaken_events = 4096;
 constexpr auto look_for_user_every = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -23,19 +23,19 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   activity_.kind = kind;
   activity_.source = source;
   end_ = stopping_ ? std::min(end, first + 1) : end;
-  // What the program has seen done is done again.
+  // Steps that the program saw complete before a failure are replayed even if the call is cancelled.
   if (kind == call_kind::train && is_cancelled())
     end_ = std::min(end_, std::max(first + 1, interrupted_step_));
   granted_end_ = first;
   last_copy_due_ = first;
   parameters_.clear();
   taken_.clear();
-  ledger_ = step_ledger(static_cast<std::uint32_t>(known_.devices.size()), first);
+  ledger_ = step_tracker(static_cast<std::uint32_t>(known_.devices.size()), first);
   last_finished_ = now();
   extend_grant();
 }
 
-/// Two steps at least: one to compute and one for those who are done with it.
+/// At least two steps: one in progress and one for devices that have finished it.
 std::uint64_t scheduler_state::window() const {
   auto step_time = copies_.step_time();
   auto least = std::min<std::uint64_t>(2, options_.window);
@@ -47,11 +47,11 @@ void scheduler_state::extend_grant() {
   if (non_finite_) return;
   auto until = std::min(end_, ledger_.complete() + window());
   bool first_grant = granted_end_ == ledger_.complete();
-  // Not every step: half a window at once.
+  // Grant half a window at once, to send fewer messages.
   if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < window() / 2)) return;
-  if (held_.num_uncommitted(num_stages()) >= most_uncommitted_windows * options_.window) return;
-  if (must_wait_for_user()) return;
-  until = end_the_disk_allows(until);
+  if (held_.num_uncommitted(num_stages()) >= max_uncommitted_windows * options_.window) return;
+  if (is_user_behind()) return;
+  until = limit_by_disk(until);
   if (until <= granted_end_) return;
   grant given{
       options_.generation, activity_, ledger_.complete(), until, {}, held_.committed_step(num_stages())};
@@ -60,12 +60,13 @@ void scheduler_state::extend_grant() {
   for (const auto& device : known_.devices) self_->send(device, given);
 }
 
-/// Steps wait until the disk has taken earlier snapshots, so that those that the user asked for are written.
-/// One that stalls does not stop the training: after a while steps go on, and snapshots are skipped.
-std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
+/// Limits a grant so that steps wait while max_pending snapshots are being written: the snapshots that the
+/// user configured are then all written. After disk_wait_limit steps continue and snapshots are skipped
+/// instead.
+std::uint64_t scheduler_state::limit_by_disk(std::uint64_t until) {
   if (activity_.kind != call_kind::train || job().snapshots.folder.empty()) return until;
   auto waited = disk_.waiting_for(now());
-  if (disk_.num_pending() < disk_snapshots::most_pending) {
+  if (disk_.num_pending() < disk_snapshots::max_pending) {
     skipping_ = false;
   } else if (waited >= options_.disk_wait_limit && !skipping_) {
     skipping_ = true;
@@ -74,11 +75,11 @@ std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
         waited.count());
   }
   if (skipping_) return until;
-  auto room = disk_snapshots::most_pending - std::min(disk_snapshots::most_pending, disk_.num_pending());
+  auto room = disk_snapshots::max_pending - std::min(disk_snapshots::max_pending, disk_.num_pending());
   for (auto step = granted_end_ + 1; step <= until && step != end_; ++step) {
     if (!snapshot_due(step, job().snapshots.cadence, {}).disk) continue;
     if (room == 0) {
-      look_at_disk_later();
+      check_disk_wait_later();
       return step - 1;
     }
     --room;
@@ -86,25 +87,25 @@ std::uint64_t scheduler_state::end_the_disk_allows(std::uint64_t until) {
   return until;
 }
 
-void scheduler_state::look_at_disk_later() {
-  if (std::exchange(will_look_, true)) return;
-  self_->delayed_send(self_, options_.disk_wait_limit, disk_waited{});
+void scheduler_state::check_disk_wait_later() {
+  if (std::exchange(check_disk_wait_pending_, true)) return;
+  self_->delayed_send(self_, options_.disk_wait_limit, check_disk_wait{});
 }
 
-/// The user's thread hears of each step, and computes in its callback as long as it likes.
-bool scheduler_state::must_wait_for_user() {
-  bool must_wait = options_.client->size() >= most_untaken_events;
+/// The user's thread gets an event per step and may be slow; its queue is bounded by holding up grants.
+bool scheduler_state::is_user_behind() {
+  bool must_wait = options_.client->size() >= max_untaken_events;
   if (must_wait && !waits_for_user_)
     options_.log->warn("the program's callback has not taken in {} finished steps; training waits for it",
-                       most_untaken_events);
+                       max_untaken_events);
   waits_for_user_ = must_wait;
-  if (must_wait && !std::exchange(will_grant_again_, true))
-    self_->delayed_send(self_, look_for_user_every, grant_again{});
+  if (must_wait && !std::exchange(retry_grant_pending_, true))
+    self_->delayed_send(self_, look_for_user_every, retry_grant{});
   return must_wait;
 }
 
-void scheduler_state::on_grant_again() {
-  will_grant_again_ = false;
+void scheduler_state::on_retry_grant() {
+  retry_grant_pending_ = false;
   if (phase_ == phase::running) extend_grant();
 }
 
@@ -112,7 +113,7 @@ void scheduler_state::on_step_done(const step_done& done) {
   if (done.generation != options_.generation || done.call != activity_.index || phase_ != phase::running ||
       non_finite_)
     return;
-  if (!done.non_finite.empty() && !goes_on_after_non_finite(done)) return;
+  if (!done.non_finite.empty() && !continues_after_non_finite(done)) return;
   result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   for (const auto& step : ledger_.add(done)) on_finished(step);
   extend_grant();
@@ -142,8 +143,7 @@ void scheduler_state::on_finished(const finished_step& step) {
   }
 }
 
-/// A call's last state is committed, and on disk if there is a folder, before anyone hears that the call is
-/// over.
+/// Finishes a training call only when its last state is committed, and on disk if there is a folder.
 void scheduler_state::finish_training_if_safe() {
   if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
   if (held_.committed_step(num_stages()) < end_ || disk_.is_pending(end_)) return;
@@ -153,7 +153,7 @@ void scheduler_state::finish_training_if_safe() {
     result_.metrics = metrics_;
     return finish_call(result_);
   }
-  // What was made up for is no part of this call's result.
+  // Replayed steps of earlier calls are no part of this call's result.
   if (request().kind != call_kind::train || position_ < request().target_step) result_ = empty_result();
   continue_call();
 }

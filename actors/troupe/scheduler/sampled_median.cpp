@@ -6,12 +6,12 @@ namespace troupe {
 
 void sampled_median::add(double value) {
   if (num_seen_++ % stride_ != 0) return;
-  if (kept_.size() == most_kept) {
+  if (kept_.size() == max_kept) {
     for (std::size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
-    kept_.resize(most_kept / 2);
+    kept_.resize(max_kept / 2);
     stride_ *= 2;
   }
-  // Room for most_kept and a stride of twice as many values: this one is a multiple of the new stride too.
+  // Room for max_kept and a stride of twice as many values: this one is a multiple of the new stride too.
   kept_.push_back(value);
 }
 

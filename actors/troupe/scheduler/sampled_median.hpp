@@ -5,13 +5,13 @@
 
 namespace troupe {
 
-/// The median of any number of values in bounded memory. Up to `most_kept` of them it is exact; beyond, it is
-/// that of every second, fourth, ... value, of which there are between most_kept / 2 and most_kept. Where
-/// values come in no order of size, its rank among all of them is off by 1.6 % of their number (one standard
-/// deviation: 1 / (2 sqrt(1024))) or less.
+/// The median of any number of values in bounded memory. It is exact for up to `max_kept` values. Beyond, it
+/// is the median of a systematic sample: of every second, fourth, eighth ... value, between max_kept / 2 and
+/// max_kept of them. For values in random order the rank of the result is off by at most 1.6 % of their
+/// number (one standard deviation, 1 / (2 sqrt(1024))).
 class sampled_median {
  public:
-  static constexpr std::size_t most_kept = 2048;
+  static constexpr std::size_t max_kept = 2048;
   void add(double value);
   /// 0 if there are none.
   double median() const;

@@ -16,18 +16,18 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const node_restored& restored) { on_restored(restored); },
           [this](const step_done& done) { on_step_done(done); },
           [this](const result_seen& seen) { on_seen(seen); },
-          [this](const grant_again&) { on_grant_again(); },
-          [this](const enough_waited&) { on_enough_waited(); },
+          [this](const retry_grant&) { on_retry_grant(); },
+          [this](const confirm_timed_out&) { on_confirm_timed_out(); },
           [this](const node_progress& seen) { on_progress(seen); },
-          [this](const gathered_taken& taken) { on_gathered(taken); },
+          [this](const gathered_received& taken) { on_gathered(taken); },
           [this](const cancel_training& order) { on_cancel(order); },
           [this](const stop_job& order) { on_stop(order); },
-          [this](const stop_unless_called&) {
+          [this](const check_stop&) {
             if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();
           },
-          [this](const save_overdue&) { end_non_finite(); },
-          [this](const disk_waited&) {
-            will_look_ = false;
+          [this](const save_timed_out&) { end_non_finite(); },
+          [this](const check_disk_wait&) {
+            check_disk_wait_pending_ = false;
             extend_grant();
           },
           [this](const part_held& held) { on_held(held); },
@@ -36,7 +36,8 @@ caf::behavior scheduler_state::make_behavior() {
 }
 
 void scheduler_state::fail(const std::string& cause) {
-  options_.log->info("job failed cause=\"{}\"", cause);  // the user hears of it by the call's error
+  options_.log->info("job failed cause=\"{}\"",
+                     cause);  // info, because the program gets it as the call's error
   options_.members->fail_job(cause);
 }
 

@@ -6,17 +6,18 @@
 namespace troupe {
 namespace {
 
-/// Undefined where the place is of another call, or fits no plan: a message that was under way.
+/// None if the position is of another call or not in the plan (an outdated message).
 std::optional<device_position> position_of(const device_progress& told, const call_request& activity,
                                            std::size_t num_actions) {
-  const auto& place = told.place;
-  if (place.activity == device_activity::idle &&
-      (place.call != activity.index || place.kind != activity.kind))
+  const auto& position = told.position;
+  if (position.activity == device_activity::idle &&
+      (position.call != activity.index || position.kind != activity.kind))
     return device_position{device_activity::idle, 0, 0, told.for_s};
-  if (place.call != activity.index || place.kind != activity.kind || place.action > num_actions) return {};
-  bool is_over = place.activity == device_activity::applying || place.activity == device_activity::idle;
-  if (place.action == num_actions && !is_over) return {};
-  return device_position{place.activity, place.step, place.action, told.for_s};
+  if (position.call != activity.index || position.kind != activity.kind || position.action > num_actions)
+    return {};
+  bool is_over = position.activity == device_activity::applying || position.activity == device_activity::idle;
+  if (position.action == num_actions && !is_over) return {};
+  return device_position{position.activity, position.step, position.action, told.for_s};
 }
 
 }  // namespace

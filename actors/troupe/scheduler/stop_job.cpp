@@ -1,8 +1,4 @@
-// The part of scheduler_state that ends the job at somebody's wish, with what is done on disk.
-//
-// A step that is granted is computed to its end, since devices may be in different steps; one more step ends
-// the activity, and with it goes a snapshot, as at every end. A recovery that is under way comes to its own
-// end first: the state to save is in the survivors' memory.
+// scheduler_state: ends the job after a stop request, once its state is on disk.
 #include <utility>
 
 #include "troupe/scheduler/scheduler_actor.hpp"
@@ -19,11 +15,11 @@ void scheduler_state::on_stop(const stop_job&) {
   }
   if (phase_ == phase::running || (phase_ == phase::gathering && !recovering) || has_nothing_to_save())
     return end_stopped();
-  // A process that is in a call enters it again at once; where none does, all are between calls.
-  self_->delayed_send(self_, std::chrono::seconds(1), stop_unless_called{});
+  // A process in a call enters it again at once. If none does within this time, all are between calls.
+  self_->delayed_send(self_, std::chrono::seconds(1), check_stop{});
 }
 
-/// Nowhere to save to, or nothing done that is not there.
+/// There is no snapshot folder, or its newest snapshot is up to date.
 bool scheduler_state::has_nothing_to_save() const {
   if (!known_.job || job().snapshots.folder.empty()) return true;
   if (!restored_ && options_.generation > 1) return false;
@@ -35,7 +31,7 @@ void scheduler_state::end_stopped() {
   options_.members->stopped(text_of_stop());
 }
 
-/// Where the job stopped, and what became of its work: "at step 117, which is saved in snapshots: ...".
+/// The summary of a stop: "at step 117, which is saved in snapshots: ...".
 std::string scheduler_state::text_of_stop() const {
   if (!known_.job) return "before it trained anything";
   if (position_ == 0 && (restored_ || options_.generation == 1)) return "before its first step";

@@ -1,5 +1,5 @@
-// The part of scheduler_state that ends the job when a loss or gradient is infinite or NaN, with the last
-// finite state on disk.
+// scheduler_state: ends the job when a loss or gradient is infinite or NaN, with the last finite state on
+// disk.
 //
 // The device that found it did not apply the step and copies nothing any more, so that no later step can be
 // committed. The newest committed copies in memory are older than that step, and often newer than the newest
@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Whether training goes on. Says what was found.
-bool scheduler_state::goes_on_after_non_finite(const step_done& done) {
+/// Logs the value found. True: training continues (policy skip).
+bool scheduler_state::continues_after_non_finite(const step_done& done) {
   auto found = "step " + std::to_string(done.step + 1) + ", " + done.non_finite + " is infinite or NaN";
   if (job().on_non_finite != non_finite_policy::stop) {
     options_.log->warn("{}: the step is skipped", found);
@@ -23,11 +23,11 @@ bool scheduler_state::goes_on_after_non_finite(const step_done& done) {
 void scheduler_state::save_last_finite() {
   auto last = held_.committed_step(num_stages());
   if (job().snapshots.folder.empty() || last <= step_on_disk_.value_or(0)) return end_non_finite();
-  if (disk_.is_pending(last)) return;  // on_commit_over goes on
+  if (disk_.is_pending(last)) return;  // on_commit_over continues
   disk_.announced(last, now());
   for (const auto& supervisor : options_.supervisors)
     self_->send(supervisor, write_copies{options_.generation, last});
-  self_->delayed_send(self_, options_.save_timeout, save_overdue{});
+  self_->delayed_send(self_, options_.save_timeout, save_timed_out{});
 }
 
 void scheduler_state::end_non_finite() {

@@ -1,5 +1,4 @@
-// The part of scheduler_state that notices when no device makes progress, and finds the one that the others
-// wait for.
+// scheduler_state: detects that no device makes progress and finds the one that the others wait for.
 #include <algorithm>
 
 #include "troupe/scheduler/scheduler_actor.hpp"
@@ -7,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// A node that has said nothing for so many of its intervals has gone on meanwhile.
+/// A node reports only without progress: if it has not reported for this many intervals, it makes progress.
 constexpr int intervals_until_stale = 3;
 
 double seconds_of(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
@@ -19,9 +18,9 @@ std::string text_of(std::chrono::milliseconds time) {
 
 }  // namespace
 
-/// Comes only while the sender's devices stand still, so that it costs nothing on the way of a step. Long
-/// waits for a call, a restore or a disk are reported; they end no process, because what they wait for may
-/// take as long as it likes: the user's own code, or a slow disk.
+/// Nodes send node_progress only while a device makes no progress, so normal steps pay nothing for it. Long
+/// waits for a call, a restore or the disk are logged and end no process: the user's code and a slow disk may
+/// take any time.
 void scheduler_state::on_progress(const node_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;
@@ -31,7 +30,7 @@ void scheduler_state::on_progress(const node_progress& seen) {
   auto found = find_stall(
       stalls_.at(now(), intervals_until_stale * progress_interval(limit), activity_, running_plan()));
   if (found.cause == stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
-  if (std::exchange(warned_of_, found.what) != found.what)
+  if (std::exchange(warned_of_, found.problem) != found.problem)
     options_.log->warn("no progress generation={} chain=\"{}\"", options_.generation, found.text);
   if (found.for_s >= seconds_of(limit) && !std::exchange(has_acted_, true)) act_on(found);
 }
@@ -42,10 +41,10 @@ plan scheduler_state::running_plan() const {
                     job().training.num_devices()});
 }
 
-/// What does not return cannot be stopped from outside but with its process. What was lost on the way comes
-/// again in a new generation.
+/// Code that does not return can only be ended with its process, so that process becomes a suspect. A lost
+/// message is repeated in a new generation, which the supervisor requests.
 void scheduler_state::act_on(const stall& found) {
-  auto cause = found.what + " (no progress within " + text_of(options_.progress_timeout) +
+  auto cause = found.problem + " (no progress within " + text_of(options_.progress_timeout) +
                ", the limit that --progress-timeout sets)";
   options_.log->error("no progress, {} chain=\"{}\"", cause, found.text);
   switch (found.cause) {
@@ -56,16 +55,16 @@ void scheduler_state::act_on(const stall& found) {
     case stall_cause::lost_samples:
     case stall_cause::missing_grant:
       self_->send(options_.supervisors[static_cast<std::size_t>(options_.rank)],
-                  restart_wanted{options_.generation, cause});
+                  restart_requested{options_.generation, cause});
       return;
-    case stall_cause::waits_in_circle:
+    case stall_cause::deadlock:
       return fail(cause + ". The plan is wrong, which is a mistake in Troupe");
     case stall_cause::none:
       return;
   }
 }
 
-/// What the job waits for that may take as long as it likes; empty where steps are being computed.
+/// What the job waits for without a time limit; empty while steps are being computed.
 std::string scheduler_state::wait_without_limit() const {
   switch (phase_) {
     case phase::gathering:
@@ -81,21 +80,22 @@ std::string scheduler_state::wait_without_limit() const {
   bool is_computed = ledger_.complete() >= granted_end_;
   if (activity_.kind == call_kind::gather || (activity_.kind == call_kind::predict && is_computed))
     return "programs that have not taken what call " + std::to_string(activity_.index) +
-           " gives them: ranks " + ranks_not_given();
+           " gives them: ranks " + ranks_without_tensors();
   if (!is_computed || activity_.kind == call_kind::hash) return {};
   if (waits_for_user_) return "the program's callback, which has not taken in the steps that are done";
   return "copies of step " + std::to_string(granted_end_) + " to be kept in memory and on disk";
 }
 
-std::string scheduler_state::ranks_not_given() const {
+std::string scheduler_state::ranks_without_tensors() const {
   std::string ranks;
   for (int rank = 0; rank < options_.world_size; ++rank)
-    if (activity_.gives_to(rank) && !taken_.contains(rank))
+    if (activity_.delivers_to(rank) && !taken_.contains(rank))
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   return ranks;
 }
 
-/// Of a call that has not begun: its number and who is not in it; of a restore: who has not done it.
+/// Before a call: its number and the ranks that have not entered it. In a restore: the ranks that have not
+/// restored.
 std::string scheduler_state::missing_ranks() const {
   std::string missing;
   bool is_entering = phase_ == phase::gathering;

@@ -19,29 +19,29 @@ struct state_copied {
   bool to_disk = false;
 };
 
-/// Device -> stage -> replica_keeper: copies older than this step may go.
+/// Device -> stage -> replica_keeper: drop copies older than `step`.
 struct drop_before {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage, replica_keeper or disk_writer, a request: what state copies do you hold? Answered
-/// with `held_parts`.
+/// Supervisor -> stage, replica_keeper or disk_writer, a request: list the state copies held. Reply:
+/// held_parts.
 struct list_parts {};
 struct held_parts {
   std::vector<held_part> parts;
   double since_disk_s = 0;           ///< of the disk_writer; see node_inventory
-  std::uint64_t committed_step = 0;  ///< the newest that it was told of; see node_inventory
+  std::uint64_t committed_step = 0;  ///< the newest reported to it; see node_inventory
 };
 
-/// Supervisor -> stage, a request: take this state and be ready to be attached. Answered with `stage_ready`.
-/// `packed` undefined: the stage's own copy of `step`, or the initial weights if `from_scratch`.
+/// Supervisor -> stage, a request: load this state. Reply: stage_ready; the stage can be attached then. If
+/// `packed` is undefined, the stage loads its own copy of `step`, or the initial weights if `from_scratch`.
 struct restore_stage {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   bool from_scratch = false;
   tensor packed;
   caf::actor scheduler;  ///< of this generation
-  /// Of this generation: they may have been started again.
+  /// Those of this generation; they may have been restarted.
   caf::actor replica_keeper, disk_writer;
 };
 struct stage_ready {
@@ -50,12 +50,12 @@ struct stage_ready {
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
-/// Supervisor -> stage: the copy of `step`, which was for memory only, is due on disk after all.
+/// Supervisor -> stage: write the copy of `step`, which was made for memory only, to disk.
 struct write_copy {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Answered with `stage_copy`.
+/// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Reply: stage_copy.
 struct get_copy {
   std::uint64_t step = 0;
 };

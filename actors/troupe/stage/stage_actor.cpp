@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/disk_writer/messages.hpp"
-#include "troupe/job/metrics_note.hpp"
+#include "troupe/job/metrics_tensor.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -38,13 +38,13 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   }
   auto found = copies_.find(order.step);
   if (!order.packed.defined() && found == copies_.end())
-    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
-                   std::to_string(order.step));
+    return unavailable("stage " + std::to_string(options_.stage) + " holds no copy of step " +
+                       std::to_string(order.step));
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
   stage_ready ready{options_.stage, program_, {}};
   program_->discard();
   auto state = unpack_state(packed);
-  ready.metrics = take_metrics_note(state).value_or(step_metrics());
+  ready.metrics = extract_metrics(state).value_or(step_metrics());
   program_->load_state(state);
   copies_[order.step] = {generation_, packed};
   replicate(order.step, packed);
@@ -92,7 +92,7 @@ void stage_state::refuse_to_write(std::uint64_t step) {
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
   self_->send(scheduler_,
-              part_held{generation_, options_.rank, {step, stage, generation_, part_place::own_memory}});
+              part_held{generation_, options_.rank, {step, stage, generation_, part_location::own_memory}});
   if (options_.replica_rank)
     options_.out->send_tensor(*options_.replica_rank,
                               {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part},
@@ -110,15 +110,15 @@ held_parts stage_state::on_list() const {
   held.committed_step = committed_step_;
   for (const auto& [step, kept] : copies_)
     held.parts.push_back(
-        {step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_place::own_memory});
+        {step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_location::own_memory});
   return held;
 }
 
 caf::result<stage_copy> stage_state::on_get(const get_copy& wanted) const {
   auto found = copies_.find(wanted.step);
   if (found == copies_.end())
-    return failure("stage " + std::to_string(options_.stage) + " holds no copy of step " +
-                   std::to_string(wanted.step));
+    return unavailable("stage " + std::to_string(options_.stage) + " holds no copy of step " +
+                       std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 

@@ -18,17 +18,17 @@ struct stage_options {
   int stage = 0;
   int rank = 0;
   program_factory make_program;
-  std::optional<int> replica_rank;  ///< who keeps a copy of this stage's copies; none in a job of one process
+  std::optional<int> replica_rank;  ///< gets a replica of each copy; none in a job of one process
   transport* out = nullptr;
   std::shared_ptr<spdlog::logger> log;  ///< may be null
   std::uint32_t job = 0;                ///< see job_definition::number
 };
 
-/// The control face of one stage: owns its program and the copies of its state in memory.
+/// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.
 ///
-/// States: no program -> detached (after the first restore) <-> attached to a device, which alone then
-/// touches the program. The supervisor attaches and detaches by begin_generation and quiesce of the device,
-/// and sends restore_stage only while detached.
+/// States: no program -> detached (after the first restore_stage) <-> attached to a device, which alone uses
+/// the program then. begin_generation attaches the stage to its device and quiesce detaches it; the
+/// supervisor sends restore_stage only while the stage is detached.
 ///
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
@@ -39,8 +39,8 @@ struct stage_options {
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
 ///
-/// A program that cannot be made or cannot load a state ends the actor, and starts anew with another one.
-/// Monitors nobody. Scheduled: it copies memory at restores only.
+/// A program that cannot be made or cannot load a state ends the actor; the supervisor spawns a new one.
+/// Monitors no actor. Scheduled: it copies memory only when it restores.
 class stage_state {
  public:
   static constexpr const char* actor_name = "stage";
@@ -68,10 +68,10 @@ class stage_state {
   stage_options options_;
   // state
   std::shared_ptr<stage_program> program_;
-  /// Of the program's state at the beginning, for the disk writer.
+  /// Tensors of the initial state with infinite or NaN elements; see write_part.
   std::shared_ptr<const std::vector<named_tensor>> began_non_finite_;
   std::map<std::uint64_t, copy> copies_;  ///< by steps applied
-  std::uint64_t committed_step_ = 0;      ///< the newest that it was told of
+  std::uint64_t committed_step_ = 0;      ///< the newest reported to it
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;

@@ -1,4 +1,4 @@
-// The part of supervisor_state that stands between the user's calls and the scheduler.
+// supervisor_state: announces the program's calls to the scheduler and passes results back.
 #include <algorithm>
 #include <utility>
 
@@ -18,29 +18,29 @@ void supervisor_state::follow(const call_queue::outcome& outcome) {
   if (outcome.begins && phase_ == phase::active) announce_call();
 }
 
-/// Tells the scheduler which call this node is in and what it could give to a recovery. That is asked for
-/// once in a generation: until its state is restored nothing is held that was not there before, and then
-/// nobody needs it. CAF keeps the timeout of every request until it is over, so that one for each call would
-/// pile up.
+/// Sends call_entered with this node's inventory of copies to the scheduler. The inventory is requested from
+/// the children once per generation: before the state is restored it does not change, afterwards it is not
+/// needed. (CAF keeps the timeout of every request until it is due, so a request per call would accumulate
+/// timers.)
 void supervisor_state::announce_call() {
   if (!job_) return send_entered({options_.rank, 0, {}});
   if (inventory_in_ == generation_) return send_entered(inventory_now());
-  if (std::exchange(asked_in_, generation_) == generation_) return;  // the answers are on their way
+  if (std::exchange(asked_in_, generation_) == generation_) return;  // replies are under way
   inventory_ = {};
   inventory_.rank = options_.rank;
   num_unanswered_ = stages_.size() + 2;
   ++inquiry_;
-  for (const auto& [number, stage] : stages_) ask_what_is_held(stage);
-  ask_what_is_held(replica_keeper_);
-  ask_what_is_held(disk_writer_);
+  for (const auto& [number, stage] : stages_) request_inventory(stage);
+  request_inventory(replica_keeper_);
+  request_inventory(disk_writer_);
 }
 
-void supervisor_state::ask_what_is_held(const caf::actor& holder) {
+void supervisor_state::request_inventory(const caf::actor& holder) {
   auto answered = [this, inquiry = inquiry_](const held_parts& held) {
     if (inquiry == inquiry_ && inventory_in_ != generation_) on_held_parts(held);
   };
   self_->request(holder, options_.restore_timeout, list_parts{})
-      .then(answered, [answered](const caf::error&) { answered({}); });  // it has failed: it holds nothing
+      .then(answered, [answered](const caf::error&) { answered({}); });  // a failed child holds nothing
 }
 
 void supervisor_state::on_held_parts(const held_parts& held) {
@@ -66,7 +66,7 @@ void supervisor_state::send_entered(node_inventory inventory) {
                        interrupted_step_};
   if (job_) {
     entered.description_hash = job_->description.hash();
-    // Each scheduler lives for one generation, and is told once.
+    // Once per generation, since each has a new scheduler.
     if (std::exchange(described_in_, generation_) != generation_) entered.description = job_->description;
   }
   self_->send(scheduler_, std::move(entered));
@@ -85,8 +85,8 @@ void supervisor_state::on_finished(const call_finished& finished) {
   follow(outcome);
 }
 
-/// Straight into the transport, which sends what it has accepted before it ends: after the last call this
-/// process ends at once, and messages between actors with it.
+/// Sends result_seen directly by the transport, which flushes accepted messages before it is destroyed. After
+/// the last call this process exits at once, and a message to the link actor might be lost.
 void supervisor_state::confirm(std::uint32_t index) {
   auto body = encode_message({actor_role::scheduler, 0},
                              caf::make_message(result_seen{generation_, options_.rank, index}));

@@ -6,12 +6,13 @@
 
 namespace troupe {
 
-/// States that peers sent for lost stages of this node, until they are needed: one may come before the order
-/// to restore it, and even before the view of its generation. Those of the newest generation only.
+/// Holds states that peers sent for this node's stages until restore_order asks for them. A state may arrive
+/// before the restore_order, and even before the view of its generation. Only states of the newest generation
+/// are held.
 class arrived_states {
  public:
   void add(std::uint64_t generation, int stage, const tensor& packed);
-  /// An undefined tensor if it has not come.
+  /// Undefined if it has not arrived.
   tensor find(std::uint64_t generation, int stage) const;
   void clear() { packed_.clear(); }
 

@@ -7,14 +7,14 @@ namespace troupe {
 
 call_queue::outcome call_queue::enter(const call_request& request) {
   if (request.index < completed_->size()) return {{completed_->at(request.index)}, false};
-  if (next_.size() == most_waiting)
-    throw std::length_error("[call_queue] expected at most " + std::to_string(most_waiting) +
+  if (next_.size() == max_waiting)
+    throw std::length_error("[call_queue] expected at most " + std::to_string(max_waiting) +
                             " calls that wait behind one that the program left by an exception of its own");
   next_.push_back(request);
   return begin_next();
 }
 
-/// Calls that are over by now are answered on the way.
+/// Starts the next queued call; those whose results are known by now are answered at once.
 call_queue::outcome call_queue::begin_next() {
   outcome result;
   while (!current_ && !next_.empty()) {
@@ -33,7 +33,7 @@ call_queue::outcome call_queue::begin_next() {
 call_queue::outcome call_queue::finished(const call_result& result) {
   completed_->add(result);
   if (!current_) return {};
-  // It was entered while the call before it was not over for the others.
+  // The call was entered while the previous one was still running in other processes.
   if (current_->index == completed_->size()) return {{}, true};
   if (current_->index != result.index) return {};
   current_.reset();

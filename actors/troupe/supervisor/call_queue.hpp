@@ -11,32 +11,33 @@
 
 namespace troupe {
 
-/// The calls of one process's user: which one is under way, which wait behind it, what the others came to.
+/// The calls of one process's program: the current one, those queued behind it, and the results of earlier
+/// ones.
 ///
-/// Usually there is one at a time. A user who leaves a call by an exception of its own makes the next ones
-/// all the same: each begins when the one before is over.
+/// Usually there is one call at a time. A program that leaves a call by an exception of a callback may make
+/// the next call while the first still runs; it is queued and starts when the first is over.
 class call_queue {
  public:
-  /// Far more than a program can make on purpose: it waits in each.
-  static constexpr std::size_t most_waiting = 1024;
+  /// Bound of queued calls; a correct program blocks in each call and queues at most a few.
+  static constexpr std::size_t max_waiting = 1024;
   explicit call_queue(std::shared_ptr<call_log> completed = std::make_shared<call_log>())
       : completed_(std::move(completed)) {}
 
-  /// What follows from an event.
+  /// What the caller must do after an event.
   struct outcome {
-    std::vector<call_result> told;  ///< to the user's thread, in this order
-    bool begins = false;            ///< the current call is one that nobody was told of yet
+    std::vector<call_result> told;  ///< results to send to the user's thread, in this order
+    bool begins = false;            ///< the current call has changed and must be announced
     bool operator==(const outcome&) const = default;
   };
 
-  /// The user makes a call. One that is over already has its result at once. Throws std::length_error when
-  /// more than most_waiting would wait behind the current one.
+  /// The program makes a call. If its result is known, it is returned at once. Throws std::length_error if
+  /// more than max_waiting calls would be queued.
   outcome enter(const call_request& request);
-  /// A call is over everywhere. Told twice, it counts once.
+  /// A call is complete in all processes. Idempotent.
   outcome finished(const call_result& result);
 
   const std::optional<call_request>& current() const { return current_; }
-  /// Shared with a scheduler of this process, which may know of a result before it tells it.
+  /// Shared with the scheduler of this process, which may append a result before it sends call_finished.
   const std::shared_ptr<call_log>& completed() const { return completed_; }
 
  private:

@@ -1,4 +1,4 @@
-// The part of supervisor_state that leads its node from one generation to the next.
+// supervisor_state: takes its node from one generation to the next.
 #include <caf/exit_reason.hpp>
 #include <caf/sec.hpp>
 #include <utility>
@@ -29,7 +29,7 @@ void supervisor_state::on_fence(const fence_raised& fence) {
                 if (problem == caf::sec::request_timeout)
                   give_up("device " + std::to_string(number) + " does not stop computing");
                 else
-                  one_stopped(0);  // it has failed, and is started again with the next view
+                  one_stopped(0);  // the device failed; it is respawned with the next view
               });
   if (devices_.empty()) acknowledge_fence();
 }
@@ -42,7 +42,7 @@ void supervisor_state::acknowledge_fence() {
 void supervisor_state::on_view(const view_formed& formed) {
   const auto& view = formed.view;
   if (view.generation < generation_ || phase_ == phase::quiescing) return;
-  bool first = phase_ == phase::outside;
+  bool first = phase_ == phase::joining;
   generation_ = view.generation;
   phase_ = phase::active;
   std::map<int, node_address> peers;

@@ -15,7 +15,7 @@ void local_progress::watch_loader(std::shared_ptr<const loader_status> status) {
   loader_for_s_ = 0;
 }
 
-void local_progress::look(std::chrono::duration<double> elapsed) {
+void local_progress::sample(std::chrono::duration<double> elapsed) {
   for (auto& [number, one] : devices_) {
     auto seen = one.status->read();
     bool stands = seen && one.last && seen->changes == one.last->changes;
@@ -33,17 +33,18 @@ double local_progress::longest_s() const {
   return longest;
 }
 
-void local_progress::describe(node_progress& told) const {
+void local_progress::describe(node_progress& report) const {
   for (const auto& [number, one] : devices_)
-    if (one.last) told.devices.push_back({static_cast<std::uint32_t>(number), one.last->place, one.for_s});
-  told.loader_is_working = loader_changes_ % 2 != 0;
-  told.loader_for_s = loader_for_s_;
+    if (one.last)
+      report.devices.push_back({static_cast<std::uint32_t>(number), one.last->position, one.for_s});
+  report.loader_is_working = loader_changes_ % 2 != 0;
+  report.loader_for_s = loader_for_s_;
 }
 
 std::string local_progress::stuck(double limit_s) const {
   for (const auto& [number, one] : devices_) {
     if (!one.last || one.for_s < limit_s) continue;
-    auto activity = one.last->place.activity;
+    auto activity = one.last->position.activity;
     if (activity == device_activity::computing || activity == device_activity::applying)
       return "device " + std::to_string(number);
   }

@@ -11,21 +11,22 @@
 
 namespace troupe {
 
-/// For how long the devices and the loader of one process have been seen at the same place. Their own threads
-/// only say where they are; time is counted here, from one look to the next.
+/// Measures for how long the devices and the loader of one process have been at the same position. Their
+/// threads only publish positions; time is counted here, between samples.
 class local_progress {
  public:
-  /// In place of what was watched under this number.
+  /// Replaces the status watched for this device, if any.
   void watch(int device, std::shared_ptr<const device_status> status);
   void watch_loader(std::shared_ptr<const loader_status> status);
 
-  /// `elapsed` since the last look. A process that was suspended must not count that time.
-  void look(std::chrono::duration<double> elapsed);
-  /// The longest time of any of them.
+  /// Takes a sample, `elapsed` after the last one. Time in which the process was suspended must not count.
+  void sample(std::chrono::duration<double> elapsed);
+  /// The longest time of any device or the loader, in seconds.
   double longest_s() const;
-  /// Into `told`, all of them.
-  void describe(node_progress& told) const;
-  /// Which of them has been within someone's code for `limit_s` and so cannot be stopped; empty if none.
+  /// Adds all devices and the loader to `report`.
+  void describe(node_progress& report) const;
+  /// The device or loader that has been in a program's or dataset's code for `limit_s` seconds, so that it
+  /// cannot be stopped; empty if there is none.
   std::string stuck(double limit_s) const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-// From the membership's thread.
+// Event router -> supervisor, from the membership's thread; see membership_events.
 struct fence_raised {
   std::uint64_t generation = 0;
   std::vector<member_loss> losses;
@@ -29,26 +29,26 @@ struct recovery_done {
 struct job_ended {
   std::string cause;
 };
-struct stop_wanted {
+struct stop_requested {
   int signal = 0;
 };
 struct job_was_stopped {
   int signal = 0;
-  std::string what;
+  std::string summary;
 };
 
-// From the transport's thread.
+// Event router -> supervisor, from the transport's thread; see transport_events.
 struct peer_broken {
   int rank = 0;
   std::string cause;
 };
-/// A tensor from `rank` did not get into memory.
+/// A tensor from `rank` was lost, see transport_events::on_tensor_lost.
 struct tensor_lost {
   int rank = 0;
   std::uint64_t generation = 0;
   std::string cause;
 };
-/// A stage's state for this node, sent by the node that kept a copy.
+/// The state of one of this node's stages, sent by a node that held a copy.
 struct state_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -56,7 +56,7 @@ struct state_arrived {
   tensor packed;
 };
 
-// From the user's thread.
+// User's thread -> supervisor.
 struct define_job {
   std::shared_ptr<const job_definition> job;
 };
@@ -64,60 +64,60 @@ struct enter_call {
   call_request request;
 };
 
-/// The program has the tensors that a call gave it, see gathered_taken; of this generation.
-struct program_took {
+/// The program has received the tensors of a call, which arrived in this generation; see gathered_received.
+struct program_received {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::string problem;
 };
-/// The program makes a call again that is over, and needs the tensors that it gave.
-struct fetch_kept {
+/// The program repeats a call that is over; request the tensors of that call from the caches.
+struct fetch_cached {
   call_request request;
 };
-/// The program wants no further steps of the training call `call`.
+/// End the training call `call` after the granted steps.
 struct cancel_call {
   std::uint32_t call = 0;
 };
 
-/// Supervisor -> itself, later: an actor failed, the job must roll back.
-struct generation_wanted {
+/// Supervisor -> itself, delayed: request a new generation, because an actor failed.
+struct generation_requested {
   std::uint64_t current = 0;
   std::string cause;
 };
 
-/// Scheduler -> supervisor of its node: what was lost on the way comes again in a new generation. Counts as a
-/// restart.
-struct restart_wanted {
+/// Scheduler -> supervisor of its node: request a new generation, because a message or tensor was lost.
+/// Counts as a restart.
+struct restart_requested {
   std::uint64_t generation = 0;
   std::string cause;
 };
 
-/// Supervisor -> itself, now and then: do the devices get on?
-struct look_at_progress {};
+/// Supervisor -> itself, periodically: sample the progress of devices and loader.
+struct check_progress {};
 
-/// Scheduler -> supervisor: give your stages this state, then answer with node_restored.
+/// Scheduler -> supervisor: restore your stages by this plan, then send node_restored.
 struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
-  double since_disk_s = 0;  ///< what the nodes know together; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, plan, since_disk_s);
   }
 };
 
-/// Scheduler -> supervisor: a scheduler that has just begun knows less than this node. Answered with
+/// Scheduler -> supervisor: send the results of calls from `first` on, which a new scheduler lacks. Reply:
 /// known_results.
 struct want_results {
   std::uint64_t generation = 0;
-  std::uint64_t first = 0;  ///< call
+  std::uint64_t first = 0;  ///< number of a call
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, first);
   }
 };
 
-/// Scheduler -> supervisor: there will be no snapshot of this step on disk, what was written of it may go.
+/// Scheduler -> supervisor: the snapshot of this step has failed; delete its parts.
 struct snapshot_failed {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -127,7 +127,7 @@ struct snapshot_failed {
   }
 };
 
-/// Scheduler -> supervisor: the stages' copies of this step are due on disk.
+/// Scheduler -> supervisor: write the stages' copies of this step to disk.
 struct write_copies {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -137,7 +137,7 @@ struct write_copies {
   }
 };
 
-/// Scheduler -> supervisor: the call is over everywhere.
+/// Scheduler -> supervisor: the call is complete in all processes.
 struct call_finished {
   std::uint64_t generation = 0;
   call_result result;
@@ -152,21 +152,21 @@ struct call_finished {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fence_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_was_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_took)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_kept)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_received)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_cached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_wanted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_wanted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::look_at_progress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)

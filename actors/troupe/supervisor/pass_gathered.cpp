@@ -1,4 +1,4 @@
-// The part of supervisor_state that stands between the program and what calls give to it.
+// supervisor_state: messages between gatherer, program and scheduler about a call's tensors.
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/gatherer/gatherer_actor.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Made when it is first needed, and anew after it failed.
+/// Spawned when first needed, and again after a failure.
 const caf::actor& supervisor_state::gatherer() {
   if (gatherer_) return gatherer_;
   gatherer_ = self_->spawn<actor_of<gatherer_state>>(
@@ -16,18 +16,18 @@ const caf::actor& supervisor_state::gatherer() {
   return gatherer_;
 }
 
-/// Before the scheduler hears that this node is in the call, and so before any of its tensors is sent.
+/// Sent before call_entered, so the gatherer knows the call before any of its tensors is sent.
 void supervisor_state::expect_gathered(const call_request& call) {
-  if (call.gives_to(options_.rank))
+  if (call.delivers_to(options_.rank))
     self_->send(gatherer(), gather_tensors{generation_, call.index, call.num_gathered});
 }
 
-void supervisor_state::on_took(const program_took& took) {
+void supervisor_state::on_program_received(const program_received& took) {
   if (took.generation == generation_ && phase_ == phase::active)
-    self_->send(scheduler_, gathered_taken{generation_, options_.rank, took.call, took.problem});
+    self_->send(scheduler_, gathered_received{generation_, options_.rank, took.call, took.problem});
 }
 
-void supervisor_state::on_fetch(const fetch_kept& wanted) {
+void supervisor_state::on_fetch(const fetch_cached& wanted) {
   fetched_ = wanted.request;
   fetch_again();
 }
@@ -37,7 +37,7 @@ void supervisor_state::fetch_again() {
     self_->send(gatherer(), gather_tensors{generation_, fetched_->index, fetched_->num_gathered, true});
 }
 
-/// The scheduler of this generation hears of it, and those of later ones when they are started.
+/// Sent to the scheduler of this generation now, and to those of later generations when they are spawned.
 void supervisor_state::on_cancel(const cancel_call& order) {
   cancelled_call_ = order.call;
   if (local_scheduler_) self_->send(local_scheduler_, cancel_training{order.call});

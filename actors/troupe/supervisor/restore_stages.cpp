@@ -1,4 +1,4 @@
-// The part of supervisor_state that gives stages their state back and starts their devices.
+// supervisor_state: restores its stages' states and starts its devices.
 #include <caf/sec.hpp>
 #include <utility>
 
@@ -24,7 +24,7 @@ void supervisor_state::on_restore(const restore_order& order) {
   for (const auto& source : order.plan.sources) {
     if (hosts(static_cast<int>(source.stage)))
       restore_one(source);
-    else if (source.rank == options_.rank && source.place == part_place::peer_memory)
+    else if (source.rank == options_.rank && source.location == part_location::peer_memory)
       send_copy(source);
   }
 }
@@ -32,13 +32,13 @@ void supervisor_state::on_restore(const restore_order& order) {
 void supervisor_state::restore_one(const restore_source& source) {
   auto stage = static_cast<int>(source.stage);
   auto order = order_for(restoring_->plan.step);
-  if (source.place == part_place::own_memory) return hand_to_stage(stage, order);
-  if (source.place == part_place::peer_memory) {
+  if (source.location == part_location::own_memory) return hand_to_stage(stage, order);
+  if (source.location == part_location::peer_memory) {
     order.packed = arrived_.find(generation_, stage);
-    if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state goes on
+    if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
     return;
   }
-  // The disk writer watches the disk: a large state may take its time, and one that stalls is an error.
+  // Infinite, because the disk writer answers every request, also when the disk stalls.
   self_->request(disk_writer_, caf::infinite, read_from_disk{order.step, source.stage})
       .then(
           [this, stage, order](const stage_copy& copy) mutable {

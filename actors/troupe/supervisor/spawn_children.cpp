@@ -1,4 +1,4 @@
-// The part of supervisor_state that knows how each kind of child is made.
+// supervisor_state: spawns its children, with their options.
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <utility>
@@ -38,7 +38,7 @@ void supervisor_state::spawn_children() {
   publish_children();
 }
 
-/// Their job is over; the calls about it have ended everywhere. What fails now fails for nobody.
+/// Stops the children of the previous job, all of whose calls are over. Their failures are ignored.
 void supervisor_state::stop_children() {
   auto stop = [this](const caf::actor& one) {
     children_.erase(one.address());
@@ -47,7 +47,7 @@ void supervisor_state::stop_children() {
   for (const auto& [number, device] : std::exchange(devices_, {})) stop(device);
   for (const auto& [number, stage] : std::exchange(stages_, {})) stop(stage);
   for (const auto& one : {loader_, replica_keeper_, disk_writer_}) stop(one);
-  std::erase_if(to_respawn_, [](const child& one) { return one.what != child::kind::gatherer; });
+  std::erase_if(to_respawn_, [](const child& one) { return one.role != child::kind::gatherer; });
   restoring_.reset();
   ready_.clear();
   arrived_.clear();
@@ -81,7 +81,7 @@ void supervisor_state::spawn_device(int device) {
   made.fenced = options_.fenced;
   progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
-    made.patience = std::chrono::nanoseconds(0);  // nobody else brings inputs while it waits
+    made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls
     devices_[device] = self_->spawn<actor_of<device_state>>(made);
   } else {
     devices_[device] = self_->spawn<receiving_actor<device_state>, caf::detached>(*options_.out, made);
@@ -134,7 +134,7 @@ void supervisor_state::spawn_disk_writer() {
   adopt(disk_writer_, {child::kind::disk_writer, 0});
 }
 
-/// Links for the new generation: the scheduler's node reaches everyone, the others reach it.
+/// Spawns the links of the new generation: from the scheduler's node to all others, and from these to it.
 void supervisor_state::connect_nodes() {
   for (const auto& [rank, link] : links_) self_->send_exit(link, caf::exit_reason::user_shutdown);
   links_.clear();
@@ -143,7 +143,7 @@ void supervisor_state::connect_nodes() {
     adopt(links_[rank], {child::kind::link, rank});
   };
   options_.gate->bind({actor_role::supervisor, 0}, caf::actor_cast<caf::actor>(self_->address()));
-  gatherer();  // others may ask it before this process has a job
+  gatherer();  // others may send get_cached before this process has a job
   if (options_.rank != scheduler_rank) {
     link_to(scheduler_rank);
     scheduler_ = spawn_proxy(self_->system(), links_[scheduler_rank], {actor_role::scheduler, 0});

@@ -27,7 +27,7 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
   switch (tag.role) {
     case tensor_role::activation:
     case tensor_role::gradient:
-    case tensor_role::share:
+    case tensor_role::contribution:
       if (hosted) caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
       return;
     case tensor_role::parameter:
@@ -42,7 +42,7 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       return;
     case tensor_role::snapshot_part:
       if (tag.call != receivers_.job) return;
-      // A part of a stage that lives here comes back to it; any other is a peer's, to be kept.
+      // A state of a local stage is for its restore; any other is a peer's replica.
       if (hosted)
         caf::anon_send(receivers_.supervisor,
                        state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});

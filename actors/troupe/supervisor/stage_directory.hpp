@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Says which local actor an arriving tensor is for, so that the transport hands it over without a hop.
+/// Maps arriving tensors to local actors, so that the transport's thread sends each directly to its receiver.
 /// Thread-safe.
 class stage_directory {
  public:
@@ -17,11 +17,11 @@ class stage_directory {
     caf::actor scheduler;               ///< of this node, for parameters
     std::map<int, caf::actor> devices;  ///< by local stage
     caf::actor gatherer = {};
-    std::uint32_t job = 0;  ///< parts of other jobs are dropped
+    std::uint32_t job = 0;  ///< states of other jobs are dropped
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);
-  /// Sends the tensor to whoever it is for; drops it if there is nobody (a node that has no job yet).
+  /// Sends the tensor to its receiver; drops it if there is none (before the job is defined).
   void deliver(const tensor_tag& tag, tensor value);
   void close() { set({}); }
 

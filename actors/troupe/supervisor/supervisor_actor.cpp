@@ -4,7 +4,7 @@
 #include <caf/send.hpp>
 #include <utility>
 
-#include "troupe/actor/failure.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
@@ -16,7 +16,7 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
           [log = options_.log](const std::string& problem) { log->warn("{}", problem); })) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
-    auto problem = failure_from(thrown);
+    auto problem = error_from(thrown);
     give_up("the supervisor of rank " + std::to_string(options_.rank) + " failed: " + describe(problem));
     return problem;
   });
@@ -35,8 +35,8 @@ caf::behavior supervisor_state::make_behavior() {
             if (loader_) self_->send(loader_, added);
           },
           [this](const enter_call& entered) { on_enter(entered); },
-          [this](const program_took& took) { on_took(took); },
-          [this](const fetch_kept& wanted) { on_fetch(wanted); },
+          [this](const program_received& took) { on_program_received(took); },
+          [this](const fetch_cached& wanted) { on_fetch(wanted); },
           [this](const cancel_call& order) { on_cancel(order); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
@@ -48,19 +48,19 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const call_finished& finished) { on_finished(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
-          [this](const restart_wanted& wanted) { on_restart_wanted(wanted); },
-          [this](const look_at_progress&) { on_look(); },
-          [this](const generation_wanted& wanted) {
+          [this](const restart_requested& wanted) { on_restart_requested(wanted); },
+          [this](const check_progress&) { on_look(); },
+          [this](const generation_requested& wanted) {
             options_.members->request_generation(wanted.current, wanted.cause);
           },
           [this](const recovery_done& done) {
             if (done.report.generation == generation_) interrupted_step_ = 0;
             options_.client->put(done.report);
           },
-          [this](const job_over& over) { options_.client->put(over); },
-          [this](const stop_wanted& wanted) { on_stop(wanted); },
+          [this](const job_done& over) { options_.client->put(over); },
+          [this](const stop_requested& wanted) { on_stop(wanted); },
           [this](const job_was_stopped& done) {
-            options_.client->put(job_stop{done.signal, done.what});
+            options_.client->put(job_stop{done.signal, done.summary});
           },
           [this](const job_ended& ended) { options_.client->put(job_failure{ended.cause}); }};
 }
@@ -75,13 +75,13 @@ void supervisor_state::on_define(const define_job& order) {
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
 }
 
-/// The scheduler of this generation hears of it, and those of later ones when they are started.
-void supervisor_state::on_stop(const stop_wanted& wanted) {
+/// Sent to the scheduler of this generation now, and to those of later generations when they are spawned.
+void supervisor_state::on_stop(const stop_requested& wanted) {
   stop_signal_ = wanted.signal;
   if (local_scheduler_) self_->send(local_scheduler_, stop_job{stop_signal_});
 }
 
-/// This process cannot go on: it is lost for the job, and the job with it if there is no other.
+/// This process cannot continue: leaves the job as lost, or ends the job if it is the only process.
 void supervisor_state::give_up(const std::string& cause) {
   options_.log->error("{}", cause);
   if (options_.world_size > 1) return options_.members->suspect(options_.rank, cause);

@@ -24,11 +24,11 @@
 
 namespace troupe {
 
-/// Where children that compute or wait for the disk run: each on a thread of its own, or among the scheduled
-/// actors, which is for jobs in virtual time on one thread.
+/// Where children that compute or block run. own: detached, a thread each. shared: as scheduled actors, for
+/// tests that run whole jobs in virtual time on one thread.
 enum class child_threads : std::uint8_t { own, shared };
 
-/// What the process shares with its supervisor; all outlive it.
+/// Pointers are to objects of the process that outlive the supervisor.
 struct supervisor_options {
   int rank = 0;
   int world_size = 1;
@@ -44,63 +44,62 @@ struct supervisor_options {
   std::shared_ptr<client_mailbox> client;
   std::shared_ptr<spdlog::logger> log;
   restart_options restarts;
-  /// A device that does not stop within this time after a fence makes its whole process a suspect.
+  /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
   std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
   child_threads threads = child_threads::own;
-  /// A device or loader that does not get on for so long is treated as lost; 0: nobody looks.
+  /// A device or loader without progress for this long counts as lost; 0: not watched.
   std::chrono::milliseconds progress_timeout{0};
-  /// Becomes true when a thread of this process is within code that does not return, so that nobody can wait
-  /// for it.
+  /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
   std::shared_ptr<std::atomic<bool>> stuck;
 };
 
-/// Runs one node: starts its actors, leads it through generations, restarts what fails.
+/// Runs one node: spawns its actors, takes them through generations, restarts those that fail.
 ///
-/// States: outside (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
-/// (all devices stopped, acknowledged) -> active ... A fence may come in any state.
+/// States: joining (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
+/// (all devices stopped, fence acknowledged) -> active ... A fence may arrive in any state.
 ///
 ///   message       -> reply                                          errors
-///   define_job    -> (starts stages, devices, loader, replica_keeper, disk_writer, in place of those of the
-///                     job before)
+///   define_job    -> (spawns stages, devices, loader, replica_keeper, disk_writer, in place of those of the
+///                     previous job)
 ///   add_source    -> to the loader
 ///   enter_call    -> call_entered to the scheduler
-///   program_took  -> gathered_taken to the scheduler
-///   fetch_kept    -> gather_tensors to the gatherer, in each generation until the next call
+///   program_received  -> gathered_received to the scheduler
+///   fetch_cached    -> gather_tensors to the gatherer, in each generation until the next call
 ///   cancel_call   -> cancel_training to the scheduler of this node
-///   fence_raised  -> quiesce to devices, membership::quiesced       a device that hangs: a suspect
+///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
 ///   view_formed   -> call_entered, over new links
-///   restore_order -> restore_stage to stages, node_restored         no state to be had: ends the job
-///   state_arrived -> restore_stage to the stage that was lost
+///   restore_order -> restore_stage to stages, node_restored         no state available: ends the job
+///   state_arrived -> restore_stage to the stage without a copy
 ///   snapshot_failed -> discard_parts to the disk_writer
 ///   write_copies    -> write_copy to stages
 ///   want_results  -> known_results
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
-///   tensor_lost, restart_wanted -> membership::request_generation   too many: ends the job
-///   look_at_progress -> node_progress to the scheduler, while a device stands still
+///   tensor_lost, restart_requested -> membership::request_generation   too many: ends the job
+///   check_progress -> node_progress to the scheduler, while a device makes no progress
 ///   recovery_done -> to the user's thread
-///   job_over      -> to the user's thread
-///   stop_wanted   -> stop_job to the scheduler
+///   job_done      -> to the user's thread
+///   stop_requested   -> stop_job to the scheduler
 ///   job_ended, job_was_stopped -> to the user's thread
 ///
-/// Monitors the actors it starts: one that fails is started again with the next generation, which it asks
-/// for; bad input and too many failures end the job. Detached: it tears the data plane down and builds it up,
-/// which takes milliseconds.
+/// Monitors the actors it spawns. If one fails, the supervisor requests a new generation and respawns the
+/// actor with it; actor_error::bad_input and too many failures end the job. Detached: it destroys and creates
+/// the data plane, which blocks for milliseconds.
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";
-  /// The lowest rank: every view is complete, so it is always there.
+  /// Rank 0: every view contains all ranks, so it always exists.
   static constexpr int scheduler_rank = 0;
   supervisor_state(caf::event_based_actor* self, supervisor_options options);
   ~supervisor_state();
   caf::behavior make_behavior();
 
  private:
-  enum class phase { outside, quiescing, waiting, active };
+  enum class phase { joining, quiescing, waiting, active };
 
   void on_define(const define_job& order);
-  void on_stop(const stop_wanted& wanted);
+  void on_stop(const stop_requested& wanted);
   void give_up(const std::string& cause);
   // membership: change_generation.cpp
   void on_fence(const fence_raised& fence);
@@ -124,7 +123,7 @@ class supervisor_state {
   void on_finished(const call_finished& finished);
   void follow(const call_queue::outcome& outcome);
   void announce_call();
-  void ask_what_is_held(const caf::actor& holder);
+  void request_inventory(const caf::actor& holder);
   void on_held_parts(const held_parts& held);
   node_inventory inventory_now() const;
   void send_entered(node_inventory inventory);
@@ -132,12 +131,12 @@ class supervisor_state {
   void confirm(std::uint32_t index);
   // tensors for the program: pass_gathered.cpp
   void expect_gathered(const call_request& call);
-  void on_took(const program_took& took);
-  void on_fetch(const fetch_kept& wanted);
+  void on_program_received(const program_received& took);
+  void on_fetch(const fetch_cached& wanted);
   void fetch_again();
   void on_cancel(const cancel_call& order);
   const caf::actor& gatherer();
-  // children that are made: spawn_children.cpp
+  // spawning children: spawn_children.cpp
   void spawn_children();
   void spawn_device(int device);
   void spawn_stage(int stage);
@@ -152,9 +151,9 @@ class supervisor_state {
   // progress: watch_progress.cpp
   void begin_watching();
   void on_look();
-  void on_restart_wanted(const restart_wanted& wanted);
+  void on_restart_requested(const restart_requested& wanted);
   void on_tensor_lost(const tensor_lost& lost);
-  // children that fail: restart_children.cpp
+  // failed children: restart_children.cpp
   bool restart_generation(const std::string& cause);
   void on_down(const caf::down_msg& down);
   void respawn_failed();
@@ -163,12 +162,13 @@ class supervisor_state {
 
   struct child {
     enum class kind { device, stage, loader, replica_keeper, disk_writer, scheduler, link, gatherer };
-    kind what = kind::device;
+    kind role = kind::device;
     int number = 0;
   };
   static std::string to_string(const child& one);
   void adopt(const caf::actor& actor, child one);
 
+  /// Whether this node owns the stage.
   bool hosts(int stage) const { return stages_.contains(stage); }
 
   // constant
@@ -190,36 +190,36 @@ class supervisor_state {
   std::vector<std::chrono::steady_clock::time_point> restart_times_;
 
   // the generation
-  phase phase_ = phase::outside;
+  phase phase_ = phase::joining;
   std::uint64_t generation_ = 0;
-  /// What this node holds, as of the begin of generation inventory_in_; asked for in asked_in_.
+  /// The copies this node holds, as of the start of generation inventory_in_; requested in asked_in_.
   node_inventory inventory_;
   std::uint64_t inventory_in_ = 0, asked_in_ = 0;
-  std::uint64_t inquiry_ = 0;  ///< counts how often was asked; answers to earlier ones are dropped
+  std::uint64_t inquiry_ = 0;  ///< number of the newest inventory request; replies to older ones are dropped
   std::size_t num_unanswered_ = 0;
   std::chrono::steady_clock::time_point inventory_at_;
   std::size_t still_running_ = 0;
-  /// By remote rank: all on the scheduler's node, the scheduler's elsewhere.
+  /// By remote rank: to all nodes on the scheduler's node, elsewhere to the scheduler's node.
   std::map<int, caf::actor> links_;
-  caf::actor scheduler_;        ///< or its proxy
+  caf::actor scheduler_;        ///< a proxy unless this node has it
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;
   std::map<int, attached_stage> ready_;
-  step_metrics restored_metrics_;  ///< of the restored step, if the last stage is here
+  step_metrics restored_metrics_;  ///< of the restored step, if this node has the last stage
   arrived_states arrived_;
   std::uint64_t interrupted_step_ = 0;
-  int stop_signal_ = 0;             ///< that the job is to stop by; 0: none
-  std::uint64_t described_in_ = 0;  ///< the generation whose scheduler was told what the job is
+  int stop_signal_ = 0;             ///< the signal that stops the job; 0: none
+  std::uint64_t described_in_ = 0;  ///< the generation whose scheduler has got the job description
 
   call_queue calls_;
 
   // progress
   local_progress progress_;
-  std::string stall_;  ///< that the scheduler told last, and how often without another one in between
+  std::string stall_;  ///< the newest stall reported, and how often it was reported in a row
   int num_same_stalls_ = 0;
   std::chrono::steady_clock::time_point looked_;
-  std::optional<call_request> fetched_;          ///< whose tensors others are asked for
-  std::optional<std::uint32_t> cancelled_call_;  ///< that schedulers are told of
+  std::optional<call_request> fetched_;          ///< the call whose tensors are requested from caches
+  std::optional<std::uint32_t> cancelled_call_;  ///< sent to the scheduler of each generation
 };
 
 }  // namespace troupe

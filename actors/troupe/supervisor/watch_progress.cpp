@@ -1,5 +1,5 @@
-// The part of supervisor_state that sees whether the devices of its node get on, and tells the scheduler
-// where they are when they do not.
+// supervisor_state: samples the progress of its node's devices, and reports it to the scheduler when one of
+// them makes none.
 #include <algorithm>
 #include <utility>
 
@@ -8,19 +8,19 @@
 
 namespace troupe {
 
-/// Heartbeats come from another thread and tell only that the process lives.
+/// Heartbeats come from another thread and show only that the process is alive.
 void supervisor_state::begin_watching() {
   if (options_.progress_timeout.count() == 0) return;
   looked_ = self_->clock().now();
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()),
-                      progress_interval(options_.progress_timeout), look_at_progress{});
+                      progress_interval(options_.progress_timeout), check_progress{});
 }
 
 void supervisor_state::on_look() {
   auto limit = std::chrono::duration<double>(options_.progress_timeout);
-  // A process that was suspended, or a machine that was, has not been seen to stand still.
+  // Time in which the process or machine was suspended does not count.
   std::chrono::duration<double> most = 2 * progress_interval(options_.progress_timeout);
-  progress_.look(std::min<std::chrono::duration<double>>(self_->clock().now() - looked_, most));
+  progress_.sample(std::min<std::chrono::duration<double>>(self_->clock().now() - looked_, most));
   begin_watching();
   if (auto stuck = progress_.stuck(limit.count());
       !stuck.empty() && options_.stuck && !options_.stuck->exchange(true))
@@ -31,9 +31,9 @@ void supervisor_state::on_look() {
   self_->send(scheduler_, told);
 }
 
-/// Asked for by the scheduler. A cause names device, action and step: the same one again means that no step
-/// was done in between, however long that took.
-void supervisor_state::on_restart_wanted(const restart_wanted& wanted) {
+/// The scheduler requests a restart. The cause names device, action and step, so an equal cause means that no
+/// step was completed in between.
+void supervisor_state::on_restart_requested(const restart_requested& wanted) {
   if (wanted.generation != generation_ || phase_ != phase::active) return;
   num_same_stalls_ = std::exchange(stall_, wanted.cause) == wanted.cause ? num_same_stalls_ + 1 : 1;
   if (num_same_stalls_ > options_.restarts.intensity)
@@ -42,8 +42,8 @@ void supervisor_state::on_restart_wanted(const restart_wanted& wanted) {
   restart_generation(wanted.cause);
 }
 
-/// A head that is not authentic says nothing of who sent it: anybody may send to a port. If a tensor of the
-/// job was damaged, the wait for it is noticed as a stall.
+/// A tensor that is not authenticated has an unknown sender (rank -1) and is ignored, since any process may
+/// send to a port. If it was a damaged tensor of the job, the wait for it shows as a stall.
 void supervisor_state::on_tensor_lost(const tensor_lost& lost) {
   if (lost.generation != generation_ || phase_ != phase::active) return;
   auto cause = "a tensor " +

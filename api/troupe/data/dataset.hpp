@@ -10,27 +10,26 @@ namespace troupe {
 /// Samples and their labels.
 struct labelled_samples {
   tensor samples;  ///< [N, ...]
-  /// [N], or [N, ...] where each sample has several. Undefined where there are none: that does for
-  /// predictions.
+  /// [N], or [N, ...] if each sample has several labels. May be undefined for predictions.
   tensor labels = {};
 };
 
-/// A data set in memory, read when it is first needed. Thread-safe; share one per process.
+/// A data set in memory, loaded when it is first used. Thread-safe; share one per process.
 class dataset {
  public:
-  /// Samples at hand. Throws std::invalid_argument if there are labels, and not one per sample.
+  /// Wraps samples in memory. Throws std::invalid_argument if there are labels but not one per sample.
   explicit dataset(labelled_samples content);
-  /// Samples of shape `samples` that `read` brings when they are first asked for. Throws
-  /// std::invalid_argument for a shape without axes and for no function.
+  /// Samples of shape `samples` that `read` loads at first use. Throws std::invalid_argument for a shape
+  /// without axes and for an empty function.
   dataset(shape samples, std::function<labelled_samples()> read);
 
-  /// [N, ...], known from the beginning.
+  /// [N, ...], known without loading.
   const shape& sample_extents() const { return extents_; }
   std::int64_t num_samples() const { return extents_[0]; }
-  /// Reads the samples if that has not happened yet; throws what reading throws, bad_input as a rule. Calling
-  /// it early from another thread takes the reading off the critical path.
+  /// Loads the samples if they are not loaded yet. Throws what `read` throws, usually bad_input. Call it
+  /// early from another thread to take loading off the critical path.
   void load();
-  /// Both load first. Labels that are not there: bad_input.
+  /// The samples or labels; loads them first if necessary. labels() throws bad_input if there are none.
   const tensor& samples();
   const tensor& labels();
 

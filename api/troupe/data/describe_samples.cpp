@@ -8,15 +8,15 @@
 namespace troupe {
 namespace {
 
-/// Of a few rows of each.
+/// Hashes a few evenly spaced rows of a tensor.
 std::string hash_of_some(const std::vector<tensor>& parts) {
-  constexpr std::int64_t most_looked_at = 16;
+  constexpr std::int64_t max_inspected = 16;
   auto total = parts.front().shape()[0];
   std::vector<std::byte> bytes;
-  for (std::int64_t i = 0, count = std::min(total, most_looked_at); i < count; ++i)
+  for (std::int64_t i = 0, count = std::min(total, max_inspected); i < count; ++i)
     for (const auto& part : parts) {
-      auto of = part.rows(i * (total / count), 1);
-      bytes.insert(bytes.end(), of.bytes().begin(), of.bytes().end());
+      auto row = part.rows(i * (total / count), 1);
+      bytes.insert(bytes.end(), row.bytes().begin(), row.bytes().end());
     }
   return short_hash(bytes);
 }

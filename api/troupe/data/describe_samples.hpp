@@ -5,14 +5,14 @@
 
 namespace troupe {
 
-/// What is known of a data set before it is read: "60000 samples of [28, 28]".
+/// Describes a data set without loading it: "60000 samples of [28, 28]".
 std::string describe_samples(const dataset& samples);
 
-/// Its dtypes, and a hash of a few samples and their labels by which different data show as a rule: "u8,
-/// labels u8[60000], 8d2f01c3a4b5e697". Reads it.
+/// Describes the content of a data set: dtypes and a hash of a few samples and labels, which usually differs
+/// between data sets: "u8, labels u8[60000], 8d2f01c3a4b5e697". Loads the data set.
 std::string describe_content(dataset& samples);
 
-/// The same of the samples alone.
+/// The same without the labels.
 std::string describe_inputs(dataset& samples);
 
 }  // namespace troupe

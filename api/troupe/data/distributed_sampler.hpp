@@ -6,27 +6,27 @@
 
 namespace troupe {
 
-/// What happens when the replicas do not divide the samples: `pad` gives some replicas a sample from the
-/// beginning of the order, so that all samples come and shards are equal; `drop` leaves the last ones of the
-/// epoch's order out; `uneven` gives the first replicas one more, so that each sample comes exactly once: for
-/// evaluation, since a step that all replicas take together must exist for all.
+/// What happens if the number of replicas does not divide the number of samples. `pad` gives some replicas a
+/// sample from the beginning of the order a second time, so that all shards have one size; `drop` omits the
+/// last samples of the order; `uneven` gives the first replicas one sample more, so that each sample is used
+/// exactly once. Use `uneven` only for evaluation: in training all replicas need the same number of steps.
 enum class shard_tail : std::uint8_t { pad, drop, uneven };
 
 struct distributed_sampler_options {
   std::int64_t num_samples = 0;
   int num_replicas = 1;
-  /// Whose shard, in [0, num_replicas).
+  /// The index of the replica, in [0, num_replicas).
   int replica = 0;
   std::uint64_t seed = 1;
   shard_tail tail = shard_tail::pad;
-  /// An order of its own for each epoch: the one of data/sampler.hpp. Otherwise that of the data set.
+  /// Shuffle in each epoch (the order of data/sampler.hpp); otherwise use the order of the data set.
   bool shuffle = true;
 };
 
-/// The samples of one replica: element replica, replica + num_replicas, ... of an epoch's order. Shards of an
-/// epoch have one size unless they are uneven; without padding no sample is in two. So a step in which every
-/// replica takes the next b of its samples takes, over all of them, what a sampler with a batch of
-/// num_replicas * b takes.
+/// The samples of one replica (PyTorch's DistributedSampler): elements replica, replica + num_replicas, ...
+/// of an epoch's order. All shards have one size unless they are uneven; without padding no sample is in two
+/// shards. If every replica takes its next b samples, together they take the same samples as a sampler with a
+/// batch of num_replicas * b.
 class DistributedSampler {
  public:
   /// Throws std::invalid_argument for numbers out of their range.
@@ -34,9 +34,9 @@ class DistributedSampler {
 
   void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
   std::uint64_t epoch() const { return epoch_; }
-  /// Of this replica's shard; of every one's unless they are uneven.
+  /// The number of samples in this replica's shard.
   std::int64_t size() const { return size_; }
-  /// Of this epoch, in order: a pure function of options and epoch.
+  /// The sample indices of this replica in this epoch, in order: a pure function of options and epoch.
   std::vector<std::int64_t> indices() const;
 
  private:
@@ -46,21 +46,22 @@ class DistributedSampler {
 };
 
 struct sharded_loader_options {
-  /// Samples of this replica in a batch, >= 1.
+  /// Samples per batch of this replica, >= 1.
   std::int64_t batch = 1;
-  /// Leaves a last, smaller batch out. False: it comes too, and a step over it counts fewer samples.
+  /// Omit a last, smaller batch. False: the last batch may be smaller than the others.
   bool drop_last = true;
 };
 
 /// Batches of one replica's shard of a data set.
 class ShardedLoader {
  public:
-  /// Throws std::invalid_argument if the sampler is for another number of samples, or a shard makes no batch.
+  /// Throws std::invalid_argument if the options are for another number of samples, or a shard has no
+  /// complete batch.
   ShardedLoader(dataset_ptr samples, const distributed_sampler_options& shard,
                 sharded_loader_options options);
 
   void set_epoch(std::uint64_t epoch);
-  /// In an epoch, for every replica whose shard has this size.
+  /// Batches per epoch.
   std::int64_t num_batches() const { return num_batches_; }
   /// Batch `index` of this epoch; throws std::out_of_range beyond num_batches().
   labelled_samples batch(std::int64_t index) const;

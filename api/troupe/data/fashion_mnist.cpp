@@ -14,7 +14,7 @@ struct split_files {
   std::filesystem::path labels;
 };
 
-/// The gzipped file where there is one, as the Debian package has it; else the plain one.
+/// The path of the gzipped file if it exists (as in the Debian package), else of the plain one.
 std::filesystem::path find(const std::filesystem::path& folder, const std::string& name) {
   auto plain = folder / name;
   auto packed = folder / (name + ".gz");
@@ -26,7 +26,7 @@ split_files files_of(const std::filesystem::path& folder, data_split split) {
   return {find(folder, prefix + "-images-idx3-ubyte"), find(folder, prefix + "-labels-idx1-ubyte")};
 }
 
-/// Runs `read` and adds to what it refuses how to get good files.
+/// Runs `read`; appends to a bad_input error how to install the data set.
 template <class Read>
 auto with_advice(Read read) {
   try {

@@ -19,14 +19,14 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t version_1_bytes = magic.size() + 2 + 2;  ///< with the version and the header's length
 constexpr std::size_t alignment_bytes = 64;
-/// Far more than dozens of extents need.
-constexpr std::size_t most_header_bytes = 0xffff;
+/// Maximum header size: far more than dozens of extents need.
+constexpr std::size_t max_header_bytes = 0xffff;
 
 /// `size` bytes of the file as text. Throws bad_input if it has fewer.
-std::string take(regular_file& in, std::uint64_t& left, std::size_t size, const std::string& what) {
+std::string take(regular_file& in, std::uint64_t& left, std::size_t size, const std::string& message) {
   if (left < size)
-    throw bad_input("it is truncated: expected " + std::to_string(size) + " bytes of " + what + ", found " +
-                    std::to_string(left));
+    throw bad_input("it is truncated: expected " + std::to_string(size) + " bytes of " + message +
+                    ", found " + std::to_string(left));
   std::string text(size, '\0');
   in.read_all(std::as_writable_bytes(std::span(text)));
   left -= size;
@@ -48,13 +48,13 @@ npy_header read_header(regular_file& in, std::uint64_t& left) {
     throw bad_input("expected format version 1.0, 2.0 or 3.0, found " + std::to_string(major) + "." +
                     std::to_string(minor));
   auto size = little_endian(take(in, left, major == 1 ? 2 : 4, "the header's length"));
-  if (size > most_header_bytes)
-    throw bad_input("expected a header of at most " + std::to_string(most_header_bytes) + " bytes, found " +
+  if (size > max_header_bytes)
+    throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) + " bytes, found " +
                     std::to_string(size));
   return parse_npy_header(take(in, left, size, "header"));
 }
 
-/// Held to what is left of the file before anything of that size is allocated.
+/// Checks the size against the rest of the file before allocating.
 tensor read_elements(regular_file& in, std::uint64_t left, const npy_header& header) {
   std::uint64_t expected = 0;
   auto too_many = __builtin_mul_overflow(static_cast<std::uint64_t>(header.extents.num_elements()),
@@ -93,7 +93,7 @@ void write_npy(const std::filesystem::path& file, const tensor& array) {
   auto total = (version_1_bytes + text.size() + 1 + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   text.resize(total - version_1_bytes, ' ');
   text.back() = '\n';
-  if (text.size() > most_header_bytes)
+  if (text.size() > max_header_bytes)
     throw_invalid("write_npy", "fewer extents", std::to_string(here.shape().rank()));
   auto begin = std::string(magic) + '\1' + '\0' + static_cast<char>(text.size() & 0xff) +
                static_cast<char>(text.size() >> 8) + text;

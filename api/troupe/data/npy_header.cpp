@@ -27,12 +27,12 @@ dtype dtype_named(std::string_view text) {
                   "': convert the array with astype() and save it again");
 }
 
-/// Reads the literals of Python that a header consists of, one after the other.
+/// A parser for the Python literals in a header.
 class literal_reader {
  public:
   explicit literal_reader(std::string_view text) : rest_(text) {}
 
-  /// Takes `symbol` if it comes next.
+  /// Consumes `symbol` if it is next.
   bool take(char symbol) {
     skip_spaces();
     if (!rest_.starts_with(symbol)) return false;
@@ -40,13 +40,13 @@ class literal_reader {
     return true;
   }
   void expect(char symbol) {
-    if (!take(symbol)) refuse(std::string("'") + symbol + "'");
+    if (!take(symbol)) fail(std::string("'") + symbol + "'");
   }
   std::string_view text() {
     skip_spaces();
     auto quote = rest_.empty() ? '\0' : rest_.front();
     auto end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse("a text in quotes");
+    if (end == std::string_view::npos) fail("a text in quotes");
     auto result = rest_.substr(1, end - 1);
     rest_.remove_prefix(end + 1);
     return result;
@@ -58,23 +58,23 @@ class literal_reader {
         rest_.remove_prefix(word.size());
         return word == "True";
       }
-    refuse("True or False");
+    fail("True or False");
   }
   std::int64_t extent() {
     skip_spaces();
     std::int64_t value = 0;
     const auto* end = rest_.data() + rest_.size();
     auto [after, problem] = std::from_chars(rest_.data(), end, value);
-    if (problem != std::errc() || rest_.front() == '-') refuse("an extent from 0 to 2^63 - 1");
+    if (problem != std::errc() || rest_.front() == '-') fail("an extent from 0 to 2^63 - 1");
     rest_.remove_prefix(static_cast<std::size_t>(after - rest_.data()));
     return value;
   }
-  /// Nothing but spaces and one newline may follow.
+  /// Throws unless only spaces and one newline follow.
   void end() {
     skip_spaces();
-    if (rest_ != "\n") refuse("spaces and a newline at the end");
+    if (rest_ != "\n") fail("spaces and a newline at the end");
   }
-  [[noreturn]] void refuse(const std::string& expected) const {
+  [[noreturn]] void fail(const std::string& expected) const {
     throw bad_input("its header is no dictionary of NumPy's: expected " + expected + ", found '" +
                     std::string(rest_.substr(0, 40)) + "'");
   }
@@ -92,7 +92,7 @@ shape read_shape(literal_reader& reader) {
   while (!reader.take(')')) {
     extents.push_back(reader.extent());
     if (reader.take(',')) continue;
-    if (extents.size() == 1) reader.refuse("','");
+    if (extents.size() == 1) reader.fail("','");
     reader.expect(')');
     break;
   }
@@ -160,7 +160,7 @@ std::string to_text(const npy_header& header) {
                   to_string(header.type));
   std::string extents;
   for (auto extent : header.extents.extents()) extents += std::to_string(extent) + ", ";
-  // A tuple of one keeps its comma.
+  // A tuple with one element needs a trailing comma.
   if (!extents.empty()) extents.resize(extents.size() - (header.extents.rank() == 1 ? 1 : 2));
   return "{'descr': '" + std::string(name->second) + "', 'fortran_order': False, 'shape': (" + extents +
          "), }";

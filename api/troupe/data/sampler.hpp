@@ -10,19 +10,20 @@ struct sampler_options {
   std::int64_t num_samples = 0;
   /// Samples per step, over all processes.
   std::int64_t batch = 1;
-  /// Of the order: another seed, another order.
+  /// Seed of the order.
   std::uint64_t seed = 1;
 };
 
-/// The last incomplete batch of an epoch is dropped. Throws bad_input if the samples make no whole batch.
+/// The number of complete batches per epoch; the last incomplete batch is dropped. Throws bad_input if there
+/// is no complete batch.
 std::uint64_t steps_per_epoch(const sampler_options& options);
 
-/// Which samples step `global_step` (counted from 0 through all epochs) takes: a pure function of its
-/// arguments, whatever failed and whoever asks. In one epoch no sample comes twice; each epoch has an order
-/// of its own.
+/// The indices of the samples in step `global_step` (counted from 0 over all epochs): a pure function of its
+/// arguments, so that every process and every restart gets the same ones. Each epoch has its own random order
+/// without repetitions.
 std::vector<std::int64_t> batch_indices(const sampler_options& options, std::uint64_t global_step);
 
-/// batch_indices that remembers the order of the epoch it was last asked about. Thread-safe.
+/// batch_indices with a cache of the last epoch's order. Thread-safe.
 class sampler {
  public:
   /// Throws bad_input as steps_per_epoch does.

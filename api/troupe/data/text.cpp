@@ -14,7 +14,7 @@ struct sample_range {
   std::int64_t first = 0, count = 0;
 };
 
-/// The samples of a part, from the file's size alone.
+/// The range of samples of a part, from the file size.
 sample_range range_of(const std::filesystem::path& file, std::int64_t context, text_part part) {
   if (context < 1) throw_invalid("text_bytes", "context >= 1", std::to_string(context));
   std::error_code problem;

@@ -20,8 +20,8 @@ int checked_heads(std::int64_t features, int num_heads) {
 MultiheadAttention::MultiheadAttention(std::int64_t features, int num_heads, attention_layer_options options)
     : num_heads_(checked_heads(features, num_heads)),
       causal_(options.causal),
-      projection_(features, 3 * features, {.bias = options.bias, .weight_begin = options.projection_begin}),
-      output_(features, features, {.bias = options.bias, .weight_begin = options.output_projection_begin}),
+      projection_(features, 3 * features, {.bias = options.bias, .weight_init = options.projection_init}),
+      output_(features, features, {.bias = options.bias, .weight_init = options.output_projection_init}),
       dropout_(options.dropout) {}
 
 variable MultiheadAttention::forward(const variable& input) {

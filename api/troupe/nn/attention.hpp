@@ -7,9 +7,9 @@ namespace troupe::nn {
 struct attention_layer_options {
   bool causal = false;
   bool bias = true;
-  double dropout = 0;                             ///< of the output
-  initializer projection_begin = nullptr;         ///< none: as Linear
-  initializer output_projection_begin = nullptr;  ///< none: as Linear
+  double dropout = 0;                            ///< probability, applied to the output
+  initializer projection_init = nullptr;         ///< null: as Linear
+  initializer output_projection_init = nullptr;  ///< null: as Linear
 };
 
 /// Self-attention with `num_heads` heads over x: [B, T, features] -> [B, T, features] (Vaswani et al. 2017).

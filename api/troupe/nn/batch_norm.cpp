@@ -1,7 +1,7 @@
 #include "troupe/nn/batch_norm.hpp"
 
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/nn/init.hpp"
 
 namespace troupe::nn {
@@ -17,9 +17,10 @@ variable BatchNorm2d::forward(const variable& input) {
   if (!is_training())
     return batch_norm_inference(input, weight_, bias_, running_mean_.value, running_variance_.value,
                                 options_);
-  auto moves = !current_pass().is_repeated;
+  auto moves = !current_pass().is_recomputed;
   auto mean = moves ? running_mean_.value : tensor(), variance = moves ? running_variance_.value : tensor();
-  if (sum_) return synced_batch_norm(input, weight_, bias_, mean, variance, options_, sum_);
+  if (sum_statistics_)
+    return synced_batch_norm(input, weight_, bias_, mean, variance, options_, sum_statistics_);
   return batch_norm(input, weight_, bias_, mean, variance, options_);
 }
 

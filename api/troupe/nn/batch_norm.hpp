@@ -14,15 +14,15 @@ class BatchNorm2d : public module_of<BatchNorm2d> {
   void each_parameter(const parameter_visitor& visit) override;
   void each_buffer(const buffer_visitor& visit) override;
 
-  /// In training the statistics are those of all members that `sum` adds over; see SyncBatchNorm.
-  void synchronise(sum_over_members sum) { sum_ = std::move(sum); }
-  bool is_synchronised() const { return sum_ != nullptr; }
+  /// In training, computes the statistics over all members over which `sum` reduces; see SyncBatchNorm.
+  void synchronize_statistics(sum_over_members sum) { sum_statistics_ = std::move(sum); }
+  bool synchronizes_statistics() const { return sum_statistics_ != nullptr; }
 
  private:
   batch_norm_options options_;
   parameter weight_, bias_;
   buffer running_mean_, running_variance_;
-  sum_over_members sum_ = nullptr;  // none: each process by itself
+  sum_over_members sum_statistics_ = nullptr;  // null: statistics of this process only
 };
 
 }  // namespace troupe::nn

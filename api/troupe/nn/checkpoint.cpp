@@ -5,7 +5,7 @@
 
 namespace troupe::nn {
 
-Checkpoint::Checkpoint(std::shared_ptr<Module> of) : module_(std::move(of)) {
+Checkpoint::Checkpoint(std::shared_ptr<Module> module) : module_(std::move(module)) {
   if (!module_) throw_invalid("Checkpoint", "a module", "a null pointer");
 }
 
@@ -18,7 +18,7 @@ Checkpoint& Checkpoint::operator=(Checkpoint other) noexcept {
 }
 
 variable Checkpoint::forward(const variable& input) {
-  return checkpoint([of = module_](const variable& x) { return (*of)(x); }, input);
+  return checkpoint([module = module_](const variable& x) { return (*module)(x); }, input);
 }
 
 }  // namespace troupe::nn

@@ -24,13 +24,13 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
                   std::to_string(in_channels) + " and " + std::to_string(out_channels));
   shape filter{in_channels / groups, kernel, kernel};
   auto fan_in = filter.num_elements();
-  auto or_usual = [&](const initializer& how) { return how ? how : init::fan_in_uniform(fan_in); };
+  auto or_usual = [&](const initializer& init) { return init ? init : init::fan_in_uniform(fan_in); };
   weight_ = parameter("weight", {out_channels, in_channels / groups, kernel, kernel},
-                      or_usual(options_.weight_begin));
-  bias_ = parameter("bias", {out_channels}, or_usual(options_.bias_begin));
+                      or_usual(options_.weight_init));
+  bias_ = parameter("bias", {out_channels}, or_usual(options_.bias_init));
 }
 
-conv2d_options Conv2d::how() const {
+conv2d_options Conv2d::operation_options() const {
   return {.stride = {options_.stride, options_.stride},
           .padding = {options_.padding, options_.padding},
           .dilation = {options_.dilation, options_.dilation},
@@ -38,11 +38,11 @@ conv2d_options Conv2d::how() const {
 }
 
 variable Conv2d::forward(const variable& input) {
-  return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, how());
+  return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, operation_options());
 }
 
 variable Conv2d::forward_with_relu(const variable& input) {
-  auto with_relu = how();
+  auto with_relu = operation_options();
   with_relu.relu = true;
   return conv2d(input, weight_, options_.bias ? &bias_ : nullptr, with_relu);
 }

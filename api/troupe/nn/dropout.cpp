@@ -1,7 +1,7 @@
 #include "troupe/nn/dropout.hpp"
 
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/random/philox.hpp"
 
@@ -19,9 +19,9 @@ void Dropout::on_materialize(std::uint64_t seed, const std::string& prefix) {
 
 variable Dropout::forward(const variable& input) {
   if (!is_training() || p_ == 0) return input;
-  auto place = next_pass_place();
+  auto id = next_pass_id();
   return dropout(input, p_,
-                 philox_stream(seed_, random_purpose::activations, {place.step, place.microbatch, layer_}));
+                 philox_stream(seed_, random_purpose::activations, {id.step, id.microbatch, layer_}));
 }
 
 }  // namespace troupe::nn

@@ -4,8 +4,8 @@
 namespace troupe::nn {
 
 /// In training each element is zero with probability p, and the others are scaled by 1 / (1 - p); in
-/// evaluation nothing happens. Which elements is a pure function of the seed, the module's name in the whole
-/// model, and the place of the pass (troupe/autograd/pass_place.hpp).
+/// evaluation it is the identity. The mask is a pure function of the seed, the module's full name and the
+/// pass_id (troupe/autograd/pass_id.hpp).
 class Dropout : public module_of<Dropout> {
  public:
   /// Throws std::invalid_argument unless p is in [0, 1).

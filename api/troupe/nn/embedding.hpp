@@ -9,10 +9,10 @@ namespace troupe::nn {
 /// otherwise.
 class Embedding : public module_of<Embedding> {
  public:
-  Embedding(std::int64_t num_embeddings, std::int64_t features, initializer begin = init::normal(0, 1));
+  Embedding(std::int64_t num_embeddings, std::int64_t features, initializer weight_init = init::normal(0, 1));
   variable forward(const variable& input) override;
   void each_parameter(const parameter_visitor& visit) override { visit(weight_); }
-  /// For models that use the same weights at their end.
+  /// For models that tie their output layer to these weights.
   parameter& weight() { return weight_; }
 
  private:

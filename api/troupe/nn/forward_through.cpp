@@ -10,13 +10,13 @@
 namespace troupe::nn {
 namespace {
 
-/// `layer` if it is a Layer and of no derived class, which might compute something else.
+/// `layer` as a Layer; null if it has another type or a derived one, which may override forward.
 template <class Layer>
 Layer* exactly(Module& layer) {
   return typeid(layer) == typeid(Layer) ? static_cast<Layer*>(&layer) : nullptr;
 }
 
-/// `linear` and `convolution`: the layer as what it is, if a ReLU is to be computed with it.
+/// Calls the fused forward of `linear` or `convolution`, whichever is not null.
 variable forward_of(Module& layer, Linear* linear, Conv2d* convolution, const variable& value) {
   try {
     return linear        ? linear->forward_with_relu(value)

@@ -6,9 +6,8 @@
 
 namespace troupe::nn {
 
-/// The output of `layers`, one after the other. A ReLU right behind a Linear or a Conv2d is computed in the
-/// same pass, with the same bits, as long as neither is of a derived class. Errors name
-/// the layer.
+/// Runs `layers` in sequence. Fuses a ReLU directly after a Linear or Conv2d into it, with the same bits,
+/// unless one of them is of a derived class. Errors name the layer.
 variable forward_through(std::span<const std::shared_ptr<Module>> layers, variable value);
 
 }  // namespace troupe::nn

@@ -20,7 +20,7 @@ void check(const std::vector<std::int64_t>& tokens, const generate_options& opti
                       std::to_string(options.top_k) + " and " + std::to_string(options.context));
 }
 
-/// The scores after the last token.
+/// The logits of the last position.
 std::vector<float> last_scores(Module& model, const std::vector<std::int64_t>& tokens, std::int64_t context) {
   auto count = std::min(context, static_cast<std::int64_t>(tokens.size()));
   std::vector seen(tokens.end() - count, tokens.end());
@@ -30,7 +30,7 @@ std::vector<float> last_scores(Module& model, const std::vector<std::int64_t>& t
   return {all.end() - static_cast<std::ptrdiff_t>(width), all.end()};
 }
 
-/// `uniform` in [0, 1) decides.
+/// Samples a token with the random number `uniform` in [0, 1).
 std::int64_t choose(const std::vector<float>& scores, const generate_options& options, double uniform) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);

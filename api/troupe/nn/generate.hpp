@@ -8,14 +8,14 @@ namespace troupe::nn {
 
 struct generate_options {
   int num_tokens = 100;
-  double temperature = 1;      ///< 0: always the likeliest token
-  int top_k = 0;               ///< choose among so many; 0: all
-  std::int64_t context = 128;  ///< most tokens the model looks at
+  double temperature = 1;      ///< 0: greedy, always the most likely token
+  int top_k = 0;               ///< sample from this many most likely tokens; 0: all
+  std::int64_t context = 128;  ///< maximum number of input tokens
   std::uint64_t seed = 1;
 };
 
-/// Continues `tokens` by what `model` (tokens [1, T] to logits [1, T, V]) finds likely, without recording and
-/// in evaluation mode. A pure function of weights, tokens and options. Throws std::invalid_argument for no
+/// Samples a continuation of `tokens` from `model` (tokens [1, T] to logits [1, T, V]), without gradients and
+/// in evaluation mode. A pure function of weights, tokens and options. Throws std::invalid_argument for empty
 /// tokens, a negative temperature or num_tokens, and context < 1.
 std::vector<std::int64_t> generate(Module& model, std::vector<std::int64_t> tokens,
                                    const generate_options& options);

@@ -95,7 +95,7 @@ Sequential gpt_layers(gpt_options options) {
     layers.push_back("lm_head", TiedLinear(options.features, options.vocabulary, "transformer.wte.weight"));
   else
     layers.push_back("lm_head", Linear(options.features, options.vocabulary,
-                                       {.bias = false, .weight_begin = init::normal(0, 0.02F)}));
+                                       {.bias = false, .weight_init = init::normal(0, 0.02F)}));
   return layers;
 }
 

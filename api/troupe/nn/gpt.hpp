@@ -9,23 +9,23 @@ namespace troupe::nn {
 
 struct gpt_options {
   std::int64_t vocabulary = 256;
-  std::int64_t context = 128;  ///< most tokens in a sequence
+  std::int64_t context = 128;  ///< maximum number of tokens in a sequence
   std::int64_t features = 256;
   int num_layers = 4;
   int num_heads = 4;
   double dropout = 0;
   gelu_kind gelu = gelu_kind::tanh;
-  /// The last layer uses the token embedding's weights, as GPT-2 does.
+  /// Tie the output layer to the token embedding, as GPT-2 does.
   bool tie_weights = true;
-  /// Each block keeps its input only, and backward computes it again: far less memory for about a third more
-  /// time, with the same bits and names (checkpoint.hpp).
+  /// Checkpoint each block: only its input is saved and backward recomputes it. Far less memory for about a
+  /// third more time, with the same bits and names (checkpoint.hpp).
   bool checkpoint_blocks = false;
 };
 
 /// GPT-2 124M: 50,257 tokens, 1,024 of context, width 768, 12 layers, 12 heads.
 gpt_options gpt2_124m();
 
-/// The embeddings of a GPT: tokens [B, T], T at most `context`, to wte[token] + wpe[position], [B, T,
+/// The embeddings of a GPT: maps tokens [B, T], T <= context, to wte[token] + wpe[position], [B, T,
 /// features].
 class GPTEmbedding : public module_of<GPTEmbedding> {
  public:
@@ -58,8 +58,8 @@ class GPT : public module_of<GPT> {
   parameter head_;  ///< [vocabulary, features], unless tied
 };
 
-/// The same model as layers that a pipeline can cut. The weights' names are GPT's, the embeddings' with
-/// "transformer." before them.
+/// The same model as a Sequential, for pipelines. Weights have the same names as in GPT, the embeddings' with
+/// the prefix "transformer.".
 Sequential gpt_layers(gpt_options options);
 
 }  // namespace troupe::nn

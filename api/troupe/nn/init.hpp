@@ -5,7 +5,7 @@
 
 namespace troupe::nn::init {
 
-// How parameters begin. Each is a pure function of the seed and the parameter's name in the whole model.
+// Parameter initializers (torch.nn.init). Each is a pure function of the seed and the parameter's full name.
 
 /// Uniform in [low, high].
 initializer uniform(float low, float high);
@@ -13,7 +13,7 @@ initializer uniform(float low, float high);
 initializer normal(float mean, float standard_deviation);
 initializer constant(float value);
 
-/// Uniform in +-1/sqrt(fan_in), as PyTorch's Linear and Conv2d begin.
+/// Uniform in +-1/sqrt(fan_in), the default of PyTorch's Linear and Conv2d.
 initializer fan_in_uniform(std::int64_t fan_in);
 /// Uniform in +-sqrt(6 / (fan_in + fan_out)): Glorot, Bengio 2010.
 initializer xavier_uniform(std::int64_t fan_in, std::int64_t fan_out);

@@ -8,7 +8,7 @@
 namespace troupe::nn {
 namespace {
 
-/// Of an error whose text names its layer.
+/// The prefix of an error text that names a layer.
 class names_layer {};
 
 template <class Error>
@@ -17,7 +17,7 @@ class error_in_layer : public Error, public names_layer {
   using Error::Error;
 };
 
-/// Errors of classes derived from Error may hold more than a text, and are left alone.
+/// Errors of derived classes may have more members than a text, and are rethrown unchanged.
 template <class Error>
 void rethrow_if(const std::exception& problem, const std::string& path) {
   if (typeid(problem) == typeid(Error))

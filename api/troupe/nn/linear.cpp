@@ -10,9 +10,9 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, linear_optio
   if (in_features < 1 || out_features < 1)
     throw_invalid("Linear", "at least one feature in and out",
                   std::to_string(in_features) + " in, " + std::to_string(out_features) + " out");
-  auto or_usual = [&](initializer how) { return how ? how : init::fan_in_uniform(in_features); };
-  weight_ = parameter("weight", {out_features, in_features}, or_usual(options.weight_begin));
-  bias_ = parameter("bias", {out_features}, or_usual(options.bias_begin));
+  auto or_usual = [&](initializer init) { return init ? init : init::fan_in_uniform(in_features); };
+  weight_ = parameter("weight", {out_features, in_features}, or_usual(options.weight_init));
+  bias_ = parameter("bias", {out_features}, or_usual(options.bias_init));
 }
 
 variable Linear::forward(const variable& input) {

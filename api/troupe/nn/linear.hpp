@@ -6,8 +6,8 @@ namespace troupe::nn {
 
 struct linear_options {
   bool bias = true;
-  initializer weight_begin = nullptr;  ///< none: init::fan_in_uniform(in_features)
-  initializer bias_begin = nullptr;    ///< none: the same
+  initializer weight_init = nullptr;  ///< null: init::fan_in_uniform(in_features)
+  initializer bias_init = nullptr;    ///< null: the same
 };
 
 /// y = x weight^T + bias. x: [..., in_features], weight: [out_features, in_features], bias: [out_features].
@@ -17,7 +17,7 @@ class Linear : public module_of<Linear> {
   Linear(std::int64_t in_features, std::int64_t out_features, linear_options options = {});
 
   variable forward(const variable& input) override;
-  /// max(forward(input), 0) with the same bits, without another pass over memory.
+  /// max(forward(input), 0), fused, with the same bits.
   variable forward_with_relu(const variable& input);
   void each_parameter(const parameter_visitor& visit) override;
 

@@ -10,12 +10,12 @@
 namespace troupe::nn {
 namespace {
 
-/// What the names of a child's parameters begin with.
+/// The prefix of a child's parameter names.
 std::string prefix_of(const std::string& child, const std::string& prefix) {
   return child.empty() ? prefix : prefix + child + ".";
 }
 
-/// Each name once, and each target.
+/// Throws unless names and targets are unique.
 template <class Named>
 void require_distinct(const std::vector<Named>& all) {
   std::map<std::string, const void*> by_name;
@@ -47,7 +47,7 @@ std::map<const void*, std::string> parts_of(Module& module, const std::string& p
 }  // namespace
 
 buffer::buffer(const buffer& other)
-    : name(other.name), extents(other.extents), begins_with(other.begins_with) {
+    : name(other.name), extents(other.extents), initial_value(other.initial_value) {
   memory_scope counted(memory_category::parameters);
   value = other.value.clone();
 }
@@ -72,22 +72,22 @@ void Module::fill(std::uint64_t seed, const std::string& prefix) {
   each_parameter([&](parameter& each) { each.materialize(seed, prefix + each.name); });
   each_buffer([](buffer& each) {
     memory_scope counted(memory_category::parameters);
-    each.value = tensor::full(each.extents, each.begins_with);
+    each.value = tensor::full(each.extents, each.initial_value);
   });
   each_child([&](const std::string& name, Module& child) { child.fill(seed, prefix_of(name, prefix)); });
 }
 
-void Module::to(device where) {
-  each_parameter([where](parameter& each) { each.move_to(where); });
-  each_buffer([where](buffer& each) {
+void Module::to(device target) {
+  each_parameter([target](parameter& each) { each.move_to(target); });
+  each_buffer([target](buffer& each) {
     memory_scope counted(memory_category::parameters);
-    each.value = each.value.to(where);
+    each.value = each.value.to(target);
   });
-  each_child([where](const std::string&, Module& child) { child.to(where); });
+  each_child([target](const std::string&, Module& child) { child.to(target); });
 }
 
 std::int64_t Module::num_parameters() const {
-  // Visiting changes nothing here; there is one kind of visit, which can.
+  // The visitors are non-const, but these do not change the module.
   auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   std::int64_t sum = 0;
   self.each_parameter([&](const parameter& each) { sum += each.extents.num_elements(); });
@@ -147,12 +147,12 @@ std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
 unmatched_names Module::load_state_dict(const std::vector<named_tensor>& saved,
                                         copy_by_name_options options) {
   auto unmatched = copy_by_name(state_dict(), saved, options);
-  for (auto* each : parameters()) each->changed();
+  for (auto* each : parameters()) each->mark_changed();
   return unmatched;
 }
 
 void Module::require_own_parts(const Module& original) const {
-  // Visiting changes nothing here.
+  // This visitor does not change the module.
   auto of_original =
       parts_of(const_cast<Module&>(original), {});  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   for (const auto& [part, name] :

@@ -12,11 +12,10 @@
 
 namespace troupe::nn {
 
-/// A tensor that a module keeps but no optimizer learns, such as a running mean. A copy has
-/// elements of its own.
+/// A tensor of a module that is not trained, such as a running mean. Copies are deep.
 struct buffer {
   buffer(std::string its_name, shape its_extents, float begins = 0)
-      : name(std::move(its_name)), extents(std::move(its_extents)), begins_with(begins) {}
+      : name(std::move(its_name)), extents(std::move(its_extents)), initial_value(begins) {}
   buffer(const buffer& other);
   buffer& operator=(const buffer& other) { return *this = buffer(other); }
   buffer(buffer&&) noexcept = default;
@@ -25,7 +24,7 @@ struct buffer {
 
   std::string name;  ///< within its module
   shape extents;
-  float begins_with = 0;
+  float initial_value = 0;
   tensor value;  ///< f32, undefined until the module is materialized
 };
 
@@ -35,71 +34,74 @@ struct named_buffer {
   buffer* target = nullptr;
 };
 
-/// A piece of a model. It is made without memory for its parameters, so that describing a model is cheap
-/// everywhere; `materialize` gives it weights in the process that runs it.
+/// A part of a model. Construction allocates no memory for parameters, so that every process can describe the
+/// whole model; `materialize` allocates the weights in the process that runs the module.
 ///
-/// A module of one's own has parameters, buffers and other modules as members, names them in each_parameter,
-/// each_buffer and each_child, and computes in `forward`; `module_of` below writes `clone`.
+/// A user-defined module has parameters, buffers and child modules as members, lists them in each_parameter,
+/// each_buffer and each_child, and implements `forward`; the base class `module_of` implements `clone`.
 ///
-/// Modules are values: a copy, by value or by `clone`, has the same structure, elements and gradients in
-/// tensors of its own, and what is done to one never shows in the other. A class that holds children by
-/// pointer clones them in its copy constructor, as Checkpoint does; `clone` refuses one that does not. To
-/// share a module, share a std::shared_ptr to it.
+/// Modules are values: a copy (by value or `clone`) is deep and independent of the original. A class that
+/// holds children by pointer must clone them in its copy constructor, as Checkpoint does; otherwise `clone`
+/// throws. To share a module, share a std::shared_ptr to it.
 class Module {
  public:
   virtual ~Module() = default;
 
-  /// The output for `input`, recorded if a gradient is wanted.
+  /// Computes the output for `input`, and records it for backward if a gradient is required.
   virtual variable forward(const variable& input) = 0;
-  /// The same. An error names this module if none within it is named: "in layer blocks.3.mlp.0: ...".
+  /// Calls forward. An error names this module unless it already names one within it: "in layer
+  /// blocks.3.mlp.0: ...".
   variable operator()(const variable& input);
-  /// A copy. Throws std::logic_error, with a name, if it would share a child, parameter or buffer.
+  /// A deep copy. Throws std::logic_error, with a name, if the copy would share a child, parameter or buffer.
   virtual std::shared_ptr<Module> clone() const = 0;
 
-  /// Allocates parameters and buffers, and fills them with initial values that depend on nothing but the seed
-  /// and `prefix` + the name of each. New tensors each time. Throws as named_parameters does.
+  /// Allocates parameters and buffers and initializes them; the values depend only on the seed and `prefix` +
+  /// name. Allocates new tensors at each call. Throws as named_parameters does.
   void materialize(std::uint64_t seed, const std::string& prefix = {});
-  /// The module's name in the whole model, as materialize was told: "blocks.3.mlp.0"; empty before, and in
-  /// the whole model itself.
+  /// The module's full name, as set by materialize: "blocks.3.mlp.0"; empty before, and for the whole model
+  /// itself.
   const std::string& path() const { return path_; }
 
-  /// Moves parameters, their gradients and buffers of a materialized module into the memory of `where`, and
-  /// with them the computing: inputs must lie there too. Before an optimizer's state is made for them. Throws
-  /// bad_input for a device that is not there.
-  void to(device where);
+  /// Moves the parameters, gradients and buffers of a materialized module to device `target`; inputs of
+  /// forward must be there too. Call it before creating an optimizer's state. Throws bad_input if the device
+  /// does not exist.
+  void to(device target);
 
-  /// Known before materializing.
+  /// Available before materialize.
   std::int64_t num_parameters() const;
-  /// Estimated multiply-adds per sample of one forward, by which a model is cut into stages.
+  /// Estimated multiply-adds per sample of a forward pass, used to partition a model into stages.
   virtual double cost() const;
 
-  /// With `prefix` before their names, this module's own first, then its children's. The pointers are good as
-  /// long as the module lives. Throw std::invalid_argument where two have one name, and where one has two.
+  /// All parameters and buffers with names prefixed by `prefix`: this module's own first, then its
+  /// children's. The pointers are valid while the module lives. Throw std::invalid_argument if two have the
+  /// same name, or one is listed twice.
   std::vector<named_parameter> named_parameters(const std::string& prefix = {});
   std::vector<named_buffer> named_buffers(const std::string& prefix = {});
   std::vector<parameter*> parameters();
 
-  /// Live handles to parameters and buffers, by name.
+  /// Handles to the values of parameters and buffers, by name.
   std::vector<named_tensor> state_dict(const std::string& prefix = {});
-  /// Copies elements into a materialized module, as copy_by_name does: throws std::runtime_error, and changes
-  /// nothing, if a tensor does not fit, or, unless {.strict = false}, is missing or unknown.
+  /// Copies values into a materialized module, as copy_by_name does. Throws std::runtime_error and changes
+  /// nothing if a tensor has another shape or dtype, or, unless {.strict = false}, is missing or unexpected.
   unmatched_names load_state_dict(const std::vector<named_tensor>& saved, copy_by_name_options options = {});
 
-  /// Training (from the start) or evaluation: what dropout and batch norm do. For the children too.
+  /// Switches this module and its children to training mode (the default) or evaluation mode, which changes
+  /// dropout and batch norm.
   void train(bool training = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
 
   using parameter_visitor = std::function<void(parameter&)>;
-  /// The parameter of this full name in a layer before, or null.
+  /// Finds the parameter with this full name in a preceding layer; null if there is none.
   using weight_finder = std::function<std::shared_ptr<parameter>(const std::string& name)>;
-  /// Told by the Sequential that takes this module: the place to take over another layer's weight.
-  virtual void use_weights_of(const weight_finder& /*find*/) {}
+  /// Called when a Sequential adds this module; a layer with tied weights looks up the owner's parameter
+  /// here.
+  virtual void tie_weights(const weight_finder& /*find*/) {}
 
   using buffer_visitor = std::function<void(buffer&)>;
   using child_visitor = std::function<void(const std::string& name, Module& child)>;
-  /// Names the module's own parameters, buffers and children, in the order of the forward pass. A child
-  /// without a name ("") has the names that its parameters would have in this module.
+  /// Visit the module's own parameters, buffers and children, in the order of the forward pass. The
+  /// parameters of a child with an empty name are named as if they were this module's own.
   virtual void each_parameter(const parameter_visitor& /*visit*/) {}
   virtual void each_buffer(const buffer_visitor& /*visit*/) {}
   virtual void each_child(const child_visitor& /*visit*/) {}
@@ -109,11 +111,11 @@ class Module {
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
-  /// For whoever writes `clone`: throws std::logic_error, naming it, if a part of this module is a part of
-  /// `original` too.
+  /// For implementations of `clone`: throws std::logic_error, naming it, if this module shares a child,
+  /// parameter or buffer with `original`.
   void require_own_parts(const Module& original) const;
 
-  /// Called by materialize before the children's turn, for what depends on the module's name.
+  /// Called by materialize before it materializes the children, for state that depends on the module's name.
   virtual void on_materialize(std::uint64_t /*seed*/, const std::string& /*prefix*/) {}
 
  private:
@@ -125,7 +127,8 @@ class Module {
   std::string path_;
 };
 
-/// A base for modules that are copied by their copy constructor: class Mine : public module_of<Mine> ...
+/// CRTP base of modules; implements `clone` with the copy constructor: class Mine : public module_of<Mine>
+/// ...
 template <class Derived>
 class module_of : public Module {
  public:

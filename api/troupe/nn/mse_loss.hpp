@@ -3,8 +3,8 @@
 
 namespace troupe::nn {
 
-/// The squared error of a prediction and targets of its shape, f32, bf16 or f16. Each element counts as a
-/// sample, so that a Pipeline learns from the mean over all elements of a batch; none is ever correct.
+/// The squared error of a prediction and targets of the same shape, in f32, bf16 or f16. Each element counts
+/// as a sample, so that a Pipeline minimizes the mean over all elements of a batch; num_correct is always 0.
 class MSELoss {
  public:
   /// The sums over the batch; backward gives `gradient_scale` times the gradient of the summed loss.

@@ -7,8 +7,8 @@
 namespace troupe::nn {
 namespace {
 
-shape checked(const char* where, std::int64_t features) {
-  if (features < 1) throw_invalid(where, "at least one feature", std::to_string(features));
+shape checked(const char* function, std::int64_t features) {
+  if (features < 1) throw_invalid(function, "at least one feature", std::to_string(features));
   return {features};
 }
 

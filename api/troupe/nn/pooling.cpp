@@ -5,9 +5,9 @@
 namespace troupe::nn {
 namespace {
 
-pool2d_options square(const char* where, std::int64_t kernel, const pool_layer_options& options) {
+pool2d_options square(const char* function, std::int64_t kernel, const pool_layer_options& options) {
   if (kernel < 1 || options.stride < 0 || options.padding < 0)
-    throw_invalid(where, "a kernel of at least 1, stride and padding of at least 0",
+    throw_invalid(function, "a kernel of at least 1, stride and padding of at least 0",
                   std::to_string(kernel) + ", " + std::to_string(options.stride) + " and " +
                       std::to_string(options.padding));
   auto stride = options.stride == 0 ? kernel : options.stride;

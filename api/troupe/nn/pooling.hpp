@@ -4,13 +4,13 @@
 
 namespace troupe::nn {
 
-/// The same in both directions; troupe/ops/pooling.hpp has them apart.
+/// One value for both image dimensions; troupe/ops/pooling.hpp has separate ones.
 struct pool_layer_options {
-  std::int64_t stride = 0;  ///< 0: windows that touch, `kernel` pixels apart
+  std::int64_t stride = 0;  ///< 0: equal to the kernel size
   std::int64_t padding = 0;
 };
 
-/// The largest of each window of kernel x kernel pixels. x: [N, C, H, W] -> [N, C, OH, OW].
+/// The maximum of each window of kernel x kernel pixels. x: [N, C, H, W] -> [N, C, OH, OW].
 class MaxPool2d : public module_of<MaxPool2d> {
  public:
   explicit MaxPool2d(std::int64_t kernel, pool_layer_options options = {});
@@ -20,7 +20,8 @@ class MaxPool2d : public module_of<MaxPool2d> {
   pool2d_options options_;
 };
 
-/// The mean of each window, zeros of the padding counted, as in PyTorch. x: [N, C, H, W] -> [N, C, OH, OW].
+/// The mean of each window, including the zeros of the padding (PyTorch's count_include_pad). x: [N, C, H, W]
+/// -> [N, C, OH, OW].
 class AvgPool2d : public module_of<AvgPool2d> {
  public:
   explicit AvgPool2d(std::int64_t kernel, pool_layer_options options = {});

@@ -33,7 +33,8 @@ void Sequential::push_back(std::string name, std::shared_ptr<Module> child) {
   children_.push_back(std::move(child));
 }
 
-/// A module in two places would be two modules in a clone, and in a pipeline's stages.
+/// Throws for a module that is contained twice: it would become two modules in a clone and in pipeline
+/// stages.
 void Sequential::require_new(Module& newcomer, const std::string& name) const {
   auto own = newcomer.named_parameters(name + ".");
   for (int index = 0; index < size(); ++index)
@@ -44,9 +45,9 @@ void Sequential::require_new(Module& newcomer, const std::string& name) const {
                           ": make two modules, or tie a weight with TiedLinear");
 }
 
-/// What it finds keeps the layer alive that it is in.
+/// Looks up the weight for a tied layer; the returned pointer keeps the owning layer alive.
 void Sequential::tie(Module& newcomer) {
-  newcomer.use_weights_of([this](const std::string& name) -> std::shared_ptr<parameter> {
+  newcomer.tie_weights([this](const std::string& name) -> std::shared_ptr<parameter> {
     for (int index = 0; index < size(); ++index)
       for (const auto& each : (*this)[index]->named_parameters(prefix_of(index)))
         if (each.name == name) return {(*this)[index], each.target};

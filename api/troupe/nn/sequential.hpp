@@ -10,8 +10,8 @@
 
 namespace troupe::nn {
 
-/// Modules one after the other. Children are named by their index unless they were given a name, so
-/// parameters are "0.weight", "0.bias", "2.weight" and so on, however the model is cut into stages later.
+/// Runs modules in sequence. Children are named by their index unless they have an explicit name, so
+/// parameters are named "0.weight", "0.bias", "2.weight" and so on, independent of the partition into stages.
 class Sequential : public module_of<Sequential> {
  public:
   /// Modules by value or as shared pointers: Sequential(Flatten(), Linear(784, 10),
@@ -25,8 +25,8 @@ class Sequential : public module_of<Sequential> {
   Sequential(Sequential&&) = default;
   Sequential& operator=(Sequential other) noexcept;
 
-  /// Throws std::invalid_argument for a null pointer, for parameters that are in here already, and for a name
-  /// that another child has.
+  /// Throws std::invalid_argument for a null pointer, for parameters that this Sequential contains already,
+  /// and for a duplicate name.
   void push_back(std::shared_ptr<Module> child) { push_back(std::to_string(size()), std::move(child)); }
   void push_back(std::string name, std::shared_ptr<Module> child);
   template <std::derived_from<Module> Child>
@@ -43,7 +43,7 @@ class Sequential : public module_of<Sequential> {
   const std::shared_ptr<Module>& operator[](int index) const {
     return children_.at(static_cast<std::size_t>(index));
   }
-  /// What the names of child `index`'s parameters begin with: "3."
+  /// The prefix of the parameter names of child `index`: "3."
   std::string prefix_of(int index) const { return names_.at(static_cast<std::size_t>(index)) + "."; }
 
   variable forward(const variable& input) override;
@@ -54,7 +54,7 @@ class Sequential : public module_of<Sequential> {
   void tie(Module& newcomer);
 
   std::vector<std::string> names_;
-  std::vector<std::shared_ptr<Module>> children_;  ///< as many
+  std::vector<std::shared_ptr<Module>> children_;  ///< in parallel with names_
 };
 
 }  // namespace troupe::nn

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -11,7 +11,7 @@
 namespace troupe::nn {
 namespace {
 
-/// A count as two numbers that f32 adds exactly.
+/// Splits a count into two f32 numbers whose sums over members are exact.
 constexpr std::int64_t count_unit = 4096;
 
 struct statistics {
@@ -32,7 +32,7 @@ void add_up(const tensor& x, const tensor& dy, const tensor& center, tensor prod
                              gradient_mode::assign);
 }
 
-/// The mean, and the count with it.
+/// Reduces the sums and the count over the members and returns the mean.
 void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) {
   auto channels = x.shape()[1];
   auto sums = tensor::empty({channels + 2});
@@ -74,9 +74,9 @@ void move_towards(tensor& running, const tensor& batch, double factor, double mo
 
 class synced_batch_norm_operation : public operation {
  public:
-  synced_batch_norm_operation(tensor x, statistics of, parameter& weight, parameter& bias,
+  synced_batch_norm_operation(tensor x, statistics batch, parameter& weight, parameter& bias,
                               sum_over_members sum)
-      : x_(std::move(x)), of_(std::move(of)), weight_(&weight), bias_(bias), sum_(std::move(sum)) {}
+      : x_(std::move(x)), of_(std::move(batch)), weight_(&weight), bias_(bias), sum_(std::move(sum)) {}
 
   /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
   std::vector<tensor> backward_input(const tensor& dy) override {
@@ -98,13 +98,15 @@ class synced_batch_norm_operation : public operation {
     add_gradient(*weight_.target(), weight_part_);
     add_gradient(bias_, bias_part_);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), &bias_}); }
+  std::vector<parameter*> parameters() const override {
+    return trainable_parameters({weight_.target(), &bias_});
+  }
   void release_inputs() override { x_ = {}; }
 
  private:
   tensor x_;
   statistics of_;
-  used_parameter weight_;
+  saved_parameter weight_;
   parameter& bias_;
   sum_over_members sum_;
   tensor weight_part_, bias_part_;

@@ -12,11 +12,12 @@ namespace troupe::nn {
 ///     ...
 ///     layers.push_back("head", TiedLinear(64, 1000, "wte.weight"));
 ///
-/// Within the Sequential it uses the other layer's parameter and has none. Alone, as a layer of a pipeline's
-/// stage, it has a parameter "weight" of its own, with `same_as` set, that whoever runs it keeps equal.
+/// Within the Sequential it uses the other layer's parameter and has none itself. In a pipeline stage without
+/// the owner it has its own parameter "weight" with `tied_to` set, which the stage's program keeps equal to
+/// the owner's.
 class TiedLinear : public module_of<TiedLinear> {
  public:
-  /// `weight_name`: in the Sequential, of a weight [out_features, in_features].
+  /// `weight_name`: the name, in the Sequential, of a weight [out_features, in_features].
   TiedLinear(std::int64_t in_features, std::int64_t out_features, std::string weight_name);
   /// A copy belongs to no Sequential yet.
   TiedLinear(const TiedLinear& other);
@@ -24,8 +25,8 @@ class TiedLinear : public module_of<TiedLinear> {
 
   variable forward(const variable& input) override;
   void each_parameter(const parameter_visitor& visit) override;
-  void use_weights_of(const weight_finder& find) override;
-  /// That of a Linear.
+  void tie_weights(const weight_finder& find) override;
+  /// The cost of a Linear.
   double cost() const override { return static_cast<double>(weight_.extents.num_elements()); }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace troupe::nn {
 
-/// u8 to f32, times `scale`: images of bytes to [0, 1] by default. It belongs before the first layer with
-/// parameters, so that samples travel as bytes.
+/// Converts u8 to f32, times `scale`: by default, byte images to [0, 1]. Put it before the first layer with
+/// parameters, so that samples are transferred as bytes.
 class ToFloat : public module_of<ToFloat> {
  public:
   explicit ToFloat(float scale = 1.0F / 255) : scale_(scale) {}

@@ -11,10 +11,10 @@ namespace {
 constexpr float usual_deviation = 0.02F;
 
 linear_options projection() {
-  return {.weight_begin = init::normal(0, usual_deviation), .bias_begin = init::constant(0)};
+  return {.weight_init = init::normal(0, usual_deviation), .bias_init = init::constant(0)};
 }
 
-/// What is added to the residual stream, 2 num_layers times in all.
+/// Initializer of the projections that are added to the residual stream, 2 num_layers times in the model.
 initializer residual(const transformer_options& options) {
   return init::normal(0, usual_deviation / std::sqrt(2.0F * static_cast<float>(options.num_layers)));
 }
@@ -32,11 +32,11 @@ TransformerBlock::TransformerBlock(transformer_options options)
       attention_(options.features, options.num_heads,
                  {.causal = options.causal,
                   .dropout = options.dropout,
-                  .projection_begin = init::normal(0, usual_deviation),
-                  .output_projection_begin = residual(options)}),
+                  .projection_init = init::normal(0, usual_deviation),
+                  .output_projection_init = residual(options)}),
       up_(options.features, hidden(options), projection()),
       down_(hidden(options), options.features,
-            {.weight_begin = residual(options), .bias_begin = init::constant(0)}),
+            {.weight_init = residual(options), .bias_init = init::constant(0)}),
       gelu_(options.gelu),
       dropout_(options.dropout) {}
 

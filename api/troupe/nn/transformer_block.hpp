@@ -13,7 +13,7 @@ struct transformer_options {
   double dropout = 0;
   gelu_kind gelu = gelu_kind::tanh;
   double eps = 1e-5;
-  int num_layers = 1;  ///< of the whole model: output projections begin smaller by 1/sqrt(2 num_layers)
+  int num_layers = 1;  ///< of the whole model: initial output projections are scaled by 1/sqrt(2 num_layers)
 };
 
 /// x + attention(norm(x)), then x + mlp(norm(x)): the pre-norm block of GPT-2, with its names and initial
@@ -23,7 +23,7 @@ class TransformerBlock : public module_of<TransformerBlock> {
   explicit TransformerBlock(transformer_options options);
   variable forward(const variable& input) override;
   void each_child(const child_visitor& visit) override;
-  /// Of a sequence as long as it is wide, since the length is not known.
+  /// Assumes a sequence length equal to `features`, since the length is not known.
   double cost() const override;
 
  private:

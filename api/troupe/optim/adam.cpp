@@ -17,7 +17,7 @@ std::unique_ptr<optimizer_state> make_state(const Options& options, bool decoupl
     scheduled.learning_rate *= rate_factor;
     adam_step(slots, step, scheduled);
   };
-  return std::make_unique<moment_state>(step_all, moment_state::elements::alone, options.schedule,
+  return std::make_unique<moment_state>(step_all, moment_state::update_kind::elementwise, options.schedule,
                                         std::move(parameters));
 }
 

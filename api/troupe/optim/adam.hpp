@@ -10,7 +10,7 @@ struct adam_options {
   double beta2 = 0.999;            ///< decay of the mean of their squares, in [0, 1)
   double eps = 1e-8;               ///< added to the denominator, >= 0
   double weight_decay = 0;         ///< >= 0, added to the gradient, times the weight
-  lr_schedule schedule = nullptr;  ///< lr is multiplied with it
+  lr_schedule schedule = nullptr;  ///< factor of lr per step; null: 1
 };
 
 /// Adam, PyTorch's formulas: optim::Adam({.lr = 1e-3}).

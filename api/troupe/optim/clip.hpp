@@ -5,9 +5,9 @@
 
 namespace troupe::optim {
 
-/// Scales the gradients of the parameters that have one, in place, so that the norm of all of them together
-/// is at most `max_norm`, and returns the norm they had (PyTorch's clip_grad_norm_: by max_norm / (norm +
-/// 1e-6) if that is below 1). To be called between the last backward pass and the optimizer's step. Throws
+/// Scales the gradients in place so that their total norm is at most `max_norm`, and returns the norm before
+/// (PyTorch's clip_grad_norm_: the factor is max_norm / (norm + 1e-6) if that is below 1). Parameters without
+/// a gradient are skipped. Call it between the last backward pass and the optimizer's step. Throws
 /// std::invalid_argument unless max_norm > 0.
 double clip_grad_norm(std::span<parameter* const> parameters, double max_norm);
 

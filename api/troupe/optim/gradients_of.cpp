@@ -6,7 +6,7 @@ std::vector<tensor> gradients_of(std::span<parameter* const> parameters) {
   std::vector<tensor> gradients;
   for (const auto* each : parameters) {
     each->wait_ready();
-    if (each->is_to_step()) gradients.push_back(each->gradient());
+    if (each->needs_step()) gradients.push_back(each->gradient());
   }
   return gradients;
 }

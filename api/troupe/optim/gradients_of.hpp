@@ -6,7 +6,7 @@
 
 namespace troupe::optim {
 
-/// Of those that have one.
+/// The gradients of the parameters that have one and are not frozen.
 std::vector<tensor> gradients_of(std::span<parameter* const> parameters);
 
 }  // namespace troupe::optim

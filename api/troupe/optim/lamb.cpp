@@ -16,7 +16,7 @@ std::unique_ptr<optimizer_state> LAMB::operator()(std::vector<named_parameter> p
     scheduled.learning_rate *= rate_factor;
     lamb_step(slots, step, scheduled);
   };
-  return std::make_unique<moment_state>(step_all, moment_state::elements::together, options_.schedule,
+  return std::make_unique<moment_state>(step_all, moment_state::update_kind::whole_tensor, options_.schedule,
                                         std::move(parameters));
 }
 

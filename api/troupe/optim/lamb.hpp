@@ -10,12 +10,12 @@ struct lamb_options {
   double beta2 = 0.999;            ///< decay of the mean of their squares, in [0, 1)
   double eps = 1e-6;               ///< added to the denominator, >= 0
   double weight_decay = 1e-2;      ///< >= 0, added to the update, times the weight
-  lr_schedule schedule = nullptr;  ///< lr is multiplied with it
+  lr_schedule schedule = nullptr;  ///< factor of lr per step; null: 1
 };
 
 /// LAMB, for large batches: Adam's direction with weight decay, scaled in each tensor by |w| / |update|
-/// (troupe/ops/lamb_step.hpp): optim::LAMB({.lr = 4e-3}). The norms are over a parameter as it is here, so
-/// a tensor that is cut into shards steps otherwise than in one piece.
+/// (troupe/ops/lamb_step.hpp): optim::LAMB({.lr = 4e-3}). The norms are over each parameter as it is stored,
+/// so a sharded parameter steps differently from an unsharded one.
 class LAMB {
  public:
   /// Throws std::invalid_argument naming the option that is out of its range.

@@ -8,10 +8,10 @@
 
 namespace troupe::optim {
 
-moment_state::moment_state(step_function how, elements stepped, lr_schedule schedule,
+moment_state::moment_state(step_function step_all, update_kind kind, lr_schedule schedule,
                            std::vector<named_parameter> parameters)
-    : how_(std::move(how)),
-      stepped_(stepped),
+    : step_(std::move(step_all)),
+      kind_(kind),
       schedule_(std::move(schedule)),
       parameters_(std::move(parameters)) {
   memory_scope counted(memory_category::optimizer);
@@ -26,28 +26,29 @@ void moment_state::apply(std::uint64_t step) {
   for (const auto& each : parameters_) each.target->wait_ready();
   slots_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
+    if (parameters_[i].target->needs_step()) slots_.push_back(slot_of(i));
   step_slots(step);
   for (const auto& each : parameters_)
-    if (each.target->is_to_step()) each.target->stepped_with_converted();
+    if (each.target->needs_step()) each.target->mark_stepped_with_converted();
 }
 
-void moment_state::apply_to(std::uint64_t step, const parameter_part& which) {
-  if (!steps_elements_alone()) return optimizer_state::apply_to(step, which);
-  auto all = slot_of(which.index);
+void moment_state::apply_part(std::uint64_t step, const parameter_part& part) {
+  if (!is_elementwise()) return optimizer_state::apply_part(step, part);
+  auto all = slot_of(part.index);
   slots_.assign(
-      1, {elements_of(all.weight, which), elements_of(all.gradient, which), elements_of(all.exp_avg, which),
-          elements_of(all.exp_avg_sq, which), elements_of(all.low_precision, which)});
+      1, {elements_of(all.weight, part), elements_of(all.gradient, part), elements_of(all.exp_avg, part),
+          elements_of(all.exp_avg_sq, part), elements_of(all.low_precision, part)});
   step_slots(step);
 }
 
 adam_slot moment_state::slot_of(std::size_t index) const {
-  auto& of = *parameters_[index].target;
-  return {of.value_in_update(), of.gradient_in_update(), exp_avg_[index], exp_avg_sq_[index], of.converted()};
+  auto& param = *parameters_[index].target;
+  return {param.value_in_update(), param.gradient_in_update(), exp_avg_[index], exp_avg_sq_[index],
+          param.converted()};
 }
 
 void moment_state::step_slots(std::uint64_t step) {
-  how_(slots_, step, schedule_ ? schedule_(step) : 1);
+  step_(slots_, step, schedule_ ? schedule_(step) : 1);
   slots_.clear();
 }
 
@@ -60,8 +61,8 @@ std::vector<named_tensor> moment_state::state() const {
   return result;
 }
 
-void require_option(const char* where, bool is_good, const char* expected, double got) {
-  if (!is_good) throw_invalid(where, expected, std::to_string(got));
+void require_option(const char* function, bool is_good, const char* expected, double got) {
+  if (!is_good) throw_invalid(function, expected, std::to_string(got));
 }
 
 }  // namespace troupe::optim

@@ -11,33 +11,34 @@
 
 namespace troupe::optim {
 
-/// What an optimizer keeps for some parameters, and its step over them. The parameters outlive it.
+/// The state of an optimizer for some parameters, and its step over them. The parameters must outlive it.
 class optimizer_state {
  public:
   virtual ~optimizer_state() = default;
-  /// Step number `step`, from 0, with the gradients of the parameters that have one, which they no longer do
-  /// afterwards (parameter::stepped).
+  /// Applies step number `step`, from 0, to the parameters that have a gradient, and marks their gradients as
+  /// used (parameter::mark_stepped).
   virtual void apply(std::uint64_t step) = 0;
-  /// Whether an element's step depends on no other element's gradient, weight or state.
-  virtual bool steps_elements_alone() const { return false; }
-  /// If so, the same for these elements, whose gradients are there even if the parameter's update is still
-  /// pending. Whoever has called it for all of a parameter calls parameter::stepped_with_converted.
-  virtual void apply_to(std::uint64_t /*step*/, const parameter_part& /*which*/) {
-    throw std::logic_error("[apply_to] expected an optimizer that steps_elements_alone(), got another");
+  /// Whether the step of an element depends only on that element's gradient, weight and state.
+  virtual bool is_elementwise() const { return false; }
+  /// Applies the step to some elements of a parameter; only if is_elementwise(). Their gradients must be
+  /// complete, though the parameter's update may be pending. After it has stepped all elements of a
+  /// parameter, the caller calls parameter::mark_stepped_with_converted.
+  virtual void apply_part(std::uint64_t /*step*/, const parameter_part& /*which*/) {
+    throw std::logic_error("[apply_part] expected an optimizer that is_elementwise(), got another");
   }
-  /// Returns when every step that was applied has been made: an optimizer of DataParallel::make_optimizer
-  /// makes it while the next forward pass runs. Throws what kept it from being made (collective_error).
+  /// Waits until all applied steps are complete; an optimizer of DataParallel::make_optimizer completes them
+  /// asynchronously. Throws the error that prevented a step (collective_error).
   virtual void synchronize() {}
-  /// Synchronizes, then gives live handles, named "<parameter>/<what>", for example "0.weight/exp_avg". The
-  /// step number is no part of it: `apply` is told.
+  /// Synchronizes, then returns handles to the state, named "<parameter>/<name>", for example
+  /// "0.weight/exp_avg". The step number is not part of it: it is an argument of `apply`.
   virtual std::vector<named_tensor> state() const = 0;
-  /// Copies what `state` gave in another run. Throws std::runtime_error, and changes nothing, unless names,
-  /// shapes and dtypes are the same.
+  /// Restores a saved `state`. Throws std::runtime_error and changes nothing if names, shapes or dtypes
+  /// differ.
   void load_state(const std::vector<named_tensor>& saved) { copy_by_name(state(), saved); }
 };
 
-/// An optimizer as a description: cheap to copy, and each stage makes from it the state for its own,
-/// materialized parameters. SGD, Adam, AdamW and LAMB are such; so is any function like this.
+/// A factory of optimizer states: cheap to copy; each stage calls it with its own materialized parameters.
+/// SGD, Adam, AdamW, LAMB and any function of this signature can be used.
 using Optimizer = std::function<std::unique_ptr<optimizer_state>(std::vector<named_parameter>)>;
 
 }  // namespace troupe::optim

@@ -6,16 +6,16 @@
 
 namespace troupe::optim {
 
-/// Elements [first, first + count) of parameter number `index` of those that an optimizer was made for.
+/// Elements [first, first + count) of parameter `index` of an optimizer.
 struct parameter_part {
   std::size_t index = 0;
   std::int64_t first = 0, count = 0;
 };
 
-/// These elements of a tensor of the parameter's shape, or of an undefined one.
-inline tensor elements_of(const tensor& all, const parameter_part& which) {
+/// A view of these elements of a tensor with the parameter's shape; undefined for an undefined tensor.
+inline tensor elements_of(const tensor& all, const parameter_part& part) {
   if (!all.defined()) return {};
-  return all.reshape({all.num_elements()}).rows(which.first, which.count);
+  return all.reshape({all.num_elements()}).rows(part.first, part.count);
 }
 
 }  // namespace troupe::optim

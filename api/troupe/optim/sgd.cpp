@@ -30,17 +30,17 @@ class sgd_state : public optimizer_state {
     for (const auto& each : parameters_) each.target->wait_ready();
     slots_.clear();
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (parameters_[i].target->is_to_step()) slots_.push_back(slot_of(i));
+      if (parameters_[i].target->needs_step()) slots_.push_back(slot_of(i));
     step_slots(step);
     for (const auto& each : parameters_)
-      if (each.target->is_to_step()) each.target->stepped_with_converted();
+      if (each.target->needs_step()) each.target->mark_stepped_with_converted();
   }
 
-  bool steps_elements_alone() const override { return true; }
-  void apply_to(std::uint64_t step, const parameter_part& which) override {
-    auto all = slot_of(which.index);
-    slots_.assign(1, {elements_of(all.weight, which), elements_of(all.gradient, which),
-                      elements_of(all.momentum_buffer, which), elements_of(all.low_precision, which)});
+  bool is_elementwise() const override { return true; }
+  void apply_part(std::uint64_t step, const parameter_part& part) override {
+    auto all = slot_of(part.index);
+    slots_.assign(1, {elements_of(all.weight, part), elements_of(all.gradient, part),
+                      elements_of(all.momentum_buffer, part), elements_of(all.low_precision, part)});
     step_slots(step);
   }
 
@@ -53,8 +53,8 @@ class sgd_state : public optimizer_state {
 
  private:
   sgd_slot slot_of(std::size_t index) const {
-    auto& of = *parameters_[index].target;
-    return {of.value_in_update(), of.gradient_in_update(), buffers_[index], of.converted()};
+    auto& param = *parameters_[index].target;
+    return {param.value_in_update(), param.gradient_in_update(), buffers_[index], param.converted()};
   }
   void step_slots(std::uint64_t step) {
     auto options = options_;

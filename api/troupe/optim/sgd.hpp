@@ -9,7 +9,7 @@ struct sgd_options {
   double momentum = 0;             ///< in [0, 1]; 0 keeps no state
   double weight_decay = 0;         ///< >= 0, added to the gradient, times the weight
   bool nesterov = false;           ///< needs momentum
-  lr_schedule schedule = nullptr;  ///< lr is multiplied with it
+  lr_schedule schedule = nullptr;  ///< factor of lr per step; null: 1
 };
 
 /// Stochastic gradient descent, PyTorch's formulas: optim::SGD({.lr = 0.1, .momentum = 0.9}).

@@ -9,46 +9,48 @@
 
 namespace troupe {
 
-/// Elements [first, first + count) of a bucket whose sum is there.
-struct received_piece {
+/// Elements [first, first + count) of a bucket after their all_reduce.
+struct reduced_chunk {
   std::size_t bucket;
   std::int64_t first, count;
-  bool is_last;  ///< the others of the bucket are there as well
+  bool is_last;  ///< all other chunks of the bucket are reduced too
 };
 
-/// The buckets of a DataParallel on their way to their sums over all members, an all_reduce for each piece.
-/// update_of(b) is the pending update of a bucket's parameters: waiting for it receives the bucket's sum.
-/// What is to follow a sum, such as the step of its weights, is done when it is received, while later pieces
-/// are still on their way.
+/// All-reduces the gradient buckets of a DataParallel asynchronously, one all_reduce per chunk. update_of(b)
+/// is the pending update of the parameters in bucket b: to wait for it waits for the bucket's sum. Actions
+/// that depend on a sum, such as the optimizer's step, run when the sum arrives, while later chunks are still
+/// in flight.
 ///
-/// Members call for pieces in one order, on which they agree: at first that of the backward pass; later what
-/// member 0 makes of the times it has measured (communication_order.hpp). No order changes a bit.
+/// All members start the chunks' all_reduce calls in the same order: at first that of the backward pass,
+/// later the order that member 0 computes from measured times and broadcasts (communication_order.hpp). The
+/// order does not change any bit of the result.
 ///
-/// The first failure ends the step: it is thrown to whoever waits, and nothing is waited for any more.
-/// Buckets that were received by then have been followed up, others not.
+/// The first failure ends the step: the waiting call throws it, and no update stays pending. Actions for
+/// chunks that were reduced before have run, the others have not.
 class bucket_exchange {
  public:
-  using bucket_action = std::function<void(std::size_t bucket)>;
-  using piece_action = std::function<void(const received_piece& which)>;
+  using bucket_callback = std::function<void(std::size_t bucket)>;
+  using chunk_callback = std::function<void(const reduced_chunk& chunk)>;
 
-  /// `on_sum` is called for each bucket when it is received. Buckets and group outlive it.
+  /// `on_sum` is called for each bucket when its sum is complete. `buckets` and `group` must outlive this
+  /// object.
   bucket_exchange(const std::vector<planned_bucket>& planned, const std::vector<reduced_bucket>& buckets,
-                  communicator& group, bucket_action on_sum);
-  /// Receives what is on its way, unless the group has failed.
+                  communicator& group, bucket_callback on_sum);
+  /// Waits for all calls in flight, unless the group has failed.
   ~bucket_exchange();
   bucket_exchange(const bucket_exchange&) = delete;
   bucket_exchange& operator=(const bucket_exchange&) = delete;
 
   std::shared_ptr<pending_update> update_of(std::size_t bucket) const { return updates_[bucket]; }
 
-  /// Elements [first, first + count) of this member's share are complete; each once in a step. The first ones
-  /// begin a step, and wait for what is left of the one before.
-  void offer(std::size_t bucket, std::int64_t first, std::int64_t count);
-  /// Everything was offered; from now on sums are waited for where they are used.
+  /// Marks elements [first, first + count) of this member's gradients as complete; each element once per
+  /// step. The first call of a step waits for the calls of the step before.
+  void mark_ready(std::size_t bucket, std::int64_t first, std::int64_t count);
+  /// Ends the step: all elements are ready. From now on sums are waited for where they are used.
   void end_step();
-  /// For all elements of each bucket, piece by piece: now if their sum is there, otherwise when it is
-  /// received. Until the last piece of a bucket has come, its update is pending.
-  void follow(const piece_action& what);
+  /// Calls `callback` for each chunk: now if it is reduced, otherwise when it is. The update of a bucket
+  /// stays pending until its last chunk is reduced.
+  void on_reduced(const chunk_callback& callback);
   void receive(std::size_t bucket);
   void receive_all();
 
@@ -56,11 +58,11 @@ class bucket_exchange {
   using clock = std::chrono::steady_clock;
   class bucket_update;
 
-  struct piece {
+  struct chunk {
     std::size_t bucket;
     std::int64_t first, count;
-    std::int64_t num_elements;  ///< of gradients in it; the others are between them
-    std::int64_t num_missing;   ///< of these, not offered yet in this step
+    std::int64_t num_elements;  ///< gradient elements in it; the rest is padding
+    std::int64_t num_missing;   ///< of these, not ready yet in this step
     clock::time_point ready;
     work summed;
   };
@@ -68,8 +70,8 @@ class bucket_exchange {
   void begin_step();
   void send_ready();
   void receive_next();
-  void on_received(const piece& which);
-  void give_up();
+  void on_received(const chunk& received);
+  void abort_step();
   bool is_planning_step() const;
   void propose_order();
   void adopt_order();
@@ -77,21 +79,21 @@ class bucket_exchange {
   // Constant after construction.
   communicator& group_;
   const std::vector<reduced_bucket>& buckets_;
-  bucket_action on_sum_;
+  bucket_callback on_sum_;
   std::vector<std::shared_ptr<pending_update>> updates_;
-  std::vector<std::vector<std::size_t>> pieces_of_;  // by bucket
+  std::vector<std::vector<std::size_t>> chunks_of_;  // by bucket
   // From step to step.
   std::vector<std::size_t> order_;
-  tensor agreed_;  // the order to come, member 0's
-  work agreement_;
-  bool is_order_sent_ = false;
+  tensor next_order_;  // chunk order for the next steps, computed by member 0
+  work order_broadcast_;
+  bool is_order_broadcast_ = false;
   std::uint64_t num_steps_ = 0;
   // The current step.
-  std::vector<piece> pieces_;
-  std::vector<std::size_t> num_missing_;  // pieces, by bucket
-  bool is_under_way_ = false;
+  std::vector<chunk> chunks_;
+  std::vector<std::size_t> num_missing_;  // chunks not reduced yet, by bucket
+  bool is_step_active_ = false;
   std::size_t num_sent_ = 0, num_received_ = 0;
-  piece_action following_;
+  chunk_callback on_chunk_;
 };
 
 }  // namespace troupe

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::int64_t elements_of_a_cache_line = 16;
 constexpr std::int64_t bytes_of_an_element = 4;
-constexpr std::int64_t least_piece_bytes = std::int64_t{1} << 16;  // below, calls cost more than their bytes
+constexpr std::int64_t min_chunk_bytes = std::int64_t{1} << 16;  // below, calls cost more than their bytes
 
 std::int64_t in_whole_lines(std::int64_t num_elements) {
   return (num_elements + elements_of_a_cache_line - 1) / elements_of_a_cache_line * elements_of_a_cache_line;
 }
 
-/// Of a gradient that come together.
+/// The rows of a gradient that are computed together.
 std::int64_t elements_of_a_block(const shape& extents) {
   if (extents.rank() == 0 || extents.num_elements() == 0) return 1;
   return extents.num_elements() / extents[0] * std::min(extents[0], gradient_rows_at_a_time(extents));
@@ -30,31 +30,31 @@ void add(planned_bucket& to, int index, const named_parameter& added) {
 
 std::int64_t bytes_of(std::int64_t num_elements) { return num_elements * bytes_of_an_element; }
 
-/// Adds elements [first, end) to the last piece, as far as it has no more than `most_bytes` then; otherwise
-/// they are as few new pieces as have no more each, of equal size. In whole cache lines.
-void add_elements(std::vector<bucket_piece>& pieces, std::int64_t first, std::int64_t end,
-                  std::int64_t most_bytes) {
-  if (!pieces.empty() && bytes_of(pieces.back().count + end - first) <= most_bytes) {
-    pieces.back().count += end - first;
+/// Adds elements [first, end) to the last chunk if it does not exceed `max_bytes` then; otherwise splits
+/// them into the smallest number of equal new chunks of at most `max_bytes` each, in whole cache lines.
+void add_elements(std::vector<bucket_chunk>& chunks, std::int64_t first, std::int64_t end,
+                  std::int64_t max_bytes) {
+  if (!chunks.empty() && bytes_of(chunks.back().count + end - first) <= max_bytes) {
+    chunks.back().count += end - first;
     return;
   }
   auto lines = (end - first) / elements_of_a_cache_line;
-  auto most_lines = most_bytes / bytes_of(elements_of_a_cache_line);
-  auto num_pieces = (lines + most_lines - 1) / most_lines;
+  auto max_lines = max_bytes / bytes_of(elements_of_a_cache_line);
+  auto num_pieces = (lines + max_lines - 1) / max_lines;
   for (std::int64_t i = 0; i < num_pieces; ++i) {
     auto from = lines * i / num_pieces, to = lines * (i + 1) / num_pieces;
-    pieces.push_back({first + from * elements_of_a_cache_line, (to - from) * elements_of_a_cache_line});
+    chunks.push_back({first + from * elements_of_a_cache_line, (to - from) * elements_of_a_cache_line});
   }
 }
 
-/// Where rows of a gradient come together, they go together.
-void cut(planned_bucket& bucket, std::int64_t most_bytes) {
+/// Splits a bucket into chunks at the boundaries of row blocks.
+void cut(planned_bucket& bucket, std::int64_t max_bytes) {
   for (std::size_t i = 0; i < bucket.parts.size(); ++i) {
     const auto& part = bucket.parts[i];
     auto end = i + 1 < bucket.parts.size() ? bucket.parts[i + 1].first : bucket.num_elements;
     auto block = in_whole_lines(elements_of_a_block(part.extents));
     for (auto first = part.first; first < end; first += block)
-      add_elements(bucket.pieces, first, std::min(first + block, end), most_bytes);
+      add_elements(bucket.chunks, first, std::min(first + block, end), max_bytes);
   }
 }
 
@@ -73,7 +73,7 @@ std::vector<planned_bucket> plan_buckets(const std::vector<named_parameter>& par
     auto limit = result.size() == 1 ? limits.first_bytes : usual_bytes;
     is_open = result.back().num_elements * bytes_of_an_element < limit;
   }
-  for (auto& each : result) cut(each, std::max(usual_bytes, least_piece_bytes));
+  for (auto& each : result) cut(each, std::max(usual_bytes, min_chunk_bytes));
   return result;
 }
 

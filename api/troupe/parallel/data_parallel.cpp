@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/overlapped_optimizer.hpp"
 #include "troupe/parallel/replica_mean.hpp"
@@ -23,8 +23,8 @@ std::vector<named_parameter> parameters_of(nn::Module& model, bool are_frozen) {
   return result;
 }
 
-std::int64_t bytes_of(double mib, const char* what) {
-  if (!(mib >= 0)) throw_invalid("DataParallel", std::string(what) + " >= 0", std::to_string(mib));
+std::int64_t bytes_of(double mib, const char* option) {
+  if (!(mib >= 0)) throw_invalid("DataParallel", std::string(option) + " >= 0", std::to_string(mib));
   return static_cast<std::int64_t>(mib * (1 << 20));
 }
 
@@ -78,48 +78,48 @@ DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> grou
 DataParallel::~DataParallel() {
   try {
     reducer_->finish();
-  } catch (...) {  // a failure stays the group's, and is told to whoever uses that again
+  } catch (...) {  // the group keeps the failure and throws it at its next use
   }
 }
 
-std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim::Optimizer& how) {
-  return std::make_unique<overlapped_optimizer>(reducer_, model_.named_parameters(), how);
+std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim::Optimizer& optimizer) {
+  return std::make_unique<overlapped_optimizer>(reducer_, model_.named_parameters(), optimizer);
 }
 
 void DataParallel::sync_parameters() {
-  refuse_in_recording("DataParallel::sync_parameters");
+  refuse_in_capture("DataParallel::sync_parameters");
   std::vector<work> sent;
   for (const auto& each : model_.named_parameters()) {
     each.target->wait_ready();
     sent.push_back(group_.broadcast(each.target->value(), 0, by_waiter));
-    each.target->changed();
+    each.target->mark_changed();
   }
   for (auto& each : sent) each.wait();
   buffers_.broadcast(group_);
 }
 
 variable DataParallel::forward(const variable& input) {
-  refuse_in_recording("DataParallel::forward");
-  buffers_.use(reducer_->turn());
+  refuse_in_capture("DataParallel::forward");
+  buffers_.use(reducer_->local_replica());
   if (model_.is_training() && options_.broadcast_buffers && !std::exchange(buffers_are_shared_, true))
     buffers_.broadcast(group_);
   if (current_pass().is_set) return model_.forward(input);
   auto microbatch = num_passes_ * static_cast<std::uint32_t>(num_replicas()) +
                     static_cast<std::uint32_t>(current_replica());
-  pass_scope here(pass_place{static_cast<std::uint32_t>(step_), microbatch});
+  pass_scope here(pass_id{static_cast<std::uint32_t>(step_), microbatch});
   return model_.forward(input);
 }
 
 tensor DataParallel::initial_gradient() const {
-  return tensor::full({}, 1.0F / static_cast<float>(num_replicas())).to(group_.device());
+  return tensor::full({}, 1.0F / static_cast<float>(num_replicas()));
 }
 
 void DataParallel::backward(const variable& loss) {
-  refuse_in_recording("DataParallel::backward");
+  refuse_in_capture("DataParallel::backward");
   if (loss.value.num_elements() != 1)
     throw_invalid("DataParallel::backward", "a scalar, the mean loss of this replica", describe(loss.value));
-  // What the step before left is gone, even if no optimizer has used it.
-  if (reducer_->turn() == 0 && num_passes_ == 0) {
+  // Discard gradients of the previous step, even if no optimizer has used them.
+  if (reducer_->local_replica() == 0 && num_passes_ == 0) {
     reducer_->finish();
     reducer_->forget_sums();
     for (auto* each : model_.parameters()) each->has_gradient = false;
@@ -127,21 +127,21 @@ void DataParallel::backward(const variable& loss) {
   ++num_passes_;
   auto gradient = initial_gradient().reshape(loss.value.shape()).to(loss.value.device());
   if (num_no_sync_ > 0) return loss.backward(gradient);
-  loss.backward(gradient, {.on_gradient = [this](parameter& which) { reducer_->on_gradient(which); },
-                           .on_rows = [this](parameter& which,
-                                             std::int64_t count) { reducer_->on_rows(which, count); }});
-  end_turn();
+  loss.backward(gradient, {.on_gradient = [this](parameter& param) { reducer_->on_gradient(param); },
+                           .on_rows = [this](parameter& param,
+                                             std::int64_t count) { reducer_->on_rows(param, count); }});
+  end_replica();
 }
 
 void DataParallel::sync_gradients() {
-  refuse_in_recording("DataParallel::sync_gradients");
+  refuse_in_capture("DataParallel::sync_gradients");
   if (num_no_sync_ > 0)
     throw std::logic_error(
         "[DataParallel::sync_gradients] expected a call outside of no_sync(), got one within");
-  end_turn();
+  end_replica();
 }
 
-/// What nobody reduces would differ between members.
+/// Throws if a frozen parameter has a gradient: it is not reduced and would differ between members.
 void DataParallel::require_frozen() {
   for (const auto& each : frozen_) {
     if (!each.target->has_gradient) continue;
@@ -153,11 +153,11 @@ void DataParallel::require_frozen() {
   }
 }
 
-void DataParallel::end_turn() {
+void DataParallel::end_replica() {
   require_frozen();
   num_passes_ = 0;
-  auto is_last = reducer_->end_turn();
-  buffers_.use(reducer_->turn());
+  auto is_last = reducer_->end_replica();
+  buffers_.use(reducer_->local_replica());
   if (!is_last) return;
   buffers_are_shared_ = false;
   ++step_;

@@ -1,35 +1,35 @@
 #include "troupe/parallel/describe_pipeline.hpp"
 
-#include "troupe/parallel/tried_functions.hpp"
+#include "troupe/parallel/function_fingerprint.hpp"
 
 namespace troupe {
 namespace {
 
 std::string text_of(const parameter& each) {
-  auto text = to_string(each.extents) + ", begins " + tried(each.begin, each.extents);
+  auto text = to_string(each.extents) + ", begins " + fingerprint(each.init, each.extents);
   if (!each.requires_gradient) text += ", frozen";
-  if (!each.same_as.empty()) text += ", the same as " + each.same_as;
+  if (!each.tied_to.empty()) text += ", the same as " + each.tied_to;
   return text;
 }
 
-/// `module` and what is in it; `path`: without a dot at its end.
+/// Describes `module` and its children; `path` has no trailing dot.
 void describe(nn::Module& module, const std::string& path, job_description& into) {
   auto inner = path.empty() ? path : path + ".";
   into.add("module " + path, type_name(typeid(module)));
   module.each_parameter([&](parameter& each) { into.add("parameter " + inner + each.name, text_of(each)); });
   module.each_buffer([&](nn::buffer& each) {
     into.add("buffer " + inner + each.name,
-             to_string(each.extents) + ", begins " + std::to_string(each.begins_with));
+             to_string(each.extents) + ", begins " + std::to_string(each.initial_value));
   });
   module.each_child([&](const std::string& name, nn::Module& child) {
     describe(child, name.empty() ? path : inner + name, into);
   });
 }
 
-void describe(const numerics& how, job_description& into) {
-  into.add("precision", std::string(to_string(how.precision)));
-  into.add("clip_grad_norm", std::to_string(how.clip_grad_norm));
-  const auto& scale = how.loss_scale;
+void describe(const numeric_options& numerics, job_description& into) {
+  into.add("precision", std::string(to_string(numerics.precision)));
+  into.add("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
+  const auto& scale = numerics.loss_scale;
   into.add("loss_scale", std::to_string(scale.initial_scale) + ", times " +
                              std::to_string(scale.growth_factor) + " every " +
                              std::to_string(scale.growth_interval) + ", " +
@@ -39,10 +39,10 @@ void describe(const numerics& how, job_description& into) {
 }  // namespace
 
 void describe_pipeline(const Pipeline& pipeline, job_description& into) {
-  describe(pipeline.how(), into);
-  into.add("loss", type_name(pipeline.loss().target_type()) + ", tried: " + tried(pipeline.loss()));
+  describe(pipeline.numerics(), into);
+  into.add("loss", type_name(pipeline.loss().target_type()) + ", tried: " + fingerprint(pipeline.loss()));
   into.add("optimizer",
-           type_name(pipeline.optimizer().target_type()) + ", tried: " + tried(pipeline.optimizer()));
+           type_name(pipeline.optimizer().target_type()) + ", tried: " + fingerprint(pipeline.optimizer()));
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));
   nn::Sequential model(pipeline.model());
   describe(model, {}, into);

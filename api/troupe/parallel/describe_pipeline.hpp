@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-/// Adds what decides a pipeline's bits, beside the plan: the types of its modules, the names, shapes and
-/// initial values of parameters and buffers, how it computes, and what loss and optimizer are and do. These
-/// two are functions, so they are tried: on a few numbers, and for the optimizer at a few step numbers, so
-/// that learning rates and schedules count. What a module keeps beside parameters and buffers (an eps, a
-/// stride) is not seen.
+/// Adds everything that decides the bits of a pipeline's results, except the plan: module types, names,
+/// shapes and initial values of parameters and buffers, the numeric options, the loss and the optimizer. Loss
+/// and optimizer are functions, which cannot be compared; they are represented by fingerprints of their
+/// results on a few inputs and step numbers (function_fingerprint.hpp), which include learning rates and
+/// schedules. Other module members (an eps, a stride) are not compared.
 void describe_pipeline(const Pipeline& pipeline, job_description& into);
 
 }  // namespace troupe

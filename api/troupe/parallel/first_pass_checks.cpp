@@ -10,14 +10,14 @@
 namespace troupe {
 namespace {
 
-/// What a loss came to, as far as it is compared.
+/// The results of a loss that are compared.
 struct loss_outcome {
   double value = 0, sum = 0;
   double gradient = 0;  ///< the magnitudes of its elements, added up
 };
 
-double sum_of_magnitudes(const tensor& of) {
-  auto elements = cast(of, dtype::f32).to(device());
+double sum_of_magnitudes(const tensor& value) {
+  auto elements = cast(value, dtype::f32).to(device());
   double sum = 0;
   for (auto element : elements.values<float>()) sum += std::abs(double{element});
   return sum;
@@ -40,7 +40,7 @@ loss_outcome outcome_of(const nn::Loss& loss, const tensor& output, const tensor
   return {sum_of_magnitudes(result.loss.value), result.loss_sum, sum_of_magnitudes(from.gradient())};
 }
 
-/// Whether twice `half` is `whole`, as far as narrow dtypes can tell.
+/// Whether 2 * half == whole within the precision of 16-bit dtypes.
 bool is_twice(double whole, double half) {
   constexpr double tolerance = 0.05;
   return !std::isfinite(whole) || !std::isfinite(half) ||
@@ -54,7 +54,7 @@ void check_parameters(const variable& output, const std::vector<std::shared_ptr<
   std::set<const parameter*> named;
   for (const auto& layer : layers)
     for (const auto* each : layer->parameters()) named.insert(each);
-  for (const auto& node : nodes_behind(output.node)) {
+  for (const auto& node : reachable_nodes(output.node)) {
     if (node->is_leaf()) continue;
     for (const auto* used : node->recorded->parameters())
       if (!named.contains(used))

@@ -7,14 +7,14 @@
 
 namespace troupe {
 
-// What a stage is held to once, with the first microbatch it trains on.
+// Checks that a stage makes once, on the first microbatch that it trains on.
 
-/// Throws bad_input, naming it, if what was recorded for `output` adds gradients to a parameter that no layer
-/// names: nobody would initialize, train or save it.
+/// Throws bad_input, naming the parameter, if the graph of `output` contains a parameter that no layer lists
+/// in each_parameter: it would be neither initialized, trained nor saved.
 void check_parameters(const variable& output, const std::vector<std::shared_ptr<nn::Module>>& layers);
 
-/// Throws bad_input unless `loss` of these outputs and targets counts and scales as nn::Loss has it. Calls it
-/// twice.
+/// Throws bad_input unless `loss` counts samples and applies gradient_scale as nn::Loss documents. Calls
+/// `loss` twice on the given output and targets.
 void check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets);
 
 }  // namespace troupe

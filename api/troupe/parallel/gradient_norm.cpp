@@ -10,12 +10,12 @@
 
 namespace troupe {
 
-tensor gradient_norms(std::span<const placed_parameter> parameters) {
+tensor gradient_norms(std::span<const indexed_parameter> parameters) {
   std::vector<std::int64_t> rows;
-  for (const auto& [place, target] : parameters) {
+  for (const auto& [index, target] : parameters) {
     target->wait_ready();
-    double norm = target->is_to_step() ? global_norm(std::span(&target->gradient(), 1)) : 0;
-    rows.insert(rows.end(), {place, std::bit_cast<std::int64_t>(norm)});
+    double norm = target->needs_step() ? global_norm(std::span(&target->gradient(), 1)) : 0;
+    rows.insert(rows.end(), {index, std::bit_cast<std::int64_t>(norm)});
   }
   if (rows.empty()) rows = {0, 0};  // tensors that travel have elements
   auto count = static_cast<std::int64_t>(rows.size() / 2);
@@ -33,7 +33,7 @@ double combined_norm(const std::vector<tensor>& norms) {
   }
   std::ranges::stable_sort(all, {}, &std::pair<std::int64_t, double>::first);
   double sum = 0;
-  for (const auto& [place, norm] : all) sum += norm * norm;
+  for (const auto& [index, norm] : all) sum += norm * norm;
   return std::sqrt(sum);
 }
 

@@ -12,22 +12,22 @@ gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, comm
       options_(options),
       planned_(plan_buckets(parameters_, options_.buckets)),
       buckets_(make_buckets()),
-      progress_(buckets_.size()),
+      bucket_states_(buckets_.size()),
       exchange_(planned_, buckets_, group_, [this](std::size_t bucket) { copy_sum(bucket); }) {
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (std::size_t part = 0; part < buckets_[bucket].parameters().size(); ++part) {
       auto* each = buckets_[bucket].parameters()[part];
-      places_[each] = {bucket, part};
+      slots_[each] = {bucket, part};
       each->set_update(exchange_.update_of(bucket));
     }
-  begin_turn(0);
+  begin_replica(0);
 }
 
 std::vector<reduced_bucket> gradient_reducer::make_buckets() {
   std::vector<reduced_bucket> made;
   for (const auto& each : planned_) {
     made.emplace_back(each, parameters_, group_);
-    made.back().hold(reduced_bucket::leaves::summed, options_.num_leaves);
+    made.back().set_leaf_storage(reduced_bucket::leaf_storage::partial_sums, options_.num_leaves);
   }
   return made;
 }
@@ -40,24 +40,25 @@ std::vector<named_parameter> gradient_reducer::parameters_of(std::size_t bucket)
   return result;
 }
 
-std::vector<optim::parameter_part> gradient_reducer::parts_in(const received_piece& which) const {
+std::vector<optim::parameter_part> gradient_reducer::parts_in(const reduced_chunk& chunk) const {
   std::vector<optim::parameter_part> result;
-  const auto& parts = planned_[which.bucket].parts;
+  const auto& parts = planned_[chunk.bucket].parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto first = std::max(which.first - parts[i].first, std::int64_t{0});
-    auto end = std::min(which.first + which.count - parts[i].first, parts[i].extents.num_elements());
+    auto first = std::max(chunk.first - parts[i].first, std::int64_t{0});
+    auto end = std::min(chunk.first + chunk.count - parts[i].first, parts[i].extents.num_elements());
     if (first < end) result.push_back({parts.size() - 1 - i, first, end - first});
   }
   return result;
 }
 
 void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
-  if (turn_ != 0)
+  if (local_replica_ != 0)
     throw std::logic_error("[register_comm_hook] expected a call between steps, got one within");
   finish();
   hook_ = std::move(hook);
-  auto how = hook_ ? reduced_bucket::leaves::kept : reduced_bucket::leaves::summed;
-  for (auto& each : buckets_) each.hold(how, options_.num_leaves);
+  auto storage =
+      hook_ ? reduced_bucket::leaf_storage::all_leaves : reduced_bucket::leaf_storage::partial_sums;
+  for (auto& each : buckets_) each.set_leaf_storage(storage, options_.num_leaves);
   make_hooked_buckets();
   if (hook_) hook_->prepare(hooked_buckets_);
 }
@@ -81,94 +82,95 @@ std::vector<named_tensor> gradient_reducer::hook_state() const {
   return hook_ ? hook_->state() : std::vector<named_tensor>{};
 }
 
-/// Gradients go to the leaf of this turn from now on.
-void gradient_reducer::begin_turn(int turn) {
-  turn_ = turn;
+/// From now on gradients are written to the leaf of this replica.
+void gradient_reducer::begin_replica(int local_replica) {
+  local_replica_ = local_replica;
   complete_.clear();
-  num_offered_.clear();
+  num_ready_.clear();
   num_complete_buckets_ = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const auto& bucket = buckets_[i];
-    progress_[i].num_missing = bucket.parameters().size();
-    auto leaf = bucket.leaf(turn);
+    bucket_states_[i].num_missing = bucket.parameters().size();
+    auto leaf = bucket.leaf(local_replica);
     for (std::size_t part = 0; options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
       bucket.parameters()[part]->gradient_in_update() = bucket.part_of(leaf, part);
   }
 }
 
-void gradient_reducer::on_gradient(parameter& which) {
-  if (!places_.contains(&which)) return;
-  offer_at_once(which, which.extents.num_elements());
-  mark_complete(which);
+void gradient_reducer::on_gradient(parameter& param) {
+  if (!slots_.contains(&param)) return;
+  mark_ready_early(param, param.extents.num_elements());
+  mark_complete(param);
 }
 
-void gradient_reducer::on_rows(parameter& which, std::int64_t count) {
-  if (!places_.contains(&which)) return;
-  offer_at_once(which, which.extents.num_elements() / which.extents[0] * count);
+void gradient_reducer::on_rows(parameter& param, std::int64_t count) {
+  if (!slots_.contains(&param)) return;
+  mark_ready_early(param, param.extents.num_elements() / param.extents[0] * count);
 }
 
-/// Not before its whole bucket is there unless it lies where it is reduced: a view of the only leaf.
-void gradient_reducer::offer_at_once(const parameter& which, std::int64_t num_elements) {
+/// Marks gradient elements ready before their bucket is complete; possible only if the gradient is a view of
+/// the only leaf.
+void gradient_reducer::mark_ready_early(const parameter& param, std::int64_t num_elements) {
   if (hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
-  offer(places_.at(&which), num_elements);
+  mark_ready(slots_.at(&param), num_elements);
 }
 
-void gradient_reducer::mark_complete(const parameter& which) {
-  if (!complete_.insert(&which).second) return;
-  --progress_[places_.at(&which).bucket].num_missing;
-  while (num_complete_buckets_ < buckets_.size() && progress_[num_complete_buckets_].num_missing == 0)
+void gradient_reducer::mark_complete(const parameter& param) {
+  if (!complete_.insert(&param).second) return;
+  --bucket_states_[slots_.at(&param).bucket].num_missing;
+  while (num_complete_buckets_ < buckets_.size() && bucket_states_[num_complete_buckets_].num_missing == 0)
     complete(num_complete_buckets_++);
 }
 
 void gradient_reducer::complete(std::size_t index) {
   auto& bucket = buckets_[index];
-  auto leaf = bucket.leaf(turn_);
+  auto leaf = bucket.leaf(local_replica_);
   for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
     bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient());
-  bucket.add_leaf(turn_);
-  if (turn_ + 1 == options_.num_leaves) hook_ ? send_hooked(index) : send(index);
+  bucket.add_leaf(local_replica_);
+  if (local_replica_ + 1 == options_.num_leaves) hook_ ? send_hooked(index) : send(index);
 }
 
 void gradient_reducer::send(std::size_t index) {
   const auto& parts = buckets_[index].parts();
   for (std::size_t part = 0; part < parts.size(); ++part)
-    offer({index, part}, parts[part].extents.num_elements());
+    mark_ready({index, part}, parts[part].extents.num_elements());
 }
 
-/// The first elements of a gradient, less those that have been offered before.
-void gradient_reducer::offer(const place& of, std::int64_t num_elements) {
-  const auto& bucket = buckets_[of.bucket];
-  auto& offered = num_offered_[bucket.parameters()[of.part]];
-  exchange_.offer(of.bucket, bucket.parts()[of.part].first + offered, num_elements - offered);
-  offered = num_elements;
+/// Marks the first `num_elements` of a gradient ready, except those marked before.
+void gradient_reducer::mark_ready(const bucket_slot& slot, std::int64_t num_elements) {
+  const auto& bucket = buckets_[slot.bucket];
+  auto& num_ready = num_ready_[bucket.parameters()[slot.part]];
+  exchange_.mark_ready(slot.bucket, bucket.parts()[slot.part].first + num_ready, num_elements - num_ready);
+  num_ready = num_elements;
 }
 
 void gradient_reducer::send_hooked(std::size_t index) {
-  progress_[index].hooked = hook_->begin(hooked_buckets_[index], group_);
+  bucket_states_[index].hooked = hook_->begin(hooked_buckets_[index], group_);
   for (std::size_t before = 0; before < index; ++before)
-    if (auto& earlier = progress_[before].hooked; earlier && !earlier->proceed()) earlier.reset();
+    if (auto& earlier = bucket_states_[before].hooked; earlier && !earlier->proceed()) earlier.reset();
 }
 
-bool gradient_reducer::end_turn() {
-  account_for_missing();
+bool gradient_reducer::end_replica() {
+  mark_unused_ready();
   for (const auto& each : parameters_) {
     if (each.target->has_gradient) used_.insert(each.target);
     each.target->has_gradient = false;
   }
-  if (turn_ + 1 < options_.num_leaves) {
-    begin_turn(turn_ + 1);
+  if (local_replica_ + 1 < options_.num_leaves) {
+    begin_replica(local_replica_ + 1);
     return false;
   }
   end_step();
   return true;
 }
 
-/// Those without a gradient count as zeros, or are an error.
-void gradient_reducer::account_for_missing() {
+/// Treats missing gradients as zeros, or as an error without find_unused_parameters.
+void gradient_reducer::mark_unused_ready() {
   std::vector<std::string> unused;
   for (const auto& each : parameters_)
     if (!complete_.contains(each.target) && !each.target->has_gradient) unused.push_back(each.name);
-  if (!unused.empty() && !options_.find_unused_parameters) give_up(unused);
+  if (!unused.empty() && !options_.find_unused_parameters) abort_step(unused);
   for (const auto& each : parameters_) {
     if (complete_.contains(each.target)) continue;
     if (!each.target->has_gradient) {
@@ -179,13 +181,13 @@ void gradient_reducer::account_for_missing() {
   }
 }
 
-void gradient_reducer::give_up(const std::vector<std::string>& unused) {
+void gradient_reducer::abort_step(const std::vector<std::string>& unused) {
   std::string names;
   for (const auto& name : unused) names += (names.empty() ? "" : ", ") + name;
   group_.abort("its backward pass brought no gradient for " + names);
   throw std::logic_error(
       "[DataParallel] expected a gradient for every parameter from the backward pass, got none for " + names +
-      " on rank " + std::to_string(group_.group().ranks[static_cast<std::size_t>(group_.rank())]) +
+      " on rank " + to_string(group_.group().rank_of(group_.rank())) +
       "; freeze what is never used, or set find_unused_parameters");
 }
 
@@ -194,19 +196,19 @@ void gradient_reducer::end_step() {
     receive_hooked();
   else
     exchange_.end_step();
-  begin_turn(0);
+  begin_replica(0);
   if (options_.find_unused_parameters) {
     finish();
-    agree_on_used();
+    all_reduce_used();
   }
   for (const auto& each : parameters_) each.target->has_gradient = used_.contains(each.target);
   used_.clear();
-  holds_sums_ = true;
+  has_sums_ = true;
 }
 
 void gradient_reducer::receive_hooked() {
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
-    auto& sent = progress_[i];
+    auto& sent = bucket_states_[i];
     while (sent.hooked && sent.hooked->proceed()) {
     }
     sent.hooked.reset();
@@ -220,8 +222,8 @@ void gradient_reducer::copy_sum(std::size_t index) {
     bucket.parameters()[part]->gradient().copy_from(bucket.part_of(bucket.sum(), part));
 }
 
-/// What some replica of some member used.
-void gradient_reducer::agree_on_used() {
+/// Finds the parameters that at least one replica of any member used.
+void gradient_reducer::all_reduce_used() {
   auto flags = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::u8);
   auto values = flags.values<std::uint8_t>();
   for (std::size_t i = 0; i < parameters_.size(); ++i) values[i] = used_.contains(parameters_[i].target);

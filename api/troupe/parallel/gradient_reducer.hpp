@@ -18,68 +18,70 @@ struct gradient_reducer_options {
   bool find_unused_parameters = false;
 };
 
-/// The gradients of a DataParallel on their way to their sum over all replicas. A step is a turn for each
-/// replica of this member; in the last turn buckets are sent off as their gradients come, in the order of
-/// bucket_exchange. Until a sum has come, its parameters have a pending update.
+/// Reduces the gradients of a DataParallel over all virtual replicas (as DDP's Reducer). In each step the
+/// replicas of this member run one after the other; during the backward pass of the last one, buckets are
+/// reduced as their gradients become ready, in the order of bucket_exchange. The parameters of a bucket have
+/// a pending update until its sum arrives.
 class gradient_reducer {
  public:
-  /// The parameters and the group outlive it.
+  /// The parameters and the group must outlive this object.
   gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
                    const gradient_reducer_options& options);
 
-  /// Which of this member's replicas has its turn.
-  int turn() const { return turn_; }
-  /// The gradient of a parameter is complete in this turn.
-  void on_gradient(parameter& which);
-  /// Its first `count` rows are.
-  void on_rows(parameter& which, std::int64_t count);
-  /// All passes of this turn have run: true if it was the last of the step, and the sums are on their way
-  /// (with a hook or find_unused_parameters: there). Throws std::logic_error, after it has aborted the group,
-  /// for parameters that need a gradient and have none.
-  bool end_turn();
-  /// Whether the parameters' gradients are the sums of the newest step; no longer once they were forgotten.
-  bool holds_sums() const { return holds_sums_; }
-  void forget_sums() { holds_sums_ = false; }
-  /// What is on its way has come, and what was to follow has been done.
+  /// The index, within this member, of the replica that runs.
+  int local_replica() const { return local_replica_; }
+  /// Called when the current replica's gradient of a parameter is complete.
+  void on_gradient(parameter& param);
+  /// Called when the first `count` rows of the gradient are complete.
+  void on_rows(parameter& param, std::int64_t count);
+  /// Ends the current replica's passes. Returns true if it was the last replica of the step: the reductions
+  /// are then in flight (with a hook or find_unused_parameters, complete). Throws std::logic_error, after
+  /// aborting the group, if a parameter needs a gradient and has none.
+  bool end_replica();
+  /// Whether the parameters' gradients are the sums of the latest step and forget_sums() has not been called
+  /// since.
+  bool has_sums() const { return has_sums_; }
+  void forget_sums() { has_sums_ = false; }
+  /// Waits until all reductions in flight and their callbacks are done.
   void finish() { exchange_.receive_all(); }
-  /// What is done for all elements of each bucket, now or when their sum has come. Gradients have it before
-  /// the last piece only if sums_come_by_pieces().
-  void follow(const bucket_exchange::piece_action& what) { exchange_.follow(what); }
-  bool sums_come_by_pieces() const { return options_.gradient_as_bucket_view; }
-  /// What is in a piece; parameters are numbered as in parameters_of(bucket).
-  std::vector<optim::parameter_part> parts_in(const received_piece& which) const;
+  /// Calls `callback` for each chunk now or when it is reduced. Before the last chunk of a bucket, the
+  /// parameters' gradients hold the sums only if reduces_by_chunk().
+  void on_reduced(const bucket_exchange::chunk_callback& callback) { exchange_.on_reduced(callback); }
+  bool reduces_by_chunk() const { return options_.gradient_as_bucket_view; }
+  /// The parameter elements in a chunk; indices are those of parameters_of(bucket).
+  std::vector<optim::parameter_part> parts_in(const reduced_chunk& chunk) const;
   std::size_t num_buckets() const { return buckets_.size(); }
-  /// Those of one bucket, in the order of the model.
+  /// The parameters of one bucket, in the order of the model.
   std::vector<named_parameter> parameters_of(std::size_t bucket) const;
-  /// From the next step on; null: all_reduce.
+  /// Sets the hook from the next step on; null: all_reduce.
   void use(std::shared_ptr<comm_hook> hook);
   std::vector<named_tensor> hook_state() const;
 
  private:
   std::vector<reduced_bucket> make_buckets();
 
-  struct place {
+  struct bucket_slot {
     std::size_t bucket, part;
   };
-  struct progress {
-    std::size_t num_missing = 0;               ///< gradients, in this turn
+  struct bucket_state {
+    std::size_t num_missing = 0;               ///< gradients of the current replica that are not complete
     std::unique_ptr<bucket_reduction> hooked;  ///< null once it is done
   };
 
   void make_hooked_buckets();
-  void begin_turn(int turn);
-  void mark_complete(const parameter& which);
+  void begin_replica(int local_replica);
+  void mark_complete(const parameter& param);
   void complete(std::size_t bucket);
   void send(std::size_t bucket);
-  void offer_at_once(const parameter& which, std::int64_t num_elements);
-  void offer(const place& of, std::int64_t num_elements);
+  void mark_ready_early(const parameter& param, std::int64_t num_elements);
+  void mark_ready(const bucket_slot& slot, std::int64_t num_elements);
   void send_hooked(std::size_t bucket);
-  void account_for_missing();
-  [[noreturn]] void give_up(const std::vector<std::string>& unused);
+  void mark_unused_ready();
+  [[noreturn]] void abort_step(const std::vector<std::string>& unused);
   void end_step();
   void receive_hooked();
   void copy_sum(std::size_t bucket);
-  void agree_on_used();
+  void all_reduce_used();
 
   // Constant after construction.
   std::vector<named_parameter> parameters_;
@@ -87,21 +89,22 @@ class gradient_reducer {
   gradient_reducer_options options_;
   std::vector<planned_bucket> planned_;
   std::vector<reduced_bucket> buckets_;
-  std::unordered_map<const parameter*, place> places_;
+  std::unordered_map<const parameter*, bucket_slot> slots_;
   // From step to step.
   std::shared_ptr<comm_hook> hook_;
   std::vector<gradient_bucket> hooked_buckets_;
-  bool holds_sums_ = false;
+  bool has_sums_ = false;
   // The current step.
-  int turn_ = 0;
+  int local_replica_ = 0;
   std::unordered_set<const parameter*> used_;
-  // The current turn.
+  // The current replica.
   std::unordered_set<const parameter*> complete_;
-  std::unordered_map<const parameter*, std::int64_t> num_offered_;  ///< elements, of those that were
+  std::unordered_map<const parameter*, std::int64_t>
+      num_ready_;  ///< elements marked ready so far, by parameter
   std::size_t num_complete_buckets_ = 0;
-  std::vector<progress> progress_;  // by bucket
+  std::vector<bucket_state> bucket_states_;  // by bucket
 
-  bucket_exchange exchange_;  // the first to go
+  bucket_exchange exchange_;  // destroyed first: its callbacks use the members above
 };
 
 }  // namespace troupe

@@ -7,22 +7,22 @@
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/forward_through.hpp"
 #include "troupe/ops/copy_by_name.hpp"
-#include "troupe/parallel/begin_weights.hpp"
 #include "troupe/parallel/first_pass_checks.hpp"
+#include "troupe/parallel/initial_weights.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
 namespace troupe {
 namespace {
 
-std::string text_of(const microbatch& which) {
-  return "step " + std::to_string(which.step) + " microbatch " + std::to_string(which.index);
+std::string text_of(const microbatch& mb) {
+  return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
 }
 
-/// Takes the uses of a tied weight, in order, out of `parameters`.
+/// Moves the uses of a tied weight, in order, out of `parameters`.
 std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters) {
   std::vector<named_parameter> uses;
   for (const auto& use : weight.uses) {
@@ -34,10 +34,10 @@ std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<na
   return uses;
 }
 
-/// One value for all uses in a stage, which begins as the owner's does.
+/// Makes all uses in the stage share one value, initialized as the owner's.
 void begin_alike(const tied_weight& weight, const std::vector<named_parameter>& uses, std::uint64_t seed) {
   auto& value = uses.front().target->value();
-  if (weight.begin) weight.begin(value, seed, weight.name);
+  if (weight.init) weight.init(value, seed, weight.name);
   for (const auto& use : uses) {
     use.target->value() = value;
     use.target->requires_gradient = weight.requires_gradient;
@@ -58,14 +58,14 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
 
 }  // namespace
 
-module_program::module_program(const nn::Sequential& model, const std::vector<stage_range>& cut, int stage,
-                               const module_program_options& options)
+module_program::module_program(const nn::Sequential& model, const std::vector<stage_range>& partition,
+                               int stage, const module_program_options& options)
     : is_first_(stage == 0),
-      is_last_(static_cast<std::size_t>(stage) + 1 == cut.size()),
+      is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
       loss_(options.loss),
-      precision_(options.how.precision),
-      looks_for_non_finite_(options.how.on_non_finite != non_finite_policy::go_on) {
-  auto range = cut.at(static_cast<std::size_t>(stage));
+      precision_(options.numerics.precision),
+      looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on) {
+  auto range = partition.at(static_cast<std::size_t>(stage));
   for (int index = range.first; index < range.last; ++index) {
     auto prefix = model.prefix_of(index);
     layers_.push_back(model[index]->clone());
@@ -76,7 +76,7 @@ module_program::module_program(const nn::Sequential& model, const std::vector<st
   std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
   std::vector<tied_gradients::weight> tied;
   for (const auto& weight : tied_weights_of(model)) {
-    auto stages = stages_of(weight, cut);
+    auto stages = stages_of(weight, partition);
     if (!std::ranges::count(stages, stage)) continue;
     auto here = take_uses(weight, parameters_);
     begin_alike(weight, here, options.seed);
@@ -85,9 +85,9 @@ module_program::module_program(const nn::Sequential& model, const std::vector<st
     if (weight.requires_gradient) tied.push_back({names_of(weight), here, stages.size() > 1});
   }
   std::ranges::sort(parameters_, {}, &named_parameter::name);
-  if (options.begin_with) begin(*options.begin_with);
+  if (options.initial_weights) begin(*options.initial_weights);
   optimizer_ = options.optimizer(parameters_);
-  gradients_.emplace(options.how, reductions_of(model, cut, options.how), counted_in(model),
+  gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
                      targets_of(parameters_), tied_gradients(std::move(tied)));
 }
 
@@ -99,35 +99,34 @@ void module_program::begin(const std::vector<named_tensor>& weights) {
     if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
 }
 
-std::vector<placed_parameter> module_program::counted_in(const nn::Sequential& model) const {
+std::vector<indexed_parameter> module_program::counted_in(const nn::Sequential& model) const {
   auto names = parameter_names_of(model);
-  std::vector<placed_parameter> counted;
+  std::vector<indexed_parameter> counted;
   for (const auto& [name, target] : parameters_)
     if (!borrowed_.contains(name))
       counted.push_back({std::ranges::lower_bound(names, name) - names.begin(), target});
   return counted;
 }
 
-tensor module_program::forward(const microbatch& which, tensor input, tensor targets) {
+tensor module_program::forward(const microbatch& mb, tensor input, tensor targets) {
   autocast computes(precision_);
-  if (!which.training) {
+  if (!mb.training) {
     no_grad nothing_recorded;
-    auto output = run_layers({std::move(input), nullptr}, which.training);
+    auto output = run_layers({std::move(input), nullptr}, mb.training);
     if (!is_last_ || !targets.defined()) return output.value;
-    take_loss(which, output, targets);
+    take_loss(mb, output, targets);
     return {};
   }
-  pass_scope place(
-      pass_place{static_cast<std::uint32_t>(which.step), static_cast<std::uint32_t>(which.index)});
-  auto& recorded = begin_pass(which, std::move(input));
-  auto output = run_layers(recorded.input, which.training);
+  pass_scope scope(pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.index)});
+  auto& recorded = begin_pass(mb, std::move(input));
+  auto output = run_layers(recorded.input, mb.training);
   if (!is_checked_) check_first_pass(output, targets);
-  auto result = is_last_ ? take_loss(which, output, targets) : std::move(output);
+  auto result = is_last_ ? take_loss(mb, output, targets) : std::move(output);
   if (result.requires_gradient()) recorded.back.emplace(result);
   return is_last_ ? tensor() : result.value;
 }
 
-/// Mistakes in a program's own modules and loss that would else show in nothing but results.
+/// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
 void module_program::check_first_pass(const variable& output, const tensor& targets) {
   check_parameters(output, layers_);
   if (is_last_) check_loss(loss_, output.value, targets);
@@ -140,46 +139,45 @@ variable module_program::run_layers(variable value, bool training) {
   return nn::forward_through(layers_, std::move(value));
 }
 
-module_program::pass& module_program::begin_pass(const microbatch& which, tensor input) {
-  auto [at, is_new] = passes_.try_emplace(which.index);
-  if (!is_new)
-    throw std::logic_error("[module_program::forward] " + text_of(which) + " is in flight already");
-  at->second.step = which.step;
+module_program::pass& module_program::begin_pass(const microbatch& mb, tensor input) {
+  auto [at, is_new] = passes_.try_emplace(mb.index);
+  if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(mb) + " is in flight already");
+  at->second.step = mb.step;
   at->second.input = is_first_ ? variable{std::move(input), nullptr} : leaf(std::move(input));
   return at->second;
 }
 
-variable module_program::take_loss(const microbatch& which, const variable& output, const tensor& targets) {
+variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
   auto num_samples = targets.num_elements();  // a token is a sample
-  auto global_batch = static_cast<double>(num_samples) * which.count;
+  auto global_batch = static_cast<double>(num_samples) * mb.count;
   auto result = loss_(output, targets, gradients_->loss_scale() / global_batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
   return result.loss;
 }
 
-module_program::pass& module_program::pass_of(const microbatch& which, const char* action) {
-  auto at = passes_.find(which.index);
-  if (at == passes_.end() || at->second.step != which.step)
-    throw std::logic_error("[module_program::" + std::string(action) + "] no forward of " + text_of(which));
+module_program::pass& module_program::pass_of(const microbatch& mb, const char* action) {
+  auto at = passes_.find(mb.index);
+  if (at == passes_.end() || at->second.step != mb.step)
+    throw std::logic_error("[module_program::" + std::string(action) + "] no forward of " + text_of(mb));
   return at->second;
 }
 
-tensor module_program::backward_input(const microbatch& which, tensor output_gradient) {
-  auto& recorded = pass_of(which, "backward_input");
+tensor module_program::backward_input(const microbatch& mb, tensor output_gradient) {
+  auto& recorded = pass_of(mb, "backward_input");
   if (!recorded.back) return {};  // nothing here is learned, and nothing before
   recorded.back->run_inputs(output_gradient);
   return recorded.input.gradient();
 }
 
-void module_program::backward_weight(const microbatch& which) {
-  auto& saved = pass_of(which, "backward_weight");
-  if (which.index <= last_accumulated_)
+void module_program::backward_weight(const microbatch& mb) {
+  auto& saved = pass_of(mb, "backward_weight");
+  if (mb.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
-                           std::to_string(last_accumulated_) + ", got " + text_of(which));
+                           std::to_string(last_accumulated_) + ", got " + text_of(mb));
   if (saved.back) saved.back->run_weights();
-  passes_.erase(which.index);
-  last_accumulated_ = which.index;
-  if (which.index + 1 == which.count) gradients_->accumulated();
+  passes_.erase(mb.index);
+  last_accumulated_ = mb.index;
+  if (mb.index + 1 == mb.count) gradients_->accumulated();
 }
 
 std::string module_program::non_finite() {
@@ -195,7 +193,7 @@ void module_program::apply(std::uint64_t step) {
     throw std::logic_error("[module_program::apply] microbatch " + std::to_string(passes_.begin()->first) +
                            " of step " + std::to_string(step) + " is still in flight");
   if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
-  gradients_->stepped();
+  gradients_->mark_stepped();
   last_accumulated_ = -1;
 }
 
@@ -235,16 +233,16 @@ std::vector<named_tensor> module_program::state() {
 
 void module_program::load_state(const std::vector<named_tensor>& saved) {
   copy_by_name(state(), saved);
-  for (const auto& each : parameters_) each.target->changed();
-  gradients_->changed();
+  for (const auto& each : parameters_) each.target->mark_changed();
+  gradients_->mark_changed();
 }
 
 program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options) {
-  auto cut = cut_into_stages(model, stages);
-  if (options.begin_with) check_begin_weights(model, *options.begin_with);
-  return [model = std::move(model), cut = std::move(cut),
+  auto partition = partition_into_stages(model, stages);
+  if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
+  return [model = std::move(model), partition = std::move(partition),
           options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {
-    return std::make_unique<module_program>(model, cut, stage, options);
+    return std::make_unique<module_program>(model, partition, stage, options);
   };
 }
 

@@ -11,7 +11,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/optimizer.hpp"
-#include "troupe/parallel/cut.hpp"
+#include "troupe/parallel/partition.hpp"
 #include "troupe/parallel/step_gradients.hpp"
 #include "troupe/program/stage_program.hpp"
 
@@ -19,31 +19,31 @@ namespace troupe {
 
 struct module_program_options {
   nn::Loss loss = nn::CrossEntropy();
-  optim::Optimizer optimizer = nullptr;  ///< needed
+  optim::Optimizer optimizer = nullptr;  ///< required
   std::uint64_t seed = 0;
-  numerics how = {};
-  /// Parameters and buffers of the whole model to begin with, by name; none: initial values from the seed.
-  std::shared_ptr<const std::vector<named_tensor>> begin_with = nullptr;
+  numeric_options numerics = {};
+  /// Initial parameters and buffers of the whole model, by name; null: initial values from the seed.
+  std::shared_ptr<const std::vector<named_tensor>> initial_weights = nullptr;
 };
 
-/// Some layers of a Sequential as a stage, with the loss after the last layer of the model.
+/// The program of one pipeline stage: some layers of a Sequential, and in the last stage the loss.
 ///
-/// The gradient of each sample is scaled by 1 / global batch, which is microbatch size times number of
-/// microbatches; metrics are sums. How the model was cut, and in which order the microbatches' forwards and
-/// backwards come, does not change a bit as long as weight gradients come in ascending microbatch order;
-/// anything else throws std::logic_error. Evaluation saves nothing. Tied weights, a loss scale and clipping
+/// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches);
+/// metrics are sums. The bits do not depend on the partition into stages or on the order of the microbatches'
+/// forward and backward passes. Weight gradients must be computed in ascending microbatch order; any other
+/// order throws std::logic_error. Evaluation saves no activations. Tied weights, a loss scale and clipping
 /// need the reductions of stage_reductions.hpp in the plan.
 class module_program : public stage_program {
  public:
-  /// Stage `stage` of the cut. Clones the layers, so that programs share nothing with `model` or each other,
-  /// and materializes them.
-  module_program(const nn::Sequential& model, const std::vector<stage_range>& cut, int stage,
+  /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
+  /// programs share nothing with `model` or each other.
+  module_program(const nn::Sequential& model, const std::vector<stage_range>& partition, int stage,
                  const module_program_options& options);
 
-  tensor forward(const microbatch& which, tensor input, tensor targets) override;
-  tensor backward_input(const microbatch& which, tensor output_gradient) override;
-  void backward_weight(const microbatch& which) override;
-  tensor share_of(int reduction) override { return gradients_->share_of(reduction); }
+  tensor forward(const microbatch& mb, tensor input, tensor targets) override;
+  tensor backward_input(const microbatch& mb, tensor output_gradient) override;
+  void backward_weight(const microbatch& mb) override;
+  tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
@@ -64,12 +64,12 @@ class module_program : public stage_program {
   };
 
   void begin(const std::vector<named_tensor>& weights);
-  std::vector<placed_parameter> counted_in(const nn::Sequential& model) const;
+  std::vector<indexed_parameter> counted_in(const nn::Sequential& model) const;
   void check_first_pass(const variable& output, const tensor& targets);
-  pass& begin_pass(const microbatch& which, tensor input);
+  pass& begin_pass(const microbatch& mb, tensor input);
   variable run_layers(variable value, bool training);
-  variable take_loss(const microbatch& which, const variable& output, const tensor& targets);
-  pass& pass_of(const microbatch& which, const char* action);
+  variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
+  pass& pass_of(const microbatch& mb, const char* action);
 
   // Constant after construction.
   bool is_first_, is_last_;
@@ -78,7 +78,7 @@ class module_program : public stage_program {
   dtype precision_;
   bool looks_for_non_finite_;
   std::vector<named_parameter> parameters_;  // in name order; tied ones once
-  std::set<std::string> borrowed_;           // names of those that an earlier stage lists
+  std::set<std::string> borrowed_;           // names of tied parameters that an earlier stage lists
   std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
@@ -89,9 +89,10 @@ class module_program : public stage_program {
   step_metrics metrics_;
 };
 
-/// The programs of a model's stages, each with initial weights that depend on nothing but the seed and the
-/// parameters' names. Throws bad_input if the model cannot be cut so or begin so. The factory may be called
-/// by several threads at once and any number of times for a stage; every program has weights of its own.
+/// Returns a factory of the stages' programs. Initial weights depend only on the seed and the parameters'
+/// names. Throws bad_input if the model cannot be partitioned into `stages` or the initial weights do not
+/// fit. The factory is thread-safe and may be called any number of times per stage; every program has its own
+/// weights.
 program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options);
 
 }  // namespace troupe

@@ -7,15 +7,15 @@ namespace troupe {
 
 overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> reducer,
                                            const std::vector<named_parameter>& all,
-                                           const optim::Optimizer& how)
+                                           const optim::Optimizer& optimizer)
     : reducer_(std::move(reducer)) {
   std::vector<named_parameter> frozen;
   for (const auto& each : all)
     if (!each.target->requires_gradient) frozen.push_back(each);
-  of_frozen_ = how(std::move(frozen));
+  frozen_state_ = optimizer(std::move(frozen));
   for (std::size_t bucket = 0; bucket < reducer_->num_buckets(); ++bucket) {
     auto parameters = reducer_->parameters_of(bucket);
-    auto state = how(parameters);
+    auto state = optimizer(parameters);
     parts_.push_back({std::move(parameters), std::move(state), {}});
   }
 }
@@ -23,26 +23,26 @@ overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> red
 overlapped_optimizer::~overlapped_optimizer() {
   try {
     reducer_->finish();
-  } catch (...) {  // a failure stays the group's, and is told to whoever uses that again
+  } catch (...) {  // the group keeps the failure and throws it at its next use
   }
 }
 
 void overlapped_optimizer::apply(std::uint64_t step) {
   require_sums();
-  for (auto& of : parts_)
-    for (const auto& each : of.parameters) {
-      if (!each.target->is_to_step()) continue;
+  for (auto& part : parts_)
+    for (const auto& each : part.parameters) {
+      if (!each.target->needs_step()) continue;
       each.target->has_gradient = false;
-      of.to_step.insert(each.target);
+      part.to_step.insert(each.target);
     }
-  reducer_->follow([this, step](const received_piece& which) { step_piece(which, step); });
+  reducer_->on_reduced([this, step](const reduced_chunk& chunk) { step_chunk(chunk, step); });
 }
 
-/// Gradients of this process only would let the members' weights drift apart.
+/// Gradients that are not averaged would make the members' weights diverge.
 void overlapped_optimizer::require_sums() {
-  for (const auto& of : parts_)
-    for (const auto& each : of.parameters)
-      if (each.target->has_gradient && !reducer_->holds_sums())
+  for (const auto& part : parts_)
+    for (const auto& each : part.parameters)
+      if (each.target->has_gradient && !reducer_->has_sums())
         throw std::logic_error(
             "[DataParallel] expected gradients that are averaged over all replicas, got those of "
             "this process for " +
@@ -52,20 +52,20 @@ void overlapped_optimizer::require_sums() {
   reducer_->forget_sums();
 }
 
-bool overlapped_optimizer::steps_pieces(const part& of) const {
-  return of.state->steps_elements_alone() && reducer_->sums_come_by_pieces();
+bool overlapped_optimizer::steps_by_chunk(const part& bucket) const {
+  return bucket.state->is_elementwise() && reducer_->reduces_by_chunk();
 }
 
-void overlapped_optimizer::step_piece(const received_piece& which, std::uint64_t step) {
-  auto& of = parts_[which.bucket];
-  if (steps_pieces(of)) {
-    for (const auto& each : reducer_->parts_in(which))
-      if (of.to_step.contains(of.parameters[each.index].target)) of.state->apply_to(step, each);
-    if (!which.is_last) return;
-    for (auto* each : std::exchange(of.to_step, {})) each->stepped_with_converted();
-  } else if (which.is_last) {
-    for (auto* each : std::exchange(of.to_step, {})) each->has_gradient = true;
-    of.state->apply(step);
+void overlapped_optimizer::step_chunk(const reduced_chunk& chunk, std::uint64_t step) {
+  auto& part = parts_[chunk.bucket];
+  if (steps_by_chunk(part)) {
+    for (const auto& each : reducer_->parts_in(chunk))
+      if (part.to_step.contains(part.parameters[each.index].target)) part.state->apply_part(step, each);
+    if (!chunk.is_last) return;
+    for (auto* each : std::exchange(part.to_step, {})) each->mark_stepped_with_converted();
+  } else if (chunk.is_last) {
+    for (auto* each : std::exchange(part.to_step, {})) each->has_gradient = true;
+    part.state->apply(step);
   }
 }
 
@@ -74,7 +74,7 @@ std::vector<named_tensor> overlapped_optimizer::state() const {
   std::vector<named_tensor> result;
   for (auto bucket = parts_.size(); bucket-- > 0;)
     for (auto& each : parts_[bucket].state->state()) result.push_back(std::move(each));
-  for (auto& each : of_frozen_->state()) result.push_back(std::move(each));
+  for (auto& each : frozen_state_->state()) result.push_back(std::move(each));
   return result;
 }
 

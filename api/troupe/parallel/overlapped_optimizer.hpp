@@ -8,14 +8,13 @@
 
 namespace troupe {
 
-/// An optimizer that steps the parameters of each bucket when its sum has come, and their elements piece by
-/// piece if these step alone. Its state is that of `how`
-/// for all parameters, by the same names.
+/// An optimizer that steps the parameters of each bucket when its gradient sum arrives, or chunk by chunk if
+/// the optimizer is_elementwise(). Its state has the same names as that of `optimizer` for all parameters.
 class overlapped_optimizer : public optim::optimizer_state {
  public:
   overlapped_optimizer(std::shared_ptr<gradient_reducer> reducer, const std::vector<named_parameter>& all,
-                       const optim::Optimizer& how);
-  /// Steps that are to come are made first, unless the group has failed.
+                       const optim::Optimizer& optimizer);
+  /// Completes the pending steps, unless the group has failed.
   ~overlapped_optimizer() override;
   overlapped_optimizer(const overlapped_optimizer&) = delete;
   overlapped_optimizer& operator=(const overlapped_optimizer&) = delete;
@@ -28,16 +27,17 @@ class overlapped_optimizer : public optim::optimizer_state {
   struct part {
     std::vector<named_parameter> parameters;
     std::unique_ptr<optim::optimizer_state> state;
-    std::unordered_set<parameter*> to_step;  ///< those with a gradient, from `apply` until they step
+    std::unordered_set<parameter*>
+        to_step;  ///< parameters with a gradient that `apply` was called for and that are not stepped yet
   };
 
   void require_sums();
-  bool steps_pieces(const part& of) const;
-  void step_piece(const received_piece& which, std::uint64_t step);
+  bool steps_by_chunk(const part& bucket) const;
+  void step_chunk(const reduced_chunk& chunk, std::uint64_t step);
 
   std::shared_ptr<gradient_reducer> reducer_;
   std::vector<part> parts_;  // by bucket
-  std::unique_ptr<optim::optimizer_state> of_frozen_;
+  std::unique_ptr<optim::optimizer_state> frozen_state_;
 };
 
 }  // namespace troupe

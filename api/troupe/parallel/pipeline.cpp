@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/parallel/begin_weights.hpp"
+#include "troupe/parallel/initial_weights.hpp"
 
 namespace troupe {
 
 Pipeline::Pipeline(nn::Sequential model) : model_(std::move(model)) {
-  if (auto weights = weights_of_materialized(model_)) begin_with(*std::move(weights));
+  if (auto weights = weights_if_materialized(model_)) initial_weights(*std::move(weights));
 }
 
 Pipeline::Pipeline(nn::Sequential model, const job_options& options) : Pipeline(std::move(model)) {
@@ -46,8 +46,8 @@ Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
   return *this;
 }
 
-Pipeline& Pipeline::begin_with(std::vector<named_tensor> weights) {
-  begin_with_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));
+Pipeline& Pipeline::initial_weights(std::vector<named_tensor> weights) {
+  initial_weights_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));
   return *this;
 }
 
@@ -55,7 +55,7 @@ Pipeline& Pipeline::precision(dtype type) {
   if (!is_floating(type))
     throw bad_input("a pipeline cannot compute in " + std::string(to_string(type)) +
                     ". Choose one of f32, bf16, f16");
-  how_.precision = type;
+  numerics_.precision = type;
   return *this;
 }
 
@@ -63,13 +63,13 @@ Pipeline& Pipeline::clip_grad_norm(double max_norm) {
   if (!std::isfinite(max_norm) || max_norm < 0)
     throw bad_input("gradients cannot be clipped to a norm of " + std::to_string(max_norm) +
                     ". Give a number above 0, or 0 for no clipping");
-  how_.clip_grad_norm = max_norm;
+  numerics_.clip_grad_norm = max_norm;
   return *this;
 }
 
 Pipeline& Pipeline::loss_scale(optim::loss_scaler_options options) {
   optim::loss_scaler checked(options);
-  how_.loss_scale = options;
+  numerics_.loss_scale = options;
   return *this;
 }
 

@@ -5,50 +5,49 @@
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
-#include "troupe/parallel/numerics.hpp"
+#include "troupe/parallel/numeric_options.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {
 
-/// A model cut into stages, and how its microbatches go through them. A description: nothing is allocated
-/// until a Trainer runs it.
+/// Describes pipeline-parallel training: a model, its partition into stages, microbatches, schedule, loss and
+/// optimizer. Nothing is allocated until a Trainer runs it.
 ///
 ///     auto pipeline = Pipeline(model).stages(4).microbatches(8).schedule(schedule_kind::one_f_one_b)
 ///                         .loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = 1e-3}));
 ///
-/// or with what the user of the program says:
+/// or with the values of the command line:
 ///
 ///     auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
 class Pipeline {
  public:
-  /// A model that was materialized begins with the weights it has (as with begin_with, and whatever --seed
-  /// says); one that is only described, with initial values from --seed. Throws bad_input for a model of
-  /// which a part is materialized.
+  /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
+  /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Sequential model);
-  /// With what the options say of a pipeline: stages, microbatches, schedule, precision, clip_grad_norm and
-  /// loss_scale. Throws bad_input as the setters do.
+  /// Takes stages, microbatches, schedule, precision, clip_grad_norm and loss_scale from `options`. Throws
+  /// bad_input as the setters do.
   Pipeline(nn::Sequential model, const job_options& options);
 
-  /// Contiguous pieces of about equal cost; 0 (the default): one per device.
+  /// Number of contiguous stages of about equal cost; 0 (the default): one per device.
   Pipeline& stages(int count);
-  /// Equal parts of each batch. More: less idle time, smaller matrices. Must divide the batch.
+  /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
+  /// smaller matrices.
   Pipeline& microbatches(int count);
   Pipeline& schedule(schedule_kind kind);
-  /// CrossEntropy unless another is given. Throws std::invalid_argument if it is empty.
+  /// Default: CrossEntropy. Throws std::invalid_argument for an empty function.
   Pipeline& loss(nn::Loss loss);
-  /// Adam unless another is given. Throws std::invalid_argument if it is empty.
+  /// Default: Adam. Throws std::invalid_argument for an empty function.
   Pipeline& optimizer(optim::Optimizer optimizer);
-  /// Weights to begin with instead of initial ones, or instead of the model's: all parameters and buffers of
-  /// the model (its state_dict), which every process must give alike. A job that resumes takes those of its
-  /// snapshot.
-  Pipeline& begin_with(std::vector<named_tensor> weights);
-  /// In what products compute: f32 (the default), bf16, or f16, which scales the loss. Throws bad_input for
+  /// Sets the initial weights, instead of the model's: all parameters and buffers of the model (its
+  /// state_dict), equal in every process. A job that resumes uses the weights of its snapshot instead.
+  Pipeline& initial_weights(std::vector<named_tensor> weights);
+  /// The dtype of matrix products: f32 (the default), bf16, or f16 with loss scaling. Throws bad_input for
   /// another dtype.
   Pipeline& precision(dtype type);
-  /// The most that the norm of all gradients of the model may be; 0 (the default): not clipped. Throws
-  /// bad_input for negative and infinite numbers.
+  /// Maximum norm over all gradients of the model; 0 (the default): no clipping. Throws bad_input for
+  /// negative and infinite numbers.
   Pipeline& clip_grad_norm(double max_norm);
-  /// How the scale of the loss begins and changes in f16. Throws std::invalid_argument as loss_scaler does.
+  /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 
   const nn::Sequential& model() const { return model_; }
@@ -57,9 +56,9 @@ class Pipeline {
   schedule_kind schedule() const { return schedule_; }
   const nn::Loss& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
-  /// Null: none.
-  const std::shared_ptr<const std::vector<named_tensor>>& begin_with() const { return begin_with_; }
-  const numerics& how() const { return how_; }
+  /// Null if not set.
+  const std::shared_ptr<const std::vector<named_tensor>>& initial_weights() const { return initial_weights_; }
+  const numeric_options& numerics() const { return numerics_; }
 
  private:
   nn::Sequential model_;
@@ -68,8 +67,8 @@ class Pipeline {
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   nn::Loss loss_ = nn::CrossEntropy();
   optim::Optimizer optimizer_ = optim::Adam();
-  std::shared_ptr<const std::vector<named_tensor>> begin_with_;
-  numerics how_;
+  std::shared_ptr<const std::vector<named_tensor>> initial_weights_;
+  numeric_options numerics_;
 };
 
 }  // namespace troupe

@@ -24,22 +24,25 @@ reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<
   }
 }
 
-void reduced_bucket::hold(leaves how, int num_leaves) {
+void reduced_bucket::set_leaf_storage(leaf_storage storage, int num_leaves) {
   memory_scope counted(memory_category::gradients);
-  how_ = how;
+  storage_ = storage;
   num_leaves_ = num_leaves;
-  auto most = how == leaves::kept ? num_leaves : std::bit_width(static_cast<unsigned>(num_leaves - 1)) + 1;
+  auto num_tensors = storage == leaf_storage::all_leaves
+                         ? num_leaves
+                         : std::bit_width(static_cast<unsigned>(num_leaves - 1)) + 1;
   tensors_.resize(1);
-  while (tensors_.size() < static_cast<std::size_t>(most))
+  while (tensors_.size() < static_cast<std::size_t>(num_tensors))
     tensors_.push_back(tensor::zeros(sum().shape(), dtype::f32, sum().device()));
 }
 
-/// Before leaf i there are as many aligned blocks as i has ones.
-std::size_t reduced_bucket::place_of(int index) const {
-  return static_cast<std::size_t>(how_ == leaves::kept ? index : std::popcount(static_cast<unsigned>(index)));
+/// Before leaf i, the complete partial sums correspond to the one bits of i, as in a binary counter.
+std::size_t reduced_bucket::tensor_index_of(int index) const {
+  return static_cast<std::size_t>(
+      storage_ == leaf_storage::all_leaves ? index : std::popcount(static_cast<unsigned>(index)));
 }
 
-tensor reduced_bucket::leaf(int index) const { return tensors_.at(place_of(index)); }
+tensor reduced_bucket::leaf(int index) const { return tensors_.at(tensor_index_of(index)); }
 
 tensor reduced_bucket::part_of(const tensor& leaf, std::size_t position) const {
   const auto& part = parts_[position];
@@ -47,8 +50,8 @@ tensor reduced_bucket::part_of(const tensor& leaf, std::size_t position) const {
 }
 
 void reduced_bucket::add_leaf(int index) {
-  if (how_ == leaves::kept) return;
-  num_held_ = place_of(index) + 1;
+  if (storage_ == leaf_storage::all_leaves) return;
+  num_held_ = tensor_index_of(index) + 1;
   for (auto halves = static_cast<unsigned>(index); halves & 1U; halves >>= 1U) merge_last();
   while (index + 1 == num_leaves_ && num_held_ > 1) merge_last();
 }

@@ -6,19 +6,19 @@
 
 namespace troupe {
 
-/// The buffers of a model (running statistics) of each virtual replica that a member hosts: the model holds
-/// those of one replica at a time.
+/// The model's buffers (running statistics) for each virtual replica of this member. The model holds the
+/// buffers of one replica at a time.
 class replica_buffers {
  public:
-  /// Those of the first replica are the model's own; the others begin as copies.
+  /// The first replica uses the model's buffers; the others start as copies.
   replica_buffers(nn::Module& model, int num_replicas);
 
   bool empty() const { return buffers_.empty(); }
-  /// The model computes with those of `replica` from now on.
+  /// Makes the model use the buffers of `replica`.
   void use(int replica);
-  /// Those of member 0's first replica come to all replicas of all members.
+  /// Broadcasts the buffers of member 0's first replica to all replicas of all members.
   void broadcast(communicator& group);
-  /// Live handles, "replica.<first_number + i>/<name>".
+  /// Handles named "replica.<first_number + i>/<name>", for snapshots.
   std::vector<named_tensor> state(int first_number) const;
 
  private:

@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-void require_whole_block(int count, const communicator& group, const char* where) {
+void require_whole_block(int count, const communicator& group, const char* function) {
   bool fits = count >= 1 && (group.size() == 1 || std::has_single_bit(static_cast<unsigned>(count)));
   if (!fits)
-    throw_invalid(where, "a power of two as the number of virtual replicas of each member",
+    throw_invalid(function, "a power of two as the number of virtual replicas of each member",
                   std::to_string(count));
 }
 

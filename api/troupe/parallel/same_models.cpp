@@ -9,15 +9,18 @@ namespace {
 
 constexpr call_options by_waiter{.progress = progress_by::waiter};
 
+/// Without devices: each member has a GPU of its own.
 std::string described(const std::vector<named_parameter>& parameters, const std::string& options) {
   std::string text = options;
-  for (const auto& each : parameters)
-    text += '\n' + each.name + ' ' + describe(each.target->value()) +
+  for (const auto& each : parameters) {
+    const auto& value = each.target->value();
+    text += '\n' + each.name + ' ' + std::string(to_string(value.dtype())) + to_string(value.shape()) +
             (each.target->requires_gradient ? "" : ", frozen");
+  }
   return text;
 }
 
-/// Every member's text, by member.
+/// Gathers every member's text.
 std::vector<std::string> texts_of_all(const std::string& own, communicator& group) {
   auto num_members = static_cast<std::size_t>(group.size());
   auto gather = [&](const tensor& part, const std::vector<std::int64_t>& parts, std::int64_t total) {
@@ -40,7 +43,7 @@ std::vector<std::string> texts_of_all(const std::string& own, communicator& grou
   return texts;
 }
 
-/// The first line in which they differ: "x" or "nothing".
+/// The first line in which the texts differ; "nothing" for a missing line.
 std::pair<std::string, std::string> first_difference(const std::string& expected, const std::string& got) {
   std::istringstream left(expected), right(got);
   while (true) {
@@ -62,8 +65,8 @@ void require_same_models(const std::vector<named_parameter>& parameters, const s
     if (texts[i] == texts[0]) continue;
     auto [expected, got] = first_difference(texts[0], texts[i]);
     throw std::invalid_argument("[DataParallel] expected the same model and options on all ranks: rank " +
-                                std::to_string(ranks[0]) + " has " + expected + ", rank " +
-                                std::to_string(ranks[i]) + " has " + got);
+                                to_string(ranks[0]) + " has " + expected + ", rank " + to_string(ranks[i]) +
+                                " has " + got);
   }
 }
 

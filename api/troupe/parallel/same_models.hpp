@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// Compares what all members are about to train together: `options` in words, and the names, shapes and
-/// dtypes of the parameters and which of them are frozen, in order. Throws std::invalid_argument on every
-/// member if one differs from member 0, naming its rank and the first difference.
+/// Checks that all members train the same model: compares `options` (as text) and the names, shapes, dtypes
+/// and frozen flags of the parameters, in order. Throws std::invalid_argument on every member if a member
+/// differs from member 0; the message names its rank and the first difference.
 void require_same_models(const std::vector<named_parameter>& parameters, const std::string& options,
                          communicator& group);
 

@@ -9,25 +9,25 @@
 
 namespace troupe {
 
-step_gradients::step_gradients(const numerics& how, const stage_reductions& reductions,
-                               std::vector<placed_parameter> counted, std::vector<parameter*> stepped,
+step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
+                               std::vector<indexed_parameter> counted, std::vector<parameter*> stepped,
                                tied_gradients tied)
-    : how_(how),
-      num_reductions_((tied.has_shared() ? 1 : 0) + (how.needs_norm() ? 1 : 0)),
+    : numerics_(numerics),
+      num_reductions_((tied.has_shared() ? 1 : 0) + (numerics.needs_norm() ? 1 : 0)),
       reductions_(reductions),
       counted_(std::move(counted)),
       stepped_(std::move(stepped)),
       tied_(std::move(tied)) {
-  if (how.scales_loss())
-    scaler_.emplace(how.loss_scale);
-  else if (how.skips_steps())
+  if (numerics.scales_loss())
+    scaler_.emplace(numerics.loss_scale);
+  else if (numerics.skips_steps())
     skipped_steps_ = tensor::zeros({}, dtype::i64);
 }
 
-tensor step_gradients::share_of(int reduction) {
+tensor step_gradients::contribution_to(int reduction) {
   if (reduction == reductions_.tied) return tied_.share();
   if (reduction == reductions_.norms) return gradient_norms(counted_);
-  throw std::logic_error("[module_program::share_of] expected one of " +
+  throw std::logic_error("[module_program::contribution_to] expected one of " +
                          std::to_string(reductions_.stages.size()) + " reductions, got number " +
                          std::to_string(reduction));
 }
@@ -40,29 +40,29 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
   reduced_.insert(reduction);
 }
 
-/// Loss scale and clipping in one pass over the gradients, if any is needed.
+/// Applies loss scale and clipping in one pass over the gradients, if necessary.
 void step_gradients::use_norm(double norm) {
   is_finite_ = std::isfinite(norm);
-  if (!is_finite_ && how_.skips_steps()) {
+  if (!is_finite_ && numerics_.skips_steps()) {
     non_finite_ = find_non_finite();
     return optim::drop_gradients(stepped_);
   }
   auto scale = loss_scale();
-  auto clip = how_.clip_grad_norm > 0 ? clipping_factor(norm / scale, how_.clip_grad_norm) : 1;
+  auto clip = numerics_.clip_grad_norm > 0 ? clipping_factor(norm / scale, numerics_.clip_grad_norm) : 1;
   if (auto factor = clip / scale; factor != 1) scale_all(optim::gradients_of(stepped_), factor);
 }
 
 const parameter* step_gradients::find_non_finite() const {
   for (const auto* each : stepped_)
-    if (each->is_to_step() && !all_finite(std::span(&each->gradient(), 1))) return each;
+    if (each->needs_step() && !all_finite(std::span(&each->gradient(), 1))) return each;
   return nullptr;
 }
 
 const parameter* step_gradients::first_non_finite() const {
-  // What loss scaling skips is its way to find a scale.
-  if (scaler_ || how_.on_non_finite == non_finite_policy::go_on) return nullptr;
-  if (how_.skips_steps()) return non_finite_;
-  auto is_known = how_.needs_norm() && is_finite_;
+  // Steps skipped by loss scaling are normal and are not reported.
+  if (scaler_ || numerics_.on_non_finite == non_finite_policy::go_on) return nullptr;
+  if (numerics_.skips_steps()) return non_finite_;
+  auto is_known = numerics_.needs_norm() && is_finite_;
   return is_known ? nullptr : find_non_finite();
 }
 
@@ -76,18 +76,18 @@ std::optional<std::uint64_t> step_gradients::optimizer_step(std::uint64_t step) 
     throw std::logic_error("[module_program::apply] expected " + std::to_string(num_reductions_) +
                            " reductions before step " + std::to_string(step) + ", got " +
                            std::to_string(reduced_.size()) + ": plan them as reductions_of says");
-  if (!is_finite_ && how_.skips_steps()) return {};
+  if (!is_finite_ && numerics_.skips_steps()) return {};
   return step - num_skipped();
 }
 
-void step_gradients::stepped() {
+void step_gradients::mark_stepped() {
   if (scaler_) scaler_->update(is_finite_);
   if (skipped_steps_.defined() && !is_finite_) ++skipped_steps_.values<std::int64_t>()[0];
   discard();
 }
 
 void step_gradients::discard() {
-  tied_.stepped();
+  tied_.mark_stepped();
   reduced_.clear();
   is_finite_ = true;
   non_finite_ = nullptr;

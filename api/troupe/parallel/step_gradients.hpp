@@ -6,43 +6,45 @@
 
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/parallel/gradient_norm.hpp"
-#include "troupe/parallel/numerics.hpp"
+#include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/tied_gradients.hpp"
 
 namespace troupe {
 
-/// What happens to a stage's gradients between the last weight gradient of a step and the optimizer's step:
-/// those of tied weights are added up, then all are divided by the loss scale and clipped to the norm over
-/// all stages. Every stage comes to the same decisions.
+/// Processes a stage's gradients between the last weight gradient of a step and the optimizer's step: sums
+/// the gradients of tied weights, then divides all by the loss scale and clips them by the norm over all
+/// stages. Every stage takes the same decisions.
 class step_gradients {
  public:
-  /// `counted`: the parameters whose norms this stage gives. `stepped`: those that its optimizer steps.
-  /// `tied` has weights in several stages if and only if the stage takes part in that reduction.
-  step_gradients(const numerics& how, const stage_reductions& reductions,
-                 std::vector<placed_parameter> counted, std::vector<parameter*> stepped, tied_gradients tied);
+  /// `counted`: the parameters whose norms this stage contributes. `stepped`: the parameters that its
+  /// optimizer steps. `tied` has weights in several stages if and only if the stage takes part in that
+  /// reduction.
+  step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
+                 std::vector<indexed_parameter> counted, std::vector<parameter*> stepped,
+                 tied_gradients tied);
 
-  /// What the loss is multiplied with.
+  /// The factor of the loss.
   double loss_scale() const { return scaler_ ? scaler_->scale() : 1; }
 
-  /// All weight gradients of the step are there.
+  /// Called when all weight gradients of the step are complete.
   void accumulated() { tied_.combine_own(); }
-  tensor share_of(int reduction);
+  tensor contribution_to(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
 
-  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none, or
-  /// non_finite_policy does not want to know. After the reductions, before the step.
+  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none or
+  /// non_finite_policy is go_on. Call after the reductions and before the step.
   const parameter* first_non_finite() const;
 
-  /// The number of the optimizer's step, in which skipped steps do not count; none: this one is skipped.
-  /// Throws std::logic_error if a reduction has not taken place.
+  /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
+  /// Throws std::logic_error if a reduction is missing.
   std::optional<std::uint64_t> optimizer_step(std::uint64_t step) const;
-  void stepped();
+  void mark_stepped();
   void discard();
 
-  /// Values were written to from outside.
-  void changed() { tied_.stepped(); }
-  /// What the loss scaler keeps, if there is one, and the number of skipped steps; the same in every stage.
+  /// Called when parameter values were written from outside, for example loaded.
+  void mark_changed() { tied_.mark_stepped(); }
+  /// The state of the loss scaler, if any, and the number of skipped steps; equal in every stage.
   std::vector<named_tensor> state() const;
 
  private:
@@ -50,18 +52,19 @@ class step_gradients {
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
 
-  numerics how_;
-  std::size_t num_reductions_;  ///< that this stage takes part in
+  numeric_options numerics_;
+  std::size_t num_reductions_;  ///< number of reductions that this stage takes part in
   stage_reductions reductions_;
-  std::vector<placed_parameter> counted_;
+  std::vector<indexed_parameter> counted_;
   std::vector<parameter*> stepped_;
   tied_gradients tied_;
   std::optional<optim::loss_scaler> scaler_;
-  tensor skipped_steps_;  ///< i64 [], where steps are skipped without a loss scaler
+  tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
   // The current step.
   std::set<int> reduced_;
-  bool is_finite_ = true;                  ///< of all stages, as far as norms were combined
-  const parameter* non_finite_ = nullptr;  ///< where this step is skipped: the first here that is not
+  bool is_finite_ = true;  ///< whether the gradients of all stages are finite, once norms are combined
+  const parameter* non_finite_ =
+      nullptr;  ///< the first non-finite parameter of this stage, if the step is skipped
 };
 
 }  // namespace troupe

@@ -23,7 +23,7 @@ nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, communicator& group, bat
 nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, std::shared_ptr<communicator> group,
                                  batch_norm_options options)
     : BatchNorm2d(features, options) {
-  synchronise(sum_in(group));
+  synchronize_statistics(sum_in(group));
 }
 
 int convert_sync_batch_norm(nn::Module& model, communicator& group) {
@@ -33,7 +33,7 @@ int convert_sync_batch_norm(nn::Module& model, communicator& group) {
 int convert_sync_batch_norm(nn::Module& model, const std::shared_ptr<communicator>& group) {
   int count = 0;
   for_each_batch_norm(model, [&](nn::BatchNorm2d& found) {
-    found.synchronise(sum_in(group));
+    found.synchronize_statistics(sum_in(group));
     ++count;
   });
   return count;
@@ -41,8 +41,8 @@ int convert_sync_batch_norm(nn::Module& model, const std::shared_ptr<communicato
 
 bool has_sync_batch_norm(nn::Module& model) {
   bool result = false;
-  for_each_batch_norm(model,
-                      [&](const nn::BatchNorm2d& found) { result = result || found.is_synchronised(); });
+  for_each_batch_norm(
+      model, [&](const nn::BatchNorm2d& found) { result = result || found.synchronizes_statistics(); });
   return result;
 }
 

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// A use that the step did not reach counts as zeros.
+/// The gradient of a use; zeros if the step did not reach it.
 tensor gradient_of(const named_parameter& use) {
   if (!use.target->has_gradient) use.target->gradient().fill_zero();
   return use.target->gradient();
@@ -55,9 +55,9 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
   }
 }
 
-void tied_gradients::stepped() {
+void tied_gradients::mark_stepped() {
   for (const auto& each : weights_)
-    for (std::size_t i = 1; i < each.here.size(); ++i) each.here[i].target->stepped();
+    for (std::size_t i = 1; i < each.here.size(); ++i) each.here[i].target->mark_stepped();
 }
 
 }  // namespace troupe

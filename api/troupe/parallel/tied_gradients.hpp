@@ -7,30 +7,32 @@
 
 namespace troupe {
 
-/// The tied weights of one stage: each of its uses accumulates a gradient of its own, and all uses in the
-/// model are added, in one order everywhere, before the optimizer steps the first use that is here. The other
-/// uses here share its value.
+/// Sums the gradients of the tied weights of one stage. Each use of a weight accumulates its own gradient.
+/// Before the optimizer steps the stage's first use, the gradients of all uses in the model are added, in the
+/// same order in every stage. The other uses in the stage share its value.
 class tied_gradients {
  public:
   struct weight {
-    std::vector<std::string> uses;      ///< in the whole model, in the order in which gradients are added
-    std::vector<named_parameter> here;  ///< those of this stage, in that order
+    std::vector<std::string> uses;  ///< names in the whole model, in the order in which gradients are added
+    std::vector<named_parameter> here;  ///< uses in this stage, in that order
     bool in_several_stages = false;
   };
-  /// Of weights that are learned.
+  /// Takes trainable weights only.
   explicit tied_gradients(std::vector<weight> weights = {}) : weights_(std::move(weights)) {}
 
-  /// Whether a weight is used by other stages too.
+  /// Whether a weight is also used by other stages.
   bool has_shared() const;
-  /// Adds up the weights all of whose uses are here.
+  /// Sums the gradients of weights that are used only in this stage.
   void combine_own();
-  /// The gradients of the others' uses that are here, packed; a copy.
+  /// Returns a packed copy of this stage's gradients of weights that other stages also use.
   tensor share();
-  /// Adds up the others, from the shares of all stages. Throws std::runtime_error, naming it, if one lacks.
+  /// Sums the gradients of these weights from the shares of all stages. Throws std::runtime_error, naming the
+  /// use, if one is missing.
   void combine(const std::vector<tensor>& shares);
 
-  /// The optimizer has stepped: what only follows has neither gradient nor conversions left.
-  void stepped();
+  /// Called after the optimizer's step: clears gradients and cached conversions of the uses that share the
+  /// value.
+  void mark_stepped();
 
  private:
   std::vector<weight> weights_;

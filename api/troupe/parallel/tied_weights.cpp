@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// The parameters of each layer by itself: a layer that uses another one's weight has its own again.
+/// The parameters of clones of the single layers, in which a tied layer has its own parameter.
 struct described_layer {
   std::shared_ptr<nn::Module> module;
   std::vector<named_parameter> parameters;
@@ -24,11 +24,11 @@ std::vector<described_layer> layers_of(const nn::Sequential& model) {
 }
 
 const parameter& owner_of(const named_parameter& use, const std::vector<described_layer>& layers) {
-  const auto& name = use.target->same_as;
+  const auto& name = use.target->tied_to;
   for (const auto& layer : layers)
     for (const auto& each : layer.parameters) {
       if (each.name != name) continue;
-      if (each.target->same_as.empty() && each.target->extents == use.target->extents) return *each.target;
+      if (each.target->tied_to.empty() && each.target->extents == use.target->extents) return *each.target;
       throw bad_input(use.name + " " + to_string(use.target->extents) + " cannot be the same as " + name +
                       " " + to_string(each.target->extents) +
                       ": the shapes must agree, and the latter be no copy");
@@ -43,13 +43,13 @@ std::vector<tied_weight> tied_weights_of(const nn::Sequential& model) {
   std::map<std::string, tied_weight> found;
   for (const auto& layer : layers)
     for (const auto& each : layer.parameters) {
-      if (each.target->same_as.empty()) continue;
+      if (each.target->tied_to.empty()) continue;
       const auto& owner = owner_of(each, layers);
-      found[each.target->same_as] = {each.target->same_as, {}, owner.begin, owner.requires_gradient};
+      found[each.target->tied_to] = {each.target->tied_to, {}, owner.init, owner.requires_gradient};
     }
   for (std::size_t index = 0; index < layers.size(); ++index)
     for (const auto& each : layers[index].parameters) {
-      auto tied = found.find(each.target->same_as.empty() ? each.name : each.target->same_as);
+      auto tied = found.find(each.target->tied_to.empty() ? each.name : each.target->tied_to);
       if (tied != found.end()) tied->second.uses.push_back({each.name, static_cast<int>(index)});
     }
   std::vector<tied_weight> result;
@@ -57,10 +57,10 @@ std::vector<tied_weight> tied_weights_of(const nn::Sequential& model) {
   return result;
 }
 
-std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_range>& cut) {
+std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_range>& partition) {
   std::vector<int> stages;
-  for (std::size_t stage = 0; stage < cut.size(); ++stage)
-    if (std::ranges::any_of(weight.uses, [&range = cut[stage]](const tied_weight::use& use) {
+  for (std::size_t stage = 0; stage < partition.size(); ++stage)
+    if (std::ranges::any_of(weight.uses, [&range = partition[stage]](const tied_weight::use& use) {
           return range.first <= use.layer && use.layer < range.last;
         }))
       stages.push_back(static_cast<int>(stage));
@@ -71,7 +71,7 @@ std::vector<std::string> parameter_names_of(const nn::Sequential& model) {
   std::vector<std::string> names;
   for (const auto& layer : layers_of(model))
     for (const auto& each : layer.parameters)
-      if (each.target->same_as.empty()) names.push_back(each.name);
+      if (each.target->tied_to.empty()) names.push_back(each.name);
   std::ranges::sort(names);
   return names;
 }

@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// Mixed precision: while it lives, matrix products, convolutions and attention of this thread compute in
-/// `type` (bf16 or f16), from parameters that stay f32; normalisation, losses and sums stay as they are.
+/// Mixed precision (torch.autocast): while it lives, matrix products, convolutions and attention of this
+/// thread compute in `type` (bf16 or f16) from f32 parameters; normalisation, losses and sums are unaffected.
 /// Micikevicius et al. 2018; f16 needs a loss scale (troupe/optim/loss_scaler.hpp). Throws
 /// std::invalid_argument for a dtype that is not floating; f32 switches mixed precision off.
 class autocast {
@@ -18,7 +18,7 @@ class autocast {
   dtype outer_;
 };
 
-/// In which dtype products compute now, and f32 if none was chosen.
+/// The dtype in which products compute on this thread; f32 without autocast.
 dtype compute_dtype();
 
 }  // namespace troupe

@@ -16,20 +16,20 @@
 namespace troupe {
 namespace {
 
-/// 1, like the value.
-tensor unit_gradient(const value_form& like) {
+/// A gradient of 1 with the value's shape, dtype and device.
+tensor unit_gradient(const tensor_metadata& like) {
   if (like.extents.num_elements() != 1)
     throw_invalid("backward", "a gradient to start from, unless the value is a scalar", describe(like));
-  return cast(tensor::full(like.extents, 1), like.type).to(like.where);
+  return cast(tensor::full(like.extents, 1), like.type).to(like.target);
 }
 
-/// For messages: the name of its class.
-std::string name_of(const operation& which) {
+/// The class name of the operation, for messages.
+std::string name_of(const operation& operation_to_name) {
   auto free_text = [](char* text) { std::free(text); };
   int status = 0;
   std::unique_ptr<char, decltype(free_text)> name(
-      abi::__cxa_demangle(typeid(which).name(), nullptr, nullptr, &status), free_text);
-  return name ? name.get() : typeid(which).name();
+      abi::__cxa_demangle(typeid(operation_to_name).name(), nullptr, nullptr, &status), free_text);
+  return name ? name.get() : typeid(operation_to_name).name();
 }
 
 void require_count(const graph_node& node, std::size_t got) {
@@ -49,7 +49,7 @@ void require_fitting(const graph_node& node, std::size_t input, const tensor& gr
                 describe(gradient));
 }
 
-/// Gradients for the nodes before this one.
+/// Computes the gradients of the node's inputs.
 void bring_to_inputs(const graph_node& node, const tensor& output_gradient) {
   auto gradients = node.recorded->backward_input(output_gradient);
   if (node.inputs.empty()) return;
@@ -72,7 +72,7 @@ backward_pass::backward_pass(const variable& from, backward_options options)
 }
 
 void backward_pass::run_inputs(const tensor& gradient) {
-  walk(gradient, weights::later);
+  walk(gradient, weight_mode::deferred);
   phase_ = phase::inputs_done;
 }
 
@@ -80,7 +80,7 @@ void backward_pass::run_weights() {
   if (phase_ != phase::inputs_done)
     throw std::logic_error("[backward_pass::run_weights] expected a call after run_inputs, and only one");
   phase_ = phase::done;
-  for (auto& [node, output_gradient] : std::exchange(for_weights_, {})) {
+  for (auto& [node, output_gradient] : std::exchange(deferred_weights_, {})) {
     add_weights(*node, output_gradient);
     if (!options_.retain_graph) node->recorded.reset();
     node.reset();
@@ -89,13 +89,13 @@ void backward_pass::run_weights() {
 }
 
 void backward_pass::run(const tensor& gradient) {
-  walk(gradient, weights::at_once);
+  walk(gradient, weight_mode::immediate);
   phase_ = phase::done;
 }
 
-void backward_pass::walk(const tensor& gradient, weights when) {
+void backward_pass::walk(const tensor& gradient, weight_mode mode) {
   if (phase_ != phase::ready) throw std::logic_error("[backward_pass] expected one run, got a second");
-  auto nodes = nodes_behind(root_);
+  auto nodes = reachable_nodes(root_);
   if (options_.on_gradient) count_parameters(nodes);
   no_grad nothing_recorded;
   const auto& form = root_->form();
@@ -104,13 +104,13 @@ void backward_pass::walk(const tensor& gradient, weights when) {
   root_->add_gradient(gradient.defined() ? gradient : unit_gradient(form));
   root_.reset();
   for (auto& node : nodes) {
-    visit(node, when);
+    visit(node, mode);
     node.reset();
   }
 }
 
-void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when) {
-  if (node->is_leaf()) return node->own_gradient();
+void backward_pass::visit(const std::shared_ptr<graph_node>& node, weight_mode mode) {
+  if (node->is_leaf()) return node->unshare_gradient();
   if (!node->recorded)
     throw std::logic_error(
         "[backward] expected to run through each operation once, got one that a backward pass within this "
@@ -118,14 +118,16 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weights when)
   auto output_gradient = std::exchange(node->gradient, {});
   auto has_parameters = !node->recorded->parameters().empty();
   auto is_weight_first =
-      has_parameters && when == weights::at_once && node->recorded->weights_may_come_first();
+      has_parameters && mode == weight_mode::immediate && node->recorded->can_run_weight_first();
   if (is_weight_first) add_weights(*node, output_gradient);
   if (output_gradient.defined()) bring_to_inputs(*node, output_gradient);
-  if (has_parameters && when == weights::at_once && !is_weight_first) add_weights(*node, output_gradient);
-  if (has_parameters && when == weights::later) for_weights_.push_back({node, std::move(output_gradient)});
+  if (has_parameters && mode == weight_mode::immediate && !is_weight_first)
+    add_weights(*node, output_gradient);
+  if (has_parameters && mode == weight_mode::deferred)
+    deferred_weights_.push_back({node, std::move(output_gradient)});
   if (options_.retain_graph) return;
   node->inputs.clear();
-  if (has_parameters && when == weights::later)
+  if (has_parameters && mode == weight_mode::deferred)
     node->recorded->release_inputs();
   else
     node->recorded.reset();

@@ -5,30 +5,30 @@
 
 namespace troupe {
 
-captured_pass::captured_pass(device where, std::function<void()> work, std::vector<parameter*> parameters)
-    : step_(where, std::move(work)), parameters_(std::move(parameters)) {}
+captured_pass::captured_pass(device target, std::function<void()> work, std::vector<parameter*> parameters)
+    : step_(target, std::move(work)), parameters_(std::move(parameters)) {}
 
 void captured_pass::run() {
   for (const auto* each : parameters_) each->wait_ready();
   require_no_gradients();
-  if (step_.is_recorded()) require_same_memory();
+  if (step_.is_captured()) require_same_memory();
   run_step();
   if (reached_.empty())
     for (auto* each : parameters_)
       if (each->has_gradient) reached_.push_back(each);
-  for (auto* each : reached_) each->has_gradient = true;  // a replay does not know parameters
-  if (step_.is_recorded() && recorded_.empty())
-    for (const auto* each : parameters_) recorded_.push_back(memory_of(*each));
+  for (auto* each : reached_) each->has_gradient = true;  // a replay does not set it
+  if (step_.is_captured() && captured_.empty())
+    for (const auto* each : parameters_) captured_.push_back(addresses_of(*each));
 }
 
-/// What a failed recording has left was never computed: gradients, and values in another dtype.
+/// After a failed capture the gradients and the conversions to another dtype have never been computed.
 void captured_pass::run_step() {
   try {
     step_.run();
   } catch (...) {
     for (auto* each : parameters_) {
       each->has_gradient = false;
-      each->changed();
+      each->mark_changed();
     }
     throw;
   }
@@ -43,17 +43,17 @@ void captured_pass::require_no_gradients() const {
 
 void captured_pass::require_same_memory() const {
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (memory_of(*parameters_[i]) != recorded_[i])
+    if (addresses_of(*parameters_[i]) != captured_[i])
       throw std::logic_error(
           "[captured_pass] expected \"" + parameters_[i]->name +
-          "\" and its gradient where they were when the pass was recorded, got other "
+          "\" and its gradient in the memory in which they were captured, got other "
           "memory: make a new captured_pass after the model has moved or was wrapped, and one "
           "for each of a DataParallel's replicas (replicas_per_rank)");
 }
 
-captured_pass::memory_places captured_pass::memory_of(const parameter& which) {
-  auto place_of = [](const tensor& x) { return x.defined() ? x.bytes().data() : nullptr; };
-  return {place_of(which.value()), place_of(which.gradient())};
+captured_pass::parameter_addresses captured_pass::addresses_of(const parameter& parameter) {
+  auto address_of = [](const tensor& x) { return x.defined() ? x.bytes().data() : nullptr; };
+  return {address_of(parameter.value()), address_of(parameter.gradient())};
 }
 
 }  // namespace troupe

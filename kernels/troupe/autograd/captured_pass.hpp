@@ -8,46 +8,47 @@
 
 namespace troupe {
 
-/// A forward and backward pass that every step repeats, as a captured_step: on a GPU all of it is queued at
-/// once. The optimizer's step stays outside, since its factors change with the step's number.
+/// A forward and backward pass, repeated in every step, as a captured_step: on a GPU it is launched as one
+/// CUDA graph. The optimizer's step is not part of it, since its factors depend on the step number.
 ///
 ///   captured_pass pass(gpu, [&] { ... loss.backward(); }, model.parameters());
 ///   each step: copy the batch into the tensors that the work reads; pass.run(); optimizer->apply(step);
 ///
-/// The passes of a DataParallel are refused while they are recorded, since replays would leave out what they
-/// reduce. What is recorded is the model's own pass, and its gradients are reduced after each run:
+/// The passes of a DataParallel throw during capture, since replays would leave out its collective calls.
+/// Capture the model's own pass, and reduce the gradients after each run:
 ///
 ///   captured_pass pass(gpu, [&] { ... loss.backward(replicated.initial_gradient()); }, parameters);
 ///   each step: copy the batch; pass.run(); replicated.sync_gradients(); optimizer->apply(step);
 class captured_pass {
  public:
-  /// What captured_step says of `work` holds. The parameters outlive it.
-  captured_pass(device where, std::function<void()> work, std::vector<parameter*> parameters);
+  /// The requirements of captured_step on `work` apply. The parameters must outlive this object.
+  captured_pass(device target, std::function<void()> work, std::vector<parameter*> parameters);
 
-  /// Waits for the parameters' pending updates. Afterwards those that the work reaches have their gradient.
-  /// Throws std::logic_error if one of them has a gradient before, since what was recorded overwrites it and
-  /// does not add to it; or if its value or gradient is no longer where it was when it was recorded. After
-  /// what the work throws no parameter has a gradient, and the next pass of any kind is right.
+  /// Waits for the parameters' pending updates and runs the pass; afterwards the parameters that it reaches
+  /// have a gradient. Throws std::logic_error if one of them has a gradient before the call, since the
+  /// captured work overwrites gradients and does not accumulate, or if its value or gradient is no longer in
+  /// the memory in which it was captured. If the work throws, no parameter has a gradient afterwards, and
+  /// later passes of any kind are not affected.
   void run();
-  bool is_recorded() const { return step_.is_recorded(); }
+  bool is_captured() const { return step_.is_captured(); }
 
  private:
-  /// Where the recording finds a parameter.
-  struct memory_places {
+  /// The memory of a parameter that the captured graph reads and writes.
+  struct parameter_addresses {
     const std::byte* value;
     const std::byte* gradient;
-    bool operator==(const memory_places&) const = default;
+    bool operator==(const parameter_addresses&) const = default;
   };
 
   void require_no_gradients() const;
   void require_same_memory() const;
   void run_step();
-  static memory_places memory_of(const parameter& which);
+  static parameter_addresses addresses_of(const parameter& parameter);
 
   captured_step step_;
   std::vector<parameter*> parameters_;
-  std::vector<parameter*> reached_;      ///< known when the first run is over
-  std::vector<memory_places> recorded_;  ///< of parameters_, known when the pass is recorded
+  std::vector<parameter*> reached_;            ///< known after the first run
+  std::vector<parameter_addresses> captured_;  ///< of parameters_, known after capture
 };
 
 }  // namespace troupe

@@ -8,8 +8,8 @@
 #include "troupe/autograd/backward_pass.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/graph_node.hpp"
-#include "troupe/autograd/pass_place.hpp"
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/pass_id.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -17,12 +17,12 @@ namespace {
 
 using segment_function = std::function<variable(const std::vector<variable>&)>;
 
-/// What a segment computes from, and as what: its inputs, cut from what they were recorded from.
+/// The detached inputs of a segment, and the state of the pass under which it ran.
 struct origin {
   std::vector<tensor> values;
   std::vector<bool> are_wanted;
   dtype type = compute_dtype();
-  pass_position position = current_pass();
+  pass_state pass = current_pass();
 
   explicit origin(const std::vector<variable>& inputs) {
     for (const auto& each : inputs) {
@@ -38,24 +38,25 @@ struct origin {
   }
 };
 
-/// What the recording of a segment, all newer than `before`, adds gradients to. Throws if it reaches beyond.
-std::vector<used_parameter> parameters_behind(const variable& output, std::uint64_t before) {
-  std::vector<used_parameter> found;
+/// The parameters to which the recorded segment adds gradients. Its nodes are newer than `before`; throws if
+/// it depends on older ones.
+std::vector<saved_parameter> parameters_behind(const variable& output, std::uint64_t before) {
+  std::vector<saved_parameter> found;
   if (!output.node) return found;
-  for (const auto& node : nodes_behind(output.node)) {
+  for (const auto& node : reachable_nodes(output.node)) {
     if (node->order() <= before)
       throw_invalid("checkpoint", "a segment that reads no variable but its inputs",
                     "one that reads " + describe(node->form()) + " from outside; make it an input");
     if (node->is_leaf()) continue;
     for (auto* each : node->recorded->parameters())
-      if (std::ranges::find(found, each, &used_parameter::target) == found.end()) found.emplace_back(each);
+      if (std::ranges::find(found, each, &saved_parameter::target) == found.end()) found.emplace_back(each);
   }
   return found;
 }
 
 class checkpoint_operation : public operation {
  public:
-  checkpoint_operation(segment_function segment, origin from, std::vector<used_parameter> used)
+  checkpoint_operation(segment_function segment, origin from, std::vector<saved_parameter> used)
       : segment_(std::move(segment)), from_(std::move(from)), used_(std::move(used)) {}
 
   std::vector<tensor> backward_input(const tensor& dy) override {
@@ -84,26 +85,26 @@ class checkpoint_operation : public operation {
   void compute_again(const std::vector<variable>& inputs) {
     enable_grad recording;
     autocast computes(from_.type);
-    auto position = from_.position;
-    position.is_repeated = true;
-    pass_scope repeated(position);
+    auto pass = from_.pass;
+    pass.is_recomputed = true;
+    pass_scope repeated(pass);
     again_.emplace(segment_(inputs));
   }
 
   segment_function segment_;
   origin from_;
-  std::vector<used_parameter> used_;
+  std::vector<saved_parameter> used_;
   std::optional<backward_pass> again_;
 };
 
 }  // namespace
 
-// The segment is recorded once to see what it uses, and the recording dropped: at no time there is more of it
-// than when backward computes it again.
+// The forward pass records the segment to find the parameters it uses, and discards the graph at once;
+// backward records it again.
 variable checkpoint(segment_function segment, const std::vector<variable>& inputs) {
-  if (!is_recording()) return segment(inputs);
+  if (!is_grad_enabled()) return segment(inputs);
   origin from(inputs);
-  auto before = newest_order();
+  auto before = newest_sequence_number();
   auto output = segment(from.inputs());
   auto used = parameters_behind(output, before);
   if (!output.requires_gradient()) return output;

@@ -6,13 +6,13 @@
 
 namespace troupe {
 
-/// segment(inputs), of which only the inputs are kept: backward computes the segment again, in the compute
-/// dtype and with the random numbers of forward, and then runs back through it, with the same bits as without
-/// (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"). The parameters that the segment uses
-/// get their gradients.
+/// Activation checkpointing: computes segment(inputs) and saves only the inputs. Backward recomputes the
+/// segment, with the compute dtype and the random numbers of the forward pass, and then runs backward through
+/// it; the bits are the same as without checkpointing (Chen et al. 2016, "Training Deep Nets with Sublinear
+/// Memory Cost"). The parameters that the segment uses get their gradients.
 ///
-/// `segment` must give the same value each time and is kept until backward. Throws std::invalid_argument if
-/// it reads a variable that wants a gradient and is not among the inputs.
+/// `segment` must be deterministic, and is kept until backward. Throws std::invalid_argument if it uses a
+/// variable that requires a gradient and is not among the inputs.
 variable checkpoint(std::function<variable(const std::vector<variable>&)> segment,
                     const std::vector<variable>& inputs);
 /// The same with one input.

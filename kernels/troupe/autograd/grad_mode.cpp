@@ -9,7 +9,7 @@ thread_local bool recording = true;
 
 }  // namespace
 
-bool is_recording() { return recording; }
+bool is_grad_enabled() { return recording; }
 
 no_grad::no_grad() : outer_(std::exchange(recording, false)) {}
 no_grad::~no_grad() { recording = outer_; }

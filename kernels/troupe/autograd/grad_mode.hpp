@@ -2,10 +2,10 @@
 
 namespace troupe {
 
-/// Whether operations on this thread record what their backward needs; they do unless a no_grad lives.
-bool is_recording();
+/// Whether operations on this thread are recorded for backward; true unless a no_grad is active.
+bool is_grad_enabled();
 
-/// While it lives, operations of this thread compute and record nothing. Nests.
+/// While it lives, operations of this thread are not recorded. May be nested.
 class no_grad {
  public:
   no_grad();
@@ -17,7 +17,7 @@ class no_grad {
   bool outer_;
 };
 
-/// While it lives, operations of this thread record, also within a no_grad.
+/// While it lives, operations of this thread are recorded, also within a no_grad.
 class enable_grad {
  public:
   enable_grad();

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// How many rows of a weight's gradient an operation computes at a time when it brings them by rows
-/// (operation::backward_weight_by_rows); all of them, or more, where the weight is small.
+/// The number of rows in a block when an operation computes a weight's gradient by blocks of rows
+/// (operation::backward_weight_by_rows). At least the number of all rows for a small weight.
 std::int64_t gradient_rows_at_a_time(const shape& weight);
 
 }  // namespace troupe

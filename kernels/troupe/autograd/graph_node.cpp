@@ -15,11 +15,11 @@ std::atomic<std::uint64_t> newest = 0;
 
 }  // namespace
 
-std::uint64_t newest_order() { return newest; }
+std::uint64_t newest_sequence_number() { return newest; }
 
-std::string describe(const value_form& form) {
+std::string describe(const tensor_metadata& form) {
   auto text = std::string(to_string(form.type)) + to_string(form.extents);
-  return form.where.type == device::kind::cpu ? text : text + " on " + to_string(form.where);
+  return form.target.type == device::kind::cpu ? text : text + " on " + to_string(form.target);
 }
 
 graph_node::graph_node(const tensor& value) : form_(value), is_leaf_(true), order_(++newest) {}
@@ -32,7 +32,7 @@ graph_node::graph_node(const tensor& value, std::unique_ptr<operation> made_by,
       is_leaf_(false),
       order_(++newest) {}
 
-// One by one: a chain of a million nodes must not need a million frames of the stack.
+// Destroys nodes iteratively: recursion over a chain of a million nodes would overflow the stack.
 graph_node::~graph_node() {
   std::vector<std::shared_ptr<graph_node>> last_owned = std::move(inputs);
   while (!last_owned.empty()) {
@@ -49,11 +49,11 @@ void graph_node::add_gradient(tensor more) {
   gradient = gradient.defined() ? add(gradient, more) : std::move(more);
 }
 
-void graph_node::own_gradient() {
+void graph_node::unshare_gradient() {
   if (gradient.is_shared()) gradient = gradient.clone();
 }
 
-std::vector<std::shared_ptr<graph_node>> nodes_behind(const std::shared_ptr<graph_node>& root) {
+std::vector<std::shared_ptr<graph_node>> reachable_nodes(const std::shared_ptr<graph_node>& root) {
   std::vector<std::shared_ptr<graph_node>> found{root};
   std::unordered_set<graph_node*> seen{root.get()};
   for (std::size_t at = 0; at < found.size(); ++at) {

@@ -8,21 +8,21 @@
 
 namespace troupe {
 
-/// What a value and its gradient have in common.
-struct value_form {
+/// Shape, dtype and device of a value, which its gradient must have too (PyTorch's InputMetadata).
+struct tensor_metadata {
   shape extents;
   dtype type = dtype::f32;
-  device where;
+  device target;
 
-  explicit value_form(const tensor& of) : extents(of.shape()), type(of.dtype()), where(of.device()) {}
+  explicit tensor_metadata(const tensor& x) : extents(x.shape()), type(x.dtype()), target(x.device()) {}
   bool fits(const tensor& gradient) const {
-    return gradient.dtype() == type && gradient.device() == where && gradient.shape() == extents;
+    return gradient.dtype() == type && gradient.device() == target && gradient.shape() == extents;
   }
 };
-/// As describe(tensor) does.
-std::string describe(const value_form& form);
+/// Formats as describe(tensor) does.
+std::string describe(const tensor_metadata& form);
 
-/// A value in the graph that backward passes walk: the result of an operation, or a leaf.
+/// A node of the autograd graph: the result of a recorded operation, or a leaf.
 class graph_node {
  public:
   /// A leaf.
@@ -35,29 +35,31 @@ class graph_node {
   graph_node& operator=(const graph_node&) = delete;
 
   bool is_leaf() const { return is_leaf_; }
-  /// Rises in the order in which the nodes of a graph were recorded.
+  /// Increases in the order in which nodes are recorded.
   std::uint64_t order() const { return order_; }
-  const value_form& form() const { return form_; }
+  const tensor_metadata& form() const { return form_; }
 
-  /// gradient += more, which may be undefined. Never writes to what somebody else may hold.
+  /// gradient += more; `more` may be undefined. Allocates a new tensor if the gradient's memory may be
+  /// shared.
   void add_gradient(tensor more);
-  /// Copies the gradient if somebody else may write to it: the caller of backward, or another leaf.
-  void own_gradient();
+  /// Copies the gradient if its memory is shared with the caller of backward or with another leaf.
+  void unshare_gradient();
 
-  std::unique_ptr<operation> recorded;              ///< none once a backward pass has used it up
-  std::vector<std::shared_ptr<graph_node>> inputs;  ///< the same
-  tensor gradient;  ///< of a leaf; of others only while a backward pass is on its way
+  std::unique_ptr<operation> recorded;              ///< null once a backward pass has released it
+  std::vector<std::shared_ptr<graph_node>> inputs;  ///< empty once released
+  tensor gradient;                                  ///< for non-leaves only during a backward pass
 
  private:
-  value_form form_;
+  tensor_metadata form_;
   bool is_leaf_;
   std::uint64_t order_;
 };
 
-/// The order of the newest node there is, of whichever graph.
-std::uint64_t newest_order();
+/// The sequence number of the newest node of any graph.
+std::uint64_t newest_sequence_number();
 
-/// All that `root` depends on, newest first. Throws std::logic_error if a backward pass has used up a part.
-std::vector<std::shared_ptr<graph_node>> nodes_behind(const std::shared_ptr<graph_node>& root);
+/// All nodes that `root` depends on, newest first. Throws std::logic_error if a backward pass has released
+/// one of them.
+std::vector<std::shared_ptr<graph_node>> reachable_nodes(const std::shared_ptr<graph_node>& root);
 
 }  // namespace troupe

@@ -16,9 +16,9 @@ const parameter& ready(const parameter& one) {
   return one;
 }
 
-tensor copy_for(memory_category category, const tensor& of) {
+tensor copy_for(memory_category category, const tensor& x) {
   memory_scope counted(category);
-  return of.clone();
+  return x.clone();
 }
 
 }  // namespace
@@ -26,9 +26,9 @@ tensor copy_for(memory_category category, const tensor& of) {
 parameter::parameter(const parameter& other)
     : name(other.name),
       extents(other.extents),
-      begin(other.begin),
+      init(other.init),
       has_gradient(ready(other).has_gradient),
-      same_as(other.same_as),
+      tied_to(other.tied_to),
       requires_gradient(other.requires_gradient),
       value_(copy_for(memory_category::parameters, other.value())),
       gradient_(copy_for(memory_category::gradients, other.gradient())) {}
@@ -61,22 +61,22 @@ void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
   memory_scope counted(memory_category::gradients);
   gradient_ = tensor::zeros(extents);
   has_gradient = false;
-  changed();
-  if (begin) begin(value_, seed, full_name);
+  mark_changed();
+  if (init) init(value_, seed, full_name);
 }
 
-void parameter::move_to(device where) {
+void parameter::move_to(device target) {
   wait_ready();
   tensor moved_value, moved_gradient;
   {
     memory_scope counted(memory_category::parameters);
-    moved_value = value_.to(where);
+    moved_value = value_.to(target);
   }
   memory_scope counted(memory_category::gradients);
-  moved_gradient = gradient_.to(where);
+  moved_gradient = gradient_.to(target);
   value_ = std::move(moved_value);
   gradient_ = std::move(moved_gradient);
-  changed();
+  mark_changed();
 }
 
 const tensor& parameter::as(dtype type) const {
@@ -101,8 +101,8 @@ gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
   return mode;
 }
 
-tensor gradient_of(const parameter* which) {
-  return which && which->requires_gradient ? which->gradient() : tensor();
+tensor gradient_of(const parameter* param) {
+  return param && param->requires_gradient ? param->gradient() : tensor();
 }
 
 void add_gradient(parameter& to, const tensor& part) {
@@ -113,7 +113,7 @@ void add_gradient(parameter& to, const tensor& part) {
     axpy(1, part, to.gradient());
 }
 
-std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters) {
+std::vector<parameter*> trainable_parameters(std::initializer_list<parameter*> parameters) {
   std::vector<parameter*> result;
   for (auto* each : parameters)
     if (each && each->requires_gradient) result.push_back(each);

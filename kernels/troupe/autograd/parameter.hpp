@@ -17,12 +17,13 @@ namespace troupe {
 /// Fills a new parameter's value: a pure function of the seed and the parameter's name in the whole model.
 using initializer = std::function<void(tensor& value, std::uint64_t seed, std::string_view name)>;
 
-/// A tensor that is learned, and where its gradient accumulates. A parameter may be described (its shape and
-/// how it begins) long before it has memory; from `materialize` on the handles stay and only the elements
-/// change. A copy has elements and a gradient of its own.
+/// A trainable tensor and its gradient. A parameter is first only described (shape and initializer);
+/// `materialize` allocates its memory, and from then on the tensors stay the same and only their elements
+/// change. Copies are deep.
 ///
-/// An update may be pending: what DataParallel and its optimizer have begun and not ended. Modules wait for
-/// it in their forward pass; other code calls wait_ready first, or optimizer_state::synchronize for all.
+/// An update may be pending: a gradient reduction or optimizer step that DataParallel has begun. Modules wait
+/// for it in their forward pass; other code first calls wait_ready, or optimizer_state::synchronize for all
+/// parameters.
 struct parameter {
   parameter() = default;
   parameter(const parameter& other);
@@ -30,25 +31,25 @@ struct parameter {
   parameter(parameter&&) noexcept = default;
   parameter& operator=(parameter&&) noexcept = default;
   ~parameter() = default;
-  /// Described: value and gradient are undefined.
-  parameter(std::string its_name, shape its_extents, initializer how)
-      : name(std::move(its_name)), extents(std::move(its_extents)), begin(std::move(how)) {}
-  /// With memory.
+  /// A description: value and gradient are undefined.
+  parameter(std::string its_name, shape its_extents, initializer its_init)
+      : name(std::move(its_name)), extents(std::move(its_extents)), init(std::move(its_init)) {}
+  /// A materialized parameter.
   parameter(std::string its_name, tensor its_value, tensor its_gradient)
       : name(std::move(its_name)),
         extents(its_value.shape()),
         value_(std::move(its_value)),
         gradient_(std::move(its_gradient)) {
-    value_.count_as(memory_category::parameters);
-    gradient_.count_as(memory_category::gradients);
+    value_.set_memory_category(memory_category::parameters);
+    gradient_.set_memory_category(memory_category::gradients);
   }
 
   std::string name;  ///< within its module, for example "weight"
   shape extents;
-  initializer begin;              ///< none: zeros
-  bool has_gradient = false;      ///< something was added since the optimizer's last step
-  std::string same_as;            ///< the full name of another layer's weight that this is a copy of, or none
-  bool requires_gradient = true;  ///< false: frozen, it gets no gradient and no optimizer changes it
+  initializer init;               ///< fills the initial value; null: zeros
+  bool has_gradient = false;      ///< whether a gradient was accumulated since the optimizer's last step
+  std::string tied_to;            ///< full name of the weight that this parameter is tied to; empty: none
+  bool requires_gradient = true;  ///< false: frozen, without gradient and not changed by optimizers
 
   /// The value. Throws std::logic_error while an update is pending.
   const tensor& value() const { return no_update_pending().value_; }
@@ -56,46 +57,47 @@ struct parameter {
     no_update_pending();
     return value_;
   }
-  /// f32, of the value's shape; its elements count only if has_gradient. Throws as value() does.
+  /// f32, of the value's shape; its elements are valid only if has_gradient. Throws as value() does.
   const tensor& gradient() const { return no_update_pending().gradient_; }
   tensor& gradient() {
     no_update_pending();
     return gradient_;
   }
-  /// Returns when no update is pending. Throws what kept the update from ending (collective_error).
+  /// Waits until no update is pending. Throws the error that prevented the update (collective_error).
   void wait_ready() const {
     if (update_) update_->wait();
   }
-  /// For those who carry out an update: the handles while it is pending, and the update itself.
+  /// For code that carries out an update: access to the tensors while it is pending, and the update itself.
   tensor& value_in_update() { return value_; }
   tensor& gradient_in_update() { return gradient_; }
   void set_update(std::shared_ptr<pending_update> update) { update_ = std::move(update); }
 
-  /// New tensors with initial values, on the CPU; no gradient yet.
+  /// Allocates and initializes the tensors, on the CPU; has_gradient is false afterwards.
   void materialize(std::uint64_t seed, std::string_view full_name);
-  /// Moves value and gradient into the memory of `where`; handles to them from before stay behind. Throws
-  /// bad_input for a device that is not there, and then changes nothing.
-  void move_to(device where);
-  /// The value in another floating dtype, converted once and kept until `changed`. Throws as value() does.
+  /// Moves value and gradient to device `target`; earlier handles keep referring to the old memory. Throws
+  /// bad_input and changes nothing if the device does not exist.
+  void move_to(device target);
+  /// The value converted to another floating dtype; cached until mark_changed(). Throws as value() does.
   const tensor& as(dtype type) const;
-  /// Whether an optimizer's step is to change it.
-  bool is_to_step() const { return has_gradient && requires_gradient; }
-  /// What `as` keeps; undefined if it keeps nothing.
+  /// Whether the next optimizer step changes it.
+  bool needs_step() const { return has_gradient && requires_gradient; }
+  /// The conversion cached by as(); undefined if there is none.
   const tensor& converted() const { return converted_; }
-  /// How often the value was written to. Recorded operations hold it to what it was in forward.
+  /// Incremented at each change of the value (PyTorch's tensor version). Backward checks that it is unchanged
+  /// since forward.
   std::uint64_t version() const { return version_; }
-  /// To be called by whoever writes to `value`.
-  void changed() {
+  /// Call after writing to `value`.
+  void mark_changed() {
     converted_ = {};
     ++version_;
   }
-  /// To be called by an optimizer that has used the gradient and written to `value`.
-  void stepped() {
+  /// Called by an optimizer after its step: the gradient is used and the value changed.
+  void mark_stepped() {
     has_gradient = false;
-    changed();
+    mark_changed();
   }
-  /// The same, if the new value was rounded to `converted` in the same pass.
-  void stepped_with_converted() {
+  /// The same if the step also updated `converted`.
+  void mark_stepped_with_converted() {
     has_gradient = false;
     ++version_;
   }
@@ -114,25 +116,25 @@ struct parameter {
   std::uint64_t version_ = 0;
 };
 
-/// Before a forward pass reads parameters: waits for their pending updates. Throws std::logic_error, with the
-/// name and what to do, if one has no elements yet. Null pointers are passed over.
+/// Waits for pending updates before a forward pass reads parameters. Throws std::logic_error, with the name
+/// and what to do, if one is not materialized. Null pointers are skipped.
 void make_ready(std::initializer_list<const parameter*> parameters);
 
-/// How to write to the gradients of these parameters, which all have one afterwards: assign if none had; if
-/// some had, the others begin as zeros. Null pointers and frozen parameters are passed over.
+/// Prepares the gradients of parameters that an operation computes together, and returns how to write them:
+/// `assign` if none has a gradient yet, else `accumulate`, with missing gradients set to zero. Sets
+/// has_gradient. Null pointers and frozen parameters are skipped.
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters);
 
-/// Where a parameter's gradient is written to: undefined for a null pointer and for a frozen parameter.
-tensor gradient_of(const parameter* which);
+/// The gradient tensor of a parameter; undefined for a null pointer and for a frozen parameter.
+tensor gradient_of(const parameter* param);
 
-/// gradient = or += part, of its shape: what has_gradient asks for.
+/// gradient += part if has_gradient, else gradient = part; part has the parameter's shape.
 void add_gradient(parameter& to, const tensor& part);
 
-/// Those that are there and not frozen.
-std::vector<parameter*> wanted_of(std::initializer_list<parameter*> parameters);
+/// The parameters that are neither null nor frozen.
+std::vector<parameter*> trainable_parameters(std::initializer_list<parameter*> parameters);
 
-/// A parameter and its name in the whole model, for example "2.weight". Whoever owns the module keeps it
-/// alive.
+/// A parameter and its name in the whole model, for example "2.weight". Valid while the owning module lives.
 struct named_parameter {
   std::string name;
   parameter* target = nullptr;

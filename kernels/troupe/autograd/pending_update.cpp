@@ -1,4 +1,4 @@
-// Apart from parameter.cpp, so that programs that only read parameters do not link the operations.
+// Separate from parameter.cpp, so that programs that only read parameters do not link the operations.
 #include <stdexcept>
 #include <string>
 

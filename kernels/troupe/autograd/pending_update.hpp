@@ -3,10 +3,10 @@
 
 namespace troupe {
 
-/// An update of parameters that has begun and not ended: for example the sum of their gradients over several
-/// processes, and the optimizer's step that follows it. parameter::wait_ready waits for it.
+/// An asynchronous update of parameters: for example the reduction of their gradients over several processes
+/// and the optimizer's step after it. parameter::wait_ready waits for it.
 ///
-/// One thread uses the parameters and this; `is_pending` may be read from any thread.
+/// Used by the thread that uses the parameters; only `is_pending` is thread-safe.
 class pending_update {
  public:
   pending_update() = default;
@@ -16,14 +16,14 @@ class pending_update {
 
   bool is_pending() const { return is_pending_.load(std::memory_order_acquire); }
   void set_pending(bool is_pending) { is_pending_.store(is_pending, std::memory_order_release); }
-  /// Returns when the update has ended, at once if none is pending. Throws what `finish` throws.
+  /// Waits until the update is complete; returns at once if none is pending. Throws what `finish` throws.
   void wait() {
     if (is_pending()) finish();
   }
 
  protected:
-  /// Ends the update on the calling thread, or throws what keeps it from ending. Calls set_pending(false)
-  /// before it returns.
+  /// Completes the update on the calling thread, or throws the error that prevents it. Calls
+  /// set_pending(false) before it returns.
   virtual void finish() = 0;
 
  private:

@@ -26,17 +26,17 @@ variable detach(const variable& from) { return {from.value, nullptr}; }
 variable record(tensor value, const std::vector<variable>& inputs, std::unique_ptr<operation> recorded) {
   auto wanted = std::ranges::any_of(inputs, &variable::requires_gradient) ||
                 std::ranges::any_of(recorded->parameters(), &parameter::requires_gradient);
-  if (!is_recording() || !wanted) return {std::move(value), nullptr};
+  if (!is_grad_enabled() || !wanted) return {std::move(value), nullptr};
   std::vector<std::shared_ptr<graph_node>> from;
   for (const auto& input : inputs) from.push_back(input.node);
-  value.count_as(memory_category::activations);
+  value.set_memory_category(memory_category::activations);
   auto node = std::make_shared<graph_node>(value, std::move(recorded), std::move(from));
   return {std::move(value), std::move(node)};
 }
 
 bool would_record(std::initializer_list<const variable*> inputs,
                   std::initializer_list<const parameter*> parameters) {
-  return is_recording() &&
+  return is_grad_enabled() &&
          (std::ranges::any_of(inputs, [](const auto* input) { return input->requires_gradient(); }) ||
           std::ranges::any_of(parameters, [](const auto* each) { return each && each->requires_gradient; }));
 }

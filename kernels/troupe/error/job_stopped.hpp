@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-/// The job was asked to stop (SIGTERM, SIGINT, World::request_stop) and has: the message says what was saved.
-/// Programs end with exit code 128 + signal.
+/// The job stopped as requested (SIGTERM, SIGINT, World::request_stop); the message says what was saved.
+/// Programs exit with code 128 + signal.
 class job_stopped : public job_failed {
  public:
-  job_stopped(int signal, const std::string& what) : job_failed(what), signal_(signal) {}
+  job_stopped(int signal, const std::string& message) : job_failed(message), signal_(signal) {}
   int signal() const { return signal_; }
 
  private:

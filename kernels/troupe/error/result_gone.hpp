@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// A process that was started again makes a call again whose tensors (Trainer::state_dict, Trainer::predict)
-/// no process keeps any more, and which would not be the same if they were made now. The others go on.
+/// A restarted process repeats a call (Trainer::state_dict, Trainer::predict) whose result is no longer
+/// stored by any process and cannot be recomputed. The other processes continue.
 class result_gone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

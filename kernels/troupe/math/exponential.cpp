@@ -10,7 +10,7 @@ namespace {
 constexpr double ln2_high = 0x1.62e42feep-1;
 constexpr double ln2_low = 0x1.a39ef35793c76p-33;
 constexpr double log2_e = 0x1.71547652b82fep+0;
-// Adding this leaves an integer, rounded to nearest, in the lowest bits of the sum.
+// Adding this constant rounds to the nearest integer, which is then in the lowest bits of the sum.
 constexpr double rounder = 0x1.8p52;
 constexpr std::int64_t exponent_bias = 1023;
 constexpr int mantissa_bits = 52;

@@ -7,20 +7,20 @@ namespace troupe {
 namespace {
 
 tensor forward(std::string_view operation, const tensor& x,
-               activation_kernels::forward activation_kernels::*of) {
+               activation_kernels::forward activation_kernels::*entry) {
   require_floating(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.device()).activation.*of)(x, y);
+  (kernels_on(x.device()).activation.*entry)(x, y);
   return y;
 }
 
 /// `from` is x or y, whichever the derivative is computed from.
 tensor backward(std::string_view operation, const tensor& dy, std::string_view name, const tensor& from,
-                activation_kernels::backward activation_kernels::*of) {
+                activation_kernels::backward activation_kernels::*entry) {
   require_floating(operation, name, from);
   require_like(operation, "dy", dy, from);
   auto dx = empty_like(from);
-  (kernels_on(from.device()).activation.*of)(dy, from, dx);
+  (kernels_on(from.device()).activation.*entry)(dy, from, dx);
   return dx;
 }
 

@@ -15,10 +15,10 @@ void require_argument(std::string_view operation, std::string_view argument, con
 }
 
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
-                      const shape& extents, device where) {
+                      const shape& extents, device target) {
   require_argument(operation, argument, value, type, extents);
-  if (value.device() == where) return;
-  throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
+  if (value.device() == target) return;
+  throw_invalid(operation, std::string(argument) + " on " + to_string(target), describe(value));
 }
 
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
@@ -55,9 +55,9 @@ shape shape_of_rows(const tensor& value) {
   return shape(std::move(extents));
 }
 
-void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where) {
-  if (value.device() == where) return;
-  throw_invalid(operation, std::string(argument) + " on " + to_string(where), describe(value));
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device target) {
+  if (value.device() == target) return;
+  throw_invalid(operation, std::string(argument) + " on " + to_string(target), describe(value));
 }
 
 shape with_last_axis(const shape& extents, std::int64_t last) {

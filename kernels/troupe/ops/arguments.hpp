@@ -10,9 +10,9 @@ namespace troupe {
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
                       const shape& extents);
 
-/// The same, and it must be on `where`.
+/// The same, and `value` must be on device `target`.
 void require_argument(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
-                      const shape& extents, device where);
+                      const shape& extents, device target);
 
 /// The same, of any shape with `rank` axes.
 void require_rank(std::string_view operation, std::string_view argument, const tensor& value, dtype type,
@@ -31,10 +31,10 @@ void require_nonempty_rows(std::string_view operation, std::string_view argument
 /// The shape without its last axis.
 shape shape_of_rows(const tensor& value);
 
-/// Throws unless `value` is on `where`.
-void require_on(std::string_view operation, std::string_view argument, const tensor& value, device where);
+/// Throws std::invalid_argument unless `value` is on device `target`.
+void require_on(std::string_view operation, std::string_view argument, const tensor& value, device target);
 
-/// `extents` with another last extent; there must be a last one.
+/// `extents` with the last extent replaced; the rank must be at least 1.
 shape with_last_axis(const shape& extents, std::int64_t last);
 
 /// Uninitialised, of the same dtype, shape and device.

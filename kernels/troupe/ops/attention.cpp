@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// The extents of `out`; throws unless qkv can be cut into heads.
+/// The extents of `out`; throws unless qkv's width is divisible into heads.
 shape out_extents(std::string_view operation, const tensor& qkv, const attention_options& options) {
   require_floating(operation, "qkv", qkv);
   const auto& extents = qkv.shape();

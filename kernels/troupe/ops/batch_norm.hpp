@@ -6,14 +6,14 @@ namespace troupe {
 
 struct batch_norm_options {
   double epsilon = 1e-5;  ///< added to the variance
-  /// How far the running statistics move towards those of a batch: 0 not at all, 1 they are replaced.
+  /// The weight of a batch in the running statistics: running = (1 - momentum) running + momentum batch.
   double momentum = 0.1;
 };
 
-// Each channel normalised over the batch and its pixels, as PyTorch's BatchNorm does. x: [N, C, ...] of f32,
-// bf16 or f16, y and dy alike; weight and bias: [C], of f32 or x's dtype, or both undefined (1 and 0); mean,
-// rstd and the running statistics: f32 [C]. Sums are in f64 over blocks in f32. The bits depend neither on
-// the number of threads nor on the machine. Mismatches throw std::invalid_argument.
+// Batch normalisation of each channel over the batch and the pixels, as PyTorch's BatchNorm. x: [N, C, ...]
+// of f32, bf16 or f16, y and dy alike; weight and bias: [C], of f32 or x's dtype, or both undefined (1 and
+// 0); mean, rstd and the running statistics: f32 [C]. Sums are in f64 over blocks in f32. The bits depend
+// neither on the number of threads nor on the machine. Mismatches throw std::invalid_argument.
 
 struct batch_norm_result {
   tensor y;

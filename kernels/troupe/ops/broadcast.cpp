@@ -8,12 +8,12 @@
 namespace troupe {
 namespace {
 
-/// The extent `from_end` axes before the end, 1 where there is none.
-std::int64_t extent_at(const shape& of, int from_end) {
-  return from_end < of.rank() ? of[of.rank() - 1 - from_end] : 1;
+/// The extent of the axis `from_end` before the last; 1 if there is none.
+std::int64_t extent_at(const shape& extents, int from_end) {
+  return from_end < extents.rank() ? extents[extents.rank() - 1 - from_end] : 1;
 }
 
-/// Whether stepping along `outer` is stepping over the end of `inner`, for every operand.
+/// Whether every operand is contiguous over `outer` and `inner`, so that the axes can be merged.
 bool are_one(const broadcast_plan::axis& outer, const broadcast_plan::axis& inner) {
   for (std::size_t i = 0; i < broadcast_plan::max_operands; ++i)
     if (outer.strides[i] != inner.strides[i] * inner.extent) return false;

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-std::string to_string(size_2d of) { return std::to_string(of.h) + " x " + std::to_string(of.w); }
+std::string to_string(size_2d size) { return std::to_string(size.h) + " x " + std::to_string(size.w); }
 
 void require_at_least(std::string_view operation, std::string_view option, size_2d value,
                       std::int64_t smallest) {
@@ -34,7 +34,7 @@ std::int64_t positions(std::int64_t size, std::int64_t kernel, std::int64_t stri
   return room < 0 ? 0 : room / stride + 1;
 }
 
-/// Holds options and extents of x [N, C, H, W] and weight [O, C / groups, KH, KW] to each other.
+/// Checks options and the extents of x [N, C, H, W] and weight [O, C / groups, KH, KW] against each other.
 conv2d_problem problem_of(std::string_view operation, const shape& x, const shape& weight,
                           const conv2d_options& options) {
   require_options(operation, options);
@@ -42,26 +42,28 @@ conv2d_problem problem_of(std::string_view operation, const shape& x, const shap
     throw_invalid(operation, "x [N, C, H, W] and weight [O, C / groups, KH, KW]",
                   to_string(x) + " and " + to_string(weight));
   require_at_least(operation, "kernel", {weight[2], weight[3]}, 0);
-  conv2d_problem of{x[0], x[1], weight[0], {x[2], x[3]}, {}, {weight[2], weight[3]}, options};
-  if (weight.num_elements() == 0 || of.out_channels % options.groups != 0 ||
-      of.in_channels != weight[1] * options.groups)
+  conv2d_problem problem{x[0], x[1], weight[0], {x[2], x[3]}, {}, {weight[2], weight[3]}, options};
+  if (weight.num_elements() == 0 || problem.out_channels % options.groups != 0 ||
+      problem.in_channels != weight[1] * options.groups)
     throw_invalid(operation,
                   "weight of x's channels / groups and a multiple of " + std::to_string(options.groups) +
                       " output channels, none 0",
                   to_string(weight) + " for x " + to_string(x));
   auto [stride, padding, dilation, groups, relu] = options;
-  of.out = {positions(of.in.h, of.kernel.h, stride.h, padding.h, dilation.h),
-            positions(of.in.w, of.kernel.w, stride.w, padding.w, dilation.w)};
-  if (of.out.h < 1 || of.out.w < 1 || of.in.h < 1 || of.in.w < 1)
+  problem.out = {positions(problem.in.h, problem.kernel.h, stride.h, padding.h, dilation.h),
+                 positions(problem.in.w, problem.kernel.w, stride.w, padding.w, dilation.w)};
+  if (problem.out.h < 1 || problem.out.w < 1 || problem.in.h < 1 || problem.in.w < 1)
     throw_invalid(operation, "an image at least as large as the kernel",
-                  to_string(of.in) + " padded by " + to_string(padding) + " for a kernel of " +
-                      to_string(of.kernel) + " with dilation " + to_string(dilation));
-  return of;
+                  to_string(problem.in) + " padded by " + to_string(padding) + " for a kernel of " +
+                      to_string(problem.kernel) + " with dilation " + to_string(dilation));
+  return problem;
 }
 
-shape extents_of_y(const conv2d_problem& of) { return {of.batch, of.out_channels, of.out.h, of.out.w}; }
+shape extents_of_y(const conv2d_problem& problem) {
+  return {problem.batch, problem.out_channels, problem.out.h, problem.out.w};
+}
 
-/// Defined, of the model's dtype and device, and of these extents.
+/// Requires a defined tensor with the dtype and device of `model` and these extents.
 void require_beside(std::string_view operation, std::string_view argument, const tensor& value,
                     const tensor& model, const shape& extents) {
   if (value.defined() && value.dtype() == model.dtype() && value.device() == model.device() &&
@@ -99,10 +101,10 @@ tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
                       const conv2d_options& options) {
   require_floating("conv2d", "x", x);
   require_beside("conv2d", "weight", weight, x, weight.shape());
-  auto of = problem_of("conv2d", x.shape(), weight.shape(), options);
-  if (bias.defined()) require_beside("conv2d", "bias", bias, x, {of.out_channels});
-  auto y = tensor::empty(extents_of_y(of), x.dtype(), x.device());
-  if (of.batch > 0) kernels_on(x.device()).conv2d.forward(of, x, weight, bias, y);
+  auto problem = problem_of("conv2d", x.shape(), weight.shape(), options);
+  if (bias.defined()) require_beside("conv2d", "bias", bias, x, {problem.out_channels});
+  auto y = tensor::empty(extents_of_y(problem), x.dtype(), x.device());
+  if (problem.batch > 0) kernels_on(x.device()).conv2d.forward(problem, x, weight, bias, y);
   return y;
 }
 
@@ -110,10 +112,10 @@ tensor conv2d_backward_input(const tensor& dy, const tensor& weight, const shape
                              const conv2d_options& options) {
   constexpr const char* operation = "conv2d_backward_input";
   require_floating(operation, "weight", weight);
-  auto of = problem_of(operation, x_extents, weight.shape(), options);
-  require_beside(operation, "dy", dy, weight, extents_of_y(of));
+  auto problem = problem_of(operation, x_extents, weight.shape(), options);
+  require_beside(operation, "dy", dy, weight, extents_of_y(problem));
   auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
-  if (of.batch > 0) kernels_on(dy.device()).conv2d.backward_input(of, dy, weight, dx);
+  if (problem.batch > 0) kernels_on(dy.device()).conv2d.backward_input(problem, dy, weight, dx);
   return dx;
 }
 
@@ -126,11 +128,11 @@ void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
     return;
   }
   require_gradient("weight_gradient", weight_gradient, x, weight_gradient.shape());
-  auto of = problem_of(operation, x.shape(), weight_gradient.shape(), options);
-  require_beside(operation, "dy", dy, x, extents_of_y(of));
-  if (bias_gradient.defined()) require_gradient("bias_gradient", bias_gradient, x, {of.out_channels});
-  if (of.batch > 0) {
-    kernels_on(x.device()).conv2d.backward_weight(of, x, dy, weight_gradient, bias_gradient, mode);
+  auto problem = problem_of(operation, x.shape(), weight_gradient.shape(), options);
+  require_beside(operation, "dy", dy, x, extents_of_y(problem));
+  if (bias_gradient.defined()) require_gradient("bias_gradient", bias_gradient, x, {problem.out_channels});
+  if (problem.batch > 0) {
+    kernels_on(x.device()).conv2d.backward_weight(problem, x, dy, weight_gradient, bias_gradient, mode);
   } else if (mode == gradient_mode::assign) {
     weight_gradient.fill_zero();
     if (bias_gradient.defined()) bias_gradient.fill_zero();

@@ -9,10 +9,10 @@ struct conv2d_options {
   size_2d stride{1, 1};    ///< pixels between neighbouring windows
   size_2d padding{0, 0};   ///< rows and columns of zeros on every side of the image
   size_2d dilation{1, 1};  ///< pixels between neighbouring elements of the kernel
-  /// Channels are cut into so many parts, and the output channels of each see the input channels of the same.
+  /// Number of channel groups: the output channels of a group depend only on its input channels.
   std::int64_t groups = 1;
-  /// The output is max(y, 0), as relu_forward computes it. The backward functions take the gradient of what
-  /// comes before: relu_backward(dy, y).
+  /// Fuse a ReLU: the output is max(y, 0). The backward functions take the gradient before the ReLU:
+  /// relu_backward(dy, y).
   bool relu = false;
   bool operator==(const conv2d_options&) const = default;
 };

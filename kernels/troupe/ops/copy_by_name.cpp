@@ -11,14 +11,14 @@ namespace {
 
 using by_name = std::unordered_map<std::string, tensor>;
 
-/// So many problems of one kind are named; a model has thousands of tensors.
-constexpr std::size_t most_named = 8;
+/// Maximum number of names per kind of problem in a message; a model has thousands of tensors.
+constexpr std::size_t max_named = 8;
 
-std::string listed(const std::string& what, const std::vector<std::string>& all) {
+std::string listed(const std::string& side, const std::vector<std::string>& all) {
   if (all.empty()) return {};
-  auto text = "; " + what + " ";
-  for (std::size_t i = 0; i < std::min(all.size(), most_named); ++i) text += (i ? ", " : "") + all[i];
-  if (all.size() > most_named) text += " and " + std::to_string(all.size() - most_named) + " more";
+  auto text = "; " + side + " ";
+  for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) text += (i ? ", " : "") + all[i];
+  if (all.size() > max_named) text += " and " + std::to_string(all.size() - max_named) + " more";
   return text;
 }
 

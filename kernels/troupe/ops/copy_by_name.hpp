@@ -7,19 +7,19 @@
 namespace troupe {
 
 struct copy_by_name_options {
-  /// False: what only one side has stays as it is, and is told.
+  /// False: tensors that only one side has are left unchanged and reported in the result.
   bool strict = true;
 };
 
-/// Names that only one side has, in the order of that side.
+/// Names that only one side has, in that side's order.
 struct unmatched_names {
-  std::vector<std::string> missing;     ///< not saved
-  std::vector<std::string> unexpected;  ///< saved, with no place to go
+  std::vector<std::string> missing;     ///< in `to` but not in `saved`
+  std::vector<std::string> unexpected;  ///< in `saved` but not in `to`
 };
 
-/// Copies the elements of `saved` to the tensors of the same names, wherever they lie; 16-bit floats become
-/// f32 where the target is f32. Throws std::runtime_error, and copies nothing, naming all tensors that are
-/// there twice or of another shape or dtype, and, if strict, those that are missing or unexpected.
+/// Copies the elements of `saved` to the tensors of the same names, on any device; 16-bit floats are
+/// converted if the target is f32. Throws std::runtime_error and copies nothing if a name occurs twice, a
+/// shape or dtype differs, or, if strict, a tensor is missing or unexpected; the message names them all.
 unmatched_names copy_by_name(const std::vector<named_tensor>& to, const std::vector<named_tensor>& saved,
                              copy_by_name_options options = {});
 

@@ -13,26 +13,25 @@ struct cross_entropy_options {
   std::int64_t ignore_index = -100;
 };
 
-/// What one batch of scores says about its labels. Sums, so that they add up over batches.
+/// The loss of one batch, as sums, which add up over batches.
 struct cross_entropy_result {
   double loss_sum = 0;           ///< over counted samples, of -sum_j target_j log softmax(z)_j
   std::int64_t num_correct = 0;  ///< samples whose largest score, the first of equals, is their label's
   std::int64_t num_counted = 0;  ///< samples whose label is not ignore_index
   tensor log_sum_exp;            ///< f32, of labels' shape: log(sum_j exp(z_j)), what backward starts from
-  tensor device_loss_sum;        ///< f32 []: loss_sum where the logits are
+  tensor device_loss_sum;        ///< f32 []: loss_sum on the logits' device
 };
 
 /// Softmax cross entropy. logits: f32, bf16 or f16 [..., C] with C >= 1; labels: i64, i32 or u8 of logits'
 /// shape less the last axis, each in [0, C) or ignore_index. The arithmetic inside a row is f32, losses add
 /// up in f64 in the rows' order. Throws std::invalid_argument for other arguments, naming the sample of a
-/// label outside the range. It waits for a GPU to give the sums; in what captured_step records, which cannot
-/// wait, loss_sum is NaN, the counts are -1, and only device_loss_sum tells, as NaN if a label is out of
-/// range.
+/// label outside the range. On a GPU it waits for the sums. During a graph capture, which cannot wait,
+/// loss_sum is NaN and the counts are -1; only device_loss_sum is valid, and NaN if a label is out of range.
 cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels,
                                            const cross_entropy_options& options = {});
 
-/// The gradient of scale * loss_sum: scale * (softmax(z) - target), of logits' shape and dtype. On a GPU, for
-/// which this does not wait, a label outside the range makes its row NaN instead of throwing.
+/// The gradient of scale * loss_sum: scale * (softmax(z) - target), of logits' shape and dtype. On a GPU,
+/// where it does not wait, a label out of range makes its row NaN instead of throwing.
 tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp,
                               double scale, const cross_entropy_options& options = {});
 

@@ -13,8 +13,7 @@ namespace {
 
 bool is_integer(dtype type) { return type == dtype::i64 || type == dtype::i32; }
 
-/// What both operands become before they meet. Throws unless they are floating or
-/// agreeing integers.
+/// The common dtype of both operands. Throws unless they are floating, or integers of the same dtype.
 dtype common_type(std::string_view operation, const tensor& a, const tensor& b) {
   if (a.defined() && b.defined()) {
     if (is_floating(a.dtype()) && is_floating(b.dtype()))
@@ -26,29 +25,29 @@ dtype common_type(std::string_view operation, const tensor& a, const tensor& b) 
 }
 
 tensor binary(std::string_view operation, const tensor& a, const tensor& b, dtype type,
-              elementwise_kernels::binary elementwise_kernels::*of) {
+              elementwise_kernels::binary elementwise_kernels::*entry) {
   require_on(operation, "b", b, a.device());
   auto c = tensor::empty(broadcast_shape(operation, a.shape(), b.shape()), type, a.device());
-  (kernels_on(a.device()).elementwise.*of)(a, b, c);
+  (kernels_on(a.device()).elementwise.*entry)(a, b, c);
   return c;
 }
 
 tensor arithmetic(std::string_view operation, const tensor& a, const tensor& b,
-                  elementwise_kernels::binary elementwise_kernels::*of) {
-  return binary(operation, a, b, common_type(operation, a, b), of);
+                  elementwise_kernels::binary elementwise_kernels::*entry) {
+  return binary(operation, a, b, common_type(operation, a, b), entry);
 }
 
 tensor comparison(std::string_view operation, const tensor& a, const tensor& b,
-                  elementwise_kernels::binary elementwise_kernels::*of) {
+                  elementwise_kernels::binary elementwise_kernels::*entry) {
   common_type(operation, a, b);
-  return binary(operation, a, b, dtype::boolean, of);
+  return binary(operation, a, b, dtype::boolean, entry);
 }
 
 tensor unary(std::string_view operation, const tensor& x,
-             elementwise_kernels::unary elementwise_kernels::*of) {
+             elementwise_kernels::unary elementwise_kernels::*entry) {
   require_floating(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.device()).elementwise.*of)(x, y);
+  (kernels_on(x.device()).elementwise.*entry)(x, y);
   return y;
 }
 

@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// What the numeric class says of a GPU that is there. The build picks ops/cuda/ or ops/cuda_absent/.
-std::string gpu_class(device where);
+/// The part of numeric_class(device) that describes an existing GPU. Implemented in ops/cuda/ or
+/// ops/cuda_absent/, as configured.
+std::string gpu_class(device target);
 
 }  // namespace troupe

@@ -24,7 +24,7 @@ std::int64_t rows_of(const tensor& matrix) {
   return columns == 0 ? 0 : matrix.num_elements() / columns;
 }
 
-const product_kernels& products_on(device where) { return kernels_on(where).products; }
+const product_kernels& products_on(device target) { return kernels_on(target).products; }
 
 }  // namespace
 

@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-// The affine map of each row. x: [..., in], weight: [out, in], bias: [out] or undefined, y: [..., out], all
-// of one dtype: f32, bf16 or f16. Sums are in f32 and rounded once. Equal shapes and numbers of threads give
-// equal bits. Mismatches throw std::invalid_argument.
+// The affine map of each row (torch.nn.functional.linear). x: [..., in], weight: [out, in], bias: [out] or
+// undefined, y: [..., out], all of one dtype: f32, bf16 or f16. Sums are in f32 and rounded once. Equal
+// shapes and numbers of threads give equal bits. Mismatches throw std::invalid_argument.
 
-/// What follows the affine map in the same pass.
+/// The activation fused into the affine map.
 enum class linear_activation : std::uint8_t { none, relu };
 
 /// y = x weight^T + bias, or max(x weight^T + bias, 0), whose gradient is that of relu_backward.
@@ -23,7 +23,7 @@ tensor linear_backward_input(const tensor& dy, const tensor& weight);
 void linear_backward_weight(const tensor& x, const tensor& dy, tensor weight_gradient, tensor bias_gradient,
                             gradient_mode mode = gradient_mode::accumulate);
 
-/// That of the bias alone.
+/// bias_gradient alone.
 void linear_backward_bias(const tensor& dy, tensor bias_gradient,
                           gradient_mode mode = gradient_mode::accumulate);
 

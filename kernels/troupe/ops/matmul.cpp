@@ -15,7 +15,7 @@ void require_matrices(std::string_view argument, const tensor& value) {
     throw_invalid("matmul", std::string(argument) + " with at least two axes", describe(value));
 }
 
-/// What c is. Checks b against a.
+/// The shape of c; checks b against a.
 shape product_extents(const tensor& a, const tensor& b, const matmul_options& options) {
   require_matrices("a", a);
   require_matrices("b", b);

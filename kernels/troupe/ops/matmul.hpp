@@ -5,9 +5,9 @@
 namespace troupe {
 
 struct matmul_options {
-  /// The last two axes of `a` lie in memory as [K, M]. Costs nothing.
+  /// The last two axes of `a` are stored as [K, M]; not copied.
   bool transpose_a = false;
-  /// The last two axes of `b` lie in memory as [N, K]. Costs nothing.
+  /// The last two axes of `b` are stored as [N, K]; not copied.
   bool transpose_b = false;
 };
 

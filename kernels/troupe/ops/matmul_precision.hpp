@@ -7,9 +7,9 @@ namespace troupe {
 /// errors of about 1e-3 of each product.
 enum class matmul_precision { f32, tf32 };
 
-/// Chooses it for this process, f32 otherwise: for the matrix products that follow, in linear layers and in
-/// attention too, but not for convolutions. `numeric_class` names tf32. The CPU always computes in f32. Steps
-/// that were recorded before keep what they were recorded with. Thread-safe.
+/// Sets the precision of later f32 matrix products of this process on GPUs, also in linear layers and
+/// attention, but not in convolutions; the default is f32. `numeric_class` contains tf32. The CPU always
+/// computes in f32. Captured graphs keep the precision of their capture. Thread-safe.
 void set_matmul_precision(matmul_precision precision);
 matmul_precision current_matmul_precision();
 

@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-std::string numeric_class(device where) {
-  require_device(where);
-  return where.type == device::kind::cpu ? numeric_class() : numeric_class() + "+" + gpu_class(where);
+std::string numeric_class(device target) {
+  require_device(target);
+  return target.type == device::kind::cpu ? numeric_class() : numeric_class() + "+" + gpu_class(target);
 }
 
 }  // namespace troupe

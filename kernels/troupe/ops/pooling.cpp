@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-std::string to_string(size_2d of) { return std::to_string(of.h) + " x " + std::to_string(of.w); }
+std::string to_string(size_2d size) { return std::to_string(size.h) + " x " + std::to_string(size.w); }
 
 void require_options(std::string_view operation, const pool2d_options& options) {
   constexpr auto limit = std::int64_t{1} << 24;  // exact as floats, and nothing overflows
@@ -26,18 +26,20 @@ void require_options(std::string_view operation, const pool2d_options& options) 
 pool2d_problem problem_of(std::string_view operation, const shape& x, const pool2d_options& options) {
   require_options(operation, options);
   if (x.rank() != 4) throw_invalid(operation, "x [N, C, H, W]", to_string(x));
-  pool2d_problem of{x[0] * x[1], {x[2], x[3]}, {}, options};
+  pool2d_problem problem{x[0] * x[1], {x[2], x[3]}, {}, options};
   auto [kernel, stride, padding, include] = options;
-  auto room_h = of.in.h + 2 * padding.h - kernel.h, room_w = of.in.w + 2 * padding.w - kernel.w;
-  if (room_h < 0 || room_w < 0 || of.in.h < 1 || of.in.w < 1)
+  auto margin_h = problem.in.h + 2 * padding.h - kernel.h, margin_w = problem.in.w + 2 * padding.w - kernel.w;
+  if (margin_h < 0 || margin_w < 0 || problem.in.h < 1 || problem.in.w < 1)
     throw_invalid(
         operation, "an image at least as large as the kernel",
-        to_string(of.in) + " padded by " + to_string(padding) + " for a kernel of " + to_string(kernel));
-  of.out = {room_h / stride.h + 1, room_w / stride.w + 1};
-  return of;
+        to_string(problem.in) + " padded by " + to_string(padding) + " for a kernel of " + to_string(kernel));
+  problem.out = {margin_h / stride.h + 1, margin_w / stride.w + 1};
+  return problem;
 }
 
-shape extents_of_y(const shape& x, const pool2d_problem& of) { return {x[0], x[1], of.out.h, of.out.w}; }
+shape extents_of_y(const shape& x, const pool2d_problem& problem) {
+  return {x[0], x[1], problem.out.h, problem.out.w};
+}
 
 void require_dy(std::string_view operation, const tensor& dy, const shape& extents) {
   require_floating(operation, "dy", dy);
@@ -59,40 +61,40 @@ std::pair<std::int64_t, std::int64_t> planes_of(std::string_view operation, cons
 
 max_pool2d_result max_pool2d_forward(const tensor& x, const pool2d_options& options) {
   require_floating("max_pool2d", "x", x);
-  auto of = problem_of("max_pool2d", x.shape(), options);
-  auto extents = extents_of_y(x.shape(), of);
+  auto problem = problem_of("max_pool2d", x.shape(), options);
+  auto extents = extents_of_y(x.shape(), problem);
   max_pool2d_result result{tensor::empty(extents, x.dtype(), x.device()),
                            tensor::empty(extents, index_type(options), x.device())};
-  kernels_on(x.device()).pooling.max_forward(of, x, result.y, result.indices);
+  kernels_on(x.device()).pooling.max_forward(problem, x, result.y, result.indices);
   return result;
 }
 
 tensor max_pool2d_backward(const tensor& dy, const tensor& indices, const shape& x_extents,
                            const pool2d_options& options) {
   constexpr const char* operation = "max_pool2d_backward";
-  auto of = problem_of(operation, x_extents, options);
-  require_dy(operation, dy, extents_of_y(x_extents, of));
+  auto problem = problem_of(operation, x_extents, options);
+  require_dy(operation, dy, extents_of_y(x_extents, problem));
   require_argument(operation, "indices", indices, index_type(options), dy.shape());
   if (indices.device() != dy.device())
     throw_invalid(operation, "indices on " + to_string(dy.device()), describe(indices));
   auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
-  kernels_on(dy.device()).pooling.max_backward(of, dy, indices, dx);
+  kernels_on(dy.device()).pooling.max_backward(problem, dy, indices, dx);
   return dx;
 }
 
 tensor avg_pool2d_forward(const tensor& x, const pool2d_options& options) {
   require_floating("avg_pool2d", "x", x);
-  auto of = problem_of("avg_pool2d", x.shape(), options);
-  auto y = tensor::empty(extents_of_y(x.shape(), of), x.dtype(), x.device());
-  kernels_on(x.device()).pooling.average_forward(of, x, y);
+  auto problem = problem_of("avg_pool2d", x.shape(), options);
+  auto y = tensor::empty(extents_of_y(x.shape(), problem), x.dtype(), x.device());
+  kernels_on(x.device()).pooling.average_forward(problem, x, y);
   return y;
 }
 
 tensor avg_pool2d_backward(const tensor& dy, const shape& x_extents, const pool2d_options& options) {
-  auto of = problem_of("avg_pool2d_backward", x_extents, options);
-  require_dy("avg_pool2d_backward", dy, extents_of_y(x_extents, of));
+  auto problem = problem_of("avg_pool2d_backward", x_extents, options);
+  require_dy("avg_pool2d_backward", dy, extents_of_y(x_extents, problem));
   auto dx = tensor::empty(x_extents, dy.dtype(), dy.device());
-  kernels_on(dy.device()).pooling.average_backward(of, dy, dx);
+  kernels_on(dy.device()).pooling.average_backward(problem, dy, dx);
   return dx;
 }
 

@@ -20,8 +20,8 @@ int axis_of(std::string_view operation, const shape& extents, int axis) {
   return axis < 0 ? axis + extents.rank() : axis;
 }
 
-shape with_extent(const shape& of, int axis, std::int64_t extent) {
-  auto extents = of.extents();
+shape with_extent(const shape& from, int axis, std::int64_t extent) {
+  auto extents = from.extents();
   extents[static_cast<std::size_t>(axis)] = extent;
   return shape(std::move(extents));
 }

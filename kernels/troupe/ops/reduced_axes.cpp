@@ -16,7 +16,7 @@ struct axis_run {
   std::int64_t extent;
 };
 
-/// Neighbouring axes of one kind as one; those of extent 1 are of any kind.
+/// Merges adjacent axes that are all reduced or all kept; axes of extent 1 match both.
 std::vector<axis_run> runs_of(const shape& x, const axis_flags& is_reduced) {
   std::vector<axis_run> runs;
   for (std::size_t axis = 0; axis < is_reduced.size(); ++axis) {

@@ -18,8 +18,8 @@ void require_elements(std::string_view operation, const tensor& x, const reduced
   throw_invalid(operation, "at least one element to reduce", describe(x));
 }
 
-/// One reduction for each run of neighbouring axes, the innermost first: `run(x, along, y, is_last)`. What
-/// lies between them is f32.
+/// Runs one reduction per group of adjacent axes, innermost first: `run(x, along, y, is_last)`. Intermediate
+/// results are f32.
 template <class Run>
 tensor reduce(const tensor& x, const reduced_axes& axes, bool keep_axes, const Run& run) {
   auto from = x;
@@ -43,20 +43,20 @@ tensor scaled_sum(const tensor& x, const reduced_axes& axes, bool keep_axes, dou
 }
 
 tensor extreme(std::string_view operation, const tensor& x, const reduction_options& options,
-               reduction_kernels::reduce reduction_kernels::*of) {
+               reduction_kernels::reduce reduction_kernels::*entry) {
   require_floating(operation, "x", x);
   auto axes = axes_of(operation, x, options);
   require_elements(operation, x, axes);
   return reduce(x, axes, options.keep_axes,
                 [&](const tensor& from, const reduced_axis& along, tensor& y, bool) {
-                  (kernels_for(x).*of)(from, along, y);
+                  (kernels_for(x).*entry)(from, along, y);
                 });
 }
 
-void require_together(std::string_view operation, std::span<const tensor> of) {
-  for (const auto& each : of) {
+void require_together(std::string_view operation, std::span<const tensor> tensors) {
+  for (const auto& each : tensors) {
     require_floating(operation, "elements", each);
-    require_on(operation, "elements", each, of.front().device());
+    require_on(operation, "elements", each, tensors.front().device());
   }
 }
 
@@ -104,19 +104,19 @@ double total_sum(const tensor& x) {
   return kernels_for(x).total_sum(x);
 }
 
-double global_norm(std::span<const tensor> of) {
-  require_together("global_norm", of);
-  return of.empty() ? 0 : std::sqrt(kernels_for(of.front()).sum_of_squares(of));
+double global_norm(std::span<const tensor> tensors) {
+  require_together("global_norm", tensors);
+  return tensors.empty() ? 0 : std::sqrt(kernels_for(tensors.front()).sum_of_squares(tensors));
 }
 
-bool all_finite(std::span<const tensor> of) {
-  require_together("all_finite", of);
-  return of.empty() || kernels_for(of.front()).all_finite(of);
+bool all_finite(std::span<const tensor> tensors) {
+  require_together("all_finite", tensors);
+  return tensors.empty() || kernels_for(tensors.front()).all_finite(tensors);
 }
 
-bool scale_all(std::span<const tensor> of, double factor) {
-  require_together("scale_all", of);
-  return of.empty() || kernels_for(of.front()).scale_all(of, static_cast<float>(factor));
+bool scale_all(std::span<const tensor> tensors, double factor) {
+  require_together("scale_all", tensors);
+  return tensors.empty() || kernels_for(tensors.front()).scale_all(tensors, static_cast<float>(factor));
 }
 
 double clipping_factor(double norm, double max_norm) {

@@ -6,10 +6,10 @@
 
 namespace troupe {
 
-void require_indices(std::string_view operation, const tensor& indices, device where) {
+void require_indices(std::string_view operation, const tensor& indices, device target) {
   auto is_integer = indices.dtype() == dtype::i64 || indices.dtype() == dtype::i32;
-  if (!indices.defined() || !is_integer || indices.device() != where)
-    throw_invalid(operation, "indices of i64 or i32 on " + to_string(where), describe(indices));
+  if (!indices.defined() || !is_integer || indices.device() != target)
+    throw_invalid(operation, "indices of i64 or i32 on " + to_string(target), describe(indices));
 }
 
 shape gathered_extents(const tensor& values, const tensor& indices) {

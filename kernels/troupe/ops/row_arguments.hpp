@@ -5,10 +5,10 @@
 
 namespace troupe {
 
-/// Throws std::invalid_argument unless these are i64 or i32 on `where`.
-void require_indices(std::string_view operation, const tensor& indices, device where);
+/// Throws std::invalid_argument unless `indices` are i64 or i32 on device `target`.
+void require_indices(std::string_view operation, const tensor& indices, device target);
 
-/// The axes of indices, then those of a row of `values`.
+/// The shape of gathered rows: the axes of indices, then those of a row of `values`.
 shape gathered_extents(const tensor& values, const tensor& indices);
 
 }  // namespace troupe

@@ -6,19 +6,20 @@
 namespace troupe {
 namespace {
 
-tensor forward(std::string_view operation, const tensor& x, softmax_kernels::forward softmax_kernels::*of) {
+tensor forward(std::string_view operation, const tensor& x,
+               softmax_kernels::forward softmax_kernels::*entry) {
   require_nonempty_rows(operation, "x", x);
   auto y = empty_like(x);
-  (kernels_on(x.device()).softmax.*of)(x, y);
+  (kernels_on(x.device()).softmax.*entry)(x, y);
   return y;
 }
 
 tensor backward(std::string_view operation, const tensor& dy, const tensor& y,
-                softmax_kernels::backward softmax_kernels::*of) {
+                softmax_kernels::backward softmax_kernels::*entry) {
   require_nonempty_rows(operation, "y", y);
   require_like(operation, "dy", dy, y);
   auto dx = empty_like(y);
-  (kernels_on(y.device()).softmax.*of)(dy, y, dx);
+  (kernels_on(y.device()).softmax.*entry)(dy, y, dx);
   return dx;
 }
 

@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-void require_weight(std::string_view operation, const tensor& weight, device where) {
+void require_weight(std::string_view operation, const tensor& weight, device target) {
   require_argument(operation, "weight", weight, dtype::f32, weight.shape());
-  if (weight.device() == where) return;
-  throw_invalid(operation, "all weights on " + to_string(where), describe(weight));
+  if (weight.device() == target) return;
+  throw_invalid(operation, "all weights on " + to_string(target), describe(weight));
 }
 
 void require_low_precision(std::string_view operation, const tensor& value, const tensor& weight) {

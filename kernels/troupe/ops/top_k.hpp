@@ -5,7 +5,7 @@ namespace troupe {
 
 struct top_k_result {
   tensor values;   ///< [..., k], of the dtype of x, descending
-  tensor indices;  ///< [..., k] i64: where they are along the last axis of x
+  tensor indices;  ///< [..., k] i64: their indices along the last axis of x
 };
 
 /// The k largest along the last axis of x: [..., N] of f32, bf16 or f16. Of equal values the one with the

@@ -1,4 +1,4 @@
-// Which nodes of the tree some members can reduce by themselves.
+// The nodes of the reduction tree that some members can reduce separately.
 #include <algorithm>
 #include <bit>
 
@@ -25,8 +25,8 @@ std::vector<tree_node> nodes_within(std::span<const int> members, int num_member
   return found;
 }
 
-dtype node_type(const tree_node& of, dtype type) {
-  return of.count > 1 && is_floating(type) ? dtype::f32 : type;
+dtype node_type(const tree_node& node, dtype type) {
+  return node.count > 1 && is_floating(type) ? dtype::f32 : type;
 }
 
 }  // namespace troupe

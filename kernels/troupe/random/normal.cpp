@@ -44,7 +44,7 @@ constexpr std::array d{1.0,
                        5.47593808499534494600e-4,
                        1.05075007164441684324e-9};
 
-/// The number below which a standard normal one lies with probability p, for p in [2^-25, 1 - 2^-25].
+/// The quantile function of the standard normal distribution, for p in [2^-25, 1 - 2^-25].
 double quantile(double p) {
   auto q = p - 0.5;
   if (std::abs(q) <= 0.425) {

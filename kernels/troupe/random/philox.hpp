@@ -12,8 +12,8 @@ using philox_key = std::array<std::uint32_t, 2>;
 /// Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3).
 philox_counter philox4x32(philox_counter counter, philox_key key);
 
-/// What random numbers are drawn for. Each purpose has keys of its own, so that equal counters of two
-/// purposes have nothing in common. The numbers decide results: never change one.
+/// The purpose of random numbers. Each purpose has its own keys, so that streams of different purposes are
+/// independent. The values decide results: never change them.
 enum class random_purpose : std::uint32_t {
   initial_weights = 1,
   permutation = 2,
@@ -21,9 +21,10 @@ enum class random_purpose : std::uint32_t {
   sampling = 4
 };
 
-/// The random words of one place in a run. The place is three words whose meaning the purpose gives:
-/// activations have (step, global microbatch, layer index in the whole model), initial weights the hash
-/// of the parameter's name, a permutation its stream. Word `i` of the stream is word i % 4 of block i / 4.
+/// A stream of random words, identified by seed, purpose and three words (`place`) whose meaning depends on
+/// the purpose: (step, global microbatch, layer index in the whole model) for activations, the hash of the
+/// parameter's name for initial weights, the stream number for a permutation. Word `i` of the stream is word
+/// i % 4 of block i / 4.
 class philox_stream {
  public:
   philox_stream(std::uint64_t seed, random_purpose purpose, std::array<std::uint32_t, 3> place);
@@ -33,7 +34,7 @@ class philox_stream {
     return philox4x32({place_[0], place_[1], place_[2], index}, key_);
   }
 
-  // What decides the words, for code that makes many blocks at a time.
+  // Key and counter words, for code that computes many blocks at a time.
   const philox_key& key() const { return key_; }
   const std::array<std::uint32_t, 3>& place() const { return place_; }
 
@@ -42,7 +43,7 @@ class philox_stream {
   std::array<std::uint32_t, 3> place_;
 };
 
-/// FNV-1a, 64 bits: how a name becomes counter words.
+/// FNV-1a, 64 bits: converts a name to counter words.
 std::uint64_t hash_of_name(std::string_view name);
 
 }  // namespace troupe

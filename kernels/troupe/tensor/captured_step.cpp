@@ -7,29 +7,30 @@
 
 namespace troupe {
 
-captured_step::captured_step(device where, std::function<void()> work)
-    : work_(std::move(work)), graph_(make_device_graph(where)) {}
+captured_step::captured_step(device target, std::function<void()> work)
+    : work_(std::move(work)), graph_(make_device_graph(target)) {}
 
 captured_step::~captured_step() = default;
 captured_step::captured_step(captured_step&&) noexcept = default;
 captured_step& captured_step::operator=(captured_step&&) noexcept = default;
 
-bool captured_step::is_recorded() const { return graph_ && graph_->is_recorded(); }
+bool captured_step::is_captured() const { return graph_ && graph_->is_captured(); }
 
-// The first run is no recording: in it libraries are loaded and plans are made, which may wait for the GPU.
+// The first run is a warm-up without capture: it loads libraries and creates plans, which may wait for the
+// GPU.
 void captured_step::run() {
   if (!graph_ || num_runs_ == 0) {
     work_();
   } else {
-    if (!graph_->is_recorded()) graph_->record(work_);
+    if (!graph_->is_captured()) graph_->capture(work_);
     graph_->replay();
   }
   ++num_runs_;
 }
 
-std::unique_ptr<device_graph> make_device_graph(device where) {
-  require_device(where);
-  return where.type == device::kind::cpu ? nullptr : make_cuda_graph(where.index);
+std::unique_ptr<device_graph> make_device_graph(device target) {
+  require_device(target);
+  return target.type == device::kind::cpu ? nullptr : make_cuda_graph(target.index);
 }
 
 }  // namespace troupe

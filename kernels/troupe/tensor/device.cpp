@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-std::string to_string(const device& where) {
-  return (where.type == device::kind::cpu ? "cpu:" : "cuda:") + std::to_string(where.index);
+std::string to_string(const device& target) {
+  return (target.type == device::kind::cpu ? "cpu:" : "cuda:") + std::to_string(target.index);
 }
 
 device device_from_string(std::string_view text) {

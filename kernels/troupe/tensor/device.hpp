@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Where a tensor's bytes lie and its operations run. A machine has one "cpu:0", which stands for all its
-/// cores, and a "cuda:N" for each GPU.
+/// The device that holds a tensor's memory and runs its operations: "cpu:0" for all cores of the machine,
+/// "cuda:N" for each GPU.
 struct device {
   enum class kind : std::uint8_t { cpu, cuda };
   kind type = kind::cpu;
@@ -15,10 +15,10 @@ struct device {
 };
 
 /// "cpu:0", "cuda:1"
-std::string to_string(const device& where);
+std::string to_string(const device& target);
 
-/// Reads "cpu", "cuda" or either with ":N"; whether the device is there shows when it is used. Throws
-/// bad_input, naming the forms, for anything else.
+/// Parses "cpu", "cuda" or either with ":N". Does not check that the device exists. Throws bad_input, naming
+/// the accepted forms, for any other text.
 device device_from_string(std::string_view text);
 
 }  // namespace troupe

@@ -6,21 +6,22 @@
 
 namespace troupe {
 
-/// A recording of what a GPU was given to do, for captured_step.
+/// A captured graph of GPU work (CUDA graph), for captured_step.
 class device_graph {
  public:
   virtual ~device_graph() = default;
-  /// Calls `work`, of which nothing is done yet. Throws what it throws, and holds no recording then.
-  virtual void record(const std::function<void()>& work) = 0;
-  virtual bool is_recorded() const = 0;
-  /// Queues all of the recording after what was queued before.
+  /// Calls `work` and captures its GPU operations without running them. Throws what `work` throws, and holds
+  /// no graph then.
+  virtual void capture(const std::function<void()>& work) = 0;
+  virtual bool is_captured() const = 0;
+  /// Launches the graph in stream order.
   virtual void replay() = 0;
 };
 
-/// Null for the CPU, which has none. Throws bad_input if the device is not there.
-std::unique_ptr<device_graph> make_device_graph(device where);
+/// Null for the CPU. Throws bad_input if the device does not exist.
+std::unique_ptr<device_graph> make_device_graph(device target);
 
-// Of GPUs; the build picks cuda/ or cuda_absent/.
+// For GPUs; implemented in cuda/ or cuda_absent/, as configured.
 std::unique_ptr<device_graph> make_cuda_graph(int index);
 
 }  // namespace troupe

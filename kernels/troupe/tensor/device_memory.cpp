@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "troupe/tensor/block_cache.hpp"
-#include "troupe/tensor/page_regions.hpp"
+#include "troupe/tensor/caching_allocator.hpp"
+#include "troupe/tensor/huge_page_arena.hpp"
 
 namespace troupe {
 namespace {
@@ -15,44 +15,44 @@ constexpr bool shares_pages = false;
 constexpr bool shares_pages = true;
 #endif
 
-/// Large tensors have large pages of their own, small ones come from the C library, and those between share
-/// pages.
-class cpu_memory : public memory_source {
+/// Large blocks have their own huge pages, small ones come from the C library, and those in between share
+/// huge pages.
+class cpu_memory : public memory_resource {
  public:
-  void* take(std::size_t size_bytes) override {
+  void* allocate(std::size_t size_bytes) override {
     if (size_bytes > address_space) return nullptr;
-    if (is_shared(size_bytes)) return regions_.take(size_bytes);
-    return size_bytes < large ? std::aligned_alloc(64, size_bytes) : take_large_pages(size_bytes);
+    if (is_shared(size_bytes)) return regions_.allocate(size_bytes);
+    return size_bytes < large ? std::aligned_alloc(64, size_bytes) : allocate_huge_pages(size_bytes);
   }
-  void give_back(void* memory, std::size_t size_bytes) override {
-    is_shared(size_bytes) ? regions_.give_back(memory, size_bytes) : std::free(memory);
+  void deallocate(void* memory, std::size_t size_bytes) override {
+    is_shared(size_bytes) ? regions_.deallocate(memory, size_bytes) : std::free(memory);
   }
 
  private:
   static constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{2} << 20;
 
-  /// More than any process can have.
+  /// More than the address space of any process.
   static constexpr std::size_t address_space = std::size_t{1} << 47;
 
   static bool is_shared(std::size_t size_bytes) {
-    return shares_pages && size_bytes >= small && size_bytes <= page_regions::largest_block;
+    return shares_pages && size_bytes >= small && size_bytes <= huge_page_arena::largest_block;
   }
 
-  page_regions regions_;
+  huge_page_arena regions_;
 };
 
 }  // namespace
 
-block_cache& cache_of(device where) {
-  if (where.type == device::kind::cuda) return cuda_cache_of(where.index);
-  // Never destroyed: tensors with static storage may go after it would have.
+caching_allocator& allocator_of(device target) {
+  if (target.type == device::kind::cuda) return cuda_allocator_of(target.index);
+  // Never destroyed: tensors with static storage may be destroyed later.
   static auto* source = new cpu_memory;
-  static auto* cache = new block_cache(*source);
+  static auto* cache = new caching_allocator(*source);
   return *cache;
 }
 
-std::shared_ptr<block_cache> recording_cache_of(device where) {
-  return where.type == device::kind::cuda ? recording_cache_of_cuda(where.index) : nullptr;
+std::shared_ptr<caching_allocator> capture_allocator_of(device target) {
+  return target.type == device::kind::cuda ? cuda_capture_allocator_of(target.index) : nullptr;
 }
 
 void copy_bytes(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes) {

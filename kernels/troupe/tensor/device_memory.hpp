@@ -7,23 +7,23 @@
 
 namespace troupe {
 
-class block_cache;
+class caching_allocator;
 
-/// The cache of one device, there until the process ends. Throws bad_input if the device is not there.
-block_cache& cache_of(device where);
+/// The allocator of a device; it lives until the process ends. Throws bad_input if the device does not exist.
+caching_allocator& allocator_of(device target);
 
-/// The cache of what this thread records on the device (captured_step.hpp), or null if it records nothing.
-std::shared_ptr<block_cache> recording_cache_of(device where);
+/// The allocator of this thread's graph capture on the device (captured_step.hpp); null if there is none.
+std::shared_ptr<caching_allocator> capture_allocator_of(device target);
 
-/// Copies between any two devices. Returns when the bytes in the CPU's memory, on whichever side, are the
-/// caller's again; a GPU copies in its turn, after what was queued before and ahead of what comes later.
+/// Copies between any two devices. Returns when CPU memory on either side may be read and written again;
+/// copies on a GPU run in stream order.
 void copy_bytes(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes);
 
-// Of GPUs; the build picks cuda/ or cuda_absent/. Beside these, `num_cuda_devices` and `cuda_version`.
-block_cache& cuda_cache_of(int index);
-std::shared_ptr<block_cache> recording_cache_of_cuda(int index);
+// For GPUs; implemented in cuda/ or cuda_absent/, as configured, like `num_cuda_devices` and `cuda_version`.
+caching_allocator& cuda_allocator_of(int index);
+std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index);
 void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes);
-void fill_zero_cuda(void* memory, device where, std::size_t size_bytes);
+void fill_zero_cuda(void* memory, device target, std::size_t size_bytes);
 void require_cuda(int index);
 std::string cuda_name(int index);
 void synchronize_cuda(int index);

@@ -5,20 +5,20 @@
 
 namespace troupe {
 
-/// How many GPUs this process can use, as cuda:0 and so on; 0 where Troupe was built without CUDA.
+/// The number of GPUs that this process can use (cuda:0, cuda:1, ...); 0 if Troupe was built without CUDA.
 int num_cuda_devices();
 
-/// Throws bad_input if the device is not there: what is missing, and how to get it.
-void require_device(device where);
+/// Throws bad_input if the device does not exist; the message says what is missing and how to get it.
+void require_device(device target);
 
-/// "CPU", or a GPU's model such as "NVIDIA H100 80GB HBM3". Throws bad_input if the device is not there.
-std::string device_name(device where);
+/// "CPU", or the GPU's model such as "NVIDIA H100 80GB HBM3". Throws bad_input if the device does not exist.
+std::string device_name(device target);
 
-/// Operations on a GPU return when they are queued; this returns when all that was queued has been done, and
-/// throws what went wrong in it. Nothing to do for the CPU. Throws bad_input if the device is not there.
-void synchronize(device where);
+/// Waits until all queued operations of the device are complete (operations on a GPU are asynchronous), and
+/// throws their errors. Returns at once for the CPU. Throws bad_input if the device does not exist.
+void synchronize(device target);
 
-/// The CUDA that Troupe was built with, "13.0"; empty if it was built without.
+/// The CUDA version that Troupe was built with, "13.0"; empty without CUDA.
 std::string cuda_version();
 
 }  // namespace troupe

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-// Storage types of 16 bits. They hold values; arithmetic is done in f32. Conversions round to nearest, ties
-// to even, and keep NaN and infinity; they are branch-free, so that loops over them become vector code.
+// 16-bit floating-point storage types; arithmetic is done in f32. Conversions round to nearest, ties to even,
+// and keep NaN and infinity; they are branch-free, so that loops over them become vector code.
 
 /// 8 bits of exponent, 7 of fraction: the upper half of an f32.
 struct bfloat16 {
@@ -19,7 +19,7 @@ struct bfloat16 {
     bits = (word & 0x7fffffff) > 0x7f800000 ? quiet : rounded;
   }
   explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-  bool operator==(const bfloat16&) const = default;  ///< of the bits
+  bool operator==(const bfloat16&) const = default;  ///< compares bits
 };
 
 /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction; the largest finite value is 65504.
@@ -48,7 +48,7 @@ struct float16 {
     value = rest >= 0x7c00 ? special : value;
     return std::bit_cast<float>(sign | value);
   }
-  bool operator==(const float16&) const = default;  ///< of the bits
+  bool operator==(const float16&) const = default;  ///< compares bits
 };
 
 }  // namespace troupe

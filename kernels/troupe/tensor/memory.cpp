@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "troupe/tensor/block_cache.hpp"
+#include "troupe/tensor/caching_allocator.hpp"
 #include "troupe/tensor/device_memory.hpp"
 
 namespace troupe {
@@ -11,35 +11,35 @@ namespace {
 
 thread_local memory_category current_category = memory_category::other;
 
-/// What is done when the last owner goes.
-struct give_back {
-  block_cache* cache;
-  std::shared_ptr<block_cache> recorded;  ///< the same, if it may end before the memory does
+/// Returns a block to its allocator when the last tensor that owns it is destroyed.
+struct block_deleter {
+  caching_allocator* allocator;
+  std::shared_ptr<caching_allocator> captured;  ///< keeps the allocator of a graph capture alive; else null
   std::size_t size_bytes;
   memory_category category;
 
-  void operator()(void* memory) const { cache->give_back(memory, size_bytes, category); }
+  void operator()(void* memory) const { allocator->deallocate(memory, size_bytes, category); }
 };
 
 }  // namespace
 
-std::shared_ptr<void> allocate(std::size_t size_bytes, device where) {
-  auto recorded = recording_cache_of(where);
-  auto* cache = recorded ? recorded.get() : &cache_of(where);
-  auto* block = cache->take(size_bytes, current_category);
-  return {block, give_back{cache, std::move(recorded), size_bytes, current_category}};
+std::shared_ptr<void> allocate(std::size_t size_bytes, device target) {
+  auto captured = capture_allocator_of(target);
+  auto* allocator = captured ? captured.get() : &allocator_of(target);
+  auto* block = allocator->allocate(size_bytes, current_category);
+  return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category}};
 }
 
-void count_as(const std::shared_ptr<void>& memory, memory_category category) {
-  auto* kept = std::get_deleter<give_back>(memory);
+void set_memory_category(const std::shared_ptr<void>& memory, memory_category category) {
+  auto* deleter = std::get_deleter<block_deleter>(memory);
   auto from = memory_category::other;
-  if (kept && std::atomic_ref(kept->category).compare_exchange_strong(from, category))
-    kept->cache->count_as(kept->size_bytes, category);
+  if (deleter && std::atomic_ref(deleter->category).compare_exchange_strong(from, category))
+    deleter->allocator->set_category(deleter->size_bytes, category);
 }
 
-memory_statistics memory_of(device where) { return cache_of(where).statistics(); }
-void reset_peak_memory(device where) { cache_of(where).reset_peak(); }
-void release_cached_memory(device where) { cache_of(where).release_cached(); }
+memory_statistics memory_of(device target) { return allocator_of(target).statistics(); }
+void reset_peak_memory(device target) { allocator_of(target).reset_peak(); }
+void release_cached_memory(device target) { allocator_of(target).release_cached(); }
 
 memory_scope::memory_scope(memory_category category) : outer_(current_category) {
   current_category = category;

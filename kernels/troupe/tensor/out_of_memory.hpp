@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-/// There is no memory for a tensor: the message names it, its bytes and the device. All that makes tensors
-/// throws it.
+/// Thrown by every function that creates tensors if there is no memory; the message names the tensor, its
+/// size and the device.
 class out_of_memory : public std::bad_alloc {
  public:
-  explicit out_of_memory(const std::string& what) : what_(std::make_shared<const std::string>(what)) {}
+  explicit out_of_memory(const std::string& message) : what_(std::make_shared<const std::string>(message)) {}
   const char* what() const noexcept override { return what_->c_str(); }
 
  private:

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-/// So many elements of any dtype have a number of bytes that std::int64_t can tell.
+/// The maximum number of elements whose size in bytes fits into std::int64_t for every dtype.
 constexpr auto most_elements = std::int64_t{1} << 58;
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The extents of a tensor, outermost first. Every extent is >= 0; no extents is a scalar.
+/// The extents of a tensor, outermost axis first. Every extent is >= 0; a shape without axes is a scalar.
 class shape {
  public:
   shape() = default;

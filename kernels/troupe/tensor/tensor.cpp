@@ -11,39 +11,39 @@
 namespace troupe {
 
 tensor tensor::wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents,
-                    troupe::dtype type, troupe::device where) {
+                    troupe::dtype type, troupe::device target) {
   tensor result;
   result.owner_ = std::move(owner);
   result.elements_ = elements;
   result.shape_ = std::move(extents);
   result.dtype_ = type;
-  result.device_ = where;
+  result.device_ = target;
   return result;
 }
 
 namespace {
 
-std::shared_ptr<void> memory_for(const shape& extents, troupe::dtype type, troupe::device where) {
+std::shared_ptr<void> memory_for(const shape& extents, troupe::dtype type, troupe::device target) {
   auto size_bytes = static_cast<std::size_t>(extents.num_elements()) * troupe::size_bytes(type);
   try {
-    return allocate(size_bytes, where);
+    return allocate(size_bytes, target);
   } catch (const std::bad_alloc&) {
-    throw out_of_memory("[tensor] no memory on " + to_string(where) + " for " + std::string(to_string(type)) +
-                        to_string(extents) + ", " + std::to_string(size_bytes) +
-                        " bytes: use smaller extents or a smaller batch");
+    throw out_of_memory("[tensor] no memory on " + to_string(target) + " for " +
+                        std::string(to_string(type)) + to_string(extents) + ", " +
+                        std::to_string(size_bytes) + " bytes: use smaller extents or a smaller batch");
   }
 }
 
 }  // namespace
 
-tensor tensor::empty(troupe::shape extents, troupe::dtype type, troupe::device where) {
-  auto memory = memory_for(extents, type, where);
+tensor tensor::empty(troupe::shape extents, troupe::dtype type, troupe::device target) {
+  auto memory = memory_for(extents, type, target);
   auto* elements = static_cast<std::byte*>(memory.get());
-  return wrap(std::move(memory), elements, std::move(extents), type, where);
+  return wrap(std::move(memory), elements, std::move(extents), type, target);
 }
 
-tensor tensor::zeros(troupe::shape extents, troupe::dtype type, troupe::device where) {
-  auto result = empty(std::move(extents), type, where);
+tensor tensor::zeros(troupe::shape extents, troupe::dtype type, troupe::device target) {
+  auto result = empty(std::move(extents), type, target);
   result.fill_zero();
   return result;
 }
@@ -103,9 +103,9 @@ tensor tensor::clone() const {
   return result;
 }
 
-tensor tensor::to(troupe::device where) const {
-  if (!defined() || where == device_) return *this;
-  auto result = empty(shape_, dtype_, where);
+tensor tensor::to(troupe::device target) const {
+  if (!defined() || target == device_) return *this;
+  auto result = empty(shape_, dtype_, target);
   result.copy_from(*this);
   return result;
 }

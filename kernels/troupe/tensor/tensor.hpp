@@ -22,9 +22,9 @@ class tensor {
 
   /// Uninitialised elements, 64-byte aligned.
   static tensor empty(troupe::shape extents, troupe::dtype type = troupe::dtype::f32,
-                      troupe::device where = {});
+                      troupe::device target = {});
   static tensor zeros(troupe::shape extents, troupe::dtype type = troupe::dtype::f32,
-                      troupe::device where = {});
+                      troupe::device target = {});
   static tensor full(troupe::shape extents, float value);
   /// A copy of `values`; throws std::invalid_argument if their number is not that of the shape.
   template <class T>
@@ -35,9 +35,10 @@ class tensor {
   static tensor from(const std::vector<T>& values, troupe::shape extents) {
     return from(std::span<const T>(values), std::move(extents));
   }
-  /// Elements in memory that somebody else owns and `owner` keeps alive (a mapped file, a received buffer).
+  /// Wraps external memory that `owner` keeps alive (a mapped file, a received buffer), like
+  /// torch::from_blob.
   static tensor wrap(std::shared_ptr<void> owner, std::byte* elements, troupe::shape extents,
-                     troupe::dtype type, troupe::device where = {});
+                     troupe::dtype type, troupe::device target = {});
 
   bool defined() const { return elements_ != nullptr; }
   const troupe::shape& shape() const { return shape_; }
@@ -60,7 +61,7 @@ class tensor {
     require(dtype_of<T>::value);
     return {reinterpret_cast<const T*>(elements_), static_cast<std::size_t>(num_elements())};
   }
-  /// Where the bytes lie, on whichever device.
+  /// The memory of the elements, on any device.
   std::span<std::byte> bytes() { return {elements_, defined() ? size_bytes() : 0}; }
   std::span<const std::byte> bytes() const { return {elements_, defined() ? size_bytes() : 0}; }
 
@@ -70,15 +71,15 @@ class tensor {
   tensor rows(std::int64_t first, std::int64_t count) const;
   /// A deep copy.
   tensor clone() const;
-  /// Copies the elements of `source`, which must have this shape and dtype, from whichever device.
+  /// Copies the elements of `source`, which must have this shape and dtype, from any device.
   void copy_from(const tensor& source);
-  /// This tensor if it is there already, else a copy in the memory of `where`. Throws bad_input for a device
-  /// that is not there.
-  tensor to(troupe::device where) const;
-  /// Whether another handle, of whatever shape, may share the elements' memory.
+  /// Returns this tensor if it is on `target` already, else a copy there. Throws bad_input if the device does
+  /// not exist.
+  tensor to(troupe::device target) const;
+  /// Whether another handle, possibly with another shape, may share the memory.
   bool is_shared() const { return owner_.use_count() > 1; }
-  /// In the statistics the elements' memory is for `category` from now on, if it was for `other` so far.
-  void count_as(memory_category category) const { troupe::count_as(owner_, category); }
+  /// Sets the memory category in the statistics, if it is `other`.
+  void set_memory_category(memory_category category) const { troupe::set_memory_category(owner_, category); }
   /// Zero bytes, which are zero elements of every dtype.
   void fill_zero();
 
@@ -93,7 +94,7 @@ class tensor {
   troupe::device device_;
 };
 
-/// A tensor and the name it is known by in states, snapshots and hashes, for example "2.weight".
+/// A tensor and its name in states, snapshots and hashes, for example "2.weight".
 struct named_tensor {
   std::string name;
   tensor value;

@@ -20,67 +20,68 @@ struct agent_options {
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A member silent for so long is suspected.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
-  /// False: a lost member ends the job (mpirun, started by hand). True: a launcher respawns it.
-  bool survives_losses = true;
-  /// How often members hear that the agent lives.
+  /// True: a launcher restarts lost processes. False: a lost member ends the job (mpirun, started by hand).
+  bool replaces_lost_members = true;
+  /// Interval of the heartbeats from the agent to the members.
   std::chrono::milliseconds heartbeat = std::chrono::seconds(1);
-  /// How long the destructor lets members that have neither left nor failed go on: where rank 0 is the agent,
-  /// it may be done a little before the others.
+  /// How long the destructor waits for members to leave. Rank 0, where it hosts the agent, may be done before
+  /// the others.
   std::chrono::milliseconds linger = std::chrono::seconds(10);
 };
 
-/// What the agent tells its owner (the launcher). Called on the agent's thread; do not block, and do not call
+/// Callbacks from the agent to its owner (the launcher), on the agent's thread. They must not block nor call
 /// the agent. Empty functions are not called.
 struct agent_callbacks {
-  /// This incarnation of `rank` must die now: it hangs or was reported unreachable. The owner kills it and
-  /// calls process_lost; if it has replaced that process meanwhile, there is nothing to do. Once per process.
+  /// Kill this incarnation of `rank`, which hangs or was reported unreachable, then call process_lost. If the
+  /// owner has replaced that process already, do nothing. Called once per process.
   std::function<void(int rank, std::uint32_t incarnation, const std::string& cause)> kill;
   std::function<void(const membership_view&)> on_view;
   std::function<void(const job_progress&)> on_progress;
   std::function<void(const recovery_report&)> on_recovered;
   /// The job has failed; the owner ends every process.
   std::function<void(const std::string& cause)> on_job_failed;
-  /// The job is to stop, at the wish of the owner or of its members.
+  /// The job is to stop because of `signal`, as the owner or its members requested.
   std::function<void(int signal)> on_stop;
-  /// The job has stopped because of `signal`; `what` says what was saved.
-  std::function<void(int signal, const std::string& what)> on_job_stopped;
-  /// Something that the user should know of, and that the agent goes on with.
-  std::function<void(const std::string& what)> on_warning;
+  /// The job has stopped because of `signal`; `summary` says what was saved.
+  std::function<void(int signal, const std::string& summary)> on_job_stopped;
+  /// A problem that the agent survives, for the user.
+  std::function<void(const std::string& message)> on_warning;
 };
 
 /// What the loss of a process means for the job.
 enum class loss_outcome {
-  had_left,           ///< the rank was done: nothing happens
-  not_needed,         ///< it had not left, but the job was done: nothing happens
+  had_left,           ///< the rank had left the job: nothing happens
+  not_needed,         ///< the rank had not left, but the job was done: nothing happens
   await_replacement,  ///< the generation was raised; the rank's next incarnation may join
   job_failed          ///< the job has ended, now or before
 };
 
-/// The rendezvous and the authority over generations: one per job, in the launcher, or in rank 0 where there
-/// is none. Has a thread of its own. Listens from construction; throws bad_input naming address and port if
-/// it cannot.
+/// The job's rendezvous server (as torchrun's c10d store and elastic agent in one): it admits members,
+/// detects lost ones by heartbeats, decides the generation, and hosts the key-value store. One per job, in
+/// the launcher, or in rank 0 of a job without launcher. Runs a thread. Listens from construction on; throws
+/// bad_input naming address and port if it cannot.
 ///
 /// The destructor waits for the members to leave (agent_options::linger), then closes everything.
 class agent {
  public:
   virtual ~agent() = default;
   virtual std::uint16_t port() const = 0;
-  /// The process of `rank` is gone for certain (waitpid or pidfd saw it). `detected` is when that was known
-  /// and `died`, if known, when it was killed (a drill). Raises the generation. What the process still sent
-  /// is read before. Waits for the agent's thread, for less than a millisecond as a rule.
+  /// The process of `rank` has ended (seen by waitpid or pidfd) at `detected`; `died`, if known, is when it
+  /// was killed (fault injection). Reads what the process had sent, then raises the generation. Blocks until
+  /// the agent's thread has done so, usually less than a millisecond.
   virtual loss_outcome process_lost(int rank, const std::string& cause,
                                     std::chrono::steady_clock::time_point detected,
                                     std::optional<std::chrono::steady_clock::time_point> died) = 0;
-  /// The process of `rank` ended with exit code 0. Fails the job if others wait for it.
+  /// The process of `rank` ended with exit code 0. Fails the job if other members still need it.
   virtual void process_exited(int rank) = 0;
   /// Ends the job for all members.
   virtual void fail_job(const std::string& cause) = 0;
-  /// The job is to stop because of `signal`: what is done is saved, then on_job_stopped comes. Returns the
-  /// ranks that hear of it here; the processes of the others know nothing of the job.
+  /// Stops the job because of `signal`: the members save the state, then on_job_stopped is called. Returns
+  /// the ranks that the agent notifies; the processes of other ranks have not joined, signal them directly.
   virtual std::vector<int> stop_job(int signal) = 0;
-  /// What the process of `rank`, which has ended, said it fails with; empty: it said nothing. What it still
-  /// sent is read before: waits until it has said something or its connection has ended, but `at_most`, since
-  /// a process that it started may keep the connection open.
+  /// The error message that the ended process of `rank` reported (membership::failing); empty: none. Blocks
+  /// until the message has arrived or the connection has ended, at most `at_most`, since a child of the
+  /// process may keep the connection open.
   virtual std::string failure_of(int rank, std::chrono::milliseconds at_most) = 0;
 };
 

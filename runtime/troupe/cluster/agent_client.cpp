@@ -32,7 +32,7 @@ std::string shortened(const std::string& cause) { return cause.substr(0, 4096); 
 /// heartbeat.
 class agent_client final : public membership {
  public:
-  agent_client(const agent_client_options& options, agent_line line, membership_events& events)
+  agent_client(const agent_client_options& options, authenticated_connection line, membership_events& events)
       : options_(options), line_(std::move(line)), events_(events) {
     io_thread_ = std::thread([this] { run_io(); });
     event_thread_ = std::thread([this] { run_events(); });
@@ -67,8 +67,8 @@ class agent_client final : public membership {
   }
   void fail_job(const std::string& cause) override { send(agent_wire::job_failure{shortened(cause)}); }
   void request_stop(int signal, stop_scope scope) override { send(agent_wire::stop_request{signal, scope}); }
-  void stopped(const std::string& what) override { send(agent_wire::stop_done{shortened(what)}); }
-  void failing(const std::string& what) override { send(agent_wire::own_failure{shortened(what)}); }
+  void stopped(const std::string& summary) override { send(agent_wire::stop_done{shortened(summary)}); }
+  void failing(const std::string& message) override { send(agent_wire::member_failure{shortened(message)}); }
   void leave() override {
     left_ = true;
     send(agent_wire::leave_job{});
@@ -109,7 +109,7 @@ class agent_client final : public membership {
                       : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
                 ". The job can be resumed from its latest snapshot (--resume)";
     keys_.close(gone);
-    if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_end(gone); });
+    if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_failed(gone); });
   }
 
   /// A process that was itself suspended has heard nothing either: that is forgiven.
@@ -179,20 +179,20 @@ class agent_client final : public membership {
       made.generation = r->generation;
       made.loss = r->loss;
       deliver([this, made] { events_.on_recovered(made); });
-    } else if (std::holds_alternative<job_over>(message)) {
-      deliver([this] { events_.on_over(); });
+    } else if (std::holds_alternative<job_done>(message)) {
+      deliver([this] { events_.on_job_done(); });
     } else if (auto* reply = std::get_if<store_reply>(&message)) {
       keys_.on_reply(*reply);
-    } else if (auto* stop = std::get_if<stop_wanted>(&message)) {
+    } else if (auto* stop = std::get_if<stop_requested>(&message)) {
       deliver([this, signal = stop->signal] { events_.on_stop(signal); });
     } else if (auto* done = std::get_if<agent_wire::job_stopped>(&message)) {
       ended_ = true;
       keys_.close("the job was stopped");
-      deliver([this, done = *done] { events_.on_job_stopped(done.signal, done.what); });
+      deliver([this, done = *done] { events_.on_job_stopped(done.signal, done.summary); });
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
       keys_.close(end->cause);
-      deliver([this, cause = end->cause] { events_.on_job_end(cause); });
+      deliver([this, cause = end->cause] { events_.on_job_failed(cause); });
     }
   }
 
@@ -229,7 +229,7 @@ class agent_client final : public membership {
 
   const agent_client_options options_;
   std::mutex mutex_;  ///< guards the sending half of the channel, out_ and incarnations_
-  agent_line line_;
+  authenticated_connection line_;
   std::vector<std::byte> out_;
   std::map<int, std::uint32_t> incarnations_;  ///< as of the last view
   membership_events& events_;

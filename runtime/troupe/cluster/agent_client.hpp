@@ -24,7 +24,7 @@ struct agent_client_options {
 /// Connects to the job's agent, proves the secret, and starts the client's thread, which also sends
 /// heartbeats. `events` must outlive it. Throws bad_input when the agent refuses (wrong secret, other world
 /// size, rank taken) and system_failure or bad_input naming host and port when it cannot be reached in time.
-/// If the agent disappears later, on_job_end is called.
+/// If the agent disappears later, on_job_failed is called.
 std::unique_ptr<membership> connect_agent(const agent_client_options& options, membership_events& events);
 
 }  // namespace troupe

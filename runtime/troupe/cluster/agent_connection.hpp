@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// The agent's end of one connection: handshake, frames and buffers. A stranger gets no memory beyond a few
-/// bytes.
+/// The agent's end of one connection: handshake, frames and buffers. Before the handshake has succeeded only
+/// a few bytes are buffered.
 class agent_connection {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -22,13 +22,13 @@ class agent_connection {
   int fd() const { return socket_.get(); }
   bool authenticated() const { return channel_.has_value(); }
   time_point opened() const { return opened_; }
-  /// Of no use any more: everything that was read is dealt with, everything written is lost.
+  /// No more messages come out of it and none can be sent.
   bool closed() const { return closed_ || peer_closed_; }
-  /// The agent has not given it up; what the peer said before it closed still counts.
+  /// The agent still accepts messages from it; those sent before the peer closed count.
   bool listens() const { return !closed_ && !finishing_; }
   bool wants_read() const { return listens() && !peer_closed_; }
   bool wants_write() const { return !closed() && !out_.empty(); }
-  /// Nothing more is read, and the connection closes once everything is written.
+  /// Stops reading, and closes the connection once all pending output is written.
   void finish();
   void close() { closed_ = true; }
 
@@ -37,8 +37,8 @@ class agent_connection {
   void send(const agent_wire::agent_message& message);
   void write();
 
-  /// Who speaks, as of its hello.
-  std::optional<agent_wire::hello> speaker;
+  /// The member at the other end, from its hello; none before.
+  std::optional<agent_wire::hello> peer;
 
  private:
   void read_reply();

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto handshake_deadline = 5s;
 constexpr std::size_t max_strangers = 64;
 /// The others come in the next turn of the loop, so that strangers are read and ended in between.
-constexpr int most_accepted_at_once = 16;
+constexpr int max_accepted_at_once = 16;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void agent_connections::poll(int wake_fd, const std::function<void(agent_connect
 }
 
 void agent_connections::accept_some() {
-  for (int left = most_accepted_at_once; left > 0; --left) {
+  for (int left = max_accepted_at_once; left > 0; --left) {
     unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       // Out of descriptors the listener would stay readable: look again after a tick.
@@ -59,14 +59,14 @@ void agent_connections::accept_some() {
     }
     int on = 1;
     ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    make_room_for_stranger();
+    make_space_for_stranger();
     connections_.emplace_back(std::move(made), options_.secret, std::chrono::steady_clock::now());
   }
 }
 
 /// The oldest of too many unauthenticated connections goes, and its descriptor with it. As many as the whole
 /// job may shake hands at once.
-void agent_connections::make_room_for_stranger() {
+void agent_connections::make_space_for_stranger() {
   auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
   auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));
   if (count < max_strangers + static_cast<std::size_t>(options_.world_size)) return;
@@ -78,14 +78,14 @@ std::list<agent_connection> agent_connections::take_ended() {
   std::list<agent_connection> ended;
   for (auto next = connections_.begin(); next != connections_.end();) {
     auto it = next++;
-    bool too_late = !it->speaker && now - it->opened() > handshake_deadline;
+    bool too_late = !it->peer && now - it->opened() > handshake_deadline;
     if (too_late || it->closed()) ended.splice(ended.end(), connections_, it);
   }
   return ended;
 }
 
 void agent_connections::drop(int rank) {
-  connections_.remove_if([&](const agent_connection& c) { return c.speaker && c.speaker->rank == rank; });
+  connections_.remove_if([&](const agent_connection& c) { return c.peer && c.peer->rank == rank; });
 }
 
 }  // namespace troupe

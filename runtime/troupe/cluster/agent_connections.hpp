@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// The agent's listening socket and whoever has come in by it. For one thread.
+/// The agent's listening socket and the accepted connections. For one thread.
 class agent_connections {
  public:
   /// Listens. `options` must outlive it. Throws bad_input naming address and port.
@@ -19,18 +19,18 @@ class agent_connections {
   auto begin() { return connections_.begin(); }
   auto end() { return connections_.end(); }
 
-  /// Waits until something happens here or at `wake_fd`, for one tick at most. Lets in who knocks, writes
-  /// what waits, and hands every connection that can be read to `serve`, which removes none.
+  /// Waits for socket events or `wake_fd`, at most one tick. Accepts connections, writes pending output, and
+  /// calls `serve` for every readable connection; `serve` must not remove connections.
   void poll(int wake_fd, const std::function<void(agent_connection&)>& serve);
-  /// Removes those that are closed, and strangers that take too long to say who they are. Returns them.
+  /// Removes and returns closed connections and those whose handshake or hello takes too long.
   std::list<agent_connection> take_ended();
   void drop(int rank);
-  /// Whether the newest attempt to let somebody in failed for want of descriptors or memory.
+  /// Whether the newest accept() failed for lack of descriptors or memory.
   bool out_of_descriptors() const { return out_of_descriptors_; }
 
  private:
   void accept_some();
-  void make_room_for_stranger();
+  void make_space_for_stranger();
 
   const agent_options& options_;
   unique_fd listener_;

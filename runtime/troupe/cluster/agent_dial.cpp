@@ -118,16 +118,16 @@ bool say_hello(attempt& with, sealed_channel& channel) {
   }
 }
 
-std::optional<agent_line> dial_once(attempt& with) {
+std::optional<authenticated_connection> dial_once(attempt& with) {
   if (!with.reach()) return {};
   auto channel = shake_hands(with);
   if (!channel || !say_hello(with, *channel)) return {};
-  return agent_line{std::move(with.socket), *channel, std::move(with.in)};
+  return authenticated_connection{std::move(with.socket), *channel, std::move(with.in)};
 }
 
 }  // namespace
 
-agent_line dial_agent(const agent_client_options& options) {
+authenticated_connection dial_agent(const agent_client_options& options) {
   auto deadline = clock::now() + options.connect_timeout;
   while (true) {
     attempt next{options, deadline, {}, {}, {}};

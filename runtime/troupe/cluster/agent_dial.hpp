@@ -5,15 +5,15 @@
 
 namespace troupe {
 
-/// A connection that the agent has welcomed.
-struct agent_line {
+/// A connection after the handshake and an accepted hello.
+struct authenticated_connection {
   unique_fd socket;
   sealed_channel channel;
-  std::vector<std::byte> received;  ///< read ahead, not yet opened
+  std::vector<std::byte> received;  ///< bytes read beyond the reply, not decoded yet
 };
 
-/// Reaches the agent, trying again until the deadline, proves the secret and says hello. Errors as
+/// Connects to the agent, retrying until the deadline, performs the handshake and sends hello. Errors as
 /// connect_agent.
-agent_line dial_agent(const agent_client_options& options);
+authenticated_connection dial_agent(const agent_client_options& options);
 
 }  // namespace troupe

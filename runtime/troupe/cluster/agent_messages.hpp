@@ -9,10 +9,10 @@
 
 #include "troupe/cluster/membership.hpp"
 
-/// What members and agent say to each other, encoded by wire/codec.hpp inside authenticated frames.
+/// The messages between members and agent, encoded by wire/codec.hpp inside authenticated frames.
 namespace troupe::agent_wire {
 
-/// Cereal's view of the contract's structs, kept here so that they need to know nothing of Cereal.
+/// Serialisable forms of the structs of membership.hpp, which stays free of Cereal.
 struct member_fields : member {
   template <class Archive>
   void serialize(Archive& archive) {
@@ -28,7 +28,7 @@ struct loss_fields : member_loss {
 
 // From a member:
 
-/// The first message: who wants to speak.
+/// The first message: identifies the sender.
 struct hello {
   std::int32_t rank = 0;
   std::int32_t world_size = 0;
@@ -101,7 +101,7 @@ struct leave_job {
   void serialize(Archive&) {}
 };
 
-/// A value to keep for the members; answered by store_reply. `request` is the sender's own number.
+/// Stores a value. Reply: store_reply with the same `request`, a number of the sender's.
 struct put_value {
   std::uint64_t request = 0;
   std::string key;
@@ -111,7 +111,7 @@ struct put_value {
     archive(request, key, value);
   }
 };
-/// Answered by store_reply once somebody has put the key.
+/// Reads a value. Reply: store_reply, once the key has been put.
 struct get_value {
   std::uint64_t request = 0;
   std::string key;
@@ -120,7 +120,7 @@ struct get_value {
     archive(request, key);
   }
 };
-/// Nobody waits for the answer any more.
+/// Cancels get_value: its timeout has passed.
 struct forget_request {
   std::uint64_t request = 0;
   template <class Archive>
@@ -136,29 +136,29 @@ struct stop_request {
     archive(signal, scope);
   }
 };
-/// The answer to stop_wanted.
+/// The answer to stop_requested.
 struct stop_done {
-  std::string what;
+  std::string summary;  ///< what was saved
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(what);
+    archive(summary);
   }
 };
-/// An error ends the sender.
-struct own_failure {
-  std::string what;  ///< empty: not known yet
+/// The sender is about to end with an error.
+struct member_failure {
+  std::string message;  ///< empty: not known yet
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(what);
+    archive(message);
   }
 };
 using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,
                                     progress_report, phase_report, job_failure, leave_job, put_value,
-                                    get_value, forget_request, stop_request, stop_done, own_failure>;
+                                    get_value, forget_request, stop_request, stop_done, member_failure>;
 
 // From the agent:
 
-/// The answer to hello; an empty reason: welcome.
+/// The reply to hello. An empty refusal: accepted.
 struct answer {
   std::string refusal;
   template <class Archive>
@@ -199,20 +199,20 @@ struct job_end {
     archive(cause);
   }
 };
-struct job_over {
+struct job_done {
   template <class Archive>
   void serialize(Archive&) {}
 };
 struct store_reply {
   std::uint64_t request = 0;
-  std::string refusal;  ///< why it was not done; empty: it was
+  std::string refusal;  ///< why the request failed; empty: it succeeded
   std::vector<std::byte> value;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(request, refusal, value);
   }
 };
-struct stop_wanted {
+struct stop_requested {
   std::int32_t signal = 0;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -221,18 +221,18 @@ struct stop_wanted {
 };
 struct job_stopped {
   std::int32_t signal = 0;
-  std::string what;
+  std::string summary;  ///< what was saved
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(signal, what);
+    archive(signal, summary);
   }
 };
-/// The agent lives.
-struct agent_beat {
+/// Sent periodically, so that members detect the loss of the agent.
+struct agent_heartbeat {
   template <class Archive>
   void serialize(Archive&) {}
 };
-using agent_message = std::variant<answer, fence, view, recovered, job_end, job_over, store_reply,
-                                   stop_wanted, job_stopped, agent_beat>;
+using agent_message = std::variant<answer, fence, view, recovered, job_end, job_done, store_reply,
+                                   stop_requested, job_stopped, agent_heartbeat>;
 
 }  // namespace troupe::agent_wire

@@ -15,7 +15,7 @@ membership_rules rules_of(const agent_options& options) {
   rules.world_size = options.world_size;
   rules.join_timeout = options.join_timeout;
   rules.suspect_after = options.suspect_after;
-  rules.survives_losses = options.survives_losses;
+  rules.replaces_lost_members = options.replaces_lost_members;
   return rules;
 }
 
@@ -46,7 +46,7 @@ loss_outcome agent_server::process_lost(int rank, const std::string& cause, cloc
     perform(state_.process_lost(rank, cause, detected, died, clock::now()));
     drop_connections_of(rank);
     outcome.set_value(had_left             ? loss_outcome::had_left
-                      : state_.is_over()   ? loss_outcome::not_needed
+                      : state_.is_done()   ? loss_outcome::not_needed
                       : state_.job_ended() ? loss_outcome::job_failed
                                            : loss_outcome::await_replacement);
   });
@@ -93,14 +93,15 @@ void agent_server::run() {
     connections_.poll(commands_.fd(), [this](agent_connection& from) { serve(from); });
     commands_.run_all();
     perform(state_.tick(clock::now()));
-    beat();
+    send_heartbeats();
     warn_of_descriptors();
-    sweep();
+    drop_ended_connections();
     answer_failures();
   }
 }
 
-/// Once the owner wants to stop: when nobody needs the agent any more, or has needed it for too long.
+/// True once the owner has requested it and all members have left and all output is written, or the time
+/// limits for these have passed.
 bool agent_server::may_stop() {
   if (!stop_asked_) return false;
   auto now = clock::now();
@@ -116,21 +117,21 @@ void agent_server::serve(agent_connection& from) {
   for (const auto& message : from.read()) on_message(from, message);
 }
 
-void agent_server::sweep() {
+void agent_server::drop_ended_connections() {
   for (const auto& ended : connections_.take_ended())
-    if (is_member(ended)) perform(state_.connection_lost(ended.speaker->rank, clock::now()));
+    if (is_member(ended)) perform(state_.connection_lost(ended.peer->rank, clock::now()));
 }
 
-/// A member that hears nothing for long knows that the agent's host or the way to it is gone.
-void agent_server::beat() {
+/// A member without heartbeats for agent_timeout takes the agent, its host or the network for lost.
+void agent_server::send_heartbeats() {
   auto now = clock::now();
-  if (now < next_beat_) return;
-  next_beat_ = now + options_.heartbeat;
+  if (now < next_heartbeat_) return;
+  next_heartbeat_ = now + options_.heartbeat;
   for (auto& connection : connections_)
-    if (connection.speaker) connection.send(agent_wire::agent_beat{});
+    if (connection.peer) connection.send(agent_wire::agent_heartbeat{});
 }
 
-/// Once each time that they run out: the connections that wait are let in when there are some again.
+/// Warns once each time that descriptors run out. Pending connections are accepted later.
 void agent_server::warn_of_descriptors() {
   bool out = connections_.out_of_descriptors();
   if (out && !warned_of_descriptors_ && callbacks_.on_warning)
@@ -152,14 +153,14 @@ void agent_server::answer_failures() {
 
 bool agent_server::is_connected(int rank) {
   return std::ranges::any_of(connections_, [rank](const agent_connection& connection) {
-    return connection.speaker && connection.speaker->rank == rank && !connection.closed();
+    return connection.peer && connection.peer->rank == rank && !connection.closed();
   });
 }
 
-/// Reads what `rank` sent before it ended: its last message may be that it left.
+/// Reads what `rank` sent before it ended: the last message may be leave_job or member_failure.
 void agent_server::drain(int rank) {
   for (auto& connection : connections_)
-    if (connection.speaker && connection.speaker->rank == rank) serve(connection);
+    if (connection.peer && connection.peer->rank == rank) serve(connection);
 }
 
 void agent_server::drop_connections_of(int rank) {
@@ -173,24 +174,24 @@ void agent_server::drop_connections_of(int rank) {
 void agent_server::on_message(agent_connection& from, const agent_wire::client_message& message) {
   using namespace agent_wire;
   if (!from.listens()) return;
-  if (!from.speaker) {
+  if (!from.peer) {
     if (auto* first = std::get_if<hello>(&message)) return on_hello(from, *first);
     return from.close();
   }
   if (auto* join = std::get_if<join_job>(&message)) return on_join(from, *join);
   if (auto* failure = std::get_if<job_failure>(&message))
     return perform(
-        state_.failed("rank " + std::to_string(from.speaker->rank) + " ended the job: " + failure->cause));
+        state_.failed("rank " + std::to_string(from.peer->rank) + " ended the job: " + failure->cause));
   if (!is_member(from)) return;
-  state_.heard(from.speaker->rank, clock::now());
+  state_.heard(from.peer->rank, clock::now());
   if (std::holds_alternative<leave_job>(message)) return on_leave(from);
-  if (auto* own = std::get_if<own_failure>(&message)) {
-    state_.failing(from.speaker->rank, clock::now());
-    if (!own->what.empty()) failures_[from.speaker->rank] = own->what;
+  if (auto* own = std::get_if<member_failure>(&message)) {
+    state_.failing(from.peer->rank, clock::now());
+    if (!own->message.empty()) failures_[from.peer->rank] = own->message;
     return;
   }
   if (on_store_message(from, message)) return;
-  perform(on_member_message(from.speaker->rank, message));
+  perform(on_member_message(from.peer->rank, message));
 }
 
 void agent_server::on_hello(agent_connection& from, const agent_wire::hello& message) {
@@ -199,13 +200,13 @@ void agent_server::on_hello(agent_connection& from, const agent_wire::hello& mes
     reason = "it was started for a job of " + std::to_string(message.world_size) +
              " processes, this one has " + std::to_string(options_.world_size);
   else if (reason.empty() && std::ranges::any_of(connections_, [&](const agent_connection& other) {
-             return other.speaker && !other.closed() && other.speaker->rank == message.rank;
+             return other.peer && !other.closed() && other.peer->rank == message.rank;
            }))
     reason = "rank " + std::to_string(message.rank) + " is taken by another process that is joining";
   if (!job_end_cause_.empty()) reason = "the job has ended: " + job_end_cause_;
   from.send(agent_wire::answer{reason});
   if (reason.empty())
-    from.speaker = message;
+    from.peer = message;
   else
     from.finish();
 }
@@ -213,7 +214,7 @@ void agent_server::on_hello(agent_connection& from, const agent_wire::hello& mes
 void agent_server::on_join(agent_connection& from, const agent_wire::join_job& message) {
   const auto& self = message.self;
   auto reason = state_.refusal(self.rank, self.incarnation).value_or("");
-  if (self.rank != from.speaker->rank || self.incarnation != from.speaker->incarnation)
+  if (self.rank != from.peer->rank || self.incarnation != from.peer->incarnation)
     reason = "it joins as another process than it said hello for";
   if (reason.empty()) return perform(state_.joined(self, clock::now()));
   from.send(agent_wire::job_end{reason});
@@ -222,7 +223,7 @@ void agent_server::on_join(agent_connection& from, const agent_wire::join_job& m
 
 /// The end of the connection tells the member that its leave has arrived.
 void agent_server::on_leave(agent_connection& from) {
-  perform(state_.left(from.speaker->rank, clock::now()));
+  perform(state_.left(from.peer->rank, clock::now()));
   from.finish();
 }
 
@@ -240,7 +241,7 @@ membership_outputs agent_server::on_member_message(int rank, const agent_wire::c
   }
   if (auto* m = std::get_if<stop_request>(&message))
     return m->scope == stop_scope::job ? state_.stop(m->signal) : state_.stop_asked(rank, m->signal);
-  if (auto* m = std::get_if<stop_done>(&message)) return state_.stopped(m->what);
+  if (auto* m = std::get_if<stop_done>(&message)) return state_.stopped(m->summary);
   if (auto* m = std::get_if<phase_report>(&message))
     return state_.phase_reached(m->generation, m->phase, now);
   if (auto* m = std::get_if<progress_report>(&message); m && callbacks_.on_progress)
@@ -251,11 +252,11 @@ membership_outputs agent_server::on_member_message(int rank, const agent_wire::c
 // --- what the state machine wants done
 
 void agent_server::perform(const membership_outputs& outputs) {
-  for (const auto& output : outputs) std::visit([this](const auto& what) { perform(what); }, output);
+  for (const auto& output : outputs) std::visit([this](const auto& each) { perform(each); }, output);
 }
 
 bool agent_server::is_member(const agent_connection& connection) const {
-  return connection.speaker && state_.is_member(connection.speaker->rank, connection.speaker->incarnation);
+  return connection.peer && state_.is_member(connection.peer->rank, connection.peer->incarnation);
 }
 
 void agent_server::send_to_members(const agent_wire::agent_message& message) {
@@ -267,7 +268,7 @@ void agent_server::perform(const send_fence& fence) {
   agent_wire::fence message{fence.generation, {}};
   for (const auto& loss : fence.losses) message.losses.push_back({loss});
   for (auto& connection : connections_)
-    if (is_member(connection) && std::ranges::count(fence.to, connection.speaker->rank))
+    if (is_member(connection) && std::ranges::count(fence.to, connection.peer->rank))
       connection.send(message);
 }
 
@@ -289,11 +290,11 @@ void agent_server::perform(const send_recovered& recovered) {
       agent_wire::recovered{recovered.report.generation, {recovered.report.loss}, recovered.report});
 }
 
-void agent_server::perform(const send_over&) { send_to_members(agent_wire::job_over{}); }
+void agent_server::perform(const send_done&) { send_to_members(agent_wire::job_done{}); }
 
 void agent_server::perform(const send_stop& stop) {
   if (callbacks_.on_stop) callbacks_.on_stop(stop.signal);
-  send_to_members(agent_wire::stop_wanted{stop.signal});
+  send_to_members(agent_wire::stop_requested{stop.signal});
 }
 
 void agent_server::perform(const end_job& end) {
@@ -304,7 +305,7 @@ void agent_server::perform(const end_job& end) {
   agent_wire::agent_message message = agent_wire::job_end{end.cause};
   if (end.signal) message = agent_wire::job_stopped{end.signal, end.cause};
   for (auto& connection : connections_)
-    if (connection.speaker) connection.send(message);
+    if (connection.peer) connection.send(message);
 }
 
 }  // namespace troupe

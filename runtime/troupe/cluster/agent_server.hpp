@@ -11,8 +11,9 @@
 
 namespace troupe {
 
-/// The agent: one thread that polls the connections, feeds the state machine and does what it says.
-/// Everything below `commands_` belongs to that thread.
+/// The agent: one thread that polls the connections, passes messages and timeouts to membership_state, and
+/// performs the outputs it returns. Public functions post commands to that thread; all members below
+/// `commands_` belong to it.
 class agent_server final : public agent {
  public:
   agent_server(const agent_options& options, agent_callbacks callbacks);
@@ -29,7 +30,7 @@ class agent_server final : public agent {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Somebody waits for what a process said before it ended.
+  /// A pending failure_of call.
   struct failure_question {
     int rank;
     clock::time_point until;
@@ -41,8 +42,8 @@ class agent_server final : public agent {
   bool is_connected(int rank);
   bool may_stop();
   void serve(agent_connection& from);
-  void sweep();
-  void beat();
+  void drop_ended_connections();
+  void send_heartbeats();
   void warn_of_descriptors();
 
   void on_message(agent_connection& from, const agent_wire::client_message& message);
@@ -62,7 +63,7 @@ class agent_server final : public agent {
   void perform(const send_view& view);
   void perform(const kill_process& kill);
   void perform(const send_recovered& recovered);
-  void perform(const send_over& over);
+  void perform(const send_done& over);
   void perform(const send_stop& stop);
   void perform(const end_job& end);
   bool is_member(const agent_connection& connection) const;
@@ -76,9 +77,9 @@ class agent_server final : public agent {
   key_values keys_;
   agent_connections connections_;
   std::string job_end_cause_;
-  std::map<int, std::string> failures_;  ///< by rank, what its present process said
+  std::map<int, std::string> failures_;  ///< by rank, reported by its current process
   std::vector<failure_question> questions_;
-  clock::time_point next_beat_{};
+  clock::time_point next_heartbeat_{};
   bool warned_of_descriptors_ = false;
   std::optional<clock::time_point> stop_asked_;
   std::thread thread_;

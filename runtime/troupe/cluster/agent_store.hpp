@@ -9,22 +9,22 @@
 
 namespace troupe {
 
-/// A member's view of the table that the agent keeps (see key_values for its limits). Every call is a request
+/// A member's client of the agent's key-value store (see key_values for its limits). Every call is a request
 /// and a reply over the member's connection. Thread-safe.
 class agent_store final : public store {
  public:
   using sender = std::function<void(const agent_wire::client_message&)>;
   explicit agent_store(sender send) : send_(std::move(send)) {}
 
-  /// Returns when the agent has it. Throws std::invalid_argument when it refuses (too long, too much) and
-  /// job_failed when the job has ended.
+  /// Blocks until the agent has stored it. Throws std::invalid_argument when it refuses (too long, too much)
+  /// and job_failed when the job has ended.
   void put(const std::string& key, std::span<const std::byte> value) override;
   /// Throws as put.
   std::optional<std::vector<std::byte>> get(const std::string& key,
                                             std::chrono::milliseconds timeout) override;
 
   void on_reply(const agent_wire::store_reply& reply);
-  /// Nobody answers any more: calls that wait and later ones throw job_failed.
+  /// The connection has ended: waiting and later calls throw job_failed.
   void close(const std::string& cause);
 
  private:

@@ -1,4 +1,4 @@
-// The part of agent_server that keeps bytes by key for the members.
+// agent_server: the key-value store's messages.
 #include "troupe/cluster/agent_server.hpp"
 
 namespace troupe {
@@ -8,7 +8,7 @@ bool agent_server::on_store_message(agent_connection& from, const agent_wire::cl
   if (auto* put = std::get_if<put_value>(&message)) return on_put(from, *put), true;
   if (auto* get = std::get_if<get_value>(&message)) return on_get(from, *get), true;
   if (auto* given_up = std::get_if<forget_request>(&message))
-    return keys_.forget({from.speaker->rank, from.speaker->incarnation, given_up->request}), true;
+    return keys_.forget({from.peer->rank, from.peer->incarnation, given_up->request}), true;
   return false;
 }
 
@@ -21,15 +21,15 @@ void agent_server::on_put(agent_connection& from, const agent_wire::put_value& m
 void agent_server::on_get(agent_connection& from, const agent_wire::get_value& message) {
   if (auto* value = keys_.find(message.key))
     return from.send(agent_wire::store_reply{message.request, {}, *value});
-  auto refusal = keys_.wait(message.key, {from.speaker->rank, from.speaker->incarnation, message.request});
+  auto refusal = keys_.wait(message.key, {from.peer->rank, from.peer->incarnation, message.request});
   if (!refusal.empty()) from.send(agent_wire::store_reply{message.request, refusal, {}});
 }
 
 void agent_server::answer_waiting(const std::string& key) {
   for (const auto& waiter : keys_.take_waiters(key))
     for (auto& connection : connections_)
-      if (is_member(connection) && connection.speaker->rank == waiter.rank &&
-          connection.speaker->incarnation == waiter.incarnation)
+      if (is_member(connection) && connection.peer->rank == waiter.rank &&
+          connection.peer->incarnation == waiter.incarnation)
         connection.send(agent_wire::store_reply{waiter.request, {}, *keys_.find(key)});
 }
 

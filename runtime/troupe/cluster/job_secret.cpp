@@ -116,7 +116,7 @@ std::string names_of(const std::vector<std::filesystem::path>& folders) {
   return names;
 }
 
-/// A file there that is not as it must be is somebody else's, and of no concern.
+/// A file there with a wrong owner or mode belongs to another user and is ignored.
 std::optional<secret_file> read_if_private(const std::filesystem::path& path) {
   try {
     return read_living(path);

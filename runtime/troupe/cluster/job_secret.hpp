@@ -13,13 +13,12 @@
 
 namespace troupe {
 
-/// 32 random bytes that everyone in a job knows and nobody else.
+/// 32 random bytes: the shared secret of a job's processes.
 std::vector<std::byte> make_job_secret();
 /// Throws bad_input unless `hex` is an even number of hexadecimal digits, at least 32 of them. The message
 /// does not show them.
 std::vector<std::byte> parse_job_secret(const std::string& hex);
-/// 64 hexadecimal digits for one purpose, from which the secret cannot be found: a keyed BLAKE2b of
-/// `purpose`.
+/// A token for one purpose, 64 hexadecimal digits: BLAKE2b of `purpose` keyed with the secret.
 std::string derived_token(std::span<const std::byte> secret, std::string_view purpose);
 
 /// Where the processes of a job without a launcher find its secret: one file for each user and port.
@@ -27,9 +26,9 @@ std::string derived_token(std::span<const std::byte> secret, std::string_view pu
 std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::uint16_t port);
 
 /// Rank 0's side: makes a fresh secret and publishes it in a file that only this user can read, for as long
-/// as this object lives. The file names this process, so that one which a killed job left behind is not
-/// believed. Throws bad_input if another living process has published one (the port is in use by its job) or
-/// the file cannot be written.
+/// as this object lives. The file names this process, so that a file left behind by a killed job
+/// is ignored. Throws bad_input if another living process has published one (the port is in use by its job)
+/// or the file cannot be written.
 class published_job_secret {
  public:
   published_job_secret(const std::filesystem::path& folder, std::uint16_t port);

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// The agent's table of bytes by key, and who waits for which key. It lives as long as the job; nothing is
-/// ever removed but by putting less in its place. Knows no sockets.
+/// The agent's key-value store and the requests that wait for keys. Values are never removed, only replaced;
+/// the store lives as long as the job. Does no input or output.
 class key_values {
  public:
   static constexpr std::size_t max_key_bytes = 256;
@@ -28,16 +28,16 @@ class key_values {
     bool operator==(const waiter&) const = default;
   };
 
-  /// Why it was not kept; empty: it was.
+  /// Stores a value. Returns why it was refused; empty: stored.
   std::string put(const std::string& key, bytes value);
-  /// Null if nobody has put it.
+  /// Null if the key has not been put.
   const bytes* find(const std::string& key) const;
-  /// Why `who` may not wait; empty: it waits now.
+  /// Registers a waiting request. Returns why it was refused; empty: registered.
   std::string wait(const std::string& key, const waiter& who);
-  /// Those who waited for `key`, who do so no more.
+  /// Removes and returns the requests that wait for `key`.
   std::vector<waiter> take_waiters(const std::string& key);
   void forget(const waiter& who);
-  /// Forgets all that a process that is gone waited for.
+  /// Removes all waiting requests of a lost process.
   void forget_all(int rank);
 
  private:

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 
 namespace troupe {
 namespace {
@@ -16,7 +16,7 @@ using clock = std::chrono::steady_clock;
 class local_membership final : public membership {
  public:
   explicit local_membership(membership_events& events)
-      : state_({.world_size = 1, .survives_losses = false}, clock::now()), events_(events) {}
+      : state_({.world_size = 1, .replaces_lost_members = false}, clock::now()), events_(events) {}
 
   void join(const member& self) override {
     step([&] {
@@ -30,7 +30,7 @@ class local_membership final : public membership {
   void request_generation(std::uint64_t current, const std::string& cause) override {
     step([&] { return state_.generation_requested(current, cause, clock::now()); });
   }
-  /// There is nobody to kill this process, and it is the user's.
+  /// No launcher can kill this process; the user's process must not be killed.
   void suspect(int, const std::string& cause) override { fail_job(cause); }
   void report(const job_progress&) override {}
   void report(std::uint64_t generation, recovery_phase phase) override {
@@ -42,8 +42,8 @@ class local_membership final : public membership {
   void request_stop(int signal, stop_scope) override {
     step([&] { return state_.stop(signal); });
   }
-  void stopped(const std::string& what) override {
-    step([&] { return state_.stopped(what); });
+  void stopped(const std::string& summary) override {
+    step([&] { return state_.stopped(summary); });
   }
   void failing(const std::string&) override {}
   void leave() override {
@@ -76,7 +76,7 @@ class local_membership final : public membership {
     if (auto* recovered = std::get_if<send_recovered>(&output)) events_.on_recovered(recovered->report);
     if (auto* stop = std::get_if<send_stop>(&output)) events_.on_stop(stop->signal);
     if (auto* end = std::get_if<end_job>(&output))
-      end->signal ? events_.on_job_stopped(end->signal, end->cause) : events_.on_job_end(end->cause);
+      end->signal ? events_.on_job_stopped(end->signal, end->cause) : events_.on_job_failed(end->cause);
   }
 
   std::mutex mutex_;

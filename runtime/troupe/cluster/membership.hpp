@@ -14,8 +14,8 @@ struct member {
   std::uint32_t incarnation = 0;  ///< 0 for the first process of this rank, one more for each respawn
   std::int64_t pid = 0;
   std::string host;
-  std::string
-      numeric_class;  ///< ISA cap and library versions: see ARCHITECTURE 4. Must be equal in all members.
+  /// ISA cap and library versions, see ARCHITECTURE 4. Must be equal in all members.
+  std::string numeric_class;
   node_address address;
   bool operator==(const member&) const = default;
 };
@@ -34,10 +34,10 @@ struct member_loss {
   bool operator==(const member_loss&) const = default;
 };
 
-/// Milestones of a recovery that the scheduler reports; the agent puts its clock's time to them.
+/// Milestones of a recovery that the scheduler reports; the agent adds the times by its own clock.
 enum class recovery_phase : std::uint8_t { restored = 1, rebuilt = 2, replayed = 3 };
 
-/// What the scheduler tells about the job, for progress lines and drills.
+/// Progress of the job, reported by the scheduler; for progress output and fault injection.
 struct job_progress {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;         ///< steps done
@@ -51,22 +51,21 @@ struct job_progress {
 struct recovery_report {
   std::uint64_t generation = 0;
   member_loss loss;
-  double detect_s = 0;   ///< from the death (or the drill's kill) to the agent knowing it
+  double detect_s = 0;   ///< from the death (or the injected kill) to its detection by the agent
   double fence_s = 0;    ///< to the process being gone and the generation raised
   double quiesce_s = 0;  ///< to the last survivor's acknowledgement
-  double respawn_s =
-      0;  ///< to the respawned process having joined (overlaps quiesce; 0 if it joined earlier)
+  /// To the respawned process having joined; overlaps quiesce_s, 0 if it joined earlier.
+  double respawn_s = 0;
   double restore_s = 0;  ///< to every stage having its state
   double rebuild_s = 0;  ///< to the first step being granted
   double replay_s = 0;   ///< to the end of the step that was interrupted
   double total_s = 0;
 };
 
-/// Who is asked to stop. member: a signal came to one process, and the others may know nothing of it. job:
-/// all of them are to stop.
+/// Who is to stop. member: one process got a signal, the others may not have. job: all processes.
 enum class stop_scope : std::uint8_t { member = 1, job = 2 };
 
-/// How a node hears of membership. Called on the client's own thread, one call at a time; do not block.
+/// Callbacks of membership. Called on the client's thread, one at a time; they must not block.
 class membership_events {
  public:
   virtual ~membership_events() = default;
@@ -76,23 +75,22 @@ class membership_events {
   virtual void on_view(const membership_view& view) = 0;
   /// A recovery is complete; sent to every member.
   virtual void on_recovered(const recovery_report& report) = 0;
-  /// A member has left, so every member had made its last call: there is nothing more to wait for but to
-  /// leave.
-  virtual void on_over() = 0;
-  /// The job cannot go on. `cause` says why and what to do.
-  virtual void on_job_end(const std::string& cause) = 0;
-  /// The job is to stop because of `signal`: the scheduler saves what is done and calls membership::stopped.
-  /// Comes again after each view until it has.
+  /// A member has left, so every member has made its last call: leave as well.
+  virtual void on_job_done() = 0;
+  /// The job has failed. `cause` says why and what to do.
+  virtual void on_job_failed(const std::string& cause) = 0;
+  /// The job is to stop because of `signal`: the scheduler saves the state and calls membership::stopped.
+  /// Repeated after each view until then.
   virtual void on_stop(int signal) = 0;
-  /// The job has stopped; `what` says what was saved. Nothing follows.
-  virtual void on_job_stopped(int signal, const std::string& what) = 0;
+  /// The job has stopped; `summary` says what was saved. No event follows.
+  virtual void on_job_stopped(int signal, const std::string& summary) = 0;
 };
 
-/// A node's side of the membership protocol. Thread-safe; calls queue and return.
+/// A node's client of the membership protocol. Thread-safe; functions queue a message and return.
 class membership {
  public:
   virtual ~membership() = default;
-  /// Enters the job. The first view comes when everyone has joined.
+  /// Joins the job. The first view follows when all ranks have joined.
   virtual void join(const member& self) = 0;
   /// This node has stopped for `generation`; `address` is its new address.
   virtual void quiesced(std::uint64_t generation, const node_address& address) = 0;
@@ -102,20 +100,21 @@ class membership {
   virtual void suspect(int rank, const std::string& cause) = 0;
   virtual void report(const job_progress& progress) = 0;
   virtual void report(std::uint64_t generation, recovery_phase phase) = 0;
-  /// This node ends the job for all: a failure that starting again would not cure.
+  /// Ends the job in all processes, because of a failure that a restart does not cure.
   virtual void fail_job(const std::string& cause) = 0;
-  /// Somebody wants this process or the whole job to stop. One member alone stops the job only where a lost
-  /// member ends it; under a launcher it takes all members, else the process is to end by itself.
+  /// Requests a stop of this process or of the whole job. With scope member the job stops if all members
+  /// request it, or if the loss of this one would end the job anyway (no launcher); else this process ends
+  /// alone.
   virtual void request_stop(int signal, stop_scope scope) = 0;
-  /// The scheduler has saved what was done: the job ends for all members.
-  virtual void stopped(const std::string& what) = 0;
-  /// An error ends this process, `what` says which; empty: it is not known yet. Until it has ended, nobody
-  /// suspects it for a moment, and what it suspects others of does not count.
-  virtual void failing(const std::string& what) = 0;
-  /// This node is done, and knows that all others are: their last call was made together. Losing any of them
-  /// from here on is no failure.
+  /// The scheduler has saved the state: the job ends for all members.
+  virtual void stopped(const std::string& summary) = 0;
+  /// This process is about to end with the error `message`; empty: not known yet. For some seconds the agent
+  /// does not suspect it, and ignores its suspicions of others.
+  virtual void failing(const std::string& message) = 0;
+  /// This node is done, and so are all others, since all make their last call together. The loss of a member
+  /// is no failure from now on.
   virtual void leave() = 0;
-  /// Bytes by key that the members leave for each other, as long as the job lasts. Usable after join.
+  /// The job's key-value store. Usable after join.
   virtual store& keys() = 0;
 };
 

@@ -140,7 +140,7 @@ membership_outputs membership_state::suspected(int rank, std::uint32_t incarnati
 
 membership_outputs membership_state::suspect(int rank, const std::string& cause, time_point now) {
   auto& slot = slots_[rank];
-  if (!rules_.survives_losses) return lost_for_good(rank, cause);
+  if (!rules_.replaces_lost_members) return lost_for_good(rank, cause);
   if (slot.suspected_at) return {};
   slot.suspected_at = now;
   return {kill_process{rank, slot.self.incarnation, cause}};
@@ -160,13 +160,14 @@ membership_outputs membership_state::left(int rank, time_point) {
   slot.state = status::left;
   if (over_) return {};
   over_ = true;
-  return {send_over{}};
+  return {send_done{}};
 }
 
 membership_outputs membership_state::connection_lost(int rank, time_point) {
   auto& slot = slots_.at(rank);
   if (ended_ || slot.state != status::joined) return {};
-  if (!rules_.survives_losses) return lost_for_good(rank, "its connection closed, so its process has ended");
+  if (!rules_.replaces_lost_members)
+    return lost_for_good(rank, "its connection closed, so its process has ended");
   slot.connected = false;
   if (slot.exited) return exited_without_leaving(rank);
   return {};
@@ -177,7 +178,7 @@ membership_outputs membership_state::process_lost(int rank, const std::string& c
   auto& slot = slots_.at(rank);
   if (ended_ || slot.state == status::left) return {};
   if (over_) return gone(rank);
-  if (!rules_.survives_losses) return lost_for_good(rank, cause);
+  if (!rules_.replaces_lost_members) return lost_for_good(rank, cause);
   if (slot.suspected_at && *slot.suspected_at < detected) {
     detected = *slot.suspected_at;
     if (!died) died = slot.heard;
@@ -238,14 +239,14 @@ membership_outputs membership_state::stop(int signal) {
 membership_outputs membership_state::stop_asked(int rank, int signal) {
   slots_.at(rank).asked_to_stop = signal;
   auto was_asked = [](const slot& s) { return s.state != status::joined || s.asked_to_stop; };
-  if (rules_.survives_losses && !std::ranges::all_of(slots_, was_asked)) return {};
+  if (rules_.replaces_lost_members && !std::ranges::all_of(slots_, was_asked)) return {};
   return stop(signal);
 }
 
-membership_outputs membership_state::stopped(const std::string& what) {
+membership_outputs membership_state::stopped(const std::string& summary) {
   if (ended_ || over_ || !stop_signal_) return {};
   ended_ = true;
-  return {end_job{what, stop_signal_}};
+  return {end_job{summary, stop_signal_}};
 }
 
 bool membership_state::hears_of_stop(int rank) const {

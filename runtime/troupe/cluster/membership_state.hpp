@@ -15,12 +15,12 @@ struct membership_rules {
   int world_size = 1;
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
-  bool survives_losses = true;
+  bool replaces_lost_members = true;
   /// How long a member that said it fails may take to end before it is suspected.
   std::chrono::milliseconds dying_time = std::chrono::seconds(5);
 };
 
-/// What is to be done: the outputs of membership_state, in the order to do them.
+/// The outputs of membership_state: actions for the caller, in order.
 struct send_fence {
   std::uint64_t generation = 0;
   std::vector<member_loss> losses;  ///< all since the last view
@@ -40,8 +40,8 @@ struct kill_process {
 struct send_recovered {  ///< to every member
   recovery_report report;
 };
-struct send_over {  ///< to every member: the job is done
-  bool operator==(const send_over&) const = default;
+struct send_done {  ///< to every member: the job is done
+  bool operator==(const send_done&) const = default;
 };
 struct send_stop {  ///< to every member
   int signal = 0;
@@ -53,20 +53,20 @@ struct end_job {  ///< to everyone; nothing follows it
   bool operator==(const end_job&) const = default;
 };
 using membership_output =
-    std::variant<send_fence, send_view, kill_process, send_recovered, send_over, send_stop, end_job>;
+    std::variant<send_fence, send_view, kill_process, send_recovered, send_done, send_stop, end_job>;
 using membership_outputs = std::vector<membership_output>;
 
-/// Who is in the job and in which generation: values and times in, things to do out. Knows no sockets and no
-/// clock.
+/// The state machine of the agent: which processes are members, and the generation. Events and times go in,
+/// actions come out; it does no input or output and reads no clock.
 ///
 /// Each rank is *awaited*, then *joined*, then *left*; a loss makes it awaited again, with the next
 /// incarnation. A generation is *forming* until every rank is joined and has acknowledged it, then its view
 /// is sent. Every loss and every request raises the generation and fences the members there are; one that
-/// joins while a generation is forming has acknowledged it by joining. No view is made while a suspect waits
-/// for its death.
+/// joins while a generation is forming has acknowledged it by joining. No view is formed while a suspect is
+/// still to be killed.
 ///
-/// A rank leaves when its program has ended together with all others, so with the first one to leave the job
-/// is *over*: the others are told, which may have missed that end, and no loss matters any more.
+/// A rank leaves after the last call, which all ranks make together. So when the first one leaves, the job is
+/// *done*: all members are notified, and losses no longer matter.
 ///
 /// Messages of members carry rank and incarnation; the caller drops those whose is_member() is false.
 class membership_state {
@@ -75,19 +75,19 @@ class membership_state {
 
   membership_state(const membership_rules& rules, time_point now);
 
-  /// Why a process may not be `rank`; none if it may join.
+  /// Why a process must not join as `rank`; none if it may.
   std::optional<std::string> refusal(int rank, std::uint32_t incarnation) const;
   bool is_member(int rank, std::uint32_t incarnation) const;
   bool has_left(int rank) const { return slots_.at(rank).state == status::left; }
   bool job_ended() const { return ended_; }
-  bool is_over() const { return over_; }
+  bool is_done() const { return over_; }
   /// Members that have joined and not left.
   int num_present() const;
   std::uint64_t generation() const { return generation_; }
 
-  /// A process that refusal() lets in becomes a member.
+  /// A process that refusal() accepts becomes a member.
   membership_outputs joined(const member& self, time_point now);
-  /// Any sign of life of a member.
+  /// Any message of a member arrived.
   void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
   membership_outputs quiesced(int rank, std::uint64_t generation, const node_address& address,
                               time_point now);
@@ -97,13 +97,13 @@ class membership_state {
   membership_outputs suspected(int rank, std::uint32_t incarnation, const std::string& cause, time_point now);
   membership_outputs phase_reached(std::uint64_t generation, recovery_phase phase, time_point now);
   membership_outputs left(int rank, time_point now);
-  /// A member's connection ended although it has not left. Where a launcher watches processes, it decides; a
-  /// process that lives on without a connection ends up silent and is killed.
+  /// A member's connection ended although it has not left. With a launcher this waits for process_lost; a
+  /// process that lives on without a connection is suspected for silence and killed.
   membership_outputs connection_lost(int rank, time_point now);
-  /// The process is gone for certain. See agent::process_lost.
+  /// The process has ended. See agent::process_lost.
   membership_outputs process_lost(int rank, const std::string& cause, time_point detected,
                                   std::optional<time_point> died, time_point now);
-  /// The process ended with exit code 0: fine for one that has left or in a job that nobody joins.
+  /// The process ended with exit code 0: no failure if it has left, or if no process of the job joins.
   membership_outputs process_exited(int rank, time_point now);
   membership_outputs failed(const std::string& cause);
   /// The job is to stop. One that never had a view has nothing to save and ends at once; else every member is
@@ -111,19 +111,19 @@ class membership_state {
   membership_outputs stop(int signal);
   /// `rank` was sent `signal`. Stops the job if every member was, or if losing one would end it anyway.
   membership_outputs stop_asked(int rank, int signal);
-  /// What was done is saved.
-  membership_outputs stopped(const std::string& what);
-  /// Whether `rank` hears of a stop as a member, now or when it has joined.
+  /// The state is saved: ends the job.
+  membership_outputs stopped(const std::string& summary);
+  /// Whether `rank` is or will be notified of a stop as a member.
   bool hears_of_stop(int rank) const;
   /// An error ends this member: see membership::failing.
   void failing(int rank, time_point now);
   bool is_failing(int rank) const { return slots_.at(rank).failing_since.has_value(); }
-  /// Looks at the timeouts. Call it several times within suspect_after; after a longer gap silence proves
-  /// nothing (the agent itself was stopped) and is forgiven once.
+  /// Checks the timeouts. Call it several times within suspect_after. After a longer gap (the agent itself
+  /// was suspended) silence is ignored once.
   membership_outputs tick(time_point now);
 
  private:
-  /// gone: ended without leaving, and nobody waits for it.
+  /// gone: ended without leaving, and no replacement is awaited.
   enum class status { awaited, joined, left, gone };
   struct slot {
     status state = status::awaited;
@@ -134,10 +134,10 @@ class membership_state {
     time_point heard;
     bool acknowledged = false;  ///< the generation that is forming
     bool connected = true;
-    bool exited = false;  ///< with code 0, its last messages may still be on the way
+    bool exited = false;  ///< with code 0; its last messages may still arrive
     std::optional<time_point> suspected_at;
     std::optional<time_point> failing_since;
-    int asked_to_stop = 0;  ///< the signal
+    int asked_to_stop = 0;  ///< the signal it requested a stop for; 0: none
   };
 
   membership_outputs raise(const member_loss& loss, time_point now);

@@ -6,16 +6,16 @@
 
 namespace troupe {
 
-/// Puts the times of a recovery together: from the first loss after a view to the end of the replay, however
-/// many more losses happen on the way. Every phase lasts from the milestone before it to its own, so that the
-/// phases add up to the total. Milestones that are told twice keep their first time within one generation.
+/// Measures the phases of a recovery, from the first loss after a view to the end of the replay, further
+/// losses included. Each phase lasts from the previous milestone to its own, so the phases add up to the
+/// total. A milestone reported twice keeps its first time within a generation.
 class recovery_clock {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
   bool running() const { return running_; }
-  /// A loss or a request ended a generation. Starts the clock if it stands; later losses belong to the same
-  /// recovery.
+  /// A loss or a request ended a generation. Starts the clock if it is stopped; later losses belong to the
+  /// same recovery.
   void begin(const member_loss& loss, time_point died, time_point detected);
   /// Generation `generation` was raised and the survivors were told.
   void fenced(std::uint64_t generation, time_point now);

@@ -36,7 +36,7 @@ unique_fd make_socket(const addrinfo& where) {
       ::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "make a socket")));
 }
 
-/// A port of the ephemeral range that nobody listens on can end up connected to itself.
+/// Connecting to an ephemeral port without listener may connect the socket to itself (TCP simultaneous open).
 bool connected_to_itself(int fd) {
   sockaddr_storage mine{}, theirs{};
   socklen_t my_size = sizeof mine, their_size = sizeof theirs;

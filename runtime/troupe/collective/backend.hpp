@@ -13,8 +13,9 @@ namespace troupe {
 
 /// What another member was last seen doing.
 struct member_state {
-  int member = 0;
-  std::string activity;    ///< for people: "has finished call 7, barrier, ...", "is in ...", "says nothing"
+  member_index member = 0;
+  std::string
+      activity;  ///< for people: "has finished call 7, barrier, ...", "is in ...", "has sent no report"
   bool is_behind = false;  ///< the others wait for it in the call in question
 };
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/group.hpp"
+
 namespace troupe {
 
 enum class collective_failure : std::uint8_t {
@@ -19,8 +21,8 @@ enum class collective_failure : std::uint8_t {
 /// what each of these was doing.
 class collective_error : public std::runtime_error {
  public:
-  collective_error(collective_failure kind, std::string group, std::uint64_t sequence, std::vector<int> ranks,
-                   const std::string& message)
+  collective_error(collective_failure kind, std::string group, std::uint64_t sequence,
+                   std::vector<world_rank> ranks, const std::string& message)
       : std::runtime_error(message),
         kind_(kind),
         group_(std::move(group)),
@@ -31,14 +33,14 @@ class collective_error : public std::runtime_error {
   const std::string& group() const { return group_; }
   /// Of the call that failed first, counted from 1 in each group; 0: no call.
   std::uint64_t sequence() const { return sequence_; }
-  /// Ranks in the world that are missing, lost, or disagree with each other.
-  const std::vector<int>& ranks() const { return ranks_; }
+  /// Of the members that are missing, lost, or disagree with each other.
+  const std::vector<world_rank>& ranks() const { return ranks_; }
 
  private:
   collective_failure kind_;
   std::string group_;
   std::uint64_t sequence_;
-  std::vector<int> ranks_;
+  std::vector<world_rank> ranks_;
 };
 
 }  // namespace troupe

@@ -75,25 +75,25 @@ work communicator::all_gather(const tensor& part, tensor all, std::vector<std::i
   return start(all_gather_of(part, std::move(all), std::move(parts), rank()), options);
 }
 
-work communicator::broadcast(tensor x, int root, const call_options& options) {
+work communicator::broadcast(tensor x, member_index root, const call_options& options) {
   require_member(root, "broadcast");
   return start(broadcast_of(std::move(x), root), options);
 }
 
-work communicator::reduce(const tensor& x, tensor result, int root, reduce_op op,
+work communicator::reduce(const tensor& x, tensor result, member_index root, reduce_op op,
                           const call_options& options) {
   require_member(root, "reduce");
   require_on_root(result, root, "reduce", "result");
   return start(reduce_of(x, root == rank() ? std::move(result) : tensor(), root, op), options);
 }
 
-work communicator::gather(const tensor& part, tensor all, int root, const call_options& options) {
+work communicator::gather(const tensor& part, tensor all, member_index root, const call_options& options) {
   require_member(root, "gather");
   require_on_root(all, root, "gather", "all");
   return start(gather_of(part, root == rank() ? std::move(all) : tensor(), root, size()), options);
 }
 
-work communicator::scatter(const tensor& all, tensor part, int root, const call_options& options) {
+work communicator::scatter(const tensor& all, tensor part, member_index root, const call_options& options) {
   require_member(root, "scatter");
   require_on_root(all, root, "scatter", "all");
   return start(scatter_of(root == rank() ? all : tensor(), std::move(part), root, size()), options);
@@ -103,13 +103,13 @@ work communicator::all_to_all(const tensor& x, tensor result, const call_options
   return start(all_to_all_of(x, std::move(result), size()), options);
 }
 
-work communicator::send(const tensor& x, int to, const call_options& options) {
+work communicator::send(const tensor& x, member_index to, const call_options& options) {
   require_member(to, "send");
   if (to == rank()) throw_invalid("send", "another member than this one", std::to_string(to));
   return start(send_of(x, to), options);
 }
 
-work communicator::receive(tensor x, int from, const call_options& options) {
+work communicator::receive(tensor x, member_index from, const call_options& options) {
   require_member(from, "receive");
   if (from == rank()) throw_invalid("receive", "another member than this one", std::to_string(from));
   return start(receive_of(std::move(x), from), options);
@@ -120,8 +120,7 @@ work communicator::barrier(const call_options& options) { return start(collectiv
 void communicator::abort(const std::string& cause) {
   abort(collective_error(collective_failure::cancelled, group_.name, 0, {},
                          "group " + group_.name + " was aborted on rank " +
-                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ": " +
-                             cause));
+                             to_string(group_.rank_of(group_.member)) + ": " + cause));
 }
 
 void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
@@ -135,7 +134,7 @@ void communicator::require_place(const tensor& x, const collective_operation& wh
 }
 
 work communicator::start(collective_operation&& what, const call_options& options) {
-  refuse_in_recording(to_string(what.signature.kind));
+  refuse_in_capture(to_string(what.signature.kind));
   if (options.timeout.count() < 0)
     throw_invalid(std::string(to_string(what.signature.kind)).c_str(),
                   "a time-out above 0, or 0 for the group's",
@@ -188,19 +187,19 @@ std::exception_ptr communicator::with_last_calls(const std::exception_ptr& error
     return std::make_exception_ptr(
         collective_error(failure.kind(), failure.group(), failure.sequence(), failure.ranks(),
                          std::string(failure.what()) + ". The last calls of rank " +
-                             std::to_string(group_.ranks[static_cast<std::size_t>(group_.member)]) + ":\n" +
-                             recorder_.text()));
+                             to_string(group_.rank_of(group_.member)) + ":\n" + recorder_.text()));
   } catch (...) {
     return error;
   }
 }
 
-void communicator::require_on_root(const tensor& given, int root, const char* where, const char* what) const {
+void communicator::require_on_root(const tensor& given, member_index root, const char* where,
+                                   const char* what) const {
   if (root == rank() && !given.defined())
     throw_invalid(where, std::string("a tensor as ") + what + " on the root", "an undefined one");
 }
 
-void communicator::require_member(int member, const char* where) const {
+void communicator::require_member(member_index member, const char* where) const {
   if (member < 0 || member >= size())
     throw_invalid(where, "a member in [0, " + std::to_string(size()) + ")", std::to_string(member));
 }

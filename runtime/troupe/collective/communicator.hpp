@@ -47,7 +47,7 @@ class communicator {
 
   const group_description& group() const { return group_; }
   /// This member's index in the group, 0 to n-1.
-  int rank() const { return group_.member; }
+  member_index rank() const { return group_.member; }
   int size() const { return group_.size(); }
   std::string_view backend() const { return backend_->name(); }
   /// Where the tensors of its calls must be: on a GPU for NCCL, else on the CPU.
@@ -71,21 +71,21 @@ class communicator {
                   const call_options& options = {});
 
   /// Copies x of member `root` to x of all members.
-  work broadcast(tensor x, int root, const call_options& options = {});
+  work broadcast(tensor x, member_index root, const call_options& options = {});
   /// As all_reduce, with a result on member `root` only, where it may be x. `result` is undefined on the
   /// others.
-  work reduce(const tensor& x, tensor result, int root, reduce_op op = reduce_op::sum,
+  work reduce(const tensor& x, tensor result, member_index root, reduce_op op = reduce_op::sum,
               const call_options& options = {});
   /// part: [k]; all: [n * k] on member `root`, undefined on the others.
-  work gather(const tensor& part, tensor all, int root, const call_options& options = {});
+  work gather(const tensor& part, tensor all, member_index root, const call_options& options = {});
   /// all: [n * k] on member `root`, undefined on the others; part: [k].
-  work scatter(const tensor& all, tensor part, int root, const call_options& options = {});
+  work scatter(const tensor& all, tensor part, member_index root, const call_options& options = {});
   /// x: [n * k]; result: [n * k], part i of which is part `rank()` of member i's x. Not in place.
   work all_to_all(const tensor& x, tensor result, const call_options& options = {});
 
   /// Point to point with another member: the same number of elements and dtype on both sides.
-  work send(const tensor& x, int to, const call_options& options = {});
-  work receive(tensor x, int from, const call_options& options = {});
+  work send(const tensor& x, member_index to, const call_options& options = {});
+  work receive(tensor x, member_index from, const call_options& options = {});
 
   work barrier(const call_options& options = {});
 
@@ -113,9 +113,9 @@ class communicator {
   void on_end(const call& what);
   void on_waited(const call& what, call::clock::time_point since);
   profile_key key_of(const call& what) const;
-  void require_member(int member, const char* where) const;
+  void require_member(member_index member, const char* where) const;
   void require_place(const tensor& x, const collective_operation& what) const;
-  void require_on_root(const tensor& given, int root, const char* where, const char* what) const;
+  void require_on_root(const tensor& given, member_index root, const char* where, const char* what) const;
 
   group_description group_;
   communicator_options options_;

@@ -1,15 +1,70 @@
 #pragma once
+#include <algorithm>
+#include <compare>
+#include <concepts>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
-/// The members of a group. They have indices 0 to n-1, in the order of `ranks`. Errors name ranks.
+template <class T>
+concept plain_number = std::integral<T> || std::floating_point<T>;
+
+class member_index;
+
+/// The rank of a process in the World, 0 to world_size - 1: what launchers, errors and logs call "rank". Its
+/// index in a group is another number and of another type, member_index; neither converts to the other. An
+/// int converts to a rank, so that `{0, 2}` is a list of ranks. value() is the way back.
+class world_rank {
+ public:
+  constexpr world_rank() = default;
+  constexpr world_rank(int value) : value_(value) {}
+  world_rank(member_index) = delete;  // the rank of a member: group_description::rank_of(member)
+
+  constexpr int value() const { return value_; }
+  template <plain_number Number>
+  explicit constexpr operator Number() const {
+    return static_cast<Number>(value_);
+  }
+  constexpr auto operator<=>(const world_rank&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, world_rank rank) { return out << rank.value_; }
+
+ private:
+  int value_ = 0;
+};
+inline std::string to_string(world_rank rank) { return std::to_string(rank.value()); }
+
+/// The index of a member in its group, 0 to n-1, in the order of group_description::ranks: what roots and
+/// peers of a communicator's calls are, what NCCL and MPI call the rank in a communicator. It converts from
+/// and to int, since members are counted and index arrays; a world_rank converts to neither.
+class member_index {
+ public:
+  constexpr member_index() = default;
+  constexpr member_index(int value) : value_(value) {}
+  member_index(world_rank) = delete;  // the member of a rank: group_description::member_of(rank)
+
+  constexpr operator int() const { return value_; }
+
+ private:
+  int value_ = 0;
+};
+
+/// The members of a group. Errors name their ranks.
 struct group_description {
   std::string name = "default";
-  std::vector<int> ranks;  ///< in the world, by member index; distinct
-  int member = 0;          ///< this process's member index
+  std::vector<world_rank> ranks;  ///< by member, distinct
+  member_index member = 0;        ///< this process's
+
   int size() const { return static_cast<int>(ranks.size()); }
+  world_rank rank_of(member_index of) const { return ranks[static_cast<std::size_t>(of)]; }
+  /// Nothing if the process of this rank is no member.
+  std::optional<member_index> member_of(world_rank rank) const {
+    auto at = std::ranges::find(ranks, rank);
+    if (at == ranks.end()) return {};
+    return static_cast<int>(at - ranks.begin());
+  }
 };
 
 }  // namespace troupe

@@ -4,18 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/net/network_sizes.hpp"
+#include "troupe/collective/group.hpp"
+#include "troupe/collective/net/network_options.hpp"
 
 namespace troupe {
 
 class communicator;
 class store;
 struct communicator_options;
-struct group_description;
 
 /// What a backend needs to know about this process.
 struct backend_options {
-  int rank = 0, world_size = 1;
+  world_rank rank = 0;
+  int world_size = 1;
   int local_rank = 0;  ///< on its host
   /// Over which members on other hosts are reached.
   std::string network_interface = "lo";
@@ -29,8 +30,8 @@ class backend_instance {
  public:
   virtual ~backend_instance() = default;
   /// Makes this member's communicator of a group. The other members call this with the same name and ranks,
-  /// and meet in `keys`, which outlives the group. Throws collective_error if they do not come, and
-  /// bad_input.
+  /// and find each other in `keys`, which outlives the group. Throws collective_error if they do not come,
+  /// and bad_input.
   virtual std::unique_ptr<communicator> make(const group_description& group, store& keys,
                                              const communicator_options& options) = 0;
 };

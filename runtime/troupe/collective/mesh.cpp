@@ -34,20 +34,20 @@ mesh::mesh(std::vector<mesh_axis> axes, int world_size) : axes_(std::move(axes))
   size_ = world_size;
 }
 
-int mesh::coordinate(int rank, std::string_view axis) const {
+int mesh::coordinate(world_rank rank, std::string_view axis) const {
   require_rank(rank);
   auto i = index_of(axis);
-  return rank / strides_[i] % axes_[i].size;
+  return rank.value() / strides_[i] % axes_[i].size;
 }
 
-std::vector<int> mesh::coordinates(int rank) const {
+std::vector<int> mesh::coordinates(world_rank rank) const {
   require_rank(rank);
   std::vector<int> at;
-  for (std::size_t i = 0; i < axes_.size(); ++i) at.push_back(rank / strides_[i] % axes_[i].size);
+  for (std::size_t i = 0; i < axes_.size(); ++i) at.push_back(rank.value() / strides_[i] % axes_[i].size);
   return at;
 }
 
-int mesh::rank_at(std::span<const int> coordinates) const {
+world_rank mesh::rank_at(std::span<const int> coordinates) const {
   if (coordinates.size() != axes_.size())
     throw_invalid("mesh::rank_at", std::to_string(axes_.size()) + " coordinates",
                   std::to_string(coordinates.size()));
@@ -62,14 +62,14 @@ int mesh::rank_at(std::span<const int> coordinates) const {
   return rank;
 }
 
-std::vector<int> mesh::slice(int rank, const std::vector<std::string>& along) const {
+std::vector<world_rank> mesh::slice(world_rank rank, const std::vector<std::string>& along) const {
   auto first = coordinates(rank);
   for (const auto& axis : along) {
     auto i = index_of(axis);
     if (first[i] < 0) throw_invalid("mesh::slice", "distinct axes", "'" + axis + "' twice");
     first[i] = -1;
   }
-  std::vector<int> ranks;
+  std::vector<world_rank> ranks;
   for (int other = 0; other < size_; ++other) {
     auto at = coordinates(other);
     bool is_in = std::ranges::equal(first, at, [](int fixed, int is) { return fixed < 0 || fixed == is; });
@@ -78,8 +78,8 @@ std::vector<int> mesh::slice(int rank, const std::vector<std::string>& along) co
   return ranks;
 }
 
-std::vector<std::vector<int>> mesh::slices(const std::vector<std::string>& along) const {
-  std::vector<std::vector<int>> all;
+std::vector<std::vector<world_rank>> mesh::slices(const std::vector<std::string>& along) const {
+  std::vector<std::vector<world_rank>> all;
   for (int rank = 0; rank < size_; ++rank)
     if (auto ranks = slice(rank, along); ranks.front() == rank) all.push_back(std::move(ranks));
   return all;
@@ -99,9 +99,9 @@ std::size_t mesh::index_of(std::string_view axis) const {
   return static_cast<std::size_t>(found - axes_.begin());
 }
 
-void mesh::require_rank(int rank) const {
+void mesh::require_rank(world_rank rank) const {
   if (rank < 0 || rank >= size_)
-    throw_invalid("mesh", "a rank in [0, " + std::to_string(size_) + ")", std::to_string(rank));
+    throw_invalid("mesh", "a rank in [0, " + std::to_string(size_) + ")", to_string(rank));
 }
 
 }  // namespace troupe

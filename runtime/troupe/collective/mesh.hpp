@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/collective/group.hpp"
+
 namespace troupe {
 
 /// One axis of a mesh: "dp", 4.
@@ -24,23 +26,23 @@ class mesh {
   int size() const { return size_; }
   int axis_size(std::string_view axis) const { return axes_[index_of(axis)].size; }
 
-  int coordinate(int rank, std::string_view axis) const;
+  int coordinate(world_rank rank, std::string_view axis) const;
   /// In the order of the axes.
-  std::vector<int> coordinates(int rank) const;
-  int rank_at(std::span<const int> coordinates) const;
+  std::vector<int> coordinates(world_rank rank) const;
+  world_rank rank_at(std::span<const int> coordinates) const;
 
   /// The ranks that differ from `rank` along the named axes only, with `rank` itself, ascending. No axis:
   /// only `rank`. All axes: all ranks.
-  std::vector<int> slice(int rank, const std::vector<std::string>& along) const;
+  std::vector<world_rank> slice(world_rank rank, const std::vector<std::string>& along) const;
   /// All distinct slices: each rank is in exactly one.
-  std::vector<std::vector<int>> slices(const std::vector<std::string>& along) const;
+  std::vector<std::vector<world_rank>> slices(const std::vector<std::string>& along) const;
 
   /// "dp 4 x tp 2"
   std::string text() const;
 
  private:
   std::size_t index_of(std::string_view axis) const;
-  void require_rank(int rank) const;
+  void require_rank(world_rank rank) const;
 
   std::vector<mesh_axis> axes_;
   std::vector<int> strides_;

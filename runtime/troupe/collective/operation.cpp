@@ -29,7 +29,7 @@ std::string to_string(const call_signature& signature) {
   return text + ')';
 }
 
-std::int64_t part_begin(const collective_operation& what, int member) {
+std::int64_t part_begin(const collective_operation& what, member_index member) {
   return std::accumulate(what.parts.begin(), what.parts.begin() + member, std::int64_t{0});
 }
 
@@ -71,7 +71,7 @@ std::int64_t total(const std::vector<std::int64_t>& parts) {
 }
 
 /// Output and input share no memory, or the smaller one is the part of `member` in the other.
-void require_in_place(const collective_operation& made, int member) {
+void require_in_place(const collective_operation& made, member_index member) {
   if (!made.input.defined() || !made.output.defined() || !overlap(made.input, made.output)) return;
   bool is_gathered = made.input.num_elements() < made.output.num_elements();
   const auto &part = is_gathered ? made.input : made.output, &whole = is_gathered ? made.output : made.input;
@@ -83,7 +83,7 @@ void require_in_place(const collective_operation& made, int member) {
                 describe(made.input) + " and " + describe(made.output) + " that overlap elsewhere");
 }
 
-collective_operation in_place(collective_operation made, int member) {
+collective_operation in_place(collective_operation made, member_index member) {
   require_in_place(made, member);
   return made;
 }
@@ -120,7 +120,7 @@ collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce
 }
 
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
-                                       reduce_op op, int member) {
+                                       reduce_op op, member_index member) {
   require_numbers(x, "reduce_scatter", "x");
   require_same_call(x, x.dtype(), total(parts), "reduce_scatter", "x");
   require_same_call(result, x.dtype(), parts[static_cast<std::size_t>(member)], "reduce_scatter", "result");
@@ -131,7 +131,7 @@ collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vect
 }
 
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
-                                   int member) {
+                                   member_index member) {
   require_numbers(part, "all_gather", "part");
   require_same_call(part, part.dtype(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
   require_same_call(all, part.dtype(), total(parts), "all_gather", "all");
@@ -140,14 +140,14 @@ collective_operation all_gather_of(const tensor& part, tensor all, std::vector<s
   return in_place({signature, part, std::move(all), std::move(parts)}, member);
 }
 
-collective_operation broadcast_of(tensor x, int root) {
+collective_operation broadcast_of(tensor x, member_index root) {
   require_numbers(x, "broadcast", "x");
   auto signature = signed_as(collective_kind::broadcast, x.dtype(), x.num_elements());
   signature.root = root;
   return {signature, x, x, {}};
 }
 
-collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op) {
+collective_operation reduce_of(const tensor& x, tensor result, member_index root, reduce_op op) {
   require_numbers(x, "reduce", "x");
   if (result.defined()) require_same_call(result, x.dtype(), x.num_elements(), "reduce", "result");
   auto signature = signed_as(collective_kind::reduce, x.dtype(), x.num_elements());
@@ -156,7 +156,7 @@ collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_
   return in_place({signature, x, std::move(result), {}}, 0);
 }
 
-collective_operation gather_of(const tensor& part, tensor all, int root, int num_members) {
+collective_operation gather_of(const tensor& part, tensor all, member_index root, int num_members) {
   require_numbers(part, "gather", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_same_call(all, part.dtype(), total(parts), "gather", "all");
@@ -165,7 +165,7 @@ collective_operation gather_of(const tensor& part, tensor all, int root, int num
   return in_place({signature, part, std::move(all), std::move(parts)}, root);
 }
 
-collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members) {
+collective_operation scatter_of(const tensor& all, tensor part, member_index root, int num_members) {
   require_numbers(part, "scatter", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_same_call(all, part.dtype(), total(parts), "scatter", "all");
@@ -187,12 +187,12 @@ collective_operation all_to_all_of(const tensor& x, tensor result, int num_membe
           std::move(parts)};
 }
 
-collective_operation send_of(const tensor& x, int peer) {
+collective_operation send_of(const tensor& x, member_index peer) {
   require_numbers(x, "send", "x");
   return {signed_as(collective_kind::send, x.dtype(), x.num_elements()), x, {}, {}, peer};
 }
 
-collective_operation receive_of(tensor x, int peer) {
+collective_operation receive_of(tensor x, member_index peer) {
   require_numbers(x, "receive", "x");
   auto signature = signed_as(collective_kind::receive, x.dtype(), x.num_elements());
   return {signature, {}, std::move(x), {}, peer};

@@ -1,10 +1,12 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "troupe/collective/group.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -60,39 +62,59 @@ std::string to_string(const call_signature& signature);
 struct collective_operation {
   collective_operation() = default;
   collective_operation(const call_signature& says, tensor from, tensor to, std::vector<std::int64_t> of = {},
-                       int with = -1)
+                       member_index with = -1)
       : signature(says), input(std::move(from)), output(std::move(to)), parts(std::move(of)), peer(with) {}
 
   call_signature signature;
   tensor input, output;
   std::vector<std::int64_t> parts;  ///< elements, by member
-  int peer = -1;                    ///< member index, of send and receive
+  member_index peer = -1;           ///< member index, of send and receive
 
   /// The elements of the output. Not const, since `output` is a handle to them.
   std::span<std::byte> output_bytes() const { return const_cast<tensor&>(output).bytes(); }
 };
 
 /// The first element of part `member`.
-std::int64_t part_begin(const collective_operation& what, int member);
+std::int64_t part_begin(const collective_operation& what, member_index member);
 
 // They make the operation of a call from its arguments. Tensors that do not fit each other throw
 // std::invalid_argument, which names the call, the argument, what was expected and what it got.
 
 collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op);
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
-                                       reduce_op op, int member);
+                                       reduce_op op, member_index member);
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
-                                   int member);
-collective_operation broadcast_of(tensor x, int root);
+                                   member_index member);
+collective_operation broadcast_of(tensor x, member_index root);
 /// result: undefined on all members but the root.
-collective_operation reduce_of(const tensor& x, tensor result, int root, reduce_op op);
-collective_operation gather_of(const tensor& part, tensor all, int root, int num_members);
-collective_operation scatter_of(const tensor& all, tensor part, int root, int num_members);
+collective_operation reduce_of(const tensor& x, tensor result, member_index root, reduce_op op);
+collective_operation gather_of(const tensor& part, tensor all, member_index root, int num_members);
+collective_operation scatter_of(const tensor& all, tensor part, member_index root, int num_members);
 collective_operation all_to_all_of(const tensor& x, tensor result, int num_members);
-collective_operation send_of(const tensor& x, int peer);
-collective_operation receive_of(tensor x, int peer);
+collective_operation send_of(const tensor& x, member_index peer);
+collective_operation receive_of(tensor x, member_index peer);
 
 /// Throws std::invalid_argument unless `parts` has one size >= 0 for each member.
 void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where);
+
+/// Consecutive elements of a tensor.
+struct element_range {
+  std::int64_t first = 0, count = 0;
+};
+
+/// The range of one member when `total` elements are divided among all, nearly equally, in whole cache lines.
+inline element_range range_of_member(std::int64_t total, std::size_t element_bytes, int num_members,
+                                     int member) {
+  auto line = static_cast<std::int64_t>(64 / element_bytes);
+  auto lines = (total + line - 1) / line;
+  auto begin = std::min(total, lines * member / num_members * line);
+  auto end = std::min(total, lines * (member + 1) / num_members * line);
+  return {begin, end - begin};
+}
+
+/// The part of one member in an operation with parts.
+inline element_range part_of(const collective_operation& what, int member) {
+  return {part_begin(what, member), what.parts[static_cast<std::size_t>(member)]};
+}
 
 }  // namespace troupe

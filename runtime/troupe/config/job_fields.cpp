@@ -51,9 +51,9 @@ const job_field fields[] = {
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
     {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},
     {"progress_timeout", &o::progress_timeout,
-     "a device or loader that does not get on for so long is treated as lost; 0: never"},
+     "a device or loader without progress for this long counts as lost; 0: never"},
     {"fault", &o::fault,
-     "for drills: strike a worker, POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]"},
+     "inject a fault into a worker: POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]"},
     {"grace", &o::grace, "after SIGTERM, SIGINT or SIGHUP, time to save what is done and end"},
     {"json", &o::json, "one JSON object per line on standard output, nothing else"},
 };

@@ -14,7 +14,7 @@ namespace troupe {
 
 class program_frame;
 
-/// Everything a training job can be told, by C++, one YAML file or the command line (in rising precedence).
+/// All options of a training job: set in C++, by one YAML file, or on the command line (rising precedence).
 /// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command
 /// line; the table of them is job_fields.hpp. A new field needs a row there.
 struct job_options {
@@ -37,16 +37,16 @@ struct job_options {
   int threads = 1;
   std::uint64_t seed = 1;
   double learning_rate = 1e-3;
-  /// In what products compute: f32, bf16 or f16. The narrow ones are faster where the machine has
-  /// instructions for them, and coarser.
+  /// The dtype of matrix products: f32, bf16 or f16. bf16 and f16 are less precise, and faster where the
+  /// machine has instructions for them.
   dtype precision = dtype::f32;
-  /// The most that the norm of all gradients may be; 0: not clipped.
+  /// Maximum norm of all gradients, larger ones are scaled down to it; 0: no clipping.
   double clip_grad_norm = 0;
-  /// How the loss scale begins in f16; powers of two lose no bits.
+  /// Initial loss scale in f16. A power of two scales without rounding.
   double loss_scale = 65536;
-  /// What a loss or gradient that is infinite or NaN does: `stop` ends the job on the last finite state,
-  /// `skip` leaves the step out (stages exchange the norms of their gradients to know). Both write no
-  /// snapshot of a state that is not finite. `go_on` looks at nothing.
+  /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
+  /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
+  /// snapshot of a state that is not finite. `go_on` does not check.
   std::string on_non_finite = "stop";
   /// Empty: snapshots in memory only.
   std::filesystem::path snapshot_dir;
@@ -55,10 +55,10 @@ struct job_options {
   std::uint64_t snapshot_every = 0;
   /// Least time between snapshots on disk.
   std::chrono::milliseconds snapshot_interval = std::chrono::seconds(5);
-  /// Every so many steps on disk instead of by time; 0: by time.
+  /// Steps between snapshots on disk; 0: snapshot_interval decides.
   std::uint64_t disk_every = 0;
-  /// Start from the newest valid snapshot in snapshot_dir; from the initial weights if the folder is empty.
-  /// One in which no snapshot can be used is refused.
+  /// Start from the newest valid snapshot in snapshot_dir, or from the initial weights if the folder is
+  /// empty. A folder whose snapshots are all unusable is an error.
   bool resume = false;
   /// Start from the initial weights although snapshot_dir holds snapshots, which are kept under other names.
   bool fresh_start = false;
@@ -72,11 +72,11 @@ struct job_options {
   std::filesystem::path trace_dir;
   /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
   std::string isa = "auto";
-  /// Who carries the calls of process groups: ucx, local (one process only), gloo, mpi or nccl.
+  /// Backend of process groups: ucx, local (one process only), gloo, mpi or nccl.
   std::string backend = "ucx";
   std::string network_interface = "lo";
   /// Which algorithm calls of ucx groups take between hosts, for networks unlike the one that was measured:
-  /// "whole_inputs=64K,block=1M", see collective/net/network_sizes.hpp. The same in all processes; no bit
+  /// "whole_inputs=64K,block=1M", see collective/net/network_options.hpp. The same in all processes; no bit
   /// depends on it. Empty: as measured.
   std::string network_sizes;
   /// Authenticate tensor bytes too.
@@ -85,24 +85,24 @@ struct job_options {
   std::string log_level = "warn";
   /// Workers that have not joined by then end the job.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
-  /// A device that is within one action of the plan, or a loader that is within one batch, for so long is
-  /// treated as lost: its process is killed, and started again under `troupe launch`; else the job ends.
-  /// Longer than any of them may take, the first one too. 0: nobody looks.
+  /// A device that spends this long in one action of the plan, or a loader in one batch, counts as lost: its
+  /// process is killed, and restarted by `troupe launch`; without a launcher the job ends. Set it longer than
+  /// any action or batch takes, the first one included. 0: no check.
   std::chrono::milliseconds progress_timeout = std::chrono::minutes(10);
-  /// Fault drill, see fault/fault_plan.hpp; empty: none.
+  /// Fault injection for tests of recovery, see fault/fault_plan.hpp; empty: none.
   std::string fault;
-  /// How long a program that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end. Under
+  /// Time for a program that got SIGTERM, SIGINT or SIGHUP to save its state and end. Under
   /// `troupe launch` the launcher's own --grace counts too.
   std::chrono::milliseconds grace = std::chrono::seconds(20);
   /// One JSON object per line on standard output, nothing else.
   bool json = false;
-  /// Set by run_program, and no option: takes signals and tells errors for the World. Null: signals are the
-  /// program's own, which may call World::request_stop.
+  /// Not an option; set by run_program: handles signals and reports errors for the World. Null: the program
+  /// handles signals itself and may call World::request_stop.
   std::shared_ptr<program_frame> frame;
 
-  /// Not an option itself: the names of the fields that the command line or a YAML file set. A Trainer
-  /// refuses those about the pipeline that its Pipeline does not follow. A program that means to use such a
-  /// field in a way of its own erases its name here.
+  /// Not an option: the names of the fields that the command line or a YAML file set. A Trainer throws if one
+  /// of them concerns the pipeline and its Pipeline ignores it. A program that uses such a field itself
+  /// erases its name here.
   std::set<std::string> given = {};
 };
 

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Who this process is in its job, as its launcher said in the environment.
+/// Rank and rendezvous of this process, from the variables that its launcher set.
 struct launch_environment {
   int rank = 0;
   int world_size = 1;

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 12> names = {
   std::string known;
   for (auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
   throw bad_input(
-      "fault drill '" + std::string(text) + "': " + problem +
+      "fault '" + std::string(text) + "': " + problem +
       ". Expected POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I] with POINT one of " + known);
 }
 
@@ -56,9 +56,9 @@ std::string_view next(std::string_view& rest, char separator) {
   return head;
 }
 
-void strike(fault_kind kind, fault_point point) {
+void inject(fault_kind kind, fault_point point) {
   if (kind == fault_kind::fail)
-    throw std::runtime_error("a fault drill failed at '" + std::string(to_string(point)) + "'");
+    throw std::runtime_error("injected fault at '" + std::string(to_string(point)) + "'");
   while (kind == fault_kind::hang) std::this_thread::sleep_for(std::chrono::hours(1));
   ::kill(::getpid(), kind == fault_kind::stop ? SIGSTOP : SIGKILL);
 }
@@ -95,9 +95,9 @@ fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnatio
 }
 
 void fault_plan::at(fault_point point, std::optional<std::uint64_t> step) const {
-  for (const auto& drill : mine_)
-    if (drill.point == point && (!drill.step || drill.step == step) && !drill.fired->exchange(true))
-      strike(drill.kind, point);
+  for (const auto& each : mine_)
+    if (each.point == point && (!each.step || each.step == step) && !each.fired->exchange(true))
+      inject(each.kind, point);
 }
 
 }  // namespace troupe

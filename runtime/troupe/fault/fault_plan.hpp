@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Places where a drill can strike its own process.
+/// Points of the program at which a fault can be injected.
 enum class fault_point : std::uint8_t {
   joined,
   load,
@@ -26,21 +26,22 @@ enum class fault_point : std::uint8_t {
 };
 std::string_view to_string(fault_point point);
 
-/// What a drill does: SIGKILL, SIGSTOP (the process hangs), an exception, or a call that never returns while
-/// the process lives on.
+/// What is injected: SIGKILL, SIGSTOP (the process is suspended), an exception, or a call that never returns
+/// while the rest of the process runs on.
 enum class fault_kind : std::uint8_t { kill, stop, fail, hang };
 
-/// Strikes this process at named points: how recovery is tested on real processes.
+/// Injects faults into this process at named points, to test recovery with real processes.
 ///
-/// Text form: "POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]", several joined by ';'; kill
-/// where nothing is said. An entry fires once, if rank and incarnation (default 0, so that a respawned
-/// process does not fire again) are this process's own and, where given, the step is the one at hand.
+/// Text form: "POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]", several joined by ';'; the
+/// default kind is kill. An entry fires once, if rank and incarnation (default 0, so that a respawned
+/// process does not fire again) are this process's own and the step, if given, is the current one.
 class fault_plan {
  public:
   fault_plan() = default;
   /// Throws bad_input naming the text and the points there are.
   fault_plan(std::string_view text, int rank, std::uint32_t incarnation);
-  /// Returns if no entry asks for this point. Thread-safe. Throws std::runtime_error for a `fail`.
+  /// Injects the fault that is planned for this point; returns if there is none. Thread-safe. Throws
+  /// std::runtime_error for a `fail`.
   void at(fault_point point, std::optional<std::uint64_t> step = {}) const;
 
  private:

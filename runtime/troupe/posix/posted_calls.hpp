@@ -7,15 +7,15 @@
 
 namespace troupe {
 
-/// What other threads want done on the thread that polls fd().
+/// A queue of functions that other threads post to the thread that polls fd().
 class posted_calls {
  public:
-  /// Any thread: `call` runs at the next run_all(), after all that were posted before.
+  /// Any thread: `call` runs at the next run_all(), in the order posted.
   void post(std::function<void()> call);
 
-  /// Readable when there may be something to run.
+  /// Readable while functions may be queued.
   int fd() const { return wake_.fd(); }
-  /// The polling thread: runs what was posted so far, and lets fd() be silent again.
+  /// The polling thread: runs the functions posted so far and clears fd().
   void run_all();
 
  private:

@@ -24,7 +24,7 @@ constexpr std::uint64_t shortest_slice_ns = 100'000;
 
 }  // namespace
 
-void ask_for_short_slices() {
+void request_short_slices() {
   scheduling mine;
   if (::syscall(SYS_sched_getattr, 0, &mine, sizeof mine, 0) != 0 || mine.policy != SCHED_OTHER) return;
   mine.runtime_ns = shortest_slice_ns;

@@ -2,9 +2,10 @@
 
 namespace troupe {
 
-/// The calling thread works little at a time and others wait for it: when it wakes on a core that is busy, it
-/// runs at once instead of at the next tick (4 ms), and is interrupted as soon. It gets no larger share of
-/// the processor. Needs no privilege; where Linux knows no such slices (before 6.12), nothing changes.
-void ask_for_short_slices();
+/// Requests a short scheduler time slice (sched_attr::sched_runtime, EEVDF) for the calling thread, which
+/// runs briefly and often: when it wakes on a busy core it is scheduled at once instead of at the next tick
+/// (4 ms), and is preempted as soon. Its share of the processor stays the same. Needs no privilege; no effect
+/// before Linux 6.12.
+void request_short_slices();
 
 }  // namespace troupe

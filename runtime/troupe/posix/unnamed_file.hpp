@@ -10,9 +10,8 @@
 
 namespace troupe {
 
-/// A file without a name in a folder, usually that for temporary files (TMPDIR, else /tmp), gone when it is
-/// closed: for what grows and is seldom read, so that it takes disk and no memory. Where that folder lies in
-/// memory (tmpfs) it takes that, outside of this process.
+/// A temporary file without a name (O_TMPFILE or unlinked) that vanishes when it is closed: for data that
+/// grows and is seldom read. On a tmpfs it still takes memory, outside of this process.
 class unnamed_file {
  public:
   /// `folder` empty: the one for temporary files.

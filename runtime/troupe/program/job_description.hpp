@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// One thing in which all members of a job must agree, in words: {"batch", "256"}. With an empty value the
-/// member does not know it, and agrees with every other.
+/// One property that must be equal in all members of a job: {"batch", "256"}. An empty value means unknown
+/// and agrees with every other.
 struct described_field {
   std::string name;
   std::string value;
@@ -21,7 +21,7 @@ struct described_field {
   }
 };
 
-/// What one member of a job is about to do together with the others, as fields in order.
+/// A job or call as one member of the job sees it, as ordered fields; compared between all members.
 class job_description {
  public:
   void add(std::string name, std::string value);

@@ -4,12 +4,12 @@
 
 namespace troupe {
 
-/// What a job does about a loss or a gradient that is infinite or NaN. Steps that f16's loss scaling skips do
+/// What a job does when a loss or a gradient is infinite or NaN. Steps that f16's loss scaling skips do
 /// not count: overflow is how it finds its scale.
 enum class non_finite_policy : std::uint8_t {
   stop,  ///< the job ends with an error on the last state that was finite
-  skip,  ///< the step is left out on all stages; they combine their gradients' norms to know
-  go_on  ///< nobody looks
+  skip,  ///< all stages skip the step; they exchange their gradients' norms to agree
+  go_on  ///< no check
 };
 
 std::string_view to_string(non_finite_policy policy);

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Memory for packed states that is used again and again, so that a snapshot costs a copy and no page faults.
+/// A pool of memory for packed states, so that a state copy causes no page faults.
 /// Thread-safe. Tensors made from it may outlive it.
 class packed_state_pool {
  public:

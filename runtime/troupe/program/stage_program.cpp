@@ -20,11 +20,13 @@ double step_metrics::accuracy() const {
   return num_samples == 0 ? 0 : static_cast<double>(num_correct) / static_cast<double>(num_samples);
 }
 
-tensor stage_program::share_of(int reduction) {
-  throw std::logic_error("[stage_program::share_of] expected a program that takes part in reduction " +
+tensor stage_program::contribution_to(int reduction) {
+  throw std::logic_error("[stage_program::contribution_to] expected a program that takes part in reduction " +
                          std::to_string(reduction) + " of the plan, got one that takes part in none");
 }
 
-void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/) { share_of(reduction); }
+void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/) {
+  contribution_to(reduction);
+}
 
 }  // namespace troupe

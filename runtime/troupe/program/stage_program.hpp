@@ -17,7 +17,7 @@ struct microbatch {
   bool training = true;
 };
 
-/// What the last stage learned from its microbatches. Sums, so that they add up over microbatches.
+/// Metrics of the last stage. Sums, so that they add up over microbatches.
 struct step_metrics {
   double loss_sum = 0;  ///< sum of the samples' losses
   std::int64_t num_samples = 0;
@@ -38,7 +38,8 @@ struct step_metrics {
 /// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
 /// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
 /// later microbatches may come between. Then come the plan's reductions that the stage takes part in, in
-/// order, each share_of before reduce, and apply. An exception from any call fails the step, not the process.
+/// order (contribution_to, then reduce), and apply. An exception from any call fails the step, not the
+/// process.
 class stage_program {
  public:
   virtual ~stage_program() = default;
@@ -55,17 +56,16 @@ class stage_program {
   /// Adds this microbatch's weight gradients and releases everything saved for it.
   virtual void backward_weight(const microbatch& which) = 0;
 
-  /// What this stage gives to the others in a reduction of the plan, and gets back in `reduce`. Its elements
-  /// must not change any more. Without one of its own a program takes part in none: std::logic_error.
-  virtual tensor share_of(int reduction);
+  /// This stage's contribution to a reduction of the plan; `reduce` gets those of all stages. Its elements
+  /// must not change afterwards. The default throws std::logic_error, for programs without reductions.
+  virtual tensor contribution_to(int reduction);
 
-  /// Combines the shares of all stages that take part, in ascending order of stages, this one's among them.
-  /// Everyone gets the same, so that everyone comes to the same.
-  virtual void reduce(int reduction, const std::vector<tensor>& shares);
+  /// Combines the contributions of all participating stages, in ascending stage order, this one's included.
+  /// All stages get the same contributions in the same order, so all compute the same bits.
+  virtual void reduce(int reduction, const std::vector<tensor>& contributions);
 
-  /// Asked before apply: the first of this step's values here that is infinite or NaN, as a phrase ("the
-  /// gradient of 3.weight"), with which the job's non_finite_policy deals. Empty if there is none, and where
-  /// a program does not look.
+  /// Called before apply: names this step's first loss or gradient that is infinite or NaN ("the gradient of
+  /// 3.weight"), see non_finite_policy. Empty if there is none, or if the program does not check.
   virtual std::string non_finite() { return {}; }
 
   /// The optimizer's step number `step` (from 0) with the accumulated gradients, which are zero afterwards.

@@ -7,31 +7,31 @@ namespace troupe {
 /// Where a node holds a copy of a part. own_memory: it made the part itself; peer_memory: it keeps it for
 /// another node; disk: it can read it from a committed snapshot. In the order in which a restore prefers
 /// them.
-enum class part_place : std::uint8_t { own_memory = 0, peer_memory = 1, disk = 2 };
+enum class part_location : std::uint8_t { own_memory = 0, peer_memory = 1, disk = 2 };
 
-/// One copy of one stage's part in the hands of one node.
+/// One copy of one stage's state that a node holds.
 struct held_part {
   std::uint64_t step = 0;  ///< optimizer steps applied
   std::uint32_t stage = 0;
   std::uint64_t generation = 0;  ///< that made it
-  part_place place = part_place::own_memory;
+  part_location location = part_location::own_memory;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(step, stage, generation, place);
+    archive(step, stage, generation, location);
   }
   bool operator==(const held_part&) const = default;
 };
 
-/// What one node could give to a recovery. A node that was just respawned has nothing but what lies on disk.
+/// The copies that one node holds. A node that was just respawned has only those on disk.
 struct node_inventory {
   std::int32_t rank = 0;
-  /// Since the newest snapshot on disk was written, or since the job began, as far as this node knows. 0: it
-  /// has just begun and knows nothing.
+  /// Seconds since the newest snapshot on disk was written, or since the job began, as far as this node
+  /// knows. 0: a node that has just started and knows nothing.
   double since_disk_s = 0;
   std::vector<held_part> parts;
-  /// The newest step that was committed, as far as this node was told: a job that can only go back behind it
-  /// has lost work. 0: none, or it has just begun and knows nothing.
+  /// The newest committed step reported to this node. A job that can only be restored from an older step has
+  /// lost committed work. 0: none, or the node has just started.
   std::uint64_t committed_step = 0;
 
   template <class Archive>

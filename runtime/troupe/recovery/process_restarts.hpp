@@ -20,8 +20,8 @@ struct process_restart_options {
 struct process_failure {
   int rank = 0;
   std::string cause;              ///< "exit code 1: no such file"
-  std::uint64_t newest_step = 0;  ///< the most steps that were ever done; equal: none was since
-  bool was_wanted = false;        ///< a drill
+  std::uint64_t newest_step = 0;  ///< steps ever done; equal in two failures: no progress between them
+  bool was_wanted = false;        ///< an injected fault
 };
 
 /// Decides whether lost processes are started again. Values and times in; knows no process.
@@ -30,7 +30,7 @@ class process_restarts {
   using time_point = std::chrono::steady_clock::time_point;
   explicit process_restarts(const process_restart_options& options) : options_(options) {}
 
-  /// Why the process is not started again; none: it is, which counts from now on.
+  /// Why the process must not be restarted; none: it is restarted, and the restart counts.
   std::optional<std::string> refusal(const process_failure& lost, time_point now);
 
  private:

@@ -11,7 +11,8 @@ namespace {
 using sources_by_stage = std::map<std::uint32_t, restore_source>;
 
 auto preference(const restore_source& source, int own_rank) {
-  return std::tuple(source.place == part_place::disk, source.rank != own_rank, source.place, source.rank);
+  return std::tuple(source.location == part_location::disk, source.rank != own_rank, source.location,
+                    source.rank);
 }
 
 void offer(sources_by_stage& sources, const restore_source& offered, int own_rank) {
@@ -27,7 +28,7 @@ std::map<std::uint64_t, sources_by_stage, std::greater<>> sources_by_step(
   for (const auto& node : inventories)
     for (const auto& part : node.parts)
       if (part.step > 0 && part.stage < rank_of_stage.size())
-        offer(steps[part.step], {part.stage, node.rank, part.place}, rank_of_stage[part.stage]);
+        offer(steps[part.step], {part.stage, node.rank, part.location}, rank_of_stage[part.stage]);
   return steps;
 }
 

@@ -6,15 +6,15 @@
 
 namespace troupe {
 
-/// From where one stage gets its state back.
+/// The source from which one stage restores its state.
 struct restore_source {
   std::uint32_t stage = 0;
   std::int32_t rank = 0;  ///< the node that has the part; the stage's own rank where it need not be sent
-  part_place place = part_place::own_memory;
+  part_location location = part_location::own_memory;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(stage, rank, place);
+    archive(stage, rank, location);
   }
   bool operator==(const restore_source&) const = default;
 };
@@ -33,11 +33,11 @@ struct restore_plan {
   bool operator==(const restore_plan&) const = default;
 };
 
-/// The newest step above 0 of which every stage's part is in the hands of some node; from scratch if there is
+/// Chooses the newest step above 0 of which some node holds every stage's part; from scratch if there is
 /// none.
 ///
 /// A stage on rank r = rank_of_stage[stage] takes its part from memory before disk, from r before others,
-/// from the maker's memory before a keeper's, and from the lowest rank among equals: a pure function of the
+/// from own_memory before peer_memory, and from the lowest rank among equals: a pure function of the
 /// set of inventories, in whatever order they come.
 ///
 /// Generations play no part: by the determinism contract the state after step t is the same bits whichever

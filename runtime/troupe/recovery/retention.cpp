@@ -7,7 +7,7 @@
 namespace troupe {
 void step_holders::add(int rank, const held_part& part) {
   auto& holders = stages_[part.stage];
-  if (part.place == part_place::disk)
+  if (part.location == part_location::disk)
     holders.on_disk = true;
   else
     holders.in_memory.insert(rank);
@@ -34,7 +34,7 @@ std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventori
 std::vector<held_part> droppable_parts(const std::vector<held_part>& held, std::uint64_t committed) {
   std::vector<held_part> droppable;
   std::ranges::copy_if(held, std::back_inserter(droppable), [&](const held_part& part) {
-    return part.step < committed && part.place != part_place::disk;
+    return part.step < committed && part.location != part_location::disk;
   });
   return droppable;
 }

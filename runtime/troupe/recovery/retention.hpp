@@ -25,7 +25,7 @@ class step_holders {
   std::map<std::uint32_t, part_holders> stages_;
 };
 
-/// The newest step that no single lost process can take away: every stage's part is in the memory of two
+/// The newest step that survives the loss of any single process: every stage's part is in the memory of two
 /// nodes (of one where the job has only one), or on disk. 0 if there is none: the initial weights can always
 /// be made again.
 std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories, std::uint32_t num_stages);

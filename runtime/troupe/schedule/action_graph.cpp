@@ -16,18 +16,16 @@ class producer_table {
     forward_.assign(cells, action_graph::none);
     gradient_.assign(cells, action_graph::none);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const auto& what = nodes[i].what;
-      bool makes_data =
-          what.kind != action_kind::weight_gradient && what.kind != action_kind::reduce_gradient;
-      if (!holds(what.stage, what.microbatch) || !makes_data) continue;
-      auto& made_by =
-          (what.kind == action_kind::forward ? forward_ : gradient_)[cell(what.stage, what.microbatch)];
+      const auto& op = nodes[i].op;
+      bool makes_data = op.kind != action_kind::weight_gradient && op.kind != action_kind::reduce_gradient;
+      if (!holds(op.stage, op.microbatch) || !makes_data) continue;
+      auto& made_by = (op.kind == action_kind::forward ? forward_ : gradient_)[cell(op.stage, op.microbatch)];
       if (made_by == action_graph::none) made_by = static_cast<int>(i);
     }
   }
 
-  std::vector<int> inputs_of(const action& what) const {
-    auto [stage, kind, microbatch] = what;
+  std::vector<int> inputs_of(const action& op) const {
+    auto [stage, kind, microbatch] = op;
     if (kind == action_kind::forward) return {at(forward_, stage - 1, microbatch)};
     if (kind == action_kind::weight_gradient) return {at(gradient_, stage, microbatch)};
     return {at(forward_, stage, microbatch), at(gradient_, stage + 1, microbatch)};
@@ -58,7 +56,7 @@ class share_table {
       : reductions_(drawn.reductions), before_(drawn.reductions.size()) {
     std::map<int, int> last_of_stage;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      auto [stage, kind, number] = nodes[i].what;
+      auto [stage, kind, number] = nodes[i].op;
       auto before = last_of_stage.find(stage);
       if (kind == action_kind::reduce_gradient && holds(number) && before != last_of_stage.end())
         before_[static_cast<std::size_t>(number)].emplace(stage, before->second);
@@ -66,13 +64,13 @@ class share_table {
     }
   }
 
-  std::vector<int> inputs_of(const action& what) const {
+  std::vector<int> inputs_of(const action& op) const {
     std::vector<int> inputs;
-    if (!holds(what.microbatch)) return inputs;
-    auto number = static_cast<std::size_t>(what.microbatch);
+    if (!holds(op.microbatch)) return inputs;
+    auto number = static_cast<std::size_t>(op.microbatch);
     for (int stage : reductions_[number]) {
       auto found = before_[number].find(stage);
-      if (stage != what.stage && found != before_[number].end()) inputs.push_back(found->second);
+      if (stage != op.stage && found != before_[number].end()) inputs.push_back(found->second);
     }
     return inputs;
   }
@@ -89,15 +87,14 @@ class share_table {
 action_graph::action_graph(const plan& drawn) {
   for (int device = 0; device < drawn.num_devices(); ++device) {
     first_of_device.push_back(static_cast<int>(nodes.size()));
-    for (const auto& what : drawn.devices[static_cast<std::size_t>(device)])
-      nodes.push_back({what, device, {}});
+    for (const auto& op : drawn.devices[static_cast<std::size_t>(device)]) nodes.push_back({op, device, {}});
   }
   first_of_device.push_back(static_cast<int>(nodes.size()));
   producer_table producers(drawn, nodes);
   share_table shares(drawn, nodes);
   for (auto& waiting : nodes)
-    waiting.inputs = waiting.what.kind == action_kind::reduce_gradient ? shares.inputs_of(waiting.what)
-                                                                       : producers.inputs_of(waiting.what);
+    waiting.inputs = waiting.op.kind == action_kind::reduce_gradient ? shares.inputs_of(waiting.op)
+                                                                     : producers.inputs_of(waiting.op);
 }
 
 graph_walk::graph_walk(const action_graph& walked)
@@ -109,7 +106,7 @@ graph_walk::graph_walk(const action_graph& walked)
       ++waits_for_[i];
       waiters_[static_cast<std::size_t>(awaited)].push_back(static_cast<int>(i));
     };
-    const auto& [what, device, inputs] = walked.nodes[i];
+    const auto& [op, device, inputs] = walked.nodes[i];
     bool is_first = walked.first_of_device[static_cast<std::size_t>(device)] == static_cast<int>(i);
     if (!is_first) add(static_cast<int>(i) - 1);
     for (int input : inputs)

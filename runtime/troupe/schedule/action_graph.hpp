@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Who waits for whom in a plan: every action waits for the one before it on its device and for its inputs.
+/// The dependency graph of a plan: every action depends on the previous one of its device and on its inputs.
 ///
 /// F waits for F of the stage before; B and I for their stage's F and for B or I of the stage after; W for
 /// its stage's I; R for what each of the other stages that take part does before its own R. An input that the
@@ -15,7 +15,7 @@ namespace troupe {
 struct action_graph {
   static constexpr int none = -1;
   struct node {
-    action what;
+    action op;
     int device = 0;
     std::vector<int> inputs;  ///< nodes; those that are `none` are not waited for
   };
@@ -25,14 +25,15 @@ struct action_graph {
   std::vector<int> first_of_device;  ///< [num_devices + 1] node
 };
 
-/// Visits the nodes of a graph, each after all it waits for. What never comes up waits in a circle.
+/// Visits the nodes of a graph in topological order (Kahn's algorithm). Nodes on or behind a cycle are never
+/// visited.
 class graph_walk {
  public:
   explicit graph_walk(const action_graph& walked);
-  /// The next node; none when all have been visited or the rest waits in a circle.
+  /// The next node; none when all have been visited or the rest depends on a cycle.
   std::optional<int> next();
   bool visited(int node) const { return visited_[static_cast<std::size_t>(node)]; }
-  /// From now on `node` does not wait for `input`, which has not been visited.
+  /// Removes the edge from `input`, which has not been visited, to `node`.
   void forget(int node, int input);
 
  private:

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "troupe/schedule/action_graph.hpp"
-#include "troupe/schedule/find_circles.hpp"
+#include "troupe/schedule/find_cycles.hpp"
 
 namespace troupe {
 namespace {
@@ -37,31 +37,31 @@ findings check_form(const plan& checked) {
 bool has_stage(const plan& checked, int stage) { return stage >= 0 && stage < checked.num_stages; }
 
 /// Of an action that is no R.
-bool exists(const plan& checked, const action& what) {
-  return has_stage(checked, what.stage) && what.microbatch >= 0 && what.microbatch < checked.num_microbatches;
+bool exists(const plan& checked, const action& op) {
+  return has_stage(checked, op.stage) && op.microbatch >= 0 && op.microbatch < checked.num_microbatches;
 }
 
-void check_home(const plan& checked, int device, const action& what, findings& found) {
-  int home = checked.device_of_stage[static_cast<std::size_t>(what.stage)];
+void check_home(const plan& checked, int device, const action& op, findings& found) {
+  int home = checked.device_of_stage[static_cast<std::size_t>(op.stage)];
   if (home != device)
-    found.push_back("device " + std::to_string(device) + " does " + to_string(what) + ", but stage " +
-                    std::to_string(what.stage) + " is on device " + std::to_string(home));
+    found.push_back("device " + std::to_string(device) + " does " + to_string(op) + ", but stage " +
+                    std::to_string(op.stage) + " is on device " + std::to_string(home));
 }
 
 void check_places(const plan& checked, findings& found) {
   for (int device = 0; device < checked.num_devices(); ++device) {
-    for (const auto& what : checked.devices[static_cast<std::size_t>(device)]) {
-      if (what.kind == action_kind::reduce_gradient && has_stage(checked, what.stage)) {
-        check_home(checked, device, what, found);
+    for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
+      if (op.kind == action_kind::reduce_gradient && has_stage(checked, op.stage)) {
+        check_home(checked, device, op, found);
         continue;
       }
-      if (!exists(checked, what)) {
-        found.push_back("device " + std::to_string(device) + " does " + to_string(what) +
+      if (!exists(checked, op)) {
+        found.push_back("device " + std::to_string(device) + " does " + to_string(op) +
                         ", but there are stages " + range(checked.num_stages) + " and microbatches " +
                         range(checked.num_microbatches));
         continue;
       }
-      check_home(checked, device, what, found);
+      check_home(checked, device, op, found);
     }
   }
 }
@@ -107,9 +107,9 @@ void check_occurrences(const plan& checked, findings& found) {
     return cells[static_cast<std::size_t>(stage) * columns + static_cast<std::size_t>(microbatch)];
   };
   for (const auto& device : checked.devices)
-    for (const auto& what : device)
-      if (what.kind != action_kind::reduce_gradient && exists(checked, what))
-        ++cell(what.stage, what.microbatch).of_kind[static_cast<std::size_t>(what.kind)];
+    for (const auto& op : device)
+      if (op.kind != action_kind::reduce_gradient && exists(checked, op))
+        ++cell(op.stage, op.microbatch).of_kind[static_cast<std::size_t>(op.kind)];
   for (int stage = 0; stage < checked.num_stages; ++stage) {
     for (int microbatch = 0; microbatch < checked.num_microbatches; ++microbatch) {
       auto& seen = cell(stage, microbatch);
@@ -124,15 +124,15 @@ void check_occurrences(const plan& checked, findings& found) {
 void check_weight_order(const plan& checked, findings& found) {
   for (int device = 0; device < checked.num_devices(); ++device) {
     std::vector<const action*> last(static_cast<std::size_t>(checked.num_stages), nullptr);
-    for (const auto& what : checked.devices[static_cast<std::size_t>(device)]) {
-      bool adds_weights = what.kind == action_kind::backward || what.kind == action_kind::weight_gradient;
-      if (!adds_weights || !exists(checked, what)) continue;
-      auto& before = last[static_cast<std::size_t>(what.stage)];
-      if (before && before->microbatch > what.microbatch)
-        found.push_back("device " + std::to_string(device) + " does " + to_string(what) + " after " +
+    for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
+      bool adds_weights = op.kind == action_kind::backward || op.kind == action_kind::weight_gradient;
+      if (!adds_weights || !exists(checked, op)) continue;
+      auto& before = last[static_cast<std::size_t>(op.stage)];
+      if (before && before->microbatch > op.microbatch)
+        found.push_back("device " + std::to_string(device) + " does " + to_string(op) + " after " +
                         to_string(*before) +
                         ", but a stage's weight gradients add up in ascending order of microbatches");
-      before = &what;
+      before = &op;
     }
   }
 }
@@ -144,18 +144,18 @@ void check_reductions(const plan& checked, findings& found) {
   std::map<std::pair<int, int>, int> seen;  // [reduction, stage]
   for (const auto& device : checked.devices) {
     std::map<int, action> reduced;  // [stage] its last R
-    for (const auto& what : device) {
-      auto before = reduced.find(what.stage);
+    for (const auto& op : device) {
+      auto before = reduced.find(op.stage);
       if (before != reduced.end() &&
-          (what.kind != action_kind::reduce_gradient || what.microbatch <= before->second.microbatch))
-        found.push_back(to_string(what) + " comes after " + to_string(before->second));
-      if (what.kind != action_kind::reduce_gradient) continue;
-      reduced[what.stage] = what;
-      auto number = static_cast<std::size_t>(what.microbatch);
-      bool takes_part = what.microbatch >= 0 && what.microbatch < count &&
-                        std::ranges::count(checked.reductions[number], what.stage) == 1;
-      if (!takes_part) found.push_back(to_string(what) + " is no reduction of the plan");
-      ++seen[{what.microbatch, what.stage}];
+          (op.kind != action_kind::reduce_gradient || op.microbatch <= before->second.microbatch))
+        found.push_back(to_string(op) + " comes after " + to_string(before->second));
+      if (op.kind != action_kind::reduce_gradient) continue;
+      reduced[op.stage] = op;
+      auto number = static_cast<std::size_t>(op.microbatch);
+      bool takes_part = op.microbatch >= 0 && op.microbatch < count &&
+                        std::ranges::count(checked.reductions[number], op.stage) == 1;
+      if (!takes_part) found.push_back(to_string(op) + " is no reduction of the plan");
+      ++seen[{op.microbatch, op.stage}];
     }
   }
   for (int number = 0; number < count; ++number)
@@ -174,7 +174,7 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_occurrences(checked, found);
   check_weight_order(checked, found);
   check_reductions(checked, found);
-  for (auto& circle : find_circles(action_graph(checked))) found.push_back(std::move(circle));
+  for (auto& cycle : find_cycles(action_graph(checked))) found.push_back(std::move(cycle));
   return found;
 }
 

@@ -132,7 +132,7 @@ class svg_picture {
     std::array<bool, looks.size()> seen = {};
     for (const auto& device : drawn_.devices)
       for (const auto& done : device)
-        if (done.end > done.begin) seen[static_cast<std::size_t>(done.what.kind)] = true;
+        if (done.end > done.begin) seen[static_cast<std::size_t>(done.op.kind)] = true;
     double x = width - 24;
     std::string svg = legend_entry(x, "idle", "fill=\"url(#idle)\" stroke=\"#d5dce5\"");
     for (std::size_t kind = looks.size(); kind-- > 0;)
@@ -187,26 +187,26 @@ class svg_picture {
   std::string box(const timed_action& done, double y, bool with_stage) const {
     double x = left + done.begin * scale_;
     double w = (done.end - done.begin) * scale_;
-    auto css = std::string(css_of(done.what.kind));
-    auto shade = is_odd(done.what, with_stage) ? " odd\"" : "\"";
+    auto css = std::string(css_of(done.op.kind));
+    auto shade = is_odd(done.op, with_stage) ? " odd\"" : "\"";
     auto outline = " rx=\"" + length(std::min(3.0, w / 6)) + "\" stroke=\"#ffffff\" stroke-width=\"" +
                    length(std::min(1.5, w / 8)) + "\"";
-    return "<g><title>" + to_string(done.what) + ": " + short_number(done.begin) + " to " +
+    return "<g><title>" + to_string(done.op) + ": " + short_number(done.begin) + " to " +
            short_number(done.end) + "</title>" +
            rect(x, y, w, row_height, "class=\"" + css + shade + outline) +
-           label(done.what, x + w / 2, y + row_height / 2, w - 1.5, with_stage) + "</g>\n";
+           label(done.op, x + w / 2, y + row_height / 2, w - 1.5, with_stage) + "</g>\n";
   }
 
   /// Small print, if only that fits.
-  static std::string label(const action& what, double x, double y, double room, bool with_stage) {
+  static std::string label(const action& op, double x, double y, double room, bool with_stage) {
     auto characters = [room](double each) { return static_cast<std::size_t>(std::max(0.0, room / each)); };
     auto text = fitting_label(
-        what, {.whole = with_stage ? characters(large.character) : 0, .number = characters(small.character)});
+        op, {.whole = with_stage ? characters(large.character) : 0, .number = characters(small.character)});
     if (text.empty()) return {};
     bool fits = text.size() <= characters(large.character);
     const auto& chosen = fits ? large : small;
     return text_at(x, y + chosen.size * 0.36,
-                   std::string(css_of(what.kind)) + " text " + std::string(chosen.css), text);
+                   std::string(css_of(op.kind)) + " text " + std::string(chosen.css), text);
   }
 
   const timeline& drawn_;

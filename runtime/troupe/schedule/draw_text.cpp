@@ -80,15 +80,15 @@ class text_picture {
   /// The label goes first; without colours one cell of fill must follow it, which tells the kind. Whole
   /// actions ask for room before rounding, so that boxes of the same length have labels of the same form.
   std::string box(const timed_action& done, int width, double scale, bool with_stage) const {
-    const auto& look = marks[static_cast<std::size_t>(done.what.kind)];
+    const auto& look = marks[static_cast<std::size_t>(done.op.kind)];
     int room = how_.color ? width : width - 1;
     int even_room = std::min(room, static_cast<int>((done.end - done.begin) * scale) - (how_.color ? 0 : 1));
     auto label =
-        fitting_label(done.what, {.whole = static_cast<std::size_t>(with_stage ? std::max(even_room, 0) : 0),
-                                  .number = static_cast<std::size_t>(room)});
+        fitting_label(done.op, {.whole = static_cast<std::size_t>(with_stage ? std::max(even_room, 0) : 0),
+                                .number = static_cast<std::size_t>(room)});
     auto rest = width - static_cast<int>(label.size());
     if (!how_.color) return label + repeat(look.fill, rest);
-    return painted(label + repeat(" ", rest), look.shades[is_odd(done.what, with_stage)]);
+    return painted(label + repeat(" ", rest), look.shades[is_odd(done.op, with_stage)]);
   }
 
   std::string idle(int width) const {
@@ -109,7 +109,7 @@ class text_picture {
     std::array<bool, marks.size()> seen = {};
     for (const auto& device : drawn_.devices)
       for (const auto& done : device)
-        if (done.end > done.begin) seen[static_cast<std::size_t>(done.what.kind)] = true;
+        if (done.end > done.begin) seen[static_cast<std::size_t>(done.op.kind)] = true;
     std::string line;
     for (std::size_t kind = 0; kind < marks.size(); ++kind) {
       if (!seen[kind]) continue;

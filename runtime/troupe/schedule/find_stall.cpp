@@ -39,7 +39,7 @@ class wait_walk {
     const auto& known = seen_.devices[static_cast<std::size_t>(device)];
     if (!known) return false;
     auto repeated = std::ranges::find(found_.chain, device, &wait_link::device) != found_.chain.end();
-    if (repeated) return blame(stall_cause::waits_in_circle, device, shortest_wait(), "waits for itself");
+    if (repeated) return blame(stall_cause::deadlock, device, shortest_wait(), "waits for itself");
     found_.chain.push_back({device, *known, {}, -1});
     switch (known->activity) {
       case device_activity::computing:
@@ -82,18 +82,18 @@ class wait_walk {
         sent = input;
         continue;
       }
-      link.wanted = sender.what;
+      link.wanted = sender.op;
       link.from = sender.device;
       return true;
     }
     if (!sent) return false;
     const auto& sender = graph_.nodes[static_cast<std::size_t>(*sent)];
-    link.wanted = sender.what;
+    link.wanted = sender.op;
     link.from = sender.device;
     const auto& at = seen_.devices[static_cast<std::size_t>(sender.device)];
     return blame(
         stall_cause::lost_tensor, device, std::min(link.at.for_s, at->for_s),
-        "has not got what " + name(sender.device) + " sent after " + to_string(sender.what) + of_step());
+        "has not got what " + name(sender.device) + " sent after " + to_string(sender.op) + of_step());
   }
 
   /// Whether the device of `node` has done it in `step`. Unknown devices have not.
@@ -120,7 +120,7 @@ class wait_walk {
     found_.cause = cause;
     found_.device = device;
     found_.for_s = for_s;
-    found_.what = name(device) + " " + does;
+    found_.problem = name(device) + " " + does;
     return false;
   }
 

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// What a device does at the moment. The numbers go over the wire.
+/// What a device is doing. The numbers go over the wire.
 enum class device_activity : std::uint8_t {
   idle = 0,                 ///< no step is granted
   computing = 1,            ///< the action at its position
@@ -18,7 +18,7 @@ enum class device_activity : std::uint8_t {
   waiting_for_samples = 4,  ///< for its process's loader
 };
 
-/// Where a device is in the plan, and for how long it has been seen there.
+/// The position of a device in the plan, and for how many seconds it has been there.
 struct device_position {
   device_activity activity = device_activity::idle;
   std::uint64_t step = 0;
@@ -26,13 +26,13 @@ struct device_position {
   double for_s = 0;
 };
 
-/// What a loader does at the moment.
+/// What a loader is doing.
 struct loader_position {
-  bool is_working = false;  ///< within the dataset's code
+  bool is_working = false;  ///< in the dataset's code
   double for_s = 0;
 };
 
-/// One moment of a job that runs `running`.
+/// A snapshot of all devices of a job that runs the plan `running`.
 struct job_positions {
   plan running;
   std::vector<std::optional<device_position>> devices;  ///< [num_devices]; none: not known
@@ -40,13 +40,13 @@ struct job_positions {
 };
 
 enum class stall_cause : std::uint8_t {
-  none,             ///< nobody waits, or for a device of which nothing is known
-  device,           ///< it does not return from an action
-  loader,           ///< it does not return from the dataset
-  lost_tensor,      ///< its sender is past it, and its receiver waits for it
-  lost_samples,     ///< the loader does nothing, and a device waits for it
-  missing_grant,    ///< a device waits for one that was granted no step
-  waits_in_circle,  ///< the plan is wrong
+  none,           ///< no device waits, or the one waited for is unknown
+  device,         ///< it does not return from an action
+  loader,         ///< it does not return from the dataset
+  lost_tensor,    ///< its sender is past it, and its receiver waits for it
+  lost_samples,   ///< the loader does nothing, and a device waits for it
+  missing_grant,  ///< a device waits for one that was granted no step
+  deadlock,       ///< the plan has a cycle
 };
 
 /// One device of a chain of waits.
@@ -57,24 +57,24 @@ struct wait_link {
   int from = -1;
 };
 
-/// Who waits for whom, and who keeps all of them waiting.
+/// A chain of waits and its cause.
 struct stall {
   stall_cause cause = stall_cause::none;
-  int device = -1;   ///< that is to blame, or whose loader or input is
+  int device = -1;   ///< the device at fault, or the one whose loader or input is
   double for_s = 0;  ///< how long `cause` has held
-  /// From a device that waits to the one that is to blame. At least one link unless the cause is none.
+  /// From a waiting device to the one at fault. At least one link unless the cause is none.
   std::vector<wait_link> chain;
-  /// What is wrong, without times: the same text for the same failure. "device 1 does not return from 1F4 of
-  /// step 40".
-  std::string what;
+  /// Describes the fault without times: equal texts mean the same fault. "device 1 does not return from 1F4
+  /// of step 40".
+  std::string problem;
   /// The chain as a text, with times: "device 0 waits for 1B3 of device 1 since 12.3 s; device 1 has been
   /// computing 1F4 of step 40 for 600.2 s".
   std::string text;
 };
 
-/// Follows every wait of that moment to its end and returns the one whose cause has held longest. A pure
-/// function: the caller decides what is too long. Throws std::invalid_argument unless there is one entry for
-/// each device of the plan.
+/// Follows the chain of waits from every waiting device to its cause, and returns the chain whose cause has
+/// held longest. A pure function: the caller decides what is too long. Throws std::invalid_argument unless
+/// there is one entry for each device of the plan.
 stall find_stall(const job_positions& seen);
 
 }  // namespace troupe

@@ -11,10 +11,10 @@ namespace {
 void check_order(const std::vector<timed_action>& device) {
   for (std::size_t i = 0; i < device.size(); ++i) {
     if (!(device[i].begin <= device[i].end))
-      throw_invalid("measured_timeline", "actions that end after they begin", to_string(device[i].what));
+      throw_invalid("measured_timeline", "actions that end after they begin", to_string(device[i].op));
     if (i > 0 && device[i].begin < device[i - 1].end)
       throw_invalid("measured_timeline", "actions one after the other",
-                    to_string(device[i].what) + " before the end of " + to_string(device[i - 1].what));
+                    to_string(device[i].op) + " before the end of " + to_string(device[i - 1].op));
   }
 }
 
@@ -65,8 +65,8 @@ step_summary summarize(const timeline& ran) {
 }
 
 step_summary summarize(const timeline& ran, const action_costs& nominal) {
-  return summarize_with(
-      ran, [&nominal](const timed_action& done) { return duration_of(done.what.kind, nominal); });
+  return summarize_with(ran,
+                        [&nominal](const timed_action& done) { return duration_of(done.op.kind, nominal); });
 }
 
 }  // namespace troupe

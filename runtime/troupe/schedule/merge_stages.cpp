@@ -48,9 +48,9 @@ class list_scheduler {
   /// run.
   std::optional<std::int64_t> ready_at(std::size_t stage) const {
     if (next_[stage] == orders_[stage].size()) return {};
-    const auto& what = orders_[stage][next_[stage]];
-    auto microbatch = static_cast<std::size_t>(what.microbatch);
-    bool is_forward = what.kind == action_kind::forward;
+    const auto& op = orders_[stage][next_[stage]];
+    auto microbatch = static_cast<std::size_t>(op.microbatch);
+    bool is_forward = op.kind == action_kind::forward;
     if (stage == (is_forward ? 0 : orders_.size() - 1)) return 0;
     const auto& ends = is_forward ? forward_end_[stage - 1] : backward_end_[stage + 1];
     if (microbatch >= ends.size()) return {};
@@ -62,19 +62,19 @@ class list_scheduler {
   /// later stage.
   bool goes_before(const candidate& a, const candidate& b) const {
     auto rank = [this](const candidate& c) {
-      const auto& what = orders_[c.stage][next_[c.stage]];
-      return std::tuple(c.begin, what.kind != action_kind::forward, what.microbatch, -what.stage);
+      const auto& op = orders_[c.stage][next_[c.stage]];
+      return std::tuple(c.begin, op.kind != action_kind::forward, op.microbatch, -op.stage);
     };
     return rank(a) < rank(b);
   }
 
   void start(const candidate& chosen) {
-    const auto& what = orders_[chosen.stage][next_[chosen.stage]++];
-    bool is_forward = what.kind == action_kind::forward;
+    const auto& op = orders_[chosen.stage][next_[chosen.stage]++];
+    bool is_forward = op.kind == action_kind::forward;
     auto end = chosen.begin + (is_forward ? 1 : 2);
     (is_forward ? forward_end_ : backward_end_)[chosen.stage].push_back(end);
     free_at_[device(chosen.stage)] = end;
-    done_[device(chosen.stage)].push_back(what);
+    done_[device(chosen.stage)].push_back(op);
   }
 
   std::size_t device(std::size_t stage) const { return static_cast<std::size_t>(device_of_stage_[stage]); }

@@ -7,8 +7,9 @@ namespace troupe {
 
 /// Merges the stages' own orders into one order per device, which keeps each stage's own.
 ///
-/// `orders[s]` is what stage s does, made of F and B; together they must be free of circles when every
-/// stage has a device to itself. Then the result is free of them too, because it is the record of a run.
+/// `orders[s]` is what stage s does, made of F and B; together they must have no cycle when every
+/// stage has a device of its own. Then the result has none either, because it is the order of a simulated
+/// run.
 std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,
                                               const std::vector<int>& device_of_stage, int num_devices);
 

@@ -33,9 +33,9 @@ schedule_kind schedule_kind_from(std::string_view name) {
 
 std::string_view to_string(schedule_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-std::string to_string(const action& what) {
-  return std::to_string(what.stage) + kind_letters[static_cast<std::size_t>(what.kind)] +
-         std::to_string(what.microbatch);
+std::string to_string(const action& op) {
+  return std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)] +
+         std::to_string(op.microbatch);
 }
 
 action action_from(std::string_view text) {

@@ -24,7 +24,7 @@ struct action {
   bool operator==(const action&) const = default;
 };
 
-std::string to_string(const action& what);
+std::string to_string(const action& op);
 /// Throws bad_input naming the text and the notation.
 action action_from(std::string_view text);
 

@@ -43,7 +43,7 @@ std::vector<timed_action> run_times(const action_graph& graph, const action_cost
       bool crosses = graph.nodes[from].device != node.device;
       begin = std::max(begin, times[from].end + (crosses ? costs.communication : 0));
     }
-    times[here] = {node.what, begin, begin + duration_of(node.what.kind, costs)};
+    times[here] = {node.op, begin, begin + duration_of(node.op.kind, costs)};
   }
   return times;
 }
@@ -68,14 +68,14 @@ double duration_of(action_kind kind, const action_costs& costs) {
 
 int peak_activations(const std::vector<timed_action>& device) {
   bool is_training = std::any_of(device.begin(), device.end(), [](const timed_action& done) {
-    return done.what.kind != action_kind::forward;
+    return done.op.kind != action_kind::forward;
   });
   if (!is_training) return 0;
   int saved = 0;
   int peak = 0;
   for (const auto& done : device) {
-    if (done.what.kind == action_kind::forward) peak = std::max(peak, ++saved);
-    if (done.what.kind == action_kind::backward || done.what.kind == action_kind::weight_gradient) --saved;
+    if (done.op.kind == action_kind::forward) peak = std::max(peak, ++saved);
+    if (done.op.kind == action_kind::backward || done.op.kind == action_kind::weight_gradient) --saved;
   }
   return peak;
 }
@@ -94,7 +94,7 @@ timeline simulate(const plan& simulated, const action_costs& costs) {
   }
   for (const auto& device : ran.devices) {
     double work = 0;
-    for (const auto& done : device) work += duration_of(done.what.kind, costs);
+    for (const auto& done : device) work += duration_of(done.op.kind, costs);
     ran.idle.push_back(ran.makespan - work);
     ran.peak_activations.push_back(peak_activations(device));
   }

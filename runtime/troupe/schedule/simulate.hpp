@@ -18,7 +18,7 @@ struct action_costs {
 double duration_of(action_kind kind, const action_costs& costs);
 
 struct timed_action {
-  action what;
+  action op;
   double begin = 0;
   double end = 0;
 };
@@ -34,7 +34,7 @@ struct timeline {
 /// or until W where the backward is split. 0 where there are only forwards: nothing is kept for a backward.
 int peak_activations(const std::vector<timed_action>& device);
 
-/// Runs the plan on paper: each action starts when its device is free and its inputs are there.
+/// Simulates the plan: each action starts when its device is free and its inputs have arrived.
 /// Throws bad_input with check_plan's findings if the plan is not sound, or if a cost is negative or not
 /// finite.
 timeline simulate(const plan& simulated, const action_costs& costs);

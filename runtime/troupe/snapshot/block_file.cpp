@@ -77,7 +77,7 @@ void check_whole(regular_file& in, const written_blocks& expected) {
     throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected.sum));
 }
 
-/// After check_whole: a size that does not fit is a mistake of the writer, or somebody's on purpose.
+/// After check_whole: a size that does not fit is a bug of the writer or a forged file.
 void give_blocks(regular_file& in, const block_sink& take) {
   std::array<std::byte, prefix_bytes> begin{};
   in.read_all(begin);
@@ -87,7 +87,7 @@ void give_blocks(regular_file& in, const block_sink& take) {
     std::uint32_t size = 0;
     in.read_all(std::as_writable_bytes(std::span(&size, 1)));
     if (size == 0) break;
-    if (size > largest_block_bytes || left < size + sizeof size)
+    if (size > max_block_bytes || left < size + sizeof size)
       throw snapshot_error("damaged: a block of " + std::to_string(size) + " bytes does not fit into it");
     block.resize(size);
     in.read_all(block);
@@ -107,8 +107,8 @@ written_blocks write_blocks(const std::filesystem::path& file, const block_sourc
     out.write(prefix());
     for (std::size_t number = 0;; ++number) {
       auto block = next(number);
-      if (block.size() > largest_block_bytes)
-        throw_invalid("write_blocks", "at most " + std::to_string(largest_block_bytes) + " bytes a block",
+      if (block.size() > max_block_bytes)
+        throw_invalid("write_blocks", "at most " + std::to_string(max_block_bytes) + " bytes a block",
                       std::to_string(block.size()));
       out.write_size(block.size());
       if (block.empty()) break;

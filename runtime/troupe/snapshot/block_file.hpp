@@ -32,10 +32,10 @@ struct written_blocks {
 using block_source = std::function<std::vector<std::byte>(std::size_t number)>;
 using block_sink = std::function<void(std::span<const std::byte> block)>;
 
-constexpr std::size_t largest_block_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_block_bytes = std::size_t{64} << 20;
 
 /// Throws snapshot_error, as write_durably does, and std::invalid_argument for a block above
-/// largest_block_bytes.
+/// max_block_bytes.
 written_blocks write_blocks(const std::filesystem::path& file, const block_source& next,
                             const write_hooks& hooks = {});
 

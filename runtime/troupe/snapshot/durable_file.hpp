@@ -14,7 +14,7 @@ class open_file;
 
 /// How a file is written.
 struct write_hooks {
-  std::function<void()> half_written = [] {};  ///< called after the first half; for fault drills
+  std::function<void()> half_written = [] {};  ///< called after the first half; for fault injection
   std::function<void()> on_progress = [] {};   ///< called about every 64 MiB that the disk has taken
   mode_t mode = 0666;                          ///< of the file; less the umask where it is 0666
 };

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-void read_file_size_limit_as_full_disk() {
+void ignore_file_size_signal() {
   struct sigaction current {};
   if (::sigaction(SIGXFSZ, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
     std::signal(SIGXFSZ, SIG_IGN);

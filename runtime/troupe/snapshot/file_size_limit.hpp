@@ -2,9 +2,8 @@
 
 namespace troupe {
 
-/// From now on a write past the limit on file sizes (`ulimit -f`) fails with EFBIG, as on a full disk,
-/// instead of ending the process by SIGXFSZ. A handler that the program has installed stays. For the whole
-/// process.
-void read_file_size_limit_as_full_disk();
+/// Ignores SIGXFSZ in this process, so that a write past the file size limit (`ulimit -f`) fails with EFBIG
+/// and is handled like a full disk. A handler that the program has installed stays.
+void ignore_file_size_signal();
 
 }  // namespace troupe

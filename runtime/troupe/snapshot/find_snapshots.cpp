@@ -1,4 +1,4 @@
-// The part of snapshot_store that looks at what is there.
+// snapshot_store: lists and verifies what is on disk.
 #include <algorithm>
 #include <functional>
 
@@ -12,11 +12,11 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t largest_manifest_bytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t max_manifest_bytes = std::uint64_t{64} << 20;
 
 snapshot_manifest read_manifest(const std::filesystem::path& file) {
   auto size_bytes = std::filesystem::file_size(file);
-  if (size_bytes > largest_manifest_bytes)
+  if (size_bytes > max_manifest_bytes)
     throw snapshot_error("it is no manifest: it has " + std::to_string(size_bytes) + " bytes");
   auto content = read_whole(file, size_bytes);
   return manifest_from_text({reinterpret_cast<const char*>(content.bytes().data()), content.size_bytes()});

@@ -28,7 +28,7 @@ struct manifest_file {
   bool operator==(const manifest_file&) const = default;
 };
 
-/// Written last, and what makes a snapshot exist.
+/// Lists the files of a snapshot. It is written last: a snapshot exists when its manifest does.
 struct snapshot_manifest {
   std::string job_id;
   std::uint64_t step = 0;
@@ -40,9 +40,8 @@ struct snapshot_manifest {
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
   std::vector<manifest_part> parts;  ///< [num_stages], by stage
-  /// What the job had come to besides this state, for the job itself to go on from: a block_file of the
-  /// results of its calls that were over, in an encoding of its own. None: not known, as in manifests of
-  /// format version 1.
+  /// A block_file with the results of the job's completed calls, for a job that resumes. None: unknown, as in
+  /// manifests of format version 1.
   std::optional<manifest_file> calls;
   bool operator==(const snapshot_manifest&) const = default;
 };

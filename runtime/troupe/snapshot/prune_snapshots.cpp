@@ -1,4 +1,4 @@
-// The part of snapshot_store that deletes what is no longer needed and sets aside what is damaged.
+// snapshot_store: deletes old snapshots and sets damaged ones aside.
 #include <unistd.h>
 
 #include <cerrno>
@@ -58,7 +58,7 @@ void snapshot_store::prune(std::uint64_t newest) {
 
 /// What a full disk can do without: unfinished snapshots of earlier steps, and what is older than the newest
 /// snapshot that is found to be whole, which stays whatever happens.
-void snapshot_store::make_room(std::uint64_t for_step) {
+void snapshot_store::free_space(std::uint64_t for_step) {
   remove_abandoned(options_.folder);
   bool have_valid = false;
   for (const auto& info : list()) {

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers and elements are copied as they lie in memory");
 
 constexpr std::size_t length_bytes = 8;
-constexpr std::uint64_t most_header_bytes = 100'000'000;
+constexpr std::uint64_t max_header_bytes = 100'000'000;
 
 std::string read_header_text(regular_file& in) {
   auto size = std::to_string(in.size_bytes());
@@ -29,8 +29,8 @@ std::string read_header_text(regular_file& in) {
   std::array<std::byte, length_bytes> length;
   in.read_all(length);
   auto header_bytes = std::bit_cast<std::uint64_t>(length);
-  if (header_bytes > most_header_bytes || header_bytes > in.size_bytes() - length_bytes)
-    throw bad_input("expected a header of at most " + std::to_string(most_header_bytes) +
+  if (header_bytes > max_header_bytes || header_bytes > in.size_bytes() - length_bytes)
+    throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) +
                     " bytes and within the file's " + size + ", found a length of " +
                     std::to_string(header_bytes));
   std::string text(header_bytes, '\0');

@@ -9,7 +9,7 @@ class snapshot_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The disk, or this user's share of it, has no room: less on it helps.
+/// The disk is full, or this user's quota is used up: deleting files helps.
 class disk_full : public snapshot_error {
  public:
   using snapshot_error::snapshot_error;

@@ -53,12 +53,12 @@ void snapshot_store::prepare() {
 
 /// Writes once more after room was made on a full disk.
 template <class Write>
-auto snapshot_store::write_with_room(std::uint64_t step, const Write& write) {
+auto snapshot_store::write_freeing_space(std::uint64_t step, const Write& write) {
   try {
     try {
       return write();
     } catch (const disk_full&) {
-      make_room(step);
+      free_space(step);
       return write();
     }
   } catch (const snapshot_error&) {
@@ -72,14 +72,14 @@ manifest_part snapshot_store::write_part(std::uint64_t step, std::uint32_t stage
                                          std::span<const std::byte> encoded) {
   manifest_part entry{stage, part_file_name(stage), encoded.size(), to_hex(stored_checksum(encoded)),
                       host_name()};
-  return write_with_room(step, [&] {
+  return write_freeing_space(step, [&] {
     create_folders(step);
     return write_once(entry, folder_of(step), encoded);
   });
 }
 
 manifest_file snapshot_store::write_calls(std::uint64_t step, const block_source& next) {
-  return write_with_room(step, [&] {
+  return write_freeing_space(step, [&] {
     create_folders(step);
     write_hooks hooks;
     hooks.mode = permissions_of(options_.access).file;

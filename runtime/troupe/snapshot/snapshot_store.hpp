@@ -22,7 +22,7 @@ namespace troupe {
 enum class snapshot_state : std::uint8_t { ok, incomplete, damaged, set_aside };
 std::string_view to_string(snapshot_state state);
 
-/// What stands in a snapshot folder, good or not.
+/// One snapshot in the folder, valid or not.
 struct snapshot_info {
   std::uint64_t step = 0;
   std::filesystem::path folder;
@@ -39,7 +39,7 @@ struct unusable_snapshot {
   std::string reason;
 };
 
-/// The newest snapshot of which every part passes its checks, and what is newer: all there are if none does.
+/// The newest snapshot whose parts all pass their checks, and the newer ones, which do not; all if none does.
 struct snapshot_search {
   std::optional<snapshot_manifest> found;
   std::vector<unusable_snapshot> unusable;  ///< newest first
@@ -49,7 +49,7 @@ struct snapshot_store_options {
   std::filesystem::path folder;
   int keep = 2;  ///< committed snapshots kept on disk; older ones are deleted after a commit. At least 1.
   /// Called at named points of a write ("part_half_written", "part_written", "before_manifest",
-  /// "manifest_written", "manifest_removed"); for fault drills.
+  /// "manifest_written", "manifest_removed"); for fault injection.
   std::function<void(std::string_view point)> at_point = [](std::string_view) {};
   /// Called about every 64 MiB that were read, written or checked.
   std::function<void()> on_progress = [] {};
@@ -70,8 +70,8 @@ class snapshot_store {
   /// what is older than the newest valid snapshot is deleted first, and what writers of failed ones left.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
   manifest_part write_part(std::uint64_t step, std::uint32_t stage, std::span<const std::byte> encoded);
-  /// Writes what calls came to, in the blocks of `next`, which is called anew where the disk is full and room
-  /// is made. Throws snapshot_error, leaving no such file behind.
+  /// Writes the results of calls, in the blocks that `next` returns. If the disk is full and space can be
+  /// freed, calls `next` again from the first block. Throws snapshot_error, leaving no such file behind.
   manifest_file write_calls(std::uint64_t step, const block_source& next);
   /// Writes the manifest, then deletes snapshots older than the newest `keep` sound ones, incomplete older
   /// ones, and files that killed writers left. Snapshots newer than this one belong to a future that was
@@ -107,7 +107,7 @@ class snapshot_store {
  private:
   std::filesystem::path folder_of(std::uint64_t step) const;
   template <class Write>
-  auto write_with_room(std::uint64_t step, const Write& write);
+  auto write_freeing_space(std::uint64_t step, const Write& write);
   void create_folders(std::uint64_t step);
   manifest_part write_once(const manifest_part& entry, const std::filesystem::path& folder,
                            std::span<const std::byte> encoded);
@@ -120,13 +120,13 @@ class snapshot_store {
   // prune_snapshots.cpp
   void undo_newer_than(std::uint64_t step);
   void prune(std::uint64_t newest);
-  void make_room(std::uint64_t for_step);
+  void free_space(std::uint64_t for_step);
   void remove(const std::filesystem::path& snapshot_folder);
 
   snapshot_store_options options_;
 };
 
-/// What the sizes of a snapshot's files tell: the first problem, or nothing.
+/// Compares the files' sizes with the manifest: the first problem, or empty.
 std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder);
 
 }  // namespace troupe

@@ -12,8 +12,8 @@ std::string host_name();
 /// would.
 std::string temporary_name(std::string_view final_name);
 
-/// True if `name` is a temporary one whose writer ran on this host and is gone, so that nobody will rename it
-/// any more. Writers on other hosts, or in other process namespaces of this name, count as alive.
+/// True if `name` is a temporary one whose writer ran on this host and has ended, so that it will not be
+/// renamed any more. Writers on other hosts, or in other process namespaces of this name, count as alive.
 bool is_abandoned(std::string_view name);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ bool control_plane::progress() {
   for (const auto& event : ready) {
     auto socket = event.data.fd;
     if (auto sender = rank_of_socket_.find(socket); sender != rank_of_socket_.end())
-      look_at(sender->second, (event.events & (EPOLLRDHUP | EPOLLHUP)) != 0);
+      on_ready(sender->second, (event.events & (EPOLLRDHUP | EPOLLHUP)) != 0);
     else
       incoming_.look_at(socket);
   }
@@ -52,7 +52,7 @@ void control_plane::open(int rank, const std::vector<std::byte>& address) {
 }
 
 bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
-  if (body.size() > longest_control_bytes)
+  if (body.size() > max_control_bytes)
     throw_invalid("send_control", "at most 64 MiB", std::to_string(body.size()) + " bytes");
   auto found = connections_.find(to_rank);
   if (found == connections_.end() || !found->second.stream) return true;
@@ -64,32 +64,32 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
 }
 
 /// Gives a sending end the attention it needs.
-void control_plane::look_at(int rank, bool hung_up) {
+void control_plane::on_ready(int rank, bool hung_up) {
   auto& which = connections_.at(rank);
   which.stream->progress(hung_up);
   watch(rank, which);
 }
 
 /// Reports the sending end if it broke; else watches its socket, which may be another one than before.
-void control_plane::watch(int rank, connection& what) {
-  if (what.stream->failure()) return report({rank, *what.stream->failure()});
-  auto socket = what.stream->socket();
-  if (socket != what.watched) rank_of_socket_.erase(what.watched);
+void control_plane::watch(int rank, connection& opened) {
+  if (opened.stream->failure()) return report({rank, *opened.stream->failure()});
+  auto socket = opened.stream->socket();
+  if (socket != opened.watched) rank_of_socket_.erase(opened.watched);
   if (socket < 0)
     is_reconnecting_ = true;
-  else if (socket == what.watched)
-    watch_.change(socket, what.stream->wanted_events());
+  else if (socket == opened.watched)
+    watch_.change(socket, opened.stream->wanted_events());
   else
-    watch_.add(socket, what.stream->wanted_events());
+    watch_.add(socket, opened.stream->wanted_events());
   if (socket >= 0) rank_of_socket_[socket] = rank;
-  what.watched = socket;
+  opened.watched = socket;
 }
 
 /// The sending ends without a socket make their next attempts when it is time.
 void control_plane::reconnect() {
   is_reconnecting_ = false;
   for (auto& [rank, each] : connections_)
-    if (each.stream && each.stream->socket() < 0) look_at(rank, false);
+    if (each.stream && each.stream->socket() < 0) on_ready(rank, false);
 }
 
 bool control_plane::all_sent() const {

@@ -11,13 +11,15 @@
 
 namespace troupe {
 
-/// The control messages of a process for as long as it lives, over TCP sockets of our own: a connection in
-/// each direction between any two nodes, made by its sender, so that whichever side dies, the other's sending
-/// end shows it. (Not UCX: when a peer dies while UCX 1.13 connects to it over TCP, assertions in UCX abort
-/// the survivor.) A connection begins with a handshake that proves knowledge of the secret to both sides and
-/// makes the connection's key, then an introduction that names both processes; whoever sends anything else
-/// loses the connection. Not thread-safe: the transport serialises all calls. What arrives is collected and
-/// never delivered from inside.
+/// Sends and receives the control messages of a process, over plain TCP sockets, as long as the process
+/// lives. Every pair of nodes has one connection per direction, opened by the sender, so that whichever side
+/// dies, the other side's sending connection breaks. (Not UCX: if a peer dies while UCX 1.13 connects to it
+/// over TCP, assertions in UCX abort the survivor.)
+///
+/// A connection starts with a handshake (wire/handshake.hpp), which proves that both sides know the secret
+/// and derives the connection's key, then an introduction frame that names both processes. Anything else
+/// closes the connection. Not thread-safe: the transport serialises all calls. Arrived messages are collected
+/// for take_arrivals(), not delivered by callbacks.
 class control_plane {
  public:
   /// Listens on `interface`. Throws bad_input and system_failure. `settings` must outlive it.
@@ -28,38 +30,40 @@ class control_plane {
   int event_fd() const { return watch_.fd(); }
   /// Whether anything was done.
   bool progress();
-  /// False: something was collected, so do not sleep.
+  /// False: there are arrivals or failures to take, so do not sleep.
   bool arm() const { return !incoming_.has_arrivals() && failures_.empty(); }
-  /// Whether some connection is to be tried again soon, which event_fd() does not show.
+  /// Whether a connection attempt is due soon, for which event_fd() does not become readable.
   bool is_reconnecting() const { return is_reconnecting_; }
 
-  /// Makes the connections to `peers` and to no others. One that is whole and has the same address is kept.
+  /// Connects to `peers` and closes all other connections. A working connection to the same address is kept.
   void connect(const std::map<int, node_address>& peers);
-  /// Whether all is well; if not, the progress thread must look. A peer without a connection: dropped.
+  /// Returns false if the progress thread must act (a failure). A message to a peer without connection is
+  /// dropped.
   bool send(int to_rank, std::uint64_t generation, std::span<const std::byte> body);
   bool all_sent() const;
 
   std::vector<control_arrival> take_arrivals() { return incoming_.take_arrivals(); }
   /// The peers that broke since the last call, each connection at most once.
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
-  /// Closes the connections with a peer that misbehaved. It shows among the failures unless it did before.
+  /// Closes the connections with a peer that misbehaved, and adds it to the failures unless it was there
+  /// before.
   void break_connection(const peer_failure& failure);
 
  private:
   struct connection {
     std::vector<std::byte> address;
-    std::unique_ptr<outgoing_stream> stream;  ///< none once it broke
-    int watched = -1;                         ///< the socket that is
+    std::unique_ptr<outgoing_stream> stream;  ///< null once it broke
+    int watched = -1;                         ///< its socket in the epoll set
   };
 
   void open(int rank, const std::vector<std::byte>& address);
-  void look_at(int rank, bool hung_up);
-  void watch(int rank, connection& what);
+  void on_ready(int rank, bool hung_up);
+  void watch(int rank, connection& opened);
   void reconnect();
   void report(const peer_failure& failure);
 
   plane_settings& settings_;
-  socket_watch watch_;
+  epoll_set watch_;
   incoming_connections incoming_;
   std::map<int, connection> connections_;
   std::map<int, int> rank_of_socket_;

@@ -22,13 +22,13 @@ constexpr std::size_t cleanup_calls = 1000;
 constexpr std::size_t copies_at_once = 2;
 
 constexpr int unknown_rank = -1;
-constexpr std::size_t most_lost = 16;
+constexpr std::size_t max_lost = 16;
 constexpr auto bad_head = "its head is not authentic, or of another format";
 constexpr auto bad_layout = "its head does not fit its bytes";
 constexpr auto no_memory = "there is no memory for it";
 
 /// Far more than connecting takes; others may send all the while.
-constexpr int most_settling_calls = 100;
+constexpr int max_idle_polls = 100;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
       nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
       reader_(settings, nonce_),
-      most_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
+      max_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
 }
 
@@ -54,7 +54,7 @@ data_plane::~data_plane() {
 }
 
 transfer_list data_plane::stop() {
-  ucx_silence failing_reads_are_expected;
+  ucx_log_suppressor failing_reads_are_expected;
   phase_ = phase::finishing_reads;
   finish_reads();
   phase_ = phase::destroying;
@@ -76,7 +76,7 @@ void data_plane::finish_reads() {
 
 void data_plane::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
   generation_ = generation;
-  settle();
+  poll_until_idle();
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto bytes = std::span<const std::byte>(address.data);
@@ -97,10 +97,10 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
 
 /// When a peer dies while it connects, UCX 1.13 takes all lanes from its endpoint and marks that as failed
 /// only in the next call of progress. What is sent between the two crashes. Whether anything was done.
-bool data_plane::settle() {
-  auto calls = most_settling_calls;
+bool data_plane::poll_until_idle() {
+  auto calls = max_idle_polls;
   while (calls > 0 && worker_->progress()) --calls;
-  return calls < most_settling_calls;
+  return calls < max_idle_polls;
 }
 
 bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
@@ -108,7 +108,7 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
-  bool made_work = !to.was_heard && settle();
+  bool made_work = !to.was_heard && poll_until_idle();
   to.heads.write(tag, body_code, value, head_);
   auto& transfer = start(to_rank);
   transfer.value = std::move(value);
@@ -196,18 +196,18 @@ std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std
   return layout;
 }
 
-void data_plane::fetch(announced what) {
-  what.arrival.value = tensor::empty(std::move(what.layout.extents), what.layout.type);
-  auto& transfer = start(what.arrival.from_rank);
-  auto bytes = what.arrival.value.bytes();
-  transfer.arrival = std::move(what.arrival);
+void data_plane::fetch(announced next) {
+  next.arrival.value = tensor::empty(std::move(next.layout.extents), next.layout.type);
+  auto& transfer = start(next.arrival.from_rank);
+  auto bytes = next.arrival.value.bytes();
+  transfer.arrival = std::move(next.arrival);
   ++num_fetching_;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.recv_am = on_fetched;
   param.user_data = &transfer;
-  auto* request = ucp_am_recv_data_nbx(worker_->get(), what.descriptor, bytes.data(), bytes.size(), &param);
-  // A request means that on_fetched takes care of the transfer, or already did: then it is gone.
+  auto* request = ucp_am_recv_data_nbx(worker_->get(), next.descriptor, bytes.data(), bytes.size(), &param);
+  // If UCX returned a request, on_fetched ends the transfer, or has done so already (then it is gone).
   if (!UCS_PTR_IS_PTR(request)) finish_fetch(transfer, UCS_PTR_STATUS(request));
 }
 
@@ -269,7 +269,7 @@ void data_plane::fail(int rank, const std::string& action, ucs_status_t status) 
 
 void data_plane::lose(int rank, const char* cause) {
   ++settings_.counters.bad_frames;
-  if (lost_.size() < most_lost) lost_.push_back({rank, cause});
+  if (lost_.size() < max_lost) lost_.push_back({rank, cause});
 }
 
 }  // namespace troupe

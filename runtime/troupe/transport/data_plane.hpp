@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/transport/arrival_room.hpp"
+#include "troupe/transport/arrival_buffer_cache.hpp"
 #include "troupe/transport/head_reader.hpp"
 #include "troupe/transport/head_writer.hpp"
 #include "troupe/transport/plane.hpp"
@@ -17,20 +17,25 @@ namespace troupe {
 
 class data_plane;
 
-/// A tensor on its way to or from a peer, with the memory that UCX may read or write meanwhile.
+/// A tensor in flight to or from a peer, with the memory that UCX may access until the request completes.
 struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
-  tensor value;                           ///< that is sent
-  std::vector<std::byte> head;            ///< of it
-  std::optional<tensor_arrival> arrival;  ///< that is fetched
+  tensor value;                           ///< sent tensor
+  std::vector<std::byte> head;            ///< header of the sent tensor
+  std::optional<tensor_arrival> arrival;  ///< fetched tensor
   std::list<tensor_transfer>::iterator self;
 };
 using transfer_list = std::list<tensor_transfer>;
 
-/// The tensors of one generation: a worker without error handling, free to use shared memory. A dead peer
-/// does not show here; what was sent to it stays in flight until stop(). Not thread-safe: the transport
-/// serialises all calls. What arrives is collected and never delivered from inside.
+/// Sends and receives the tensors of one generation through a UCX worker. Its endpoints have no error
+/// handling, so that UCX may use shared memory. The death of a peer is not detected here; requests to it stay
+/// in flight until stop(). Not thread-safe: the transport serialises all calls. Arrived tensors are collected
+/// for take_arrivals(), not delivered by callbacks.
+///
+/// A tensor is an active message: header (tag, layout, code) and elements. Small tensors arrive eagerly with
+/// their elements; of large ones the header is announced, and this node then fetches the elements from the
+/// sender's memory (rendezvous), a limited number at a time.
 class data_plane {
  public:
   /// Throws ucx_error. `settings` must outlive it.
@@ -45,41 +50,41 @@ class data_plane {
   int event_fd() const { return worker_->event_fd(); }
   /// Whether anything was done.
   bool progress() { return worker_->progress(); }
-  /// False: there is work already, or work that makes no event, so do not sleep.
+  /// False: do not sleep, because there is work already or work that makes no event.
   bool arm() { return arrivals_.empty() && !has_failures() && worker_->arm(); }
-  /// A peer that cannot be connected (it may just have died) becomes a failure.
+  /// A peer that cannot be connected (it may just have died) is added to the failures.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
-  /// Whether nothing is left to do; if not, the progress thread must be awake. A peer without a connection:
-  /// dropped.
+  /// Returns false if the progress thread must poll (a request is in flight or failed). A tensor to a peer
+  /// without connection is dropped.
   bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
             tensor&& value);
-  /// To be called where nobody waits for what it does: makes what comes next faster.
+  /// Allocates for the next arrival ahead; call it in idle time.
   void prepare() { room_.prepare(); }
 
-  /// `into` is empty.
+  /// `into` must be empty.
   void take_arrivals(std::vector<tensor_arrival>& into) { into.swap(arrivals_); }
   bool has_failures() const { return !failures_.empty() || !lost_.empty(); }
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
-  /// Tensors that came and could not be taken in; rank -1: from whom is not known. At most most_lost at once,
-  /// whatever strangers send.
+  /// Tensors that arrived and could not be received; rank -1: unknown sender. At most max_lost entries, so
+  /// that unauthenticated senders cannot exhaust memory.
   std::vector<peer_failure> take_lost() { return std::exchange(lost_, {}); }
 
-  /// Destroys the worker without waiting for anybody and returns what was in flight. Peers that have not
-  /// stopped may still read the memory of what was being sent. Nothing else may be called afterwards.
+  /// Destroys the worker without waiting for peers and returns the transfers in flight: keep them, because
+  /// peers that have not stopped may still read the sent tensors. Call nothing else afterwards.
   transfer_list stop();
 
  private:
   struct peer {
     ucp_ep_h endpoint = nullptr;
     head_writer heads;
-    bool was_heard = false;  ///< since then it is connected for good
+    bool was_heard = false;  ///< a message from it arrived: its connection is established
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
   static void on_sent(void* request, ucs_status_t status, void* transfer);
   static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* transfer);
 
-  /// A tensor that was announced and is not fetched yet.
+  /// A large tensor whose header has arrived and whose elements are not fetched yet.
   struct announced {
     tensor_arrival arrival;
     tensor_layout layout;
@@ -88,12 +93,12 @@ class data_plane {
   void receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes);
   ucs_status_t receive_announced(std::span<const std::byte> head, void* descriptor, std::size_t body_bytes);
   std::span<const std::byte> open(std::span<const std::byte> head, std::size_t body_bytes);
-  bool may_fetch() const { return num_fetching_ < most_fetches_ && phase_ == phase::running; }
-  void fetch(announced what);
+  bool may_fetch() const { return num_fetching_ < max_fetches_ && phase_ == phase::running; }
+  void fetch(announced next);
   void fetch_announced();
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
-  bool settle();
+  bool poll_until_idle();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
@@ -108,13 +113,13 @@ class data_plane {
   std::map<int, peer> peers_;
   head_reader reader_;
   transfer_list in_flight_;
-  transfer_list ended_;          ///< to be used again, for the memory of their heads
-  std::vector<std::byte> head_;  ///< of what is to be sent
-  tensor_arrival opened_;        ///< of what came
-  arrival_room room_;
-  const std::size_t most_fetches_;
+  transfer_list ended_;          ///< reused, for the memory of their headers
+  std::vector<std::byte> head_;  ///< scratch: header of the tensor to send
+  tensor_arrival opened_;        ///< scratch: header of the arriving tensor
+  arrival_buffer_cache room_;
+  const std::size_t max_fetches_;
   std::size_t num_fetching_ = 0;
-  std::deque<announced> announced_;  ///< waiting for others to be fetched
+  std::deque<announced> announced_;  ///< waiting until fewer fetches are in flight
   std::vector<tensor_arrival> arrivals_;
   std::vector<peer_failure> failures_, lost_;
 };

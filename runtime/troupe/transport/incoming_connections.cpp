@@ -13,18 +13,18 @@ namespace {
 
 /// Besides as many as there are members, who may all come at once; fewer where this process may have so few
 /// descriptors that strangers would take a large part of them.
-constexpr rlim_t most_strangers = 64;
+constexpr rlim_t max_strangers = 64;
 constexpr rlim_t descriptors_per_stranger = 16;
 constexpr auto introduction_deadline = std::chrono::seconds(5);
 /// The others come in the next turn, so that strangers are read and ended in between.
-constexpr int most_accepted_at_once = 16;
+constexpr int max_accepted_at_once = 16;
 constexpr auto accepting_pause = std::chrono::milliseconds(50);
 constexpr std::uint64_t introduction_sequence = 0;
 
 }  // namespace
 
 incoming_connections::incoming_connections(const std::string& interface, plane_settings& settings,
-                                           socket_watch& watch)
+                                           epoll_set& watch)
     : settings_(settings), watch_(watch), listener_(listen_on(interface)) {
   watch_.add(listener_.socket.get(), EPOLLIN);
 }
@@ -36,13 +36,13 @@ void incoming_connections::look_at(int socket) {
 }
 
 void incoming_connections::accept_some() {
-  for (int left = most_accepted_at_once; left > 0; --left) {
+  for (int left = max_accepted_at_once; left > 0; --left) {
     unique_fd socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
     }
-    make_room_for_stranger();
+    make_space_for_stranger();
     watch_.add(socket.get(), EPOLLIN);
     auto number = socket.get();
     strangers_.emplace(number, incoming_stream(std::move(socket), settings_.secret));
@@ -56,10 +56,10 @@ void incoming_connections::pause_accepting() {
   end_oldest_stranger();
 }
 
-void incoming_connections::make_room_for_stranger() {
+void incoming_connections::make_space_for_stranger() {
   rlimit descriptors{};
   check_posix(::getrlimit(RLIMIT_NOFILE, &descriptors), "ask for the limit of descriptors");
-  auto most = std::min(most_strangers, descriptors.rlim_cur / descriptors_per_stranger) + num_members_;
+  auto most = std::min(max_strangers, descriptors.rlim_cur / descriptors_per_stranger) + num_members_;
   if (strangers_.size() >= most) end_oldest_stranger();
 }
 

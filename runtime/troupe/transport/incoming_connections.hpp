@@ -6,29 +6,30 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/transport/epoll_set.hpp"
 #include "troupe/transport/incoming_stream.hpp"
 #include "troupe/transport/plane.hpp"
-#include "troupe/transport/socket_watch.hpp"
 
 namespace troupe {
 
-/// The listening socket of a node and the control connections that come in by it. Not thread-safe.
+/// The listening socket of a node and the control connections accepted from it. Not thread-safe.
 ///
-/// Whoever connects is a stranger until it has shaken hands and introduced itself. Strangers are bounded in
-/// number and time, and in what is read from them: the oldest of too many goes, and each after some seconds.
+/// A connection belongs to a stranger until its handshake has succeeded and its introduction has arrived.
+/// Strangers are limited in number (the oldest is closed), in time (some seconds) and in the bytes read from
+/// them.
 class incoming_connections {
  public:
   /// Listens on `interface`. Throws bad_input and system_failure. `settings` and `watch` must outlive it.
-  incoming_connections(const std::string& interface, plane_settings& settings, socket_watch& watch);
+  incoming_connections(const std::string& interface, plane_settings& settings, epoll_set& watch);
 
   const control_address& address() const { return listener_.address; }
-  /// Something happened at a socket, which need not be one of these.
+  /// `socket` is ready; sockets of other owners are ignored.
   void look_at(int socket);
-  /// To be called again and again: ends what takes too long.
+  /// Closes strangers that take too long, and resumes accepting. Call it periodically.
   void keep_time();
   /// Closes the connections of a member.
   void drop(int rank);
-  /// Closes the connections of processes that are no members, like one that was stopped and replaced.
+  /// Closes connections of processes that are no members any more (replaced by a new incarnation).
   void keep_only(const std::map<int, process_id>& members);
 
   bool has_arrivals() const { return !arrivals_.empty(); }
@@ -42,7 +43,7 @@ class incoming_connections {
 
   void accept_some();
   void pause_accepting();
-  void make_room_for_stranger();
+  void make_space_for_stranger();
   void end_oldest_stranger();
   void read_stranger(stream_map::iterator stranger);
   void read_member(stream_map::iterator member);
@@ -52,7 +53,7 @@ class incoming_connections {
   void replace(const incoming_stream& newer);
 
   plane_settings& settings_;
-  socket_watch& watch_;
+  epoll_set& watch_;
   control_listener listener_;
   std::optional<clock::time_point> accept_again_;  ///< when accepting is paused
   stream_map strangers_, members_;

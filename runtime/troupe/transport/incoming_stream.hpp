@@ -16,7 +16,7 @@
 namespace troupe {
 
 /// No control message is longer; what declares itself longer is not read.
-constexpr std::size_t longest_control_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_control_bytes = std::size_t{64} << 20;
 
 /// The receiving end of a control connection: shakes hands, then cuts the bytes into frames. Before the other
 /// end has proved that it knows the secret, no more than reply_bytes are read.

@@ -15,8 +15,8 @@ struct plane_settings {
   std::vector<std::byte> secret;
   frame_authenticator key;
   bool verify_tensors = false;
-  /// Tensors go through memory that only this user's processes can reach, so that it is enough if their heads
-  /// show the code of their connection. Otherwise each head has its own.
+  /// Tensors go through memory that only this user's processes can access, so their headers carry the code of
+  /// the connection, which is cheap to compare. Otherwise each header has an authentication code of its own.
   bool heads_are_private = false;
   transport_counters counters;
 };

@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// A mutex that a polling thread takes again and again, without keeping others from it: they announce
-/// themselves, and the poller lets them pass (std::mutex would let the poller win every time).
+/// A mutex for a polling thread that locks it again and again and other threads that lock it now and then.
+/// std::mutex would let the poller win nearly every time; here other threads announce that they wait, and the
+/// poller yields to them.
 class polled_mutex {
  public:
   void lock() {
@@ -16,13 +17,13 @@ class polled_mutex {
     --waiting_;
   }
   void unlock() { mutex_.unlock(); }
-  /// For the poller, before it locks.
-  void let_others_pass() const {
+  /// Poller only, before it locks.
+  void yield_to_waiters() const {
     while (is_wanted()) std::this_thread::yield();
   }
-  /// For the poller that holds it: whether somebody waits for it.
+  /// Poller only, while it holds the mutex: whether another thread waits.
   bool is_wanted() const { return waiting_ > 0; }
-  /// By the poller, after let_others_pass.
+  /// Poller only, after yield_to_waiters.
   void lock_as_poller() { mutex_.lock(); }
 
  private:

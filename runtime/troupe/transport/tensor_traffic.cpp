@@ -20,21 +20,21 @@ constexpr auto selfish_poll = std::chrono::microseconds(4);
 }  // namespace
 
 tensor_traffic::tensor_traffic(const std::string& transports, const std::string& interface,
-                               const surroundings& around)
-    : around_(around), context_(make_ucx_context(transports, interface)) {}
+                               const dependencies& dependencies)
+    : dependencies_(dependencies), context_(make_ucx_context(transports, interface)) {}
 
 std::vector<std::byte> tensor_traffic::begin_generation(std::uint64_t generation) {
   std::vector<std::byte> address;
   {
     std::lock_guard lock(mutex_);
-    around_.gate.begin(generation);
+    dependencies_.gate.begin(generation);
     if (plane_) retired_.splice(retired_.end(), plane_->stop());
     plane_.reset();
-    plane_.emplace(context_.get(), around_.settings, generation);
+    plane_.emplace(context_.get(), dependencies_.settings, generation);
     address = plane_->address();
   }
-  around_.thread.wake();
-  bell_.wake();
+  dependencies_.thread.wake();
+  waiter_wakeup_.wake();
   return address;
 }
 
@@ -42,30 +42,31 @@ void tensor_traffic::connect(std::uint64_t generation, const std::map<int, node_
   transfer_list released;
   {
     std::lock_guard lock(mutex_);
-    around_.gate.open(generation);
+    dependencies_.gate.open(generation);
     plane_.value().connect(generation, peers);
     released.swap(retired_);
   }
-  around_.thread.wake();
-  bell_.wake();
+  dependencies_.thread.wake();
+  waiter_wakeup_.wake();
 }
 
 void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor&& value) {
   std::optional<authentication_code> body_code;
-  if (around_.settings.verify_tensors) body_code = around_.settings.key.code(std::as_const(value).bytes());
-  ucx_silence failures_are_reported_as_events;
+  if (dependencies_.settings.verify_tensors)
+    body_code = dependencies_.settings.key.code(std::as_const(value).bytes());
+  ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(mutex_);
     // The generation may have changed since.
-    if (tag.generation == around_.gate.current() && around_.gate.is_open())
+    if (tag.generation == dependencies_.gate.current() && dependencies_.gate.is_open())
       done = plane_->send(to_rank, tag, body_code, std::move(value));
   }
-  if (!done) (turn_.is_taken() ? bell_ : around_.thread).wake();
+  if (!done) (ownership_.is_owned() ? waiter_wakeup_ : dependencies_.thread).wake();
 }
 
 bool tensor_traffic::progress() {
-  if (turn_.is_attended()) return false;
+  if (ownership_.is_owner_polling()) return false;
   bool worked = poll(thread_, 1);
   hand_over();
   return worked;
@@ -74,13 +75,13 @@ bool tensor_traffic::progress() {
 /// By the transport's thread, after it drove the plane: a waiter may have taken the turn since, found
 /// nothing, and sleep for an event that this thread used up.
 void tensor_traffic::hand_over() {
-  if (turn_.is_taken()) bell_.wake();
+  if (ownership_.is_owned()) waiter_wakeup_.wake();
 }
 
 /// Up to so many times, until something is done. Whether it was.
 bool tensor_traffic::poll(receiver& by, int times) {
   by.arrivals.clear();
-  mutex_.let_others_pass();
+  mutex_.yield_to_waiters();
   bool worked = false;
   bool failed = false;
   mutex_.lock_as_poller();
@@ -93,39 +94,39 @@ bool tensor_traffic::poll(receiver& by, int times) {
   }
   mutex_.unlock();
   for (auto& arrival : by.arrivals) deliver(arrival, by.waiter);
-  if (failed) around_.thread.wake();
+  if (failed) dependencies_.thread.wake();
   return worked || !by.arrivals.empty();
 }
 
 void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
-  auto& settings = around_.settings;
+  auto& settings = dependencies_.settings;
   const auto& tag = arrival.tag;
-  if (tag.generation < around_.gate.current()) {
+  if (tag.generation < dependencies_.gate.current()) {
     ++settings.counters.stale_frames;
     return;
   }
   if (settings.verify_tensors && !is_authentic(arrival)) {
     ++settings.counters.bad_frames;
-    return around_.distrust({arrival.from_rank, "it sent a tensor that is not authentic"});
+    return dependencies_.on_bad_peer({arrival.from_rank, "it sent a tensor that is not authentic"});
   }
   settings.counters.count_received(arrival.value);
   if (!waiter || !waiter->take(arrival.from_rank, tag, arrival.value))
-    around_.events.on_tensor(arrival.from_rank, tag, std::move(arrival.value));
+    dependencies_.events.on_tensor(arrival.from_rank, tag, std::move(arrival.value));
 }
 
 bool tensor_traffic::is_authentic(const tensor_arrival& arrival) const {
   const auto& code = arrival.body_code;
-  return code && same_code(*code, around_.settings.key.code(std::as_const(arrival.value).bytes()));
+  return code && same_code(*code, dependencies_.settings.key.code(std::as_const(arrival.value).bytes()));
 }
 
 tensor_traffic::failures tensor_traffic::take_failures() {
   std::lock_guard lock(mutex_);
   if (!plane_) return {};
-  return {around_.gate.current(), plane_->take_failures(), plane_->take_lost()};
+  return {dependencies_.gate.current(), plane_->take_failures(), plane_->take_lost()};
 }
 
 int tensor_traffic::arm(bool& armed) {
-  if (turn_.is_attended()) return -1;
+  if (ownership_.is_owner_polling()) return -1;
   int descriptor = -1;
   {
     std::lock_guard lock(mutex_);
@@ -138,13 +139,13 @@ int tensor_traffic::arm(bool& armed) {
 }
 
 bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) {
-  if (!turn_.take(waiter)) return false;
-  if (turn_.must_wake_watcher()) around_.thread.wake();
-  ucx_silence failures_are_reported_as_events;
+  if (!ownership_.acquire(waiter)) return false;
+  if (ownership_.must_wake_watcher()) dependencies_.thread.wake();
+  ucx_log_suppressor failures_are_reported_as_events;
   waiting_.waiter = &waiter;
   auto last_event = clock::now();
   while (waiter.waits()) {
-    turn_.visit();
+    ownership_.record_poll();
     if (poll(waiting_, polls_between_looks)) {
       last_event = clock::now();
       continue;
@@ -158,10 +159,10 @@ bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds
   return true;
 }
 
-/// Sleeps until a tensor comes or somebody wakes it. The plane is armed after the sleep was announced, so
-/// that a send that stays in progress either is seen by it or wakes this thread.
+/// Sleeps until a tensor arrives or wake_receiver() is called. The plane is armed after the sleep was
+/// announced, so that a send that stays in progress either is seen by it or wakes this thread.
 void tensor_traffic::sleep(const tensor_waiter& waiter, std::chrono::nanoseconds idle) {
-  bell_.announce_sleep();
+  waiter_wakeup_.announce_sleep();
   bool armed = true;
   int descriptor = -1;
   {
@@ -171,16 +172,16 @@ void tensor_traffic::sleep(const tensor_waiter& waiter, std::chrono::nanoseconds
       descriptor = plane_->event_fd();
     }
   }
-  if (!waiter.waits()) return bell_.cancel_sleep();
-  turn_.begin_sleep();
-  bell_.rest({descriptor, -1}, armed, idle);
-  turn_.end_sleep();
+  if (!waiter.waits()) return waiter_wakeup_.cancel_sleep();
+  ownership_.begin_sleep();
+  waiter_wakeup_.rest({descriptor, -1}, armed, idle);
+  ownership_.end_sleep();
 }
 
 void tensor_traffic::stop_receiving(const tensor_waiter& waiter) {
-  if (!turn_.is_of(waiter)) return;
-  turn_.give_back();
-  around_.thread.wake();
+  if (!ownership_.is_owner(waiter)) return;
+  ownership_.release();
+  dependencies_.thread.wake();
 }
 
 }  // namespace troupe

@@ -8,30 +8,31 @@
 #include "troupe/transport/data_plane.hpp"
 #include "troupe/transport/generation_gate.hpp"
 #include "troupe/transport/polled_mutex.hpp"
-#include "troupe/transport/receiving_turn.hpp"
+#include "troupe/transport/polling_ownership.hpp"
 #include "troupe/transport/ucx_context.hpp"
 #include "troupe/transport/wakeup.hpp"
 
 namespace troupe {
 
-/// The tensors between processes: a data plane for each generation, driven by a waiter whose turn it is or
-/// else by the transport's thread. Thread-safe; no lock is held while a tensor is handed over, so receivers
-/// may send and may take locks that they hold while sending.
+/// Sends and receives tensors between processes: one data plane per generation, polled by the waiter that
+/// owns polling (polling_ownership) or else by the transport's thread. Thread-safe. No lock is held while a
+/// tensor is delivered, so receivers may send and may take locks that they hold while sending.
 class tensor_traffic {
  public:
-  /// What it is made of outlives it. `thread` wakes the transport's thread.
-  struct surroundings {
+  /// All must outlive it. `thread` wakes the transport's thread.
+  struct dependencies {
     plane_settings& settings;
     generation_gate& gate;
     transport_events& events;
     wakeup& thread;
-    /// Called by whoever receives, when a peer sent what is not authentic.
-    std::function<void(const peer_failure&)> distrust = nullptr;
+    /// Called on the receiving thread when a tensor fails authentication.
+    std::function<void(const peer_failure&)> on_bad_peer = nullptr;
   };
   /// Throws ucx_error.
-  tensor_traffic(const std::string& transports, const std::string& interface, const surroundings& around);
+  tensor_traffic(const std::string& transports, const std::string& interface,
+                 const dependencies& dependencies);
 
-  /// Ends the generation before and returns the address in the new one.
+  /// Stops the previous generation's data plane and returns the address of the new one.
   std::vector<std::byte> begin_generation(std::uint64_t generation);
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   void send(int to_rank, const tensor_tag& tag, tensor&& value);
@@ -39,15 +40,15 @@ class tensor_traffic {
   /// See transport.
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin);
   void stop_receiving(const tensor_waiter& waiter);
-  void wake_receiver() { bell_.wake(); }
+  void wake_receiver() { waiter_wakeup_.wake(); }
 
-  /// For the transport's thread. Whether anything was done; nothing is while a waiter receives.
+  /// For the transport's thread. Polls, unless a waiter does. Returns whether anything was done.
   bool progress();
-  /// The descriptor to sleep on, or -1. Makes `armed` false if there is work already, or work that makes no
-  /// event.
+  /// The descriptor to sleep on, or -1. Sets `armed` to false if the thread must not sleep, because there is
+  /// work already or work that makes no event.
   int arm(bool& armed);
-  /// Whether the transport's thread must come back to see whether a waiter still receives.
-  bool is_to_be_watched() { return turn_.is_to_be_watched(); }
+  /// See polling_ownership::needs_watching.
+  bool needs_watching() { return ownership_.needs_watching(); }
   struct failures {
     std::uint64_t generation = 0;
     std::vector<peer_failure> of_peers, lost_tensors;
@@ -66,15 +67,15 @@ class tensor_traffic {
   bool is_authentic(const tensor_arrival& arrival) const;
   void sleep(const tensor_waiter& waiter, std::chrono::nanoseconds idle);
 
-  const surroundings around_;
+  const dependencies dependencies_;
   ucx_context context_;
-  receiving_turn turn_;
-  wakeup bell_;  ///< of the waiter whose turn it is
+  polling_ownership ownership_;
+  wakeup waiter_wakeup_;  ///< of the waiter that owns polling
   receiver thread_, waiting_;
 
   polled_mutex mutex_;
   std::optional<data_plane> plane_;  ///< none before the first generation
-  transfer_list retired_;  ///< in flight when their generation ended; peers may still read their memory
+  transfer_list retired_;  ///< in flight when their generation ended: peers may still read their memory
 };
 
 }  // namespace troupe

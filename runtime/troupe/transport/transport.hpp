@@ -18,15 +18,14 @@ enum class tensor_role : std::uint8_t {
   gradient = 2,
   parameter = 3,
   snapshot_part = 4,
-  share = 5,    ///< of a reduction
-  gathered = 6  ///< for the program of the receiving process
+  contribution = 5,  ///< of one stage to a reduction
+  gathered = 6       ///< for the program of the receiving process
 };
 
-/// Says what a tensor is and whom it is for. `stage` is the receiving stage for activations, gradients and
-/// shares, the owning stage for parameters and snapshot parts. `microbatch` of a share is its place in the
-/// order of all: reduction * number of stages + the stage it comes from; of a gathered tensor, its place in
-/// the order of its call. `call` numbers the calls of the World (fit, evaluate, ...); of a snapshot part, its
-/// jobs.
+/// Identifies a tensor and its receiver. `stage`: the receiving stage of activations, gradients and
+/// contributions; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution,
+/// reduction * number of stages + sending stage; of a gathered tensor, its index in the call. `call`: number
+/// of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -45,7 +44,7 @@ struct node_address {
   bool operator==(const node_address&) const = default;
 };
 
-/// Receives what arrives. Called on the transport's progress thread, or on the sender's thread for a
+/// Callbacks for what arrives. Called on the transport's progress thread, or on the sender's thread for a
 /// message to itself: return soon, do not throw, do not call back into the transport except to send. The
 /// transport holds no lock meanwhile.
 class transport_events {
@@ -57,21 +56,22 @@ class transport_events {
   /// The control connection to `rank` broke, or it sent a bad frame, or tensors cannot be sent to it or
   /// fetched from it although the generation goes on. Once per connection.
   virtual void on_peer_error(int rank, const std::string& cause) = 0;
-  /// A tensor of the current generation came and could not be taken in, so that whoever waits for it would
-  /// wait for ever. `rank` is -1 if its head does not show who sent it: then it may be a stranger's.
+  /// A tensor of the current generation arrived and could not be received (no memory, failed fetch), so its
+  /// receiver would wait for ever. `rank` is -1 if the sender is unknown or not authenticated.
   virtual void on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) {
     static_cast<void>(rank), static_cast<void>(generation), static_cast<void>(cause);
   }
 };
 
-/// A thread that waits for tensors and receives them itself meanwhile, so that nobody has to wake it up.
+/// A thread that polls the transport while it waits for tensors, instead of being woken by the transport's
+/// thread; see transport::receive_for.
 class tensor_waiter {
  public:
   virtual ~tensor_waiter() = default;
-  /// Takes a tensor, on the waiting thread; false: it is not meant for it, goes to
-  /// transport_events::on_tensor and is untouched. May send. The transport holds no lock meanwhile.
+  /// Takes an arrived tensor, on the waiting thread. False: the tensor has another receiver; `value` is
+  /// untouched and goes to transport_events::on_tensor. May send. The transport holds no lock meanwhile.
   virtual bool take(int from_rank, const tensor_tag& tag, tensor& value) = 0;
-  /// Whether it still waits. Looked at often, and after wake_receiver.
+  /// Whether the thread still waits. Called often, and after wake_receiver.
   virtual bool waits() const = 0;
 };
 
@@ -80,8 +80,8 @@ struct transport_statistics {
   std::uint64_t control_frames_sent = 0, control_frames_received = 0;
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
-  /// Copied by this process, for tensors too small for UCX to put them where they belong. What is larger is
-  /// read out of the sender's tensor into the receiver's, or sent from there.
+  /// Bytes that this process copied out of UCX's receive buffers (eager protocol). Larger tensors go directly
+  /// from the sender's memory into the receiver's tensor (rendezvous protocol).
   std::uint64_t tensor_bytes_copied = 0;
   std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
@@ -111,14 +111,18 @@ class transport {
   /// sender arranges by giving the tensor away. Never blocks. A tag of another generation than the
   /// current one is dropped and counted.
   virtual void send_tensor(int to_rank, const tensor_tag& tag, tensor value) = 0;
-  /// Receives on the calling thread as long as `waiter` waits: polls for `spin` after the last event, then
-  /// sleeps. False, at once: nothing comes from other processes, or another waiter receives; tensors come
-  /// through transport_events. Afterwards it is still this waiter's turn: it must come back soon, or
+  /// Polls the data plane on the calling thread while `waiter` waits: busily for `spin` after the last event,
+  /// then asleep on a descriptor. Arrived tensors go to `waiter`, the rest to transport_events. Returns true
+  /// when the waiter no longer waits. Returns false at once if another waiter owns polling or the transport
+  /// has no other process; tensors then arrive through transport_events.
+  ///
+  /// After true this waiter still owns polling: it must call receive_for again soon, or stop_receiving before
+  /// it does something long. (The transport's thread takes over from an owner that stays away for 1 ms.)
   virtual bool receive_for(tensor_waiter&, std::chrono::nanoseconds) { return false; }
-  /// say that it is busy with something else. Of no effect if it is not this waiter's turn.
+  /// Gives up ownership of polling to the transport's thread. No effect if `waiter` does not own it.
   virtual void stop_receiving(const tensor_waiter&) {}
-  /// To be called after something changed that some waiter waits for. Costs next to nothing while none
-  /// sleeps.
+  /// Wakes a thread that sleeps in receive_for, so that it checks tensor_waiter::waits again. Costs an atomic
+  /// load if none sleeps.
   virtual void wake_receiver() {}
   virtual transport_statistics statistics() const = 0;
 };

@@ -14,14 +14,14 @@ struct config_deleter {
 };
 using ucx_config = std::unique_ptr<ucp_config_t, config_deleter>;
 
-ucx_config make_config(const std::string& transports, const std::string& interface, large_messages large) {
+ucx_config make_config(const std::string& transports, const std::string& interface, rendezvous_scheme large) {
   ucp_config_t* read = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
   ucx_config config(read);
   std::vector<std::pair<const char*, std::string>> settings = {
       {"TLS", transports},
       {"NET_DEVICES", interface},
-      {"RNDV_SCHEME", large == large_messages::are_fetched ? "get_zcopy" : "put_zcopy"},
+      {"RNDV_SCHEME", large == rendezvous_scheme::get ? "get_zcopy" : "put_zcopy"},
       // Above this an eager message would be cut into segments and copied twice.
       {"RNDV_THRESH", "8k"},
       // Nothing we use needs registered memory, so there is no need to cache it.
@@ -44,8 +44,8 @@ void check_ucx(ucs_status_t status, std::string_view action, std::source_locatio
 }
 
 ucx_context make_ucx_context(const std::string& transports, const std::string& interface,
-                             large_messages large) {
-  tame_ucx_library();
+                             rendezvous_scheme large) {
+  configure_ucx_library();
   auto config = make_config(transports, interface, large);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;

@@ -17,20 +17,21 @@ using ucx_context = std::unique_ptr<ucp_context, ucx_context_deleter>;
 void check_ucx(ucs_status_t status, std::string_view action,
                std::source_location where = std::source_location::current());
 
-/// How large messages get from one process to another.
-enum class large_messages {
-  /// The receiver reads the sender's memory and nobody writes into another process: one that was stopped and
-  /// wakes after its peers went on can then spoil only what it received itself.
-  are_fetched,
-  /// The sender writes to where the receiver says. For TCP, where the receiver's own worker puts the bytes
-  /// there:
-  /// fewer copies, and no writes when that worker has ended.
-  are_written
+/// How the elements of large messages are moved once the receiver has the header (UCX_RNDV_SCHEME).
+enum class rendezvous_scheme {
+  /// The receiver reads the sender's memory. No process writes into another, so a process that was suspended
+  /// and
+  /// resumes in an old generation can corrupt only its own memory.
+  get,
+  /// The sender writes into the receiver's memory. For TCP only, where the receiver's own worker stores the
+  /// bytes:
+  /// fewer copies than get, and no writes after that worker is destroyed.
+  put
 };
 
 /// A context for active messages and sleeping, over the given UCX transports ("tcp", "sysv,cma,tcp") and
 /// network interface. Whatever matters is set here and not taken from the environment. Throws ucx_error.
 ucx_context make_ucx_context(const std::string& transports, const std::string& interface,
-                             large_messages large = large_messages::are_fetched);
+                             rendezvous_scheme large = rendezvous_scheme::get);
 
 }  // namespace troupe

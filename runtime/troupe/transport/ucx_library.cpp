@@ -48,18 +48,18 @@ void give_back_debug_signal() {
 
 }  // namespace
 
-void tame_ucx_library() {
+void configure_ucx_library() {
   static std::once_flag once;
   std::call_once(once, [] {
     check_ucx_overrides();
     ucs_log_push_handler(to_standard_error);
-    ucx_silence expected;  // it warns about signals that the environment told it to leave alone
+    ucx_log_suppressor expected;  // it warns about signals that the environment told it to leave alone
     for (int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) ucs_debug_disable_signal(signal_number);
     give_back_debug_signal();
   });
 }
 
-ucx_silence::ucx_silence() { ++silent; }
-ucx_silence::~ucx_silence() { --silent; }
+ucx_log_suppressor::ucx_log_suppressor() { ++silent; }
+ucx_log_suppressor::~ucx_log_suppressor() { --silent; }
 
 }  // namespace troupe

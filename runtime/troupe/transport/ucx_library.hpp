@@ -2,21 +2,20 @@
 
 namespace troupe {
 
-/// Once per process: sends UCX's warnings to standard error (its default is standard output, which belongs to
-/// results), gives the signals SEGV, BUS, ILL and FPE back to whoever had them before UCX was loaded, and
-/// HUP, by which it would show its state, to the system.
-void tame_ucx_library();
+/// Once per process: directs UCX's warnings to standard error (its default is standard output), restores the
+/// signal handlers for SEGV, BUS, ILL and FPE that were installed before UCX was loaded, and restores the
+/// default action of HUP, which UCX uses to print its state.
+void configure_ucx_library();
 
-/// While one exists, what UCX says on this thread is dropped, unless the environment raised its log level: a
-/// lost peer and a worker destroyed with requests in flight are normal events here, reported in our own
-/// words, and not worth a line for each request. (What makes UCX abort the process is printed by other
-/// means.)
-class ucx_silence {
+/// Drops UCX's log messages on this thread during its lifetime, unless the environment raised UCX's log
+/// level. A lost peer and a worker destroyed with requests in flight are normal events here; the transport
+/// reports them once, UCX would log a line per request. Messages of UCX's own aborts are not dropped.
+class ucx_log_suppressor {
  public:
-  ucx_silence();
-  ~ucx_silence();
-  ucx_silence(const ucx_silence&) = delete;
-  ucx_silence& operator=(const ucx_silence&) = delete;
+  ucx_log_suppressor();
+  ~ucx_log_suppressor();
+  ucx_log_suppressor(const ucx_log_suppressor&) = delete;
+  ucx_log_suppressor& operator=(const ucx_log_suppressor&) = delete;
 };
 
 }  // namespace troupe

@@ -25,7 +25,7 @@ using clock = std::chrono::steady_clock;
 constexpr auto farewell = std::chrono::milliseconds(100);
 /// A failure of the data plane counts only if the generation is still the same after this: a peer that has
 /// entered the next generation already looks just like one that cannot be reached.
-constexpr auto data_failure_patience = std::chrono::seconds(1);
+constexpr auto data_failure_delay = std::chrono::seconds(1);
 
 /// UCX over TCP is left out where it is not needed.
 std::string data_transports(const ucx_transport_options& options) {
@@ -80,7 +80,7 @@ class ucx_transport final : public transport {
   bool progress_control();
   void wait_for_events(clock::duration idle);
   void judge_suspicions();
-  std::chrono::milliseconds longest_sleep(bool is_reconnecting);
+  std::chrono::milliseconds max_sleep(bool is_reconnecting);
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
   transport_events& events_;
@@ -115,7 +115,7 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
   for (const auto& [rank, address] : peers)
     if (address.control.empty() || address.data.empty())
       throw_invalid("transport::connect", "an address for rank " + std::to_string(rank), "none");
-  ucx_silence failures_are_reported_as_events;
+  ucx_log_suppressor failures_are_reported_as_events;
   {
     std::lock_guard lock(control_mutex_);
     control_.connect(peers);
@@ -129,7 +129,7 @@ void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::spa
     ++settings_.counters.control_frames_received;
     return events_.on_control(to_rank, generation, body);
   }
-  ucx_silence failures_are_reported_as_events;
+  ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(control_mutex_);
@@ -154,7 +154,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
 }
 
 void ucx_transport::run() {
-  ucx_silence failures_are_reported_as_events;
+  ucx_log_suppressor failures_are_reported_as_events;
   for (auto last_event = clock::now(); !stop_;) {
     if (progress()) {
       last_event = clock::now();
@@ -176,7 +176,7 @@ bool ucx_transport::progress() {
 }
 
 bool ucx_transport::progress_control() {
-  control_mutex_.let_others_pass();
+  control_mutex_.yield_to_waiters();
   bool worked = false;
   std::vector<control_arrival> arrivals;
   std::vector<peer_failure> failures;
@@ -201,7 +201,7 @@ void ucx_transport::judge_suspicions() {
   for (const auto& lost : failed.lost_tensors)
     events_.on_tensor_lost(lost.rank, failed.generation, lost.cause);
   for (auto& failure : failed.of_peers)
-    suspicions_.push_back({clock::now() + data_failure_patience, failed.generation, std::move(failure)});
+    suspicions_.push_back({clock::now() + data_failure_delay, failed.generation, std::move(failure)});
   for (; !suspicions_.empty() && suspicions_.front().due <= clock::now(); suspicions_.pop_front())
     break_connection(suspicions_.front().generation, suspicions_.front().failure);
 }
@@ -217,9 +217,9 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
 
 /// How long the progress thread may sleep. Called without locks, so what another thread changes meanwhile
 /// wakes this one.
-std::chrono::milliseconds ucx_transport::longest_sleep(bool is_reconnecting) {
-  bool looks_often = tensors_.is_to_be_watched() || is_reconnecting;
-  auto longest = looks_often ? std::chrono::milliseconds(10) : wakeup::longest_sleep;
+std::chrono::milliseconds ucx_transport::max_sleep(bool is_reconnecting) {
+  bool looks_often = tensors_.needs_watching() || is_reconnecting;
+  auto longest = looks_often ? std::chrono::milliseconds(10) : wakeup::max_sleep;
   if (suspicions_.empty()) return longest;
   auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));
   return std::min(longest, std::chrono::ceil<std::chrono::milliseconds>(left));
@@ -237,7 +237,7 @@ void ucx_transport::wait_for_events(clock::duration idle) {
     armed = armed && !control_.progress() && control_.arm();
     is_reconnecting = control_.is_reconnecting();
   }
-  wakeup_.rest(descriptors, armed, idle, longest_sleep(is_reconnecting));
+  wakeup_.rest(descriptors, armed, idle, max_sleep(is_reconnecting));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ ucx_worker::ucx_worker(ucp_context_h context) {
 }
 
 ucx_worker::~ucx_worker() {
-  ucx_silence requests_in_flight_are_expected;
+  ucx_log_suppressor requests_in_flight_are_expected;
   ucp_worker_destroy(worker_);
 }
 

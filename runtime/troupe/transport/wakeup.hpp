@@ -7,25 +7,25 @@
 
 namespace troupe {
 
-/// A wake_event that costs nothing while nobody sleeps: lets one thread sleep on descriptors and others wake
-/// it. The sleeper announces itself *before* it checks for work the last time, and wakers come after they
-/// made work, so that no wake-up is lost; a waker pays for a system call only if somebody sleeps.
+/// Lets one thread sleep on descriptors and others wake it; wake() makes a system call only if that thread
+/// sleeps. The sleeper calls announce_sleep() *before* its last check for work, and wakers call wake() after
+/// they have added work, so that no wake-up is lost.
 class wakeup {
  public:
-  /// A sleeper looks again after this, whoever forgot to wake it: a wake-up that is lost (between network
-  /// namespaces, UCX's never come) makes a job slow and does not stop it.
-  static constexpr auto longest_sleep = std::chrono::milliseconds(100);
+  /// A sleeper checks for work at least this often: a lost wake-up (UCX's do not cross network namespaces)
+  /// then slows a job down and does not stop it.
+  static constexpr auto max_sleep = std::chrono::milliseconds(100);
 
   void announce_sleep() { sleeping_ = true; }
   void cancel_sleep() { sleeping_ = false; }
-  /// Until a descriptor (negative ones are skipped) is readable, somebody called wake() since announce_sleep,
-  /// or `at_most` passed.
+  /// Sleeps until a descriptor is readable (negative ones are skipped), wake() was called since
+  /// announce_sleep(), or `at_most` has passed.
   void sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_most);
-  /// Sleeps if `armed`. If not, there is work already or work that makes no event (a full queue in shared
-  /// memory): lets others run, and sleeps in steps if it found nothing to do for long: who should make room
-  /// may be dead.
+  /// If `armed`: sleep(). If not, there is work already, or work that makes no event (a full queue in shared
+  /// memory): yields the core, and sleeps for short times once `idle`, the time without work, is long, since
+  /// the peer that should empty the queue may be dead.
   void rest(std::array<int, 2> descriptors, bool armed, std::chrono::nanoseconds idle,
-            std::chrono::milliseconds at_most = longest_sleep);
+            std::chrono::milliseconds at_most = max_sleep);
   void wake();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Levenshtein's distance: the least number of letters to insert, delete or replace.
+/// Levenshtein distance: the minimum number of letters to insert, delete or replace.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
 /// Which of `known` was probably meant by `word`; empty if none is near.

@@ -52,7 +52,7 @@ class message_output_archive
   std::vector<std::byte>& target_;
 };
 
-/// The reverse, for bytes that nobody vouches for: never reads past the end, and refuses a declared element
+/// The reverse, for untrusted bytes: never reads past the end, and refuses a declared element
 /// count above the number of bytes left *before* a container allocates for it. (Every element takes at
 /// least a byte; containers of empty classes are not supported.) So decoding n bytes never
 /// allocates more than n times the size of the largest element type. Throws decode_error.

@@ -56,7 +56,7 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
 byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
                         std::vector<std::byte>& head);
 
-/// What a frame is and how long, by its first frame_header_bytes, of which nothing is authenticated yet.
+/// Kind and lengths of a frame, from its first frame_header_bytes, which are not authenticated yet.
 struct frame_measure {
   frame_kind kind = frame_kind::control;
   std::size_t head_bytes = 0;

@@ -212,10 +212,10 @@ TEST_CASE("predictions are the last stage's outputs, in the order of batches and
   }
   CHECK(here.model->calls == calls{"E0.0", "E0.1", "E0.0", "E0.1"});
   REQUIRE(here.out.tensors.size() == 4);
-  for (std::uint32_t place = 0; place < 4; ++place) {
-    const auto& sent = here.out.tensors[place];
-    CHECK(sent.tag == tensor_tag{1, 0, 3, 0, place, tensor_role::gathered});
-    auto inputs = fake_source(0).at(place / 2).inputs.rows(place % 2 * 2, 2);
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    const auto& sent = here.out.tensors[index];
+    CHECK(sent.tag == tensor_tag{1, 0, 3, 0, index, tensor_role::gathered});
+    auto inputs = fake_source(0).at(index / 2).inputs.rows(index % 2 * 2, 2);
     CHECK(sent.value.values<float>()[1] == inputs.values<float>()[1]);
   }
   CHECK(here.steps_done() == steps{0, 1});

@@ -84,10 +84,10 @@ TEST_CASE("tensors that nobody takes are bounded") {
   inbox held;
   held.begin_generation(1);
   tensor_tag tag{.generation = 1};
-  for (std::size_t i = 0; i < inbox::most_held; ++i) {
+  for (std::size_t i = 0; i < inbox::max_held; ++i) {
     tag.step = i;
     held.put(tag, {});
   }
-  tag.step = inbox::most_held;
+  tag.step = inbox::max_held;
   CHECK_THROWS_AS(held.put(tag, {}), std::logic_error);
 }

@@ -53,7 +53,7 @@ TEST_CASE("actions and notes are events of the trace; notes are no work") {
   for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
                     action_kind::weight_gradient, action_kind::reduce_gradient})
     clock.add({2, kind, 1}, 10, 20, 4, 9);
-  clock.note(trace_kind::apply, 30, 4, 9, 2);
+  clock.record(trace_kind::apply, 30, 4, 9, 2);
   CHECK(clock.busy_ns() == 50);
   CHECK(clock.last_end_ns() == 20);
   auto events = ring.snapshot();

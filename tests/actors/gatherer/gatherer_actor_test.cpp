@@ -20,21 +20,21 @@ struct one_gatherer {
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
   caf::actor gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{1, 3, &out, client});
 
-  void gather(std::uint64_t generation, std::uint32_t call, bool kept_by_others = false) {
-    actors.send(gatherer, gather_tensors{generation, call, 3, kept_by_others});
+  void gather(std::uint64_t generation, std::uint32_t call, bool from_caches = false) {
+    actors.send(gatherer, gather_tensors{generation, call, 3, from_caches});
   }
-  void comes(std::uint64_t generation, std::uint32_t call, std::uint32_t place) {
+  void comes(std::uint64_t generation, std::uint32_t call, std::uint32_t index) {
     actors.send(gatherer,
-                tensor_gathered{generation, call, place, tensor::full({1}, static_cast<float>(place))});
+                tensor_gathered{generation, call, index, tensor::full({1}, static_cast<float>(index))});
   }
   void all_come(std::uint64_t generation, std::uint32_t call) {
-    for (std::uint32_t place : {2u, 0u, 1u}) comes(generation, call, place);
+    for (std::uint32_t index : {2u, 0u, 1u}) comes(generation, call, index);
   }
   /// First elements of what the program is given, call by call; {-1}: it is gone.
   std::vector<std::vector<float>> given() {
     std::vector<std::vector<float>> all;
     for (const auto& event : drained(*client)) {
-      if (std::holds_alternative<gathered_gone>(event)) all.push_back({-1});
+      if (std::holds_alternative<gathered_unavailable>(event)) all.push_back({-1});
       if (auto* gathered = std::get_if<gathered_tensors>(&event)) {
         all.emplace_back();
         for (const auto& one : gathered->tensors) all.back().push_back(one.values<float>()[0]);
@@ -81,17 +81,17 @@ TEST_CASE("who asks for a call gets what this process keeps of it, and is told w
   one_gatherer here;
   here.gather(1, 4);
   here.all_come(1, 4);
-  here.actors.send(here.gatherer, want_kept{5, 2, 4});
+  here.actors.send(here.gatherer, get_cached{5, 2, 4});
   REQUIRE(here.out.tensors.size() == 2);  // places 0 and 1 are rank 1's
   CHECK(here.out.tensors[1].to_rank == 2);
   CHECK(here.out.tensors[1].tag == tensor_tag{5, 0, 4, 0, 1, tensor_role::gathered});
   CHECK(here.out.tensors[1].value.values<float>()[0] == 1);
   REQUIRE(here.out.frames.size() == 1);
   CHECK(here.out.frames[0].to_rank == 2);
-  auto answer = decode_message(here.out.frames[0].body).content.get_as<kept_given>(0);
-  CHECK(answer.places == std::vector<std::uint32_t>{0, 1});
-  here.actors.send(here.gatherer, want_kept{5, 2, 3});
-  CHECK(decode_message(here.out.frames[1].body).content.get_as<kept_given>(0).places.empty());
+  auto answer = decode_message(here.out.frames[0].body).content.get_as<cached_sent>(0);
+  CHECK(answer.indices == std::vector<std::uint32_t>{0, 1});
+  here.actors.send(here.gatherer, get_cached{5, 2, 3});
+  CHECK(decode_message(here.out.frames[1].body).content.get_as<cached_sent>(0).indices.empty());
 }
 
 TEST_CASE("for a call that is over all others are asked, and what they have goes to the program") {
@@ -100,10 +100,10 @@ TEST_CASE("for a call that is over all others are asked, and what they have goes
   REQUIRE(here.out.frames.size() == 2);
   CHECK(here.out.frames[0].to_rank == 0);
   CHECK(here.out.frames[1].to_rank == 2);
-  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 2}});
+  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});
   here.comes(2, 4, 0);
   here.comes(2, 4, 2);
-  here.actors.send(here.gatherer, kept_given{2, 2, 4, {1, 2}});
+  here.actors.send(here.gatherer, cached_sent{2, 2, 4, {1, 2}});
   here.comes(2, 4, 2);
   CHECK(here.given().empty());  // the last one is on its way
   here.comes(2, 4, 1);
@@ -116,7 +116,7 @@ TEST_CASE("a call that was announced before it was known to be over is asked for
   here.gather(2, 4, true);
   here.gather(2, 4, true);
   CHECK(here.out.frames.size() == 2);
-  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 1, 2}});
+  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 1, 2}});
   here.all_come(2, 4);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
@@ -124,9 +124,9 @@ TEST_CASE("a call that was announced before it was known to be over is asked for
 TEST_CASE("what nobody has is gone, when all have said so") {
   one_gatherer here;
   here.gather(2, 4, true);
-  here.actors.send(here.gatherer, kept_given{2, 0, 4, {0, 2}});
-  here.actors.send(here.gatherer, kept_given{1, 2, 4, {}});  // of another generation
+  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});
+  here.actors.send(here.gatherer, cached_sent{1, 2, 4, {}});  // of another generation
   CHECK(here.given().empty());
-  here.actors.send(here.gatherer, kept_given{2, 2, 4, {2}});
+  here.actors.send(here.gatherer, cached_sent{2, 2, 4, {2}});
   CHECK(here.given() == numbers{{-1}});
 }

@@ -27,7 +27,7 @@ call_result without_timeline(std::uint32_t index) {
   return made;
 }
 
-constexpr std::uint32_t many = 3 * call_log::most_in_piece + 10;
+constexpr std::uint32_t many = 3 * call_log::max_in_piece + 10;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ TEST_CASE("pieces are bounded and follow on each other") {
   for (std::uint32_t index = 0; index < many; ++index) log.add(result(index));
   while (copy.size() < log.size()) {
     auto piece = log.piece(copy.size());
-    REQUIRE(piece.size() <= call_log::most_in_piece);
+    REQUIRE(piece.size() <= call_log::max_in_piece);
     REQUIRE_FALSE(piece.empty());
     copy.add(piece);
   }

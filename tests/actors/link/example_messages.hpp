@@ -24,13 +24,14 @@ inline call_result example_result(fields size) {
 
 inline node_inventory example_inventory(fields size) {
   if (size == fields::empty) return {};
-  return {3, 8, std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, 2, 3, part_place::disk})};
+  return {3, 8, std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, 2, 3, part_location::disk})};
 }
 
 inline restore_plan example_plan(fields size) {
   if (size == fields::empty) return {};
-  return {12, false,
-          std::vector<restore_source>(size == fields::large ? 4'000 : 2, {5, -1, part_place::peer_memory})};
+  return {
+      12, false,
+      std::vector<restore_source>(size == fields::large ? 4'000 : 2, {5, -1, part_location::peer_memory})};
 }
 
 /// One of every message that crosses nodes.
@@ -51,7 +52,7 @@ inline auto example_messages(fields size) {
       snapshot_failed{4, 9},
       write_copies{4, 8},
       step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
-      part_held{7, 2, {1, 2, 3, part_place::peer_memory}},
+      part_held{7, 2, {1, 2, 3, part_location::peer_memory}},
       part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
       result_seen{9, 2, 1},
       node_progress{9, 1,

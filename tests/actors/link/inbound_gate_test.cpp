@@ -139,7 +139,7 @@ TEST_CASE("a frame that is no message is refused when it comes, not when its gen
 
 TEST_CASE("what is held for a generation that does not begin is bounded, and said to be") {
   gate_and_receivers here;
-  for (std::size_t i = 0; i < inbound_gate::most_held; ++i) here.gate.deliver(2, frame(1));
+  for (std::size_t i = 0; i < inbound_gate::max_held; ++i) here.gate.deliver(2, frame(1));
   CHECK_THROWS_AS(here.gate.deliver(2, frame(1)), decode_error);
   CHECK_NOTHROW(here.gate.deliver(0, frame(1)));
 }

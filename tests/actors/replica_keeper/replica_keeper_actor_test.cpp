@@ -41,7 +41,7 @@ TEST_CASE("a peer's copy is kept and told to the scheduler") {
   auto held = here.scheduler.last<part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
-  CHECK(held.part == held_part{5, 0, 1, part_place::peer_memory});
+  CHECK(held.part == held_part{5, 0, 1, part_location::peer_memory});
   auto copy = ask<stage_copy>(here.actors, here.keeper, get_replica{5, 0});
   REQUIRE(copy.value);
   CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
@@ -54,7 +54,7 @@ TEST_CASE("copies of steps that are rolled back go with their generation, older 
   for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
   here.begin(2, 5);
   CHECK(here.held() ==
-        std::vector<held_part>{{4, 0, 1, part_place::peer_memory}, {5, 0, 1, part_place::peer_memory}});
+        std::vector<held_part>{{4, 0, 1, part_location::peer_memory}, {5, 0, 1, part_location::peer_memory}});
 }
 
 TEST_CASE("copies of older generations that come late are not kept") {
@@ -69,7 +69,7 @@ TEST_CASE("copies that come before their generation begins are kept, and told wh
   here.replica(2, 6, 0);
   here.scheduler.clear();
   here.begin(2, 5);
-  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_place::peer_memory}});
+  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_location::peer_memory}});
   auto told = here.scheduler.all<part_held>();
   REQUIRE(told.size() == 1);
   CHECK(told[0].generation == 2);
@@ -82,7 +82,7 @@ TEST_CASE("copies older than a committed step are dropped") {
     for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
   here.actors.send(here.keeper, drop_before{6});
   CHECK(here.held() ==
-        std::vector<held_part>{{6, 0, 1, part_place::peer_memory}, {6, 1, 1, part_place::peer_memory}});
+        std::vector<held_part>{{6, 0, 1, part_location::peer_memory}, {6, 1, 1, part_location::peer_memory}});
 }
 
 TEST_CASE("it knows the newest step that was committed, until that is rolled back") {

@@ -21,7 +21,7 @@ call_request predict(std::uint32_t index, std::uint64_t batches) {
 }
 
 void taken(one_scheduler& here, int rank, std::uint32_t call, const std::string& problem = {}) {
-  here.actors.send(here.scheduler, gathered_taken{here.with.generation, rank, call, problem});
+  here.actors.send(here.scheduler, gathered_received{here.with.generation, rank, call, problem});
 }
 
 void cancel(one_scheduler& here, std::uint32_t call) {

@@ -6,8 +6,8 @@ using namespace troupe;
 
 namespace {
 
-constexpr auto own = part_place::own_memory;
-constexpr auto peer = part_place::peer_memory;
+constexpr auto own = part_location::own_memory;
+constexpr auto peer = part_location::peer_memory;
 constexpr std::uint32_t num_stages = 2;
 
 /// Two nodes with a stage each, of which each keeps the other's copies too.

@@ -21,12 +21,12 @@ struct fake_disk_writer_state {
     return {[this](const find_on_disk&) -> caf::result<found_on_disk> {
               ++what_->num_searches;
               if (what_->fatal) throw std::runtime_error("no memory");
-              if (!what_->problem.empty()) return failure(what_->problem);
+              if (!what_->problem.empty()) return unavailable(what_->problem);
               return found_on_disk{what_->on_disk, what_->unusable};
             },
             [this](const read_results& wanted) -> caf::result<results_read> {
               ++what_->num_reads;
-              if (!what_->problem_of_results.empty()) return failure(what_->problem_of_results);
+              if (!what_->problem_of_results.empty()) return unavailable(what_->problem_of_results);
               wanted.to->add(what_->results);
               return results_read{wanted.to->size()};
             },
@@ -35,7 +35,7 @@ struct fake_disk_writer_state {
               what_->committed_results.push_back(order.num_results);
               if (what_->silent)
                 return pending_.emplace_back(self_->make_response_promise<snapshot_committed>());
-              if (!what_->problem.empty()) return failure(what_->problem);
+              if (!what_->problem.empty()) return unavailable(what_->problem);
               return snapshot_committed{order.manifest.step};
             }};
   }
@@ -128,13 +128,13 @@ void one_scheduler::all_done(std::uint64_t step, std::uint32_t call) {
 
 void one_scheduler::all_held(std::uint64_t step) {
   for (int rank = 0; rank < with.world_size; ++rank) {
-    held(rank, step, static_cast<std::uint32_t>(rank), part_place::own_memory);
+    held(rank, step, static_cast<std::uint32_t>(rank), part_location::own_memory);
     if (with.world_size > 1)
-      held((rank + 1) % with.world_size, step, static_cast<std::uint32_t>(rank), part_place::peer_memory);
+      held((rank + 1) % with.world_size, step, static_cast<std::uint32_t>(rank), part_location::peer_memory);
   }
 }
 
-void one_scheduler::held(int rank, std::uint64_t step, std::uint32_t stage, part_place place) {
+void one_scheduler::held(int rank, std::uint64_t step, std::uint32_t stage, part_location place) {
   actors.send(scheduler, part_held{with.generation, rank, {step, stage, with.generation, place}});
 }
 

@@ -74,7 +74,7 @@ struct one_scheduler {
   void all_done(std::uint64_t step, std::uint32_t call = 0);
   /// Every stage's copy of `step` is with its owner and with the next rank.
   void all_held(std::uint64_t step);
-  void held(int rank, std::uint64_t step, std::uint32_t stage, part_place place);
+  void held(int rank, std::uint64_t step, std::uint32_t stage, part_location place);
   void written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {});
   void all_written(std::uint64_t step);
   void seen(int rank, std::uint32_t index);
@@ -113,8 +113,8 @@ struct one_scheduler {
 
 using numbers = std::vector<std::uint64_t>;
 using phases = std::vector<recovery_phase>;
-inline constexpr auto own = part_place::own_memory;
-inline constexpr auto peer = part_place::peer_memory;
+inline constexpr auto own = part_location::own_memory;
+inline constexpr auto peer = part_location::peer_memory;
 
 call_result finished_training(std::uint32_t index, std::uint64_t steps, std::uint32_t source = 0);
 std::vector<std::uint64_t> steps_of(const std::vector<due_copy>& copies);

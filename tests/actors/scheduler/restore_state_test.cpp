@@ -94,7 +94,8 @@ TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on dis
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.order().plan == restore_plan{3, false, {{0, 0, part_place::disk}, {1, 1, part_place::disk}}});
+  CHECK(here.order().plan ==
+        restore_plan{3, false, {{0, 0, part_location::disk}, {1, 1, part_location::disk}}});
   here.all_restored();
   CHECK(here.granted().first_step == 3);
 }

@@ -79,8 +79,8 @@ TEST_CASE("a tensor that was sent and did not come is asked for by a restart of 
   here.at(0, waiting, 2, 70);
   here.at(1, waiting, 0, 65);
   CHECK(here.members.suspects.empty());
-  REQUIRE(here.supervisors[0].all<restart_wanted>().size() == 1);
-  CHECK(here.supervisors[0].last<restart_wanted>().cause.find(
+  REQUIRE(here.supervisors[0].all<restart_requested>().size() == 1);
+  CHECK(here.supervisors[0].last<restart_requested>().cause.find(
             "device 1 has not got what device 0 sent after 0F0 of step 0") == 0);
 }
 

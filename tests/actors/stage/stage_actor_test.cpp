@@ -107,7 +107,7 @@ TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
   auto held = here.scheduler.last<part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
-  CHECK(held.part == held_part{3, 2, 1, part_place::own_memory});
+  CHECK(held.part == held_part{3, 2, 1, part_location::own_memory});
   REQUIRE(here.out.tensors.size() == 1);
   CHECK(here.out.tensors[0].to_rank == 2);
   CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
@@ -189,7 +189,7 @@ TEST_CASE("a stage takes the state it is given and holds it as a copy") {
   REQUIRE(ready.value);
   CHECK(weight_of(ready) == 7);
   CHECK(here.steps_held() == steps{4});
-  CHECK(here.scheduler.last<part_held>().part == held_part{4, 2, 2, part_place::own_memory});
+  CHECK(here.scheduler.last<part_held>().part == held_part{4, 2, 2, part_location::own_memory});
   auto copy = ask<stage_copy>(here.actors, here.stage, get_copy{4});
   REQUIRE(copy.value);
   CHECK(same_state(copy.value->packed, packed_with(7)));

@@ -74,6 +74,6 @@ TEST_CASE("calls that wait behind one that does not end are bounded") {
   call_queue calls;
   std::uint32_t index = 0;
   calls.enter(call(index++));
-  for (std::size_t i = 0; i < call_queue::most_waiting; ++i) calls.enter(call(index++));
+  for (std::size_t i = 0; i < call_queue::max_waiting; ++i) calls.enter(call(index++));
   CHECK_THROWS_AS(calls.enter(call(index)), std::length_error);
 }

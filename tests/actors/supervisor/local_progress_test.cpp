@@ -19,30 +19,30 @@ struct two_devices {
   }
 };
 
-const device_place here{3, call_kind::train, device_activity::computing, 1ull << 40, 77};
+const execution_position here{3, call_kind::train, device_activity::computing, 1ull << 40, 77};
 
 }  // namespace
 
 TEST_CASE("a place is read as it was set") {
   device_status status;
   status.set(here);
-  CHECK(status.read()->place == here);
+  CHECK(status.read()->position == here);
 }
 
 TEST_CASE("a device stands still for as long as it says nothing, even at the same place again") {
   two_devices job;
   job.first->set(here);
-  job.progress.look(1s);
-  job.progress.look(2s);
-  job.progress.look(3s);
+  job.progress.sample(1s);
+  job.progress.sample(2s);
+  job.progress.sample(3s);
   node_progress told;
   job.progress.describe(told);
   REQUIRE(told.devices.size() == 2);
   CHECK(told.devices[0].device == 0);
-  CHECK(told.devices[0].place == here);
+  CHECK(told.devices[0].position == here);
   CHECK(told.devices[0].for_s == 5);
   job.first->set(here);
-  job.progress.look(1s);
+  job.progress.sample(1s);
   told.devices.clear();
   job.progress.describe(told);
   CHECK(told.devices[0].for_s == 0);
@@ -53,14 +53,14 @@ TEST_CASE("a device stands still for as long as it says nothing, even at the sam
 TEST_CASE("what is within code that does not return is stuck, what waits is not") {
   two_devices job;
   job.first->set({3, call_kind::train, device_activity::waiting_for_tensor, 1, 2});
-  job.progress.look(1s);
-  job.progress.look(100s);
+  job.progress.sample(1s);
+  job.progress.sample(100s);
   CHECK(job.progress.stuck(60).empty());
   job.second->set(here);
-  job.progress.look(1s);
-  job.progress.look(59s);
+  job.progress.sample(1s);
+  job.progress.sample(59s);
   CHECK(job.progress.stuck(60).empty());
-  job.progress.look(2s);
+  job.progress.sample(2s);
   CHECK(job.progress.stuck(60) == "device 1");
 }
 
@@ -68,12 +68,12 @@ TEST_CASE("a loader is stuck only within a dataset's code") {
   two_devices job;
   job.loader->begin();
   job.loader->end();
-  job.progress.look(1s);
-  job.progress.look(100s);
+  job.progress.sample(1s);
+  job.progress.sample(100s);
   CHECK(job.progress.stuck(60).empty());
   job.loader->begin();
-  job.progress.look(1s);
-  job.progress.look(100s);
+  job.progress.sample(1s);
+  job.progress.sample(100s);
   CHECK(job.progress.stuck(60) == "the loader");
   node_progress told;
   job.progress.describe(told);

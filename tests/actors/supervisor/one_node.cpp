@@ -183,7 +183,9 @@ restore_plan plan_of(std::uint64_t step, restore_source first, restore_source se
   return {step, false, {first, second}};
 }
 
-restore_source from(std::uint32_t stage, std::int32_t rank, part_place place) { return {stage, rank, place}; }
+restore_source from(std::uint32_t stage, std::int32_t rank, part_location place) {
+  return {stage, rank, place};
+}
 
 restore_plan own_plan(std::uint64_t step) { return plan_of(step, from(0, 0, own), from(1, 1, own)); }
 

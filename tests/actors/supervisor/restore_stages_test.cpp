@@ -163,7 +163,7 @@ TEST_CASE("so does a replica that is not there, and a snapshot") {
   here.restore(1, plan_of(9, from(0, 1, peer), from(1, 0, peer)));
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0].find("no replica of stage 0 at step 9") != std::string::npos);
-  here.restore(1, plan_of(9, from(0, 0, part_place::disk), from(1, 1, part_place::disk)));
+  here.restore(1, plan_of(9, from(0, 0, part_location::disk), from(1, 1, part_location::disk)));
   REQUIRE(here.members.failures.size() == 2);
   CHECK(here.members.failures[1].find("snapshot") != std::string::npos);
 }

@@ -53,9 +53,9 @@ void simulated_job::carry_out(const membership_outputs& outputs) {
         history_.push_back("agent kills rank " + std::to_string(kill->rank) + ": " + kill->cause);
         end(*node, true);
       }
-    if (std::holds_alternative<send_over>(output))
+    if (std::holds_alternative<send_done>(output))
       for (int rank = 0; rank < options_.world_size; ++rank)
-        to_member(rank, [](simulated_node& node) { caf::anon_send(node.supervisor, job_over{}); });
+        to_member(rank, [](simulated_node& node) { caf::anon_send(node.supervisor, job_done{}); });
     if (auto* ended = std::get_if<end_job>(&output)) failure_ = ended->cause;
   }
 }
@@ -130,7 +130,7 @@ void simulated_job::end(simulated_node& node, bool killed) {
   carry({node.id, 0, 0}, [this, &node, killed] {
     if (!killed) return carry_out(agent_.process_exited(node.rank, now_));
     carry_out(agent_.process_lost(node.rank, "killed", now_, now_, now_));
-    if (!agent_.is_over()) start(node.rank, node.incarnation + 1);
+    if (!agent_.is_done()) start(node.rank, node.incarnation + 1);
   });
 }
 
@@ -194,7 +194,7 @@ void simulated_job::poll_user(simulated_node& node) {
   for (const auto& event : drained(*node.client)) {
     if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
     // Whoever makes other calls than the last one was lost, and makes them for nobody.
-    if (std::holds_alternative<job_over>(event)) {
+    if (std::holds_alternative<job_done>(event)) {
       if (node.next_call + 1 < options_.calls.size()) return end(node, false);
       return leave(node);
     }
@@ -221,7 +221,7 @@ void simulated_job::leave(simulated_node& node) {
 }
 
 bool simulated_job::ended_well() const {
-  return failure_.empty() && agent_.is_over() &&
+  return failure_.empty() && agent_.is_done() &&
          std::ranges::none_of(nodes_, [](const auto& node) { return node->alive; });
 }
 
@@ -258,9 +258,9 @@ bool simulated_job::happen() {
 
 void simulated_job::run() {
   constexpr std::uint64_t most_things = 500'000;  // a job takes some thousands
-  constexpr int patience = 400;  // virtual time that may pass with nothing happening, in steps of 50 ms
+  constexpr int max_idle_steps = 400;  // virtual time that may pass with nothing happening, in steps of 50 ms
   std::uint64_t num_happened = 0;
-  for (int idle = 0; idle < patience && !ended_well() && failure_.empty();) {
+  for (int idle = 0; idle < max_idle_steps && !ended_well() && failure_.empty();) {
     if (num_happened > most_things) return problems_.push_back("it goes on for ever");
     if (happen()) {
       ++num_happened;

@@ -104,7 +104,7 @@ TEST_CASE("what is for the program goes to the gatherer, whichever stage it is o
   here.arrives(tensor_role::gathered, 9);
   CHECK(here.gatherer.all<tensor_gathered>().size() == 2);
   CHECK(here.gatherer.last<tensor_gathered>().call == 4);
-  CHECK(here.gatherer.last<tensor_gathered>().place == 1);
+  CHECK(here.gatherer.last<tensor_gathered>().index == 1);
   CHECK(here.num_delivered() == 2);
 }
 

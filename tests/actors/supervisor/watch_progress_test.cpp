@@ -30,8 +30,8 @@ TEST_CASE("a device that waits for a tensor says so") {
   here.give(1, 0, 1);
   for (int i = 0; i < 8; ++i) here.advance(4s);
   auto told = here.sent<node_progress>().back();
-  CHECK(told.devices[0].place ==
-        device_place{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
+  CHECK(told.devices[0].position ==
+        execution_position{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
 }
 
 TEST_CASE("a process that was stopped by a debugger, or a machine that slept, did not stand still") {
@@ -80,7 +80,7 @@ TEST_CASE(
   one_node here(0);
   here.begin();
   auto stall = [&](const std::string& cause) {
-    here.actors.send(here.supervisor, restart_wanted{1, cause});
+    here.actors.send(here.supervisor, restart_requested{1, cause});
     here.advance(600s);
   };
   for (int step = 0; step < 10; ++step) stall("device 1 has not got 0F0 of step " + std::to_string(step));

@@ -17,7 +17,7 @@ troupe::labelled_samples content(std::int64_t samples, std::int64_t labels) {
 
 }  // namespace
 
-TEST_CASE("a data set is read once, when it is first needed, whoever asks") {
+TEST_CASE("a data set is loaded once, at its first use by any thread") {
   std::atomic<int> reads = 0;
   dataset samples({6, 2}, [&] {
     ++reads;
@@ -33,7 +33,7 @@ TEST_CASE("a data set is read once, when it is first needed, whoever asks") {
   CHECK(reads == 1);
 }
 
-TEST_CASE("a reading that failed is tried again") {
+TEST_CASE("a failed load is tried again at the next use") {
   int reads = 0;
   dataset samples({6, 2}, [&] {
     if (++reads == 1) throw std::runtime_error("disk is away");
@@ -43,14 +43,14 @@ TEST_CASE("a reading that failed is tried again") {
   CHECK(samples.labels().num_elements() == 6);
 }
 
-TEST_CASE("every sample has one label, and the shape is the one that was said") {
+TEST_CASE("samples without one label each, or of another shape than declared, are refused") {
   CHECK_NOTHROW(dataset(content(3, 3)));
   CHECK_THROWS_AS(dataset(content(3, 2)), std::invalid_argument);
   dataset changed({6, 2}, [] { return content(5, 5); });
   CHECK_THROWS_AS(changed.samples(), std::invalid_argument);
 }
 
-TEST_CASE("a data set without axes, or without a way to read it, is refused") {
+TEST_CASE("a data set without axes or without a read function is refused") {
   CHECK_THROWS_AS(dataset(troupe::labelled_samples{}), std::invalid_argument);
   CHECK_THROWS_AS(dataset(troupe::shape{}, [] { return content(1, 1); }), std::invalid_argument);
   CHECK_THROWS_AS(dataset(troupe::shape{6, 2}, nullptr), std::invalid_argument);

@@ -23,7 +23,7 @@ TEST_CASE("a data set is described without being read") {
   CHECK(describe_samples(samples) == "60000 samples of [28, 28]");
 }
 
-TEST_CASE("other samples, labels or dtypes show in what is read") {
+TEST_CASE("other samples, labels or dtypes give another description of the content") {
   auto usual = content_with(-1);
   CHECK(usual == content_with(-1));
   CHECK(usual != content_with(0));

@@ -53,7 +53,7 @@ TEST_CASE("shards have neither gaps nor repeats, whatever the numbers of samples
         }
 }
 
-TEST_CASE("what all replicas take in a step is what a sampler with the whole batch takes") {
+TEST_CASE("in each step all replicas together take the samples of a sampler with the whole batch") {
   sampler_options whole{.num_samples = 103, .batch = 20, .seed = 9};
   for (std::uint64_t step : {0, 4, 7}) {
     auto epoch = step / steps_per_epoch(whole), in_epoch = step % steps_per_epoch(whole);
@@ -70,7 +70,7 @@ TEST_CASE("what all replicas take in a step is what a sampler with the whole bat
   }
 }
 
-TEST_CASE("epochs and seeds have orders of their own, the same whenever asked") {
+TEST_CASE("each epoch and seed has its own reproducible order") {
   DistributedSampler sampler({.num_samples = 50, .num_replicas = 2, .replica = 1});
   auto first = sampler.indices();
   sampler.set_epoch(1);

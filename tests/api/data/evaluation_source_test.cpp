@@ -33,7 +33,7 @@ TEST_CASE("evaluation takes every sample once, in order, in batches that cut int
   }
 }
 
-TEST_CASE("evaluation begins anew after its last batch") {
+TEST_CASE("evaluation starts again at the first batch after the last one") {
   troupe::evaluation_source source(small_dataset(10), 4, 2);
   CHECK(source.at(source.num_steps_per_epoch()).targets.values<std::uint8_t>()[0] == 0);
 }
@@ -43,7 +43,7 @@ TEST_CASE("evaluation batches smaller than their microbatches are refused") {
   CHECK_THROWS_AS(troupe::evaluation_source(small_dataset(10), 4, 0), troupe::bad_input);
 }
 
-TEST_CASE("an evaluation of nothing is refused, and one of few samples in huge batches is not") {
+TEST_CASE("an evaluation without samples is refused, one with fewer samples than a batch is not") {
   CHECK_THROWS_AS(troupe::evaluation_source(nullptr, 4, 2), troupe::bad_input);
   CHECK_THROWS_AS(troupe::evaluation_source(small_dataset(0), 4, 2), troupe::bad_input);
   troupe::evaluation_source source(small_dataset(10), std::numeric_limits<std::int64_t>::max(), 2);

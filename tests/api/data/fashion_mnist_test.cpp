@@ -63,7 +63,7 @@ TEST_CASE("a missing folder or file names the package that brings it") {
   CHECK_THROWS_AS(fashion_mnist(folder.path(), data_split::test), troupe::bad_input);
 }
 
-TEST_CASE("headers that do not fit are refused before anything is unpacked") {
+TEST_CASE("mismatched headers are refused before decompression") {
   temp_folder folder;
   write_split(folder.path(), 3, 4);
   CHECK_THROWS_WITH(fashion_mnist(folder.path(), data_split::test),

@@ -55,7 +55,7 @@ TEST_CASE("a file that is not there, or is a folder, is named") {
   CHECK_THROWS_AS(troupe::read_idx(folder.path(), 1), troupe::bad_input);
 }
 
-TEST_CASE("a wrong beginning shows what was expected and found") {
+TEST_CASE("a wrong magic number is reported with the expected and the found bytes") {
   CHECK_THAT(complaint({}, 1), ContainsSubstring("is empty"));
   CHECK_THAT(complaint({'h', 'e', 'l', 'l', 'o'}, 3),
              ContainsSubstring("expected it to begin with 00 00 08 03, found 68 65 6c 6c"));
@@ -84,7 +84,7 @@ TEST_CASE("bytes after the last element are refused") {
   CHECK_THAT(complaint(bytes, 2, write_gzipped), ContainsSubstring("too long"));
 }
 
-TEST_CASE("a gzip stream that was cut or changed is damaged or truncated, never read") {
+TEST_CASE("a truncated or changed gzip stream is reported and never read") {
   temp_folder folder;
   auto file = folder.path() / "packed";
   write_gzipped(file, idx_bytes({100, 100}, counting(10000, 251)));
@@ -133,7 +133,7 @@ TEST_CASE("each bit of a gzip stream's trailer counts") {
   }
 }
 
-TEST_CASE("several gzip streams one after the other are one file") {
+TEST_CASE("concatenated gzip streams are read as one file") {
   temp_folder folder;
   auto bytes = idx_bytes({7, 11}, counting(77));
   std::vector<std::uint8_t> joined;

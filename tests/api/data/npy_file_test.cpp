@@ -111,7 +111,7 @@ TEST_CASE("an npy file cut at any byte, or with one more, is refused") {
              ContainsSubstring("truncated") && ContainsSubstring("found 12 bytes"));
 }
 
-TEST_CASE("what an npy file should hold instead is said") {
+TEST_CASE("errors of npy files name the expected content") {
   auto with_type = [](const std::string& type) {
     return complaint(npy("{'descr': " + type + ", 'fortran_order': False, 'shape': (), }", "12345678"));
   };

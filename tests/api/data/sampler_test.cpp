@@ -35,7 +35,7 @@ TEST_CASE("an epoch of whole batches takes every sample") {
   CHECK(seen.size() == 40);
 }
 
-TEST_CASE("seeds and epochs have orders of their own") {
+TEST_CASE("each seed and epoch has its own order") {
   const sampler_options options{.num_samples = 1000, .batch = 100, .seed = 1};
   auto other = options;
   other.seed = 2;
@@ -44,7 +44,7 @@ TEST_CASE("seeds and epochs have orders of their own") {
   CHECK(batch_indices(options, 0) != batch_indices(options, 1));
 }
 
-TEST_CASE("a sampler says the same in whatever order it is asked") {
+TEST_CASE("a sampler's result does not depend on the order of calls") {
   const sampler_options options{.num_samples = 50, .batch = 7, .seed = 3};
   troupe::sampler remembering(options);
   CHECK(remembering.num_steps_per_epoch() == 7);

@@ -17,7 +17,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-using ranks = std::vector<int>;
+using ranks = std::vector<world_rank>;
 
 float first_of(const tensor& x) { return x.values<float>()[0]; }
 
@@ -118,8 +118,8 @@ TEST_CASE("a rank outside a group is refused by its number") {
   CHECK_THROWS_AS(groups[0].send(tensor::zeros({1}), 0), std::invalid_argument);
 }
 
-TEST_CASE("a process outside a group can ask who is in it, and no more") {
-  auto others = ProcessGroup::of_others({0, 2});
+TEST_CASE("a process outside a group can only query its members") {
+  auto others = ProcessGroup::non_member({0, 2});
   CHECK(others.rank() == -1);
   CHECK(others.size() == 2);
   CHECK(others.contains(2));
@@ -145,7 +145,7 @@ TEST_CASE("a world of one process has groups of one, also of many devices") {
   CHECK_THROWS_AS(world.mesh({{"dp", 2}}), std::invalid_argument);
 }
 
-TEST_CASE("ranks that are no group are refused") {
+TEST_CASE("invalid rank lists are refused") {
   auto world = World::local(1);
   auto refused = [&](const ranks& of, const char* text) {
     CHECK_THROWS_MATCHES(world.new_group(of), std::invalid_argument, MessageMatches(ContainsSubstring(text)));

@@ -7,7 +7,7 @@
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/nn/batch_norm.hpp"
 #include "troupe/nn/conv2d.hpp"
 #include "troupe/nn/dropout.hpp"
@@ -30,7 +30,7 @@ std::vector<troupe::named_tensor> trained(nn::Module& model, const tensor& x, co
   model.materialize(3);
   auto optimizer = troupe::optim::Adam({.lr = 1e-2})(model.named_parameters());
   for (std::uint64_t step = 0; step < 3; ++step) {
-    troupe::pass_scope here(troupe::pass_place{static_cast<std::uint32_t>(step), 0});
+    troupe::pass_scope here(troupe::pass_id{static_cast<std::uint32_t>(step), 0});
     cross_entropy(model.forward({x}), labels, 0.5).loss.backward();
     optimizer->apply(step);
   }

@@ -29,27 +29,27 @@ tensor tokens(std::uint64_t shift) {
 enum class queueing { each_kernel, recorded };
 
 /// The losses of some steps, all computed on one device, one of them on another batch.
-std::vector<double> losses_on(device where, dtype type, queueing how = queueing::each_kernel) {
+std::vector<double> losses_on(device target, dtype type, queueing mode = queueing::each_kernel) {
   troupe::autocast mixed(type);
   nn::GPT model({.vocabulary = vocabulary, .context = 40, .features = 48, .num_layers = 2, .num_heads = 3});
   model.materialize(3);
-  model.to(where);
+  model.to(target);
   auto parameters = model.parameters();
   auto optimizer = troupe::optim::AdamW({.lr = 1e-2})(model.named_parameters());
-  auto inputs = tokens(0).to(where), labels = tokens(1).to(where);
+  auto inputs = tokens(0).to(target), labels = tokens(1).to(target);
   tensor loss_sum;
   auto forward_and_backward = [&] {
     auto result = cross_entropy(model.forward({inputs}), labels, 1.0 / (batch * length));
     result.loss.backward();
     loss_sum = result.device_loss_sum;
   };
-  troupe::captured_pass recorded(where, forward_and_backward, parameters);
+  troupe::captured_pass recorded(target, forward_and_backward, parameters);
   std::vector<double> losses;
   for (std::uint64_t step = 0; step < 6; ++step) {
     std::uint64_t batch_number = step == 3 ? 1 : 0;
     inputs.copy_from(tokens(batch_number));
     labels.copy_from(tokens(batch_number + 1));
-    if (how == queueing::recorded)
+    if (mode == queueing::recorded)
       recorded.run();
     else
       forward_and_backward();
@@ -57,7 +57,7 @@ std::vector<double> losses_on(device where, dtype type, queueing how = queueing:
     optimizer->apply(step);
     losses.push_back(loss_sum.to({}).values<float>()[0] / (batch * length));
   }
-  CHECK(recorded.is_recorded() == (how == queueing::recorded));
+  CHECK(recorded.is_captured() == (mode == queueing::recorded));
   return losses;
 }
 

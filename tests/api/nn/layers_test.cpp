@@ -9,7 +9,7 @@
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/checkpoint.hpp"
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/pass_place.hpp"
+#include "troupe/autograd/pass_id.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/batch_norm.hpp"
 #include "troupe/nn/conv2d.hpp"
@@ -36,7 +36,7 @@ double mean_of(const tensor& values) {
 }
 
 tensor dropped(nn::Module& layer, const tensor& x, std::uint32_t step, std::uint32_t microbatch) {
-  troupe::pass_scope place(troupe::pass_place{step, microbatch});
+  troupe::pass_scope place(troupe::pass_id{step, microbatch});
   return layer.forward({x}).value;
 }
 

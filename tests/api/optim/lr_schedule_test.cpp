@@ -37,10 +37,10 @@ TEST_CASE("the learning rate decays in steps") {
 }
 
 TEST_CASE("an optimizer steps with the scheduled rate") {
-  auto stepped = [](optim::Optimizer how) {
+  auto stepped = [](optim::Optimizer optimizer) {
     troupe::parameter p("p", troupe::tensor::full({3}, 1), troupe::tensor::full({3}, 0.5F));
     p.has_gradient = true;
-    how({{"p", &p}})->apply(5);
+    optimizer({{"p", &p}})->apply(5);
     return p.value().values<float>()[0];
   };
   auto half = [](std::uint64_t step) { return step == 5 ? 0.5 : 1e9; };

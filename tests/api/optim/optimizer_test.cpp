@@ -163,13 +163,13 @@ TEST_CASE("elements that step alone have the bits of those that step together") 
     parameter whole{"weight", random_tensor({61, 7}, "weight"), random_tensor({61, 7}, "dw")};
     parameter cut{"weight", random_tensor({61, 7}, "weight"), random_tensor({61, 7}, "dw")};
     auto together = description({{"weight", &whole}}), alone = description({{"weight", &cut}});
-    REQUIRE(alone->steps_elements_alone());
+    REQUIRE(alone->is_elementwise());
     for (std::uint64_t step = 0; step < 3; ++step) {
       for (auto* each : {&whole, &cut}) each->as(troupe::dtype::bf16);
       whole.has_gradient = true;
       together->apply(step);
-      alone->apply_to(step, {.index = 0, .first = 13, .count = 61 * 7 - 13});
-      alone->apply_to(step, {.index = 0, .first = 0, .count = 13});
+      alone->apply_part(step, {.index = 0, .first = 13, .count = 61 * 7 - 13});
+      alone->apply_part(step, {.index = 0, .first = 0, .count = 13});
     }
     CHECK(same_bits(cut.value(), whole.value()));
     CHECK(same_bits(cut.as(troupe::dtype::bf16), whole.as(troupe::dtype::bf16)));
@@ -181,6 +181,6 @@ TEST_CASE("elements that step alone have the bits of those that step together") 
 TEST_CASE("LAMB, whose steps depend on a weight's norm, refuses to step elements alone") {
   two_parameters model;
   auto optimizer = optim::LAMB()(model.named());
-  CHECK_FALSE(optimizer->steps_elements_alone());
-  CHECK_THROWS_AS(optimizer->apply_to(0, {.index = 0, .first = 0, .count = 1}), std::logic_error);
+  CHECK_FALSE(optimizer->is_elementwise());
+  CHECK_THROWS_AS(optimizer->apply_part(0, {.index = 0, .first = 0, .count = 1}), std::logic_error);
 }

@@ -63,12 +63,12 @@ TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less
 TEST_CASE("a large bucket is cut into equal pieces that hold all of it, a small one is one piece") {
   auto [parameters, buckets] = plan({{16}, {400000}, {5}}, {.first_bytes = 0, .bytes = 1 << 20});
   REQUIRE(buckets.size() == 3);
-  CHECK(buckets[0].pieces.size() == 1);
-  CHECK(buckets[2].pieces.size() == 1);
-  const auto& pieces = buckets[1].pieces;
-  REQUIRE(pieces.size() == 8);  // an eighth of all gradients is the limit
+  CHECK(buckets[0].chunks.size() == 1);
+  CHECK(buckets[2].chunks.size() == 1);
+  const auto& chunks = buckets[1].chunks;
+  REQUIRE(chunks.size() == 8);  // an eighth of all gradients is the limit
   std::int64_t end = 0;
-  for (const auto& each : pieces) {
+  for (const auto& each : chunks) {
     CHECK(each.first == end);
     CHECK(each.first % 16 == 0);
     CHECK(each.count == 50000);
@@ -84,11 +84,11 @@ TEST_CASE("a large bucket is cut where rows of a gradient come together") {
   auto limit = 4 * (block + block / 2);
   auto [parameters, buckets] = plan({weight, {2048}, head, {10}}, {.first_bytes = limit, .bytes = limit});
   REQUIRE(buckets.size() == 1);
-  const auto& pieces = buckets[0].pieces;
+  const auto& chunks = buckets[0].chunks;
   const auto& rows = buckets[0].parts[3];
   REQUIRE(rows.extents == weight);
-  REQUIRE(pieces.size() == static_cast<std::size_t>(weight.num_elements() / block));
-  CHECK(pieces[0].first == 0);  // with what is small before the first rows
-  for (std::size_t i = 0; i < pieces.size(); ++i)
-    CHECK(pieces[i].first + pieces[i].count == rows.first + static_cast<std::int64_t>(i + 1) * block);
+  REQUIRE(chunks.size() == static_cast<std::size_t>(weight.num_elements() / block));
+  CHECK(chunks[0].first == 0);  // with what is small before the first rows
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    CHECK(chunks[i].first + chunks[i].count == rows.first + static_cast<std::int64_t>(i + 1) * block);
 }

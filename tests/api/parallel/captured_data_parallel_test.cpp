@@ -117,7 +117,7 @@ void expect_refused(captured_pass& pass, const std::string& name) {
   expect(text.starts_with("[" + name + "] expected a call outside of captured_step's work"),
          name + ": " + text);
   expect(text.find("call sync_gradients() after each run") != std::string::npos, "what to do, got " + text);
-  expect(!pass.is_recorded(), "nothing recorded");
+  expect(!pass.is_captured(), "nothing captured");
 }
 
 }  // namespace
@@ -132,13 +132,13 @@ TEST_CASE("captured passes whose gradients are reduced after each run train to t
         one.replicated->sync_gradients();
         one.step_weights(step);
       }
-      expect(pass.is_recorded(), "a recorded pass");
+      expect(pass.is_captured(), "a captured pass");
     });
     check_same(captured, weights_after(type, [](trained_model& one) { one.train(0); }));
   }
 }
 
-TEST_CASE("a DataParallel's pass is refused while it is recorded, and trains on as if that had not been") {
+TEST_CASE("a DataParallel's pass is refused during capture, and training goes on unaffected") {
   struct refused {
     const char* name;
     void (*work)(trained_model&);
@@ -158,11 +158,11 @@ TEST_CASE("a DataParallel's pass is refused while it is recorded, and trains on 
                                [&](trained_model& one) {
                                  auto pass = one.pass([&] { each.work(one); });
                                  one.load_batch(0);
-                                 pass.run();  // no recording yet
+                                 pass.run();  // no capture yet
                                  one.step_weights(0);
                                  one.weights();
-                                 // What is recorded converts the weights again.
-                                 for (auto* parameter : one.model().parameters()) parameter->changed();
+                                 // What is captured converts the weights again.
+                                 for (auto* parameter : one.model().parameters()) parameter->mark_changed();
                                  expect_refused(pass, each.name);
                                  one.train(1);
                                }),
@@ -171,7 +171,7 @@ TEST_CASE("a DataParallel's pass is refused while it is recorded, and trains on 
   }
 }
 
-TEST_CASE("sync_parameters is refused while a pass is recorded") {
+TEST_CASE("sync_parameters is refused during capture") {
   weights_after(dtype::f32, [](trained_model& one) {
     auto pass = one.pass([&] { one.replicated->sync_parameters(); });
     pass.run();
@@ -184,15 +184,15 @@ TEST_CASE("a captured pass is for one of a DataParallel's replicas") {
   auto group = nccl_member(place, 1, 0);
   trained_model one(*group, 2);
   auto pass = one.pass([&] { one.captured_work(); });
-  for (int replica = 0; replica < 2; ++replica) {  // the second one is recorded
+  for (int replica = 0; replica < 2; ++replica) {  // the second one is captured
     one.load_batch(0, replica);
     pass.run();
     one.replicated->sync_gradients();
   }
   one.step_weights(0);
-  CHECK(pass.is_recorded());
+  CHECK(pass.is_captured());
   auto told = refusal_of(pass);
-  CHECK(told.starts_with("[captured_pass] expected \"weight\" and its gradient where they were"));
+  CHECK(told.starts_with("[captured_pass] expected \"weight\" and its gradient in the memory in which"));
   CHECK(told.find("one for each of a DataParallel's replicas") != std::string::npos);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("captured passes of a DataParallel's replicas train to the bits of oth
       }
       one.step_weights(step);
     }
-    CHECK(passes[1].is_recorded() == is_captured);
+    CHECK(passes[1].is_captured() == is_captured);
     found.push_back(one.weights());
   }
   check_same(found[1], found[0]);

@@ -6,11 +6,11 @@ using namespace troupe;
 
 namespace {
 
-std::vector<int> order_of(std::vector<timed_piece> pieces) { return communication_order(pieces); }
+std::vector<int> order_of(std::vector<timed_chunk> chunks) { return communication_order(chunks); }
 
 }  // namespace
 
-TEST_CASE("over a fast link pieces go as they come") {
+TEST_CASE("over a fast link chunks are sent in the order in which they are ready") {
   CHECK(order_of({{.ready = 0, .takes = 1, .needed = 2},
                   {.ready = 2, .takes = 1, .needed = 1},
                   {.ready = 4, .takes = 1, .needed = 0}}) == std::vector{0, 1, 2});
@@ -18,7 +18,7 @@ TEST_CASE("over a fast link pieces go as they come") {
   CHECK(order_of({}).empty());
 }
 
-TEST_CASE("over a slow link what is needed first overtakes what waits, but not what is on its way") {
+TEST_CASE("over a slow link urgent chunks overtake waiting ones, but not those in flight") {
   CHECK(order_of({{.ready = 0, .takes = 3, .needed = 1},
                   {.ready = 0, .takes = 3, .needed = 1},
                   {.ready = 0, .takes = 3, .needed = 1},

@@ -15,8 +15,8 @@ troupe::step_metrics fit(const Optimizer& optimizer, int num_steps) {
   troupe::step_metrics last;
   for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(num_steps); ++step) {
     for (int index = 0; index < num_microbatches; ++index) {
-      auto of = pipeline::which(step, index);
-      model.forward(of, troupe::testing::make_images(0, index), troupe::testing::make_labels(0, index));
+      auto mb = pipeline::which(step, index);
+      model.forward(mb, troupe::testing::make_images(0, index), troupe::testing::make_labels(0, index));
       model.backward(step, index);
     }
     model.apply(step);
@@ -34,7 +34,7 @@ void check_learns(const Optimizer& optimizer) {
 
 }  // namespace
 
-TEST_CASE("a small network learns its samples by heart") {
+TEST_CASE("a small network overfits its samples") {
   check_learns(troupe::optim::Adam({.lr = 0.01}));
   check_learns(troupe::optim::AdamW({.lr = 0.01}));
   check_learns(troupe::optim::SGD({.lr = 0.1, .momentum = 0.9}));

@@ -6,7 +6,7 @@
 #include "api/parallel/replicated_model.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/parallel/replica_mean.hpp"
 
@@ -16,7 +16,7 @@ using namespace troupe::testing;
 namespace {
 
 group_description everyone(const test_rank& self) {
-  group_description group{"all", std::vector<int>(static_cast<std::size_t>(self.size())), self.rank()};
+  group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
 }
@@ -27,7 +27,7 @@ std::string bytes_of(const tensor& value) {
 }
 
 /// The bytes of all losses and of rank 0's weights after training in `num_processes` processes.
-std::string train(int num_processes, data_parallel_options options, stepping how = stepping::together) {
+std::string train(int num_processes, data_parallel_options options, stepping mode = stepping::together) {
   temp_folder folder;
   auto file = folder.path() / "outcome";
   spawn_ranks(num_processes, [&](test_rank& self) {
@@ -36,7 +36,7 @@ std::string train(int num_processes, data_parallel_options options, stepping how
     auto group = make_ucx_group(everyone(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group, options);
-    auto optimizer = optimizer_of(replicated, how, optim::Adam({.lr = 1e-2}));
+    auto optimizer = optimizer_of(replicated, mode, optim::Adam({.lr = 1e-2}));
     std::string outcome;
     for (std::uint64_t step = 0; step < 4; ++step) {
       std::vector<tensor> losses;
@@ -93,7 +93,7 @@ TEST_CASE(
         expect(false, "an error");
       } catch (const collective_error& error) {
         expect(error.kind() == collective_failure::lost_member, "a lost member");
-        expect(error.ranks() == std::vector{2}, "its rank");
+        expect(error.ranks() == std::vector<world_rank>{2}, "its rank");
       }
     });
   }
@@ -114,7 +114,7 @@ TEST_CASE("a process that is killed in training is an error for the others, by r
       expect(false, "an error");
     } catch (const collective_error& error) {
       expect(error.kind() == collective_failure::lost_member, "a lost member");
-      expect(error.ranks() == std::vector{2}, "its rank");
+      expect(error.ranks() == std::vector<world_rank>{2}, "its rank");
     }
   });
 }

@@ -42,7 +42,7 @@ TEST_CASE("pipelines that are made alike agree, also when one was materialized")
 }
 
 TEST_CASE("another optimizer differs, by its type or by what it does at any time") {
-  auto with = [](optim::Optimizer how) { return usual().optimizer(std::move(how)); };
+  auto with = [](optim::Optimizer optimizer) { return usual().optimizer(std::move(optimizer)); };
   auto adam = with(optim::Adam({.lr = 1e-3}));
   CHECK(difference(adam, with(optim::Adam({.lr = 1e-3}))).empty());
   CHECK(names(difference(adam, with(optim::Adam({.lr = 1.001e-3}))), "optimizer"));
@@ -73,7 +73,7 @@ TEST_CASE("another loss differs, by its type or by what it gives") {
   CHECK(names(difference(own(2), own(3)), "loss"));
 }
 
-TEST_CASE("functions that fail when they are tried agree if they fail alike") {
+TEST_CASE("functions that throw when evaluated have equal fingerprints if their messages are equal") {
   auto failing = [](const char* text) {
     return usual().optimizer([text](std::vector<named_parameter>) -> std::unique_ptr<optim::optimizer_state> {
       throw std::runtime_error(text);
@@ -92,21 +92,21 @@ TEST_CASE("another model differs, and the first thing that does is named") {
       names(difference(mine, with(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2), nn::ReLU())), "module 3"));
   CHECK(names(difference(mine, with(nn::Linear(4, 8, {.bias = false}), nn::ReLU(), nn::Linear(8, 2))),
               "parameter 0.bias"));
-  CHECK(names(difference(mine, with(nn::Linear(4, 8, {.weight_begin = nn::init::normal(0, 0.02F)}),
-                                    nn::ReLU(), nn::Linear(8, 2))),
+  CHECK(names(difference(mine, with(nn::Linear(4, 8, {.weight_init = nn::init::normal(0, 0.02F)}), nn::ReLU(),
+                                    nn::Linear(8, 2))),
               "parameter 0.weight"));
   nn::Sequential frozen(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
   frozen[2]->parameters()[0]->requires_gradient = false;
   CHECK(names(difference(mine, Pipeline(frozen)), "parameter 2.weight"));
 }
 
-TEST_CASE("how a pipeline computes counts") {
+TEST_CASE("different numeric options are found") {
   CHECK(names(difference(usual(), usual().precision(dtype::bf16)), "precision"));
   CHECK(names(difference(usual(), usual().clip_grad_norm(1)), "clip_grad_norm"));
   CHECK(names(difference(usual(), usual().loss_scale({.initial_scale = 1024})), "loss_scale"));
 }
 
-TEST_CASE("a pipeline takes what the options say of it") {
+TEST_CASE("a pipeline takes its settings from the options") {
   job_options options;
   options.stages = 3;
   options.microbatches = 16;
@@ -118,8 +118,8 @@ TEST_CASE("a pipeline takes what the options say of it") {
   CHECK(pipeline.stages() == 3);
   CHECK(pipeline.microbatches() == 16);
   CHECK(pipeline.schedule() == schedule_kind::gpipe);
-  CHECK(pipeline.how().precision == dtype::f16);
-  CHECK(pipeline.how().clip_grad_norm == 0.5);
-  CHECK(pipeline.how().loss_scale.initial_scale == 1024);
+  CHECK(pipeline.numerics().precision == dtype::f16);
+  CHECK(pipeline.numerics().clip_grad_norm == 0.5);
+  CHECK(pipeline.numerics().loss_scale.initial_scale == 1024);
   CHECK_THROWS_AS(usual().optimizer(nullptr), std::invalid_argument);
 }

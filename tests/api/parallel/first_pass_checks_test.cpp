@@ -35,7 +35,7 @@ void refused(const nn::Loss& loss, const char* text) {
 class Forgetful : public nn::module_of<Forgetful> {
  public:
   Forgetful() { extra_.materialize(1, "extra"); }
-  variable forward(const variable& input) override { return multiply(linear_(input), learned(extra_)); }
+  variable forward(const variable& input) override { return multiply(linear_(input), as_variable(extra_)); }
   void each_child(const child_visitor& visit) override { visit("linear", linear_); }
 
  private:
@@ -45,7 +45,7 @@ class Forgetful : public nn::module_of<Forgetful> {
 
 }  // namespace
 
-TEST_CASE("losses that count and scale are let pass") {
+TEST_CASE("losses that count and scale are accepted") {
   CHECK_NOTHROW(check(nn::CrossEntropy()));
   CHECK_NOTHROW(check_loss(nn::MSELoss(), random_tensor({5, 3}, "x"), random_tensor({5, 3}, "y")));
   auto same = random_tensor({5, 3}, "x");
@@ -71,7 +71,7 @@ TEST_CASE("a loss that forgets to count, or counts what cannot be, is refused") 
   refused(changed([](loss_result& result) { result.num_correct = -1; }), "num_correct");
 }
 
-TEST_CASE("a loss that nothing can be learned from is refused") {
+TEST_CASE("a loss without gradient is refused") {
   refused(changed([](loss_result& result) { result.loss = detach(result.loss); }), "constant");
   refused(changed([](loss_result& result) { result.loss = {}; }), "scalar");
 }

@@ -34,7 +34,7 @@ class waits_for_reduction : public operation {
 
 }  // namespace
 
-TEST_CASE("gradients are on their way before others of their bucket are there") {
+TEST_CASE("gradients are reduced before others of their bucket are ready") {
   nn::Linear first(4, 5), last(5, 40000);
   nn::Sequential model(first, last);
   model.materialize(1);
@@ -78,14 +78,14 @@ TEST_CASE("large weights, whose rows are sent as they come, have the same bits w
   CHECK(same_bits(train_wide(4, 1), alone));
 }
 
-TEST_CASE("weights that step piece by piece have the bits of those that step together") {
-  auto train_wide = [](stepping how, const optim::Optimizer& kind, bool views) {
+TEST_CASE("weights stepped chunk by chunk have the same bits as weights stepped together") {
+  auto train_wide = [](stepping mode, const optim::Optimizer& kind, bool views) {
     std::vector<named_tensor> result;
     on_members(2, [&](communicator& group) {
       nn::Sequential model(nn::Linear(20, 300), nn::Linear(300, 300), nn::Linear(300, 3));
       model.materialize(5);
       DataParallel replicated(model, group, {.bucket_size_mb = 0.1, .gradient_as_bucket_view = views});
-      auto optimizer = optimizer_of(replicated, how, kind);
+      auto optimizer = optimizer_of(replicated, mode, kind);
       for (std::uint64_t step = 0; step < 4; ++step) {
         auto x = random_tensor({2, 20}, std::to_string(step) + "." + std::to_string(group.rank()));
         replicated.backward(

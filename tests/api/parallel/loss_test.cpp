@@ -45,7 +45,7 @@ void train_step(stage_program& program, const tensor& x, const tensor& target) {
 
 }  // namespace
 
-TEST_CASE("a stage learns from the mean squared error over the elements of the global batch") {
+TEST_CASE("a stage minimizes the mean squared error over the elements of the global batch") {
   nn::Sequential model(nn::Linear(in, out, {.bias = false}));
   auto program = make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
   auto x = random_tensor({2 * rows, in}, "x"), target = random_tensor({2 * rows, out}, "target");

@@ -30,7 +30,7 @@ std::vector<troupe::named_tensor> copies(const std::vector<troupe::named_tensor>
 
 }  // namespace
 
-TEST_CASE("the state lists parameters, then what the optimizer keeps, each in name order") {
+TEST_CASE("the state lists parameters, then the optimizer's state, each in name order") {
   pipeline model(4);
   std::vector<std::string> names;
   for (const auto& each : model.stages[1]->state()) names.push_back(each.name);
@@ -96,14 +96,14 @@ TEST_CASE("evaluation counts, saves nothing and changes nothing") {
   model.train_step(0);
   expected.train_step(0);
   auto training = model.take_metrics();
-  auto of = pipeline::which(1, 0);
-  of.training = false;
-  for (int round = 0; round < 2; ++round) model.forward(of, make_images(1, 0), make_labels(1, 0));
+  auto mb = pipeline::which(1, 0);
+  mb.training = false;
+  for (int round = 0; round < 2; ++round) model.forward(mb, make_images(1, 0), make_labels(1, 0));
   auto metrics = model.take_metrics();
   CHECK(training.num_samples == num_microbatches * microbatch_size);
   CHECK(metrics.num_samples == 2 * microbatch_size);
   CHECK(metrics.loss_sum > 0);
-  CHECK_THROWS_AS(model.stages[3]->backward_input(of, {}), std::logic_error);
+  CHECK_THROWS_AS(model.stages[3]->backward_input(mb, {}), std::logic_error);
   model.train_step(1);
   expected.train_step(1);
   CHECK(same_bits(model.parameters(), expected.parameters()));
@@ -133,12 +133,12 @@ TEST_CASE("the loss is the mean over the global batch: how it is split hardly ma
 TEST_CASE("the first stage has no input gradient, every other has one of its input's shape") {
   pipeline model(4);
   model.forward(0, 0);
-  auto of = pipeline::which(0, 0);
-  auto gradient = model.stages[3]->backward_input(of, {});
+  auto mb = pipeline::which(0, 0);
+  auto gradient = model.stages[3]->backward_input(mb, {});
   CHECK(gradient.shape() == troupe::shape{microbatch_size, 13});
-  gradient = model.stages[1]->backward_input(of, model.stages[2]->backward_input(of, gradient));
+  gradient = model.stages[1]->backward_input(mb, model.stages[2]->backward_input(mb, gradient));
   CHECK(gradient.shape() == troupe::shape{microbatch_size, 17});
-  CHECK_FALSE(model.stages[0]->backward_input(of, gradient).defined());
+  CHECK_FALSE(model.stages[0]->backward_input(mb, gradient).defined());
 }
 
 TEST_CASE("calls out of order are refused, saying which microbatch") {
@@ -161,17 +161,17 @@ TEST_CASE("calls out of order are refused, saying which microbatch") {
 
 TEST_CASE("bad samples are refused with their reason") {
   pipeline model(1);
-  auto of = pipeline::which(0, 0);
-  CHECK_THROWS_WITH(model.forward(of, make_images(0, 0), {}), ContainsSubstring("labels"));
+  auto mb = pipeline::which(0, 0);
+  CHECK_THROWS_WITH(model.forward(mb, make_images(0, 0), {}), ContainsSubstring("labels"));
   model.stages[0]->discard();
   auto labels = make_labels(0, 0);
   labels.values<std::int64_t>()[2] = 3;
-  CHECK_THROWS_WITH(model.forward(of, make_images(0, 0), labels), ContainsSubstring("3 at sample 2"));
+  CHECK_THROWS_WITH(model.forward(mb, make_images(0, 0), labels), ContainsSubstring("3 at sample 2"));
   model.stages[0]->discard();
-  CHECK_THROWS_AS(model.forward(of, tensor::zeros({5, 3, 4}), make_labels(0, 0)), std::invalid_argument);
+  CHECK_THROWS_AS(model.forward(mb, tensor::zeros({5, 3, 4}), make_labels(0, 0)), std::invalid_argument);
 }
 
-TEST_CASE("programs of one factory share no weights, and a bad cut is refused at once") {
+TEST_CASE("programs of one factory share no weights, and an invalid partition is refused at once") {
   auto model = troupe::testing::four_layer_model();
   auto make = troupe::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
   auto first = make(0), second = make(0);
@@ -183,14 +183,14 @@ TEST_CASE("programs of one factory share no weights, and a bad cut is refused at
                   troupe::bad_input);
 }
 
-TEST_CASE("a model begins with the weights it is given, whatever the cut") {
+TEST_CASE("a model starts from its initial weights for every partition") {
   pipeline trained(2);
   trained.train_step(0);
   auto weights = std::make_shared<const std::vector<troupe::named_tensor>>(trained.parameters());
   for (int stages : {1, 3}) {
-    auto make =
-        troupe::make_module_programs(troupe::testing::four_layer_model(), stages,
-                                     {.optimizer = troupe::optim::SGD(), .seed = 7, .begin_with = weights});
+    auto make = troupe::make_module_programs(
+        troupe::testing::four_layer_model(), stages,
+        {.optimizer = troupe::optim::SGD(), .seed = 7, .initial_weights = weights});
     for (int stage = 0; stage < stages; ++stage)
       for (const auto& [name, value] : make(stage)->parameters()) {
         auto given = std::ranges::find(*weights, name, &troupe::named_tensor::name);
@@ -200,14 +200,14 @@ TEST_CASE("a model begins with the weights it is given, whatever the cut") {
   }
 }
 
-TEST_CASE("weights to begin with that are missing, unknown or do not fit are refused by name") {
+TEST_CASE("initial weights that are missing, unknown or of another shape are refused by name") {
   auto make = [](auto change) {
     auto weights = pipeline(1).parameters();
     change(weights);
     troupe::make_module_programs(
         troupe::testing::four_layer_model(), 1,
         {.optimizer = troupe::optim::SGD(),
-         .begin_with = std::make_shared<const std::vector<troupe::named_tensor>>(weights)});
+         .initial_weights = std::make_shared<const std::vector<troupe::named_tensor>>(weights)});
   };
   CHECK_NOTHROW(make([](auto&) {}));
   CHECK_THROWS_WITH(make([](auto& all) { all.erase(all.begin()); }), ContainsSubstring("2.bias is missing"));

@@ -8,7 +8,7 @@
 
 using troupe::dtype;
 using troupe::non_finite_policy;
-using troupe::numerics;
+using troupe::numeric_options;
 using troupe::tensor;
 using troupe::testing::four_layer_model;
 using troupe::testing::num_microbatches;
@@ -17,8 +17,8 @@ using troupe::testing::same_bits;
 
 namespace {
 
-pipeline with(const numerics& how) {
-  return pipeline(2, troupe::optim::SGD({.lr = 0.1}), four_layer_model(), how);
+pipeline with(const numeric_options& numerics) {
+  return pipeline(2, troupe::optim::SGD({.lr = 0.1}), four_layer_model(), numerics);
 }
 
 /// A step up to its reductions, in whose last microbatch the gradient between the stages is NaN.
@@ -41,7 +41,8 @@ TEST_CASE("the first parameter whose gradient is NaN is named, by its stage only
     auto model = with({.clip_grad_norm = max_norm});
     bad_gradients(model, 0);
     if (max_norm > 0)
-      for (int stage : {0, 1}) model.at(stage).reduce(0, {model.at(0).share_of(0), model.at(1).share_of(0)});
+      for (int stage : {0, 1})
+        model.at(stage).reduce(0, {model.at(0).contribution_to(0), model.at(1).contribution_to(0)});
     CHECK(model.at(0).non_finite() == "the gradient of 2.bias");
     CHECK(model.at(1).non_finite().empty());
   }
@@ -64,8 +65,8 @@ TEST_CASE("a loss that is not finite is named by the last stage") {
 }
 
 TEST_CASE("a step whose gradients are not finite is skipped on all stages, and does not count") {
-  const numerics how{.on_non_finite = non_finite_policy::skip};
-  auto model = with(how), undisturbed = with(how);
+  const numeric_options numerics{.on_non_finite = non_finite_policy::skip};
+  auto model = with(numerics), undisturbed = with(numerics);
   auto before = model.parameters();
   bad_gradients(model, 0);
   model.apply(0);
@@ -88,7 +89,7 @@ TEST_CASE("the number of skipped steps is part of a stage's state") {
   }
 }
 
-TEST_CASE("who wants to go on is told nothing, and gets weights of NaN") {
+TEST_CASE("with the policy go_on nothing is reported, and weights become NaN") {
   auto model = with({.on_non_finite = non_finite_policy::go_on});
   bad_gradients(model, 0);
   CHECK(model.at(0).non_finite().empty());
@@ -104,6 +105,7 @@ TEST_CASE("what loss scaling skips by design is not named") {
   auto model = with({.precision = dtype::f16, .loss_scale = {.initial_scale = 1e30}});
   for (int index = 0; index < num_microbatches; ++index) model.forward(0, index);
   for (int index = 0; index < num_microbatches; ++index) model.backward(0, index);
-  for (int stage : {0, 1}) model.at(stage).reduce(0, {model.at(0).share_of(0), model.at(1).share_of(0)});
+  for (int stage : {0, 1})
+    model.at(stage).reduce(0, {model.at(0).contribution_to(0), model.at(1).contribution_to(0)});
   for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
 }

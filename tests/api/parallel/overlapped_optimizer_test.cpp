@@ -3,9 +3,9 @@
 #include <mutex>
 
 #include "api/parallel/replicated_model.hpp"
+#include "bench/data_parallel/throttled_backend.hpp"
 #include "support/bits.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/optim/clip.hpp"
 #include "troupe/optim/lamb.hpp"
@@ -32,11 +32,11 @@ struct training {
   between_steps between = nullptr;
 };
 
-void train_member(communicator& group, stepping how, const training& what, outcome& result) {
+void train_member(communicator& group, stepping mode, const training& what, outcome& result) {
   if (what.num_threads > 0) set_num_threads(what.num_threads);
   auto model = small_model();
   DataParallel replicated(model, group, what.options);
-  auto optimizer = optimizer_of(replicated, how, what.optimizer);
+  auto optimizer = optimizer_of(replicated, mode, what.optimizer);
   auto parameters = model.parameters();
   for (std::uint64_t step = 0; step < what.num_steps; ++step) {
     for (int i = 0; i < what.options.replicas_per_rank; ++i) run_replica(replicated, step);
@@ -47,9 +47,9 @@ void train_member(communicator& group, stepping how, const training& what, outco
   if (group.rank() == 0) result = {model.state_dict(), copy_of(optimizer->state())};
 }
 
-outcome train(int num_members, stepping how, const training& what = {}) {
+outcome train(int num_members, stepping mode, const training& what = {}) {
   outcome result;
-  on_members(num_members, [&](communicator& group) { train_member(group, how, what, result); });
+  on_members(num_members, [&](communicator& group) { train_member(group, mode, what, result); });
   return result;
 }
 
@@ -94,8 +94,8 @@ TEST_CASE("gradients with memory of their own, unused parameters and clipping gi
 }
 
 TEST_CASE("gradients that several threads clip are waited for by one") {
-  training how{.options = small_buckets, .max_norm = 0.05, .num_threads = 4};
-  check_same(train(2, stepping::overlapped, how), train(2, stepping::together, how));
+  training mode{.options = small_buckets, .max_norm = 0.05, .num_threads = 4};
+  check_same(train(2, stepping::overlapped, mode), train(2, stepping::together, mode));
 }
 
 TEST_CASE("what waits for pending updates between steps sees the step made") {
@@ -121,9 +121,9 @@ TEST_CASE("what waits for pending updates between steps sees the step made") {
         return y;
       }};
   for (const auto& reading : readings) {
-    auto read = [&](stepping how) {
+    auto read = [&](stepping mode) {
       std::vector<tensor> found;
-      train(2, how,
+      train(2, mode,
             {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
                found.push_back(reading(model, optimizer));
              }});
@@ -161,7 +161,7 @@ TEST_CASE("a parameter whose step is still to come is not read without waiting f
   });
 }
 
-TEST_CASE("apply waits for nobody, and wait_ready for the whole step") {
+TEST_CASE("apply does not wait, and wait_ready waits for the whole step") {
   std::latch stepped(1);
   std::vector<tensor> weights(2);
   on_members(2, [&](communicator& group) {
@@ -205,13 +205,13 @@ TEST_CASE("gradients that are changed after apply have stepped before") {
 }
 
 TEST_CASE("passes within no_sync belong to the step that follows, not to the one that is still to come") {
-  auto accumulated = [](stepping how) {
+  auto accumulated = [](stepping mode) {
     tensor result;
     on_members(2, [&](communicator& group) {
       nn::Sequential model(nn::Linear(6, 5), nn::Linear(5, 4));
       model.materialize(3);
       DataParallel replicated(model, group, small_buckets);
-      auto optimizer = optimizer_of(replicated, how, optim::Adam({.lr = 1e-2}));
+      auto optimizer = optimizer_of(replicated, mode, optim::Adam({.lr = 1e-2}));
       for (std::uint64_t step = 0; step < 3; ++step) {
         auto pass = [&](int part) {
           auto x = random_tensor({4, 6}, std::to_string(step) + std::to_string(group.rank() + 2 * part));
@@ -233,7 +233,7 @@ TEST_CASE("passes within no_sync belong to the step that follows, not to the one
   CHECK(same_bits(accumulated(stepping::overlapped), accumulated(stepping::together)));
 }
 
-TEST_CASE("training goes on from a snapshot that was taken while steps were to come") {
+TEST_CASE("training resumes from a snapshot taken while steps were pending") {
   auto uninterrupted = train(2, stepping::together, {.num_steps = 6});
   std::vector<named_tensor> weights, state, replicas;
   outcome result;
@@ -265,7 +265,7 @@ TEST_CASE("training goes on from a snapshot that was taken while steps were to c
   check_same(result, uninterrupted);
 }
 
-TEST_CASE("steps that are to come are made before their optimizer or DataParallel ends") {
+TEST_CASE("pending steps are completed before their optimizer or DataParallel is destroyed") {
   for (bool optimizer_first : {true, false}) {
     std::vector<tensor> weights(2);
     on_members(2, [&](communicator& group) {

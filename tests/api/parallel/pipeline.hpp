@@ -43,18 +43,18 @@ inline tensor make_labels(std::uint64_t step, int index) {
 class pipeline {
  public:
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
-                    nn::Sequential model = four_layer_model(), numerics how = {})
-      : reductions_(reductions_of(model, cut_into_stages(model, num_stages), how).stages) {
+                    nn::Sequential model = four_layer_model(), numeric_options numerics = {})
+      : reductions_(reductions_of(model, partition_into_stages(model, num_stages), numerics).stages) {
     auto make = make_module_programs(std::move(model), num_stages,
-                                     {.optimizer = std::move(optimizer), .seed = 42, .how = how});
+                                     {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
   }
 
   void forward(std::uint64_t step, int index) {
     forward(which(step, index), make_images(step, index), make_labels(step, index));
   }
-  void forward(const microbatch& of, tensor value, tensor labels) {
-    for (auto& stage : stages) value = stage->forward(of, value, stage == stages.back() ? labels : tensor());
+  void forward(const microbatch& mb, tensor value, tensor labels) {
+    for (auto& stage : stages) value = stage->forward(mb, value, stage == stages.back() ? labels : tensor());
   }
   void backward_input(std::uint64_t step, int index) {
     tensor gradient;
@@ -76,7 +76,8 @@ class pipeline {
   void apply(std::uint64_t step) {
     for (std::size_t index = 0; index < reductions_.size(); ++index) {
       std::vector<tensor> shares;
-      for (int stage : reductions_[index]) shares.push_back(at(stage).share_of(static_cast<int>(index)));
+      for (int stage : reductions_[index])
+        shares.push_back(at(stage).contribution_to(static_cast<int>(index)));
       for (int stage : reductions_[index]) at(stage).reduce(static_cast<int>(index), shares);
     }
     for (auto& stage : stages) stage->apply(step);

@@ -76,10 +76,10 @@ inline tensor run_replica(DataParallel& replicated, std::uint64_t step) {
 /// Whether weights step when all gradients have come, or as they come (DataParallel::make_optimizer).
 enum class stepping { together, overlapped };
 
-inline std::unique_ptr<optim::optimizer_state> optimizer_of(DataParallel& replicated, stepping how,
+inline std::unique_ptr<optim::optimizer_state> optimizer_of(DataParallel& replicated, stepping mode,
                                                             const optim::Optimizer& kind) {
-  return how == stepping::overlapped ? replicated.make_optimizer(kind)
-                                     : kind(replicated.module().named_parameters());
+  return mode == stepping::overlapped ? replicated.make_optimizer(kind)
+                                      : kind(replicated.module().named_parameters());
 }
 
 }  // namespace troupe::testing

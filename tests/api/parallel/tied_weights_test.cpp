@@ -33,8 +33,8 @@ tensor tokens_of(std::uint64_t step, int index, int ahead = 0) {
   return tensor::from(tokens, {2, length});
 }
 
-pipeline gpt(int num_stages, const numerics& how = {}) {
-  return pipeline(num_stages, optim::AdamW({.lr = 1e-2}), nn::gpt_layers(tiny()), how);
+pipeline gpt(int num_stages, const numeric_options& numerics = {}) {
+  return pipeline(num_stages, optim::AdamW({.lr = 1e-2}), nn::gpt_layers(tiny()), numerics);
 }
 
 void train(pipeline& model, std::uint64_t step) {
@@ -52,11 +52,11 @@ tensor find(const std::vector<named_tensor>& all, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a GPT with tied weights has the same bits for every cut, in every precision") {
-  for (numerics how : {numerics{}, numerics{.precision = dtype::bf16},
-                       numerics{.precision = dtype::f16, .clip_grad_norm = 0.1}}) {
+TEST_CASE("a GPT with tied weights has the same bits for every partition, in every precision") {
+  for (numeric_options numerics : {numeric_options{}, numeric_options{.precision = dtype::bf16},
+                                   numeric_options{.precision = dtype::f16, .clip_grad_norm = 0.1}}) {
     auto trained = [&](int num_stages) {
-      auto model = gpt(num_stages, how);
+      auto model = gpt(num_stages, numerics);
       for (std::uint64_t step = 0; step < 3; ++step) train(model, step);
       return model.parameters();
     };
@@ -71,7 +71,7 @@ TEST_CASE("a GPT with tied weights has the same bits for every cut, in every pre
   }
 }
 
-TEST_CASE("both copies of a tied weight begin alike, stay alike and learn, and count once") {
+TEST_CASE("both copies of a tied weight start equal, stay equal, are trained and count once") {
   auto model = gpt(3);
   auto copies = [&] {
     return std::pair(find(model.at(0).state(), "transformer.wte.weight"),
@@ -136,7 +136,7 @@ TEST_CASE("a restored stage goes on with the same bits, and an interrupted step 
   for (int index = 0; index < num_microbatches; ++index)
     restored.forward(pipeline::which(1, index), tokens_of(7, index), tokens_of(8, index));
   for (int index = 0; index < num_microbatches; ++index) restored.backward(1, index);
-  restored.at(0).share_of(0);
+  restored.at(0).contribution_to(0);
   for (int stage : {0, 1, 2}) restored.at(stage).discard();
   restored.take_metrics();
   for (auto* model : {&continued, &restored}) train(*model, 1);
@@ -146,8 +146,8 @@ TEST_CASE("a restored stage goes on with the same bits, and an interrupted step 
 
 TEST_CASE("only the stages that hold a tied weight exchange its gradients") {
   auto model = nn::gpt_layers(tiny());
-  auto reductions = [&](int stages, const numerics& how = {}) {
-    return reductions_of(model, cut_into_stages(model, stages), how);
+  auto reductions = [&](int stages, const numeric_options& numerics = {}) {
+    return reductions_of(model, partition_into_stages(model, stages), numerics);
   };
   CHECK(reductions(1).stages.empty());
   CHECK(reductions(4).stages == std::vector<std::vector<int>>{{0, 3}});
@@ -157,7 +157,7 @@ TEST_CASE("only the stages that hold a tied weight exchange its gradients") {
   untied.tie_weights = false;
   auto apart = nn::gpt_layers(untied);
   CHECK(tied_weights_of(apart).empty());
-  CHECK(reductions_of(apart, cut_into_stages(apart, 4), {}).stages.empty());
+  CHECK(reductions_of(apart, partition_into_stages(apart, 4), {}).stages.empty());
 }
 
 TEST_CASE("three uses of one weight are added in the order of the layers, wherever they are") {

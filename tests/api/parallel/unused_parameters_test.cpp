@@ -27,7 +27,7 @@ class branches : public nn::module_of<branches> {
 
 }  // namespace
 
-TEST_CASE("a parameter without a gradient is named to all members, and nobody hangs") {
+TEST_CASE("a parameter without a gradient is reported to all members, and no member hangs") {
   std::vector<std::string> told(2);
   std::latch wrapped(2);
   on_members(2, [&](communicator& group) {

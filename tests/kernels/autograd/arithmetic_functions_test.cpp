@@ -45,18 +45,18 @@ TEST_CASE("recorded functions of one variable have the gradients of their formul
 }
 
 TEST_CASE("clipping passes the gradient within the limits, them included") {
-  auto of = leaf(placed(tensor::from(std::vector<float>{-2, -0.5F, 0, 0.25F, 3}, {5})));
-  auto y = clamp(of, -0.5F, 0.25F);
+  auto x = leaf(placed(tensor::from(std::vector<float>{-2, -0.5F, 0, 0.25F, 3}, {5})));
+  auto y = clamp(x, -0.5F, 0.25F);
   CHECK(elements_of<float>(y.value) == std::vector<float>{-0.5F, -0.5F, 0, 0.25F, 0.25F});
   y.backward(placed(tensor::from(std::vector<float>{1, 2, 3, 4, 5}, {5})));
-  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{0, 2, 3, 4, 0});
-  CHECK_THROWS_AS(clamp(of, 1, 0), std::invalid_argument);
+  CHECK(elements_of<float>(x.gradient()) == std::vector<float>{0, 2, 3, 4, 0});
+  CHECK_THROWS_AS(clamp(x, 1, 0), std::invalid_argument);
 }
 
 TEST_CASE("the gradient of a magnitude at 0 is 0") {
-  auto of = leaf(placed(tensor::from(std::vector<float>{-1, 0, 2}, {3})));
-  abs(of).backward(placed(tensor::full({3}, 5)));
-  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{-5, 0, 5});
+  auto x = leaf(placed(tensor::from(std::vector<float>{-1, 0, 2}, {3})));
+  abs(x).backward(placed(tensor::full({3}, 5)));
+  CHECK(elements_of<float>(x.gradient()) == std::vector<float>{-5, 0, 5});
 }
 
 TEST_CASE("recorded reductions have the gradients of what they reduce, over some axes or all") {
@@ -71,9 +71,9 @@ TEST_CASE("recorded reductions have the gradients of what they reduce, over some
 }
 
 TEST_CASE("equal largest elements share the gradient evenly") {
-  auto of = leaf(placed(tensor::from(std::vector<float>{1, 4, 4, 2, 3, 3}, {2, 3})));
-  max(of, {.axes = {1}}).backward(placed(tensor::from(std::vector<float>{6, 8}, {2})));
-  CHECK(elements_of<float>(of.gradient()) == std::vector<float>{0, 3, 3, 0, 4, 4});
+  auto x = leaf(placed(tensor::from(std::vector<float>{1, 4, 4, 2, 3, 3}, {2, 3})));
+  max(x, {.axes = {1}}).backward(placed(tensor::from(std::vector<float>{6, 8}, {2})));
+  CHECK(elements_of<float>(x.gradient()) == std::vector<float>{0, 3, 3, 0, 4, 4});
 }
 
 TEST_CASE("recorded products of matrices have the gradients of both, transposed, in batches, one for all") {

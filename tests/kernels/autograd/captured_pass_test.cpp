@@ -36,10 +36,10 @@ TEST_CASE("each run of a captured pass gives the gradients of the parameters tha
     CHECK(used.has_gradient);
     CHECK_FALSE(other.has_gradient);
     auto gradient = used.gradient().clone();
-    used.stepped();
+    used.mark_stepped();
     work();
     CHECK(same_bits(gradient, used.gradient()));
-    used.stepped();
+    used.mark_stepped();
   }
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("a retained checkpoint runs back twice") {
   CHECK(same_bits(once.first.gradient(), twice.first.gradient()));
 }
 
-TEST_CASE("what is recorded counts as activations until backward gives it up, and less in a checkpoint") {
+TEST_CASE("recorded tensors count as activations until backward releases them, fewer with a checkpoint") {
   auto held = [] { return memory_of({}).by_category[static_cast<int>(memory_category::activations)]; };
   auto x = random_tensor({64, 5}, "x");
   auto before = held();

@@ -63,13 +63,13 @@ struct outcome {
   tensor dx;
 };
 
-outcome run(const layer_case& of, bool weight_is_wanted, bool bias_is_wanted) {
-  outcome result{make_parameter("weight", of.weight), make_parameter("bias", of.bias), {}};
+outcome run(const layer_case& layer, bool weight_is_wanted, bool bias_is_wanted) {
+  outcome result{make_parameter("weight", layer.weight), make_parameter("bias", layer.bias), {}};
   result.weight.requires_gradient = weight_is_wanted;
   result.bias.requires_gradient = bias_is_wanted;
-  auto x = leaf(placed(random_tensor(of.input, "x")));
+  auto x = leaf(placed(random_tensor(layer.input, "x")));
   for (const auto* name : {"first", "second"}) {  // one gradient is assigned, the next added
-    auto y = of.compute(x, result.weight, result.bias);
+    auto y = layer.compute(x, result.weight, result.bias);
     y.backward(placed(random_tensor(y.value.shape(), name)));
   }
   result.dx = x.gradient();

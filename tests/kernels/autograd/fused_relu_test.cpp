@@ -29,7 +29,7 @@ std::vector<tensor> forwards_and_back(const std::function<variable(const variabl
   std::vector<tensor> result{y.value, in.gradient()};
   for (auto* each : parameters) {
     result.push_back(each->gradient().clone());
-    each->stepped();
+    each->mark_stepped();
   }
   return result;
 }
@@ -49,7 +49,7 @@ void require_same_products(const std::vector<tensor>& a, const std::vector<tenso
 
 }  // namespace
 
-TEST_CASE("a relu in the pass of a product does what one that follows does, and so do its gradients") {
+TEST_CASE("a fused relu has the values and gradients of a separate one") {
   auto weight = make_parameter("weight", {37, 50}), bias = make_parameter("bias", {37});
   auto kernel = make_parameter("kernel", {9, 3, 3, 3}), kernel_bias = make_parameter("kernel_bias", {9});
   auto rows = placed(random_tensor({21, 50}, "rows")),

@@ -72,7 +72,7 @@ TEST_CASE("an undefined gradient counts as zeros, also for what comes before") {
   auto a = leaf(random_tensor({2}, "a"));
   parameter weight("weight", random_tensor({2}, "weight"), tensor::zeros({2}));
   std::vector<std::string> handed;
-  auto before = multiply(a, learned(weight));
+  auto before = multiply(a, as_variable(weight));
   told({before}, {tensor()}).backward({}, {.on_gradient = [&](parameter& ready) {
                                         handed.push_back(ready.name);
                                       }});

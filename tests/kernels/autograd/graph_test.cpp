@@ -54,7 +54,7 @@ class probe : public troupe::operation {
     return {dy};
   }
   void backward_weight(const tensor&) override { ++log_.weights; }
-  std::vector<parameter*> parameters() const override { return troupe::wanted_of({adds_to_}); }
+  std::vector<parameter*> parameters() const override { return troupe::trainable_parameters({adds_to_}); }
   void release_inputs() override { ++log_.releases; }
 
  private:
@@ -99,9 +99,9 @@ TEST_CASE("nothing is recorded while a no_grad lives, and the value is the same"
       troupe::enable_grad again;
       CHECK(m.forward(leaf(x)).requires_gradient());
     }
-    CHECK_FALSE(troupe::is_recording());
+    CHECK_FALSE(troupe::is_grad_enabled());
   }
-  CHECK(troupe::is_recording());
+  CHECK(troupe::is_grad_enabled());
   CHECK_FALSE(detach(recorded).requires_gradient());
 }
 
@@ -230,7 +230,7 @@ class told_identity : public troupe::operation {
     return {dy};
   }
   void backward_weight(const tensor&) override { calls_ += 'w'; }
-  bool weights_may_come_first() const override { return weights_first_; }
+  bool can_run_weight_first() const override { return weights_first_; }
   std::vector<parameter*> parameters() const override { return {&weight_}; }
 
  private:
@@ -268,8 +268,8 @@ TEST_CASE("a large weight's gradient is told of by blocks of rows, which are tho
   std::vector<std::int64_t> told;
   std::int64_t checked = 0;
   bool are_same = true;
-  auto on_rows = [&](parameter& which, std::int64_t count) {
-    if (&which == &bias) return told.push_back(-count);
+  auto on_rows = [&](parameter& param, std::int64_t count) {
+    if (&param == &bias) return told.push_back(-count);
     told.push_back(count);
     auto a = weight.gradient().rows(checked, count - checked),
          b = whole.gradient().rows(checked, count - checked);

@@ -26,14 +26,14 @@ TEST_CASE("a parameter in an expression has the gradient that a leaf there would
   auto x = random_tensor({3, 4}, "x"), dy = random_tensor({3, 4}, "dy");
   auto as_leaf = leaf(scale.value().clone());
   (leaf(x) * as_leaf + as_leaf).backward(dy);
-  backward_pass pass(leaf(x) * learned(scale) + learned(scale));
+  backward_pass pass(leaf(x) * as_variable(scale) + as_variable(scale));
   pass.run_inputs(dy);
   CHECK_FALSE(scale.has_gradient);
   pass.run_weights();
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(std::abs(scale.gradient().values<float>()[i] - as_leaf.gradient().values<float>()[i]) < 1e-6);
   auto once = scale.gradient().clone();
-  (variable{x} * learned(scale)).backward(dy);
+  (variable{x} * as_variable(scale)).backward(dy);
   CHECK_FALSE(same_bits(scale.gradient(), once));
 }
 
@@ -41,11 +41,11 @@ TEST_CASE("a frozen parameter in an expression is a constant, and so is one with
   auto scale = make_parameter("scale", {4});
   {
     no_grad nothing_recorded;
-    CHECK_FALSE(learned(scale).requires_gradient());
+    CHECK_FALSE(as_variable(scale).requires_gradient());
   }
-  CHECK(learned(scale).requires_gradient());
+  CHECK(as_variable(scale).requires_gradient());
   scale.requires_gradient = false;
-  CHECK_FALSE(learned(scale).requires_gradient());
+  CHECK_FALSE(as_variable(scale).requires_gradient());
 }
 
 TEST_CASE("operators are the functions of their names") {
@@ -63,7 +63,7 @@ TEST_CASE("a weight that is written to between forward and backward is refused b
        channel = make_parameter("channel", {1}), offset = make_parameter("offset", {1});
   auto rows = leaf(random_tensor({4, 3}, "rows")), images = leaf(random_tensor({2, 1, 3, 3}, "images"));
   auto refuses = [](parameter& written, const variable& y) {
-    written.changed();
+    written.mark_changed();
     CHECK_THROWS_WITH(sum(y).backward(), ContainsSubstring("the parameter " + written.name));
   };
   refuses(weight, linear(rows, weight, nullptr));
@@ -72,21 +72,21 @@ TEST_CASE("a weight that is written to between forward and backward is refused b
   refuses(gain, rms_norm(rows, &gain));
   refuses(channel, batch_norm(images, channel, offset, {}, {}));
   refuses(channel, batch_norm_inference(images, channel, offset, tensor::zeros({1}), tensor::full({1}, 1)));
-  refuses(gain, multiply(rows, learned(gain)));
+  refuses(gain, multiply(rows, as_variable(gain)));
   refuses(weight, checkpoint([&](const variable& x) { return linear(x, weight, nullptr); }, rows));
 }
 
 TEST_CASE("steps between forward and backward are fine where backward does not read the weight") {
   auto weight = make_parameter("weight", {3, 3}), bias = make_parameter("bias", {3});
   auto y = linear({random_tensor({4, 3}, "x")}, weight, &bias);  // no gradient of x is wanted
-  weight.changed();
+  weight.mark_changed();
   sum(y).backward();
   CHECK(weight.has_gradient);
   auto z = linear(leaf(random_tensor({4, 3}, "x")), weight, &bias);
-  bias.changed();
+  bias.mark_changed();
   backward_pass pass(sum(z));
   pass.run_inputs({});
-  weight.stepped();  // weight gradients may come later
+  weight.mark_stepped();  // weight gradients may come later
   pass.run_weights();
   CHECK(weight.has_gradient);
 }

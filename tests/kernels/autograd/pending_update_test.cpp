@@ -31,7 +31,7 @@ class writes_threes : public pending_update {
     if (fails) throw std::runtime_error("rank 3 was lost");
     ++num_finished;
     to_.value_in_update().copy_from(tensor::full(to_.extents, 3));
-    to_.stepped();
+    to_.mark_stepped();
     set_pending(false);
   }
 
@@ -52,7 +52,7 @@ struct forward_case {
 std::vector<forward_case> forward_cases() {
   auto rows = random_tensor({2, 4}, "rows"), image = random_tensor({2, 4, 3, 3}, "image");
   return {{{3, 4}, [=](parameter& weight) { linear({rows}, weight, nullptr); }},
-          {{4}, [=](parameter& weight) { variable{rows} * learned(weight); }},
+          {{4}, [=](parameter& weight) { variable{rows} * as_variable(weight); }},
           {{4}, [=](parameter& weight) { rms_norm({rows}, &weight, 1e-5); }},
           {{4}, [=](parameter& weight) { layer_norm({rows}, &weight, nullptr, 1e-5); }},
           {{2, 4, 3, 3}, [=](parameter& weight) { conv2d({image}, weight, nullptr, {}); }},
@@ -107,7 +107,7 @@ TEST_CASE("a copy of a parameter has the elements after its update, and no updat
   CHECK(testing::same_bits(copy.value(), weight.value()));
 }
 
-TEST_CASE("what keeps an update from ending is thrown to the forward pass that waits for it") {
+TEST_CASE("an error of a pending update is thrown by the forward pass that waits for it") {
   auto weight = make_parameter("weight", {3, 4});
   auto update = std::make_shared<writes_threes>(weight);
   update->fails = true;

@@ -18,7 +18,7 @@ const tensor a = random_tensor({2, 3, 4}, "a"), b = random_tensor({2, 5, 4}, "b"
 
 }  // namespace
 
-TEST_CASE("parts put together and cut apart have the gradients of their places") {
+TEST_CASE("concat and split have the gradients of their parts") {
   auto joined = [](const std::vector<variable>& in) { return concat(in, 1); };
   check(joined, {a.clone(), b.clone()});
   check([](const auto& in) { return concat({in[0], in[0]}, -1); }, {a.clone()});
@@ -51,14 +51,14 @@ TEST_CASE("transposed variables have their gradients transposed back") {
   check([](const auto& in) { return transpose(in[0], {-1, 0, -2}); }, {a.clone()});
 }
 
-TEST_CASE("gathered rows bring their gradients to where they came from, and scattered ones go back") {
+TEST_CASE("gather_rows and scatter_add_rows have each other's gradients") {
   auto indices = placed(tensor::from(std::vector<std::int64_t>{2, 0, 2, 3}, {2, 2}));
   check([&](const auto& in) { return gather_rows(in[0], indices); }, {random_tensor({4, 3}, "values")});
   check([&](const auto& in) { return scatter_add_rows(in[0], indices, in[1]); },
         {random_tensor({4, 3}, "sum"), random_tensor({2, 2, 3}, "rows")});
 }
 
-TEST_CASE("scattering leaves what it adds to as it was") {
+TEST_CASE("scatter_add_rows does not change its operand") {
   auto sum = placed(tensor::zeros({3, 2})), before = sum.clone(), ones = placed(tensor::full({1, 2}, 1));
   auto made = scatter_add_rows({sum}, placed(tensor::from(std::vector<std::int64_t>{1}, {1})), {ones});
   CHECK(same_bits(sum, before));

@@ -95,6 +95,6 @@ TEST_CASE("each mistake planted in an emulated kernel is found in some order") {
   }
 }
 
-TEST_CASE("an order of execution that is not known is refused") {
+TEST_CASE("an unknown order of execution is refused") {
   REQUIRE_THROWS_AS(troupe::emulation::order_named("backwards"), std::exception);
 }

@@ -205,11 +205,11 @@ TEST_CASE("batch normalisation's gradients follow the formulas, assigned or adde
 TEST_CASE("the reference gradients of batch normalisation are those of finite differences", "[host]") {
   for (const auto& extents : {shape{2, 3, 5, 7}, shape{7, 5}}) {
     auto expected = operands(extents, dtype::f32).expected();
-    auto objective = [](reference of) {
-      of.take_moments();
+    auto objective = [](reference reference_values) {
+      reference_values.take_moments();
       double sum = 0;
-      auto y = of.y();
-      for (std::size_t i = 0; i < y.size(); ++i) sum += of.dy[i] * y[i].value;
+      auto y = reference_values.y();
+      for (std::size_t i = 0; i < y.size(); ++i) sum += reference_values.dy[i] * y[i].value;
       return sum;
     };
     auto difference = [&](std::vector<double> reference::*field, std::size_t at) {

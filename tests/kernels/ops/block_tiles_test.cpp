@@ -20,7 +20,7 @@ tensor random_numbers(std::int64_t count, const char* name) {
   return made;
 }
 
-const float* elements(const tensor& of) { return of.values<float>().data(); }
+const float* elements(const tensor& value) { return value.values<float>().data(); }
 
 /// Rows of all three are further apart than they are long.
 struct problem {

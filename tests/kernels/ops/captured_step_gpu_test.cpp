@@ -43,7 +43,7 @@ TEST_CASE("GPUs: a recorded step computes from what is in its tensors, and calls
     expected = compute(x);
     step.run();
     CHECK(same_bits(y, expected));
-    CHECK(step.is_recorded() == (run > 0));
+    CHECK(step.is_captured() == (run > 0));
   }
   CHECK(calls == 2);
 }
@@ -82,7 +82,7 @@ TEST_CASE("GPUs: copies from the CPU repeat the recorded bytes, and copies to it
   CHECK_THROWS_MATCHES(
       to_cpu.run(), std::logic_error,
       MessageMatches(ContainsSubstring("captured_step") && ContainsSubstring("after the run")));
-  CHECK_FALSE(to_cpu.is_recorded());
+  CHECK_FALSE(to_cpu.is_captured());
   CHECK(same_bits(y.clone(), tensor::full({7}, 1)));  // the GPU goes on
 }
 

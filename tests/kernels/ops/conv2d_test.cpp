@@ -35,8 +35,8 @@ const std::vector<extents_and_options> problems{
 
 /// Calls `term(x, weight, y)` with the indices of the elements of every product that y is a sum of.
 template <class Term>
-void for_each_term(const extents_and_options& of, const shape& y, const Term& term) {
-  const auto& [x, weight, options] = of;
+void for_each_term(const extents_and_options& problem, const shape& y, const Term& term) {
+  const auto& [x, weight, options] = problem;
   auto [stride, padding, dilation, groups, relu] = options;
   for (std::int64_t n = 0; n < y[0]; ++n)
     for (std::int64_t o = 0; o < y[1]; ++o)

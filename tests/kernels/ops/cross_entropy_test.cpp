@@ -45,9 +45,9 @@ const std::vector<std::int64_t> labels{6, 0, 3, 3, 1, -100};
 tensor label_tensor() { return placed(tensor::from(labels, {2, 3})); }
 constexpr std::size_t num_classes = 37;
 
-tensor gradient_of(const tensor& logits, const tensor& of, double scale,
+tensor gradient_of(const tensor& logits, const tensor& value, double scale,
                    const cross_entropy_options& o = {}) {
-  return cross_entropy_backward(logits, of, cross_entropy_forward(logits, of, o).log_sum_exp, scale, o);
+  return cross_entropy_backward(logits, value, cross_entropy_forward(logits, value, o).log_sum_exp, scale, o);
 }
 
 }  // namespace

@@ -43,16 +43,16 @@ const troupe::pool2d_options windows[] = {
 TEST_CASE("GPUs: convolutions and their gradients") {
   for (auto type : floating_types)
     for (const auto& options : convolutions)
-      require_agreement([&](device where) {
+      require_agreement([&](device target) {
         auto per_group = 4 / options.groups;
-        auto x = random_tensor({3, 4, 11, 9}, "x", type).to(where),
-             weight = random_tensor({6, per_group, 3, 3}, "w", type).to(where),
-             bias = random_tensor({6}, "b", type).to(where);
+        auto x = random_tensor({3, 4, 11, 9}, "x", type).to(target),
+             weight = random_tensor({6, per_group, 3, 3}, "w", type).to(target),
+             bias = random_tensor({6}, "b", type).to(target);
         auto y = conv2d_forward(x, weight, bias, options);
-        auto dy = random_tensor(y.shape(), "dy", type).to(where);
-        auto dweight = tensor::full(weight.shape(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
+        auto dy = random_tensor(y.shape(), "dy", type).to(target);
+        auto dweight = tensor::full(weight.shape(), 1).to(target), dbias = tensor::full({6}, 1).to(target);
         conv2d_backward_weight(x, dy, dweight, dbias, options, gradient_mode::accumulate);
-        auto assigned = tensor::empty(weight.shape(), type, where);
+        auto assigned = tensor::empty(weight.shape(), type, target);
         conv2d_backward_weight(x, dy, assigned, {}, options, gradient_mode::assign);
         return std::vector{y,
                            conv2d_forward(x, weight, {}, options),
@@ -66,12 +66,12 @@ TEST_CASE("GPUs: convolutions and their gradients") {
 TEST_CASE("GPUs: pooling and its gradients have the CPU's bits") {
   for (auto type : floating_types)
     for (const auto& options : windows)
-      require_equal_bits([&](device where) {
-        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
+      require_equal_bits([&](device target) {
+        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(target);
         auto largest = max_pool2d_forward(x, options);
         auto dy = random_tensor(largest.y.shape(), "dy", dtype::f32);
         for (auto& value : dy.values<float>()) value = value < 0 ? -0.5F : 0.25F;  // sums of these are exact
-        auto gradient = cast(dy, type).to(where);
+        auto gradient = cast(dy, type).to(target);
         return std::vector{largest.y, largest.indices,
                            max_pool2d_backward(gradient, largest.indices, x.shape(), options)};
       });
@@ -80,10 +80,10 @@ TEST_CASE("GPUs: pooling and its gradients have the CPU's bits") {
 TEST_CASE("GPUs: averages of windows and of whole planes, and their gradients") {
   for (auto type : floating_types)
     for (const auto& options : windows)
-      require_agreement([&](device where) {
-        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(where);
+      require_agreement([&](device target) {
+        auto x = random_tensor({2, 3, 17, 19}, "x", type).to(target);
         auto y = avg_pool2d_forward(x, options);
-        auto dy = random_tensor(y.shape(), "dy", type).to(where);
+        auto dy = random_tensor(y.shape(), "dy", type).to(target);
         auto means = global_avg_pool_forward(x);
         return std::vector{y, avg_pool2d_backward(dy, x.shape(), options), means,
                            global_avg_pool_backward(means, x.shape())};
@@ -91,28 +91,29 @@ TEST_CASE("GPUs: averages of windows and of whole planes, and their gradients") 
 }
 
 TEST_CASE("GPUs: the first of equal elements and NaN win a window") {
-  require_equal_bits([](device where) {
+  require_equal_bits([](device target) {
     auto nan = std::numeric_limits<float>::quiet_NaN();
     auto x = tensor::from(
         std::vector<float>{1, 1, -infinite, -infinite, 1, 1, -infinite, -infinite, 5, nan, 7, 7, 6, 5, 2, 7},
         {1, 1, 4, 4});
-    return std::vector{max_pool2d_forward(x.to(where)).indices};
+    return std::vector{max_pool2d_forward(x.to(target)).indices};
   });
 }
 
 TEST_CASE("GPUs: batch normalisation, its running statistics and its gradients") {
   for (auto type : floating_types)
     for (const auto& extents : {troupe::shape{4, 5, 7, 3}, troupe::shape{300, 33}, troupe::shape{9, 2, 1100}})
-      require_agreement([&](device where) {
+      require_agreement([&](device target) {
         auto channels = extents[1];
-        auto x = random_tensor(extents, "x", type, 3).to(where),
-             dy = random_tensor(extents, "dy", type).to(where);
-        auto weight = random_tensor({channels}, "w").to(where),
-             bias = random_tensor({channels}, "b", type).to(where);
-        auto mean = tensor::zeros({channels}, dtype::f32, where),
-             variance = tensor::full({channels}, 1).to(where);
+        auto x = random_tensor(extents, "x", type, 3).to(target),
+             dy = random_tensor(extents, "dy", type).to(target);
+        auto weight = random_tensor({channels}, "w").to(target),
+             bias = random_tensor({channels}, "b", type).to(target);
+        auto mean = tensor::zeros({channels}, dtype::f32, target),
+             variance = tensor::full({channels}, 1).to(target);
         auto made = batch_norm_forward(x, weight, bias, mean, variance);
-        auto dweight = tensor::full({channels}, 1).to(where), dbias = tensor::empty({channels}, type, where);
+        auto dweight = tensor::full({channels}, 1).to(target),
+             dbias = tensor::empty({channels}, type, target);
         batch_norm_backward_weight(x, dy, made.mean, made.rstd, dweight, {}, gradient_mode::accumulate);
         batch_norm_backward_weight(x, dy, made.mean, made.rstd, {}, dbias, gradient_mode::assign);
         return std::vector{made.y,
@@ -130,8 +131,8 @@ TEST_CASE("GPUs: batch normalisation, its running statistics and its gradients")
 
 TEST_CASE("GPUs: elements change places, in every width of element") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::u8, dtype::i64})
-    require_equal_bits([&](device where) {
-      auto x = cast(random_tensor({3, 34, 5, 7}, "x", dtype::f32, 9), type).to(where),
+    require_equal_bits([&](device target) {
+      auto x = cast(random_tensor({3, 34, 5, 7}, "x", dtype::f32, 9), type).to(target),
            matrices = x.reshape({3, 34, 35}), pixels = x.reshape({102, 35});
       std::vector<tensor> results{transpose(matrices), transpose(pixels), transpose(x, {3, 1, 0, 2}),
                                   transpose(x, {0, 2, 3, 1}), transpose(x, {1, 0, 2, 3})};
@@ -147,15 +148,15 @@ TEST_CASE("GPUs: elements change places, in every width of element") {
 
 TEST_CASE("GPUs: the k largest of rows") {
   for (auto type : floating_types)
-    require_equal_bits([&](device where) {
-      auto x = random_tensor({5, 1003}, "x", type).to(where);
+    require_equal_bits([&](device target) {
+      auto x = random_tensor({5, 1003}, "x", type).to(target);
       auto ties = cast(random_tensor({4, 70}, "ties", dtype::f32, 3), dtype::i32);
-      auto some = top_k(x, 7), all = top_k(cast(ties, type).to(where), 70), none = top_k(x, 0);
+      auto some = top_k(x, 7), all = top_k(cast(ties, type).to(target), 70), none = top_k(x, 0);
       return std::vector{some.values, some.indices, all.values, all.indices, none.values};
     });
-  require_equal_bits([](device where) {
+  require_equal_bits([](device target) {
     auto nan = std::numeric_limits<float>::quiet_NaN();
-    auto x = tensor::from(std::vector<float>{-0.0F, nan, infinite, 0, -infinite, nan}, {6}).to(where);
+    auto x = tensor::from(std::vector<float>{-0.0F, nan, infinite, 0, -infinite, nan}, {6}).to(target);
     return std::vector{top_k(x, 6).indices};
   });
 }

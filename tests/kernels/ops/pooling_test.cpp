@@ -40,8 +40,8 @@ const std::vector<dtype> floating{dtype::f32, dtype::bf16, dtype::f16};
 
 /// Calls `window(y, pixels)` with each window's element of y and its pixels' elements of x, row by row.
 template <class Window>
-void for_each_window(const extents_and_options& of, const Window& window) {
-  const auto& [x, options] = of;
+void for_each_window(const extents_and_options& problem, const Window& window) {
+  const auto& [x, options] = problem;
   auto [kernel, stride, padding, include] = options;
   auto rows = (x[2] + 2 * padding.h - kernel.h) / stride.h + 1;
   auto columns = (x[3] + 2 * padding.w - kernel.w) / stride.w + 1;
@@ -68,27 +68,27 @@ std::size_t largest(const std::vector<double>& x, const std::vector<std::size_t>
   return *std::ranges::max_element(pixels, {}, [&](std::size_t at) { return x[at]; });
 }
 
-std::vector<double> expected_max(const extents_and_options& of, const std::vector<double>& x) {
+std::vector<double> expected_max(const extents_and_options& problem, const std::vector<double>& x) {
   std::vector<double> y;
-  for_each_window(of, [&](std::size_t, const auto& pixels) { y.push_back(x[largest(x, pixels)]); });
+  for_each_window(problem, [&](std::size_t, const auto& pixels) { y.push_back(x[largest(x, pixels)]); });
   return y;
 }
 
-std::vector<exact_sum> expected_average(const extents_and_options& of, const std::vector<double>& x) {
+std::vector<exact_sum> expected_average(const extents_and_options& problem, const std::vector<double>& x) {
   std::vector<exact_sum> y;
-  for_each_window(of, [&](std::size_t, const auto& pixels) {
+  for_each_window(problem, [&](std::size_t, const auto& pixels) {
     auto& sum = y.emplace_back();
-    for (auto at : pixels) sum.add(x[at] / divisor(of.options, pixels.size()));
+    for (auto at : pixels) sum.add(x[at] / divisor(problem.options, pixels.size()));
   });
   return y;
 }
 
 /// For each element of x the sum of dy times `part(pixel, pixels)` over the windows that hold it.
 template <class Part>
-std::vector<exact_sum> expected_gradient(const extents_and_options& of, const std::vector<double>& dy,
+std::vector<exact_sum> expected_gradient(const extents_and_options& problem, const std::vector<double>& dy,
                                          const Part& part) {
-  std::vector<exact_sum> dx(static_cast<std::size_t>(of.x.num_elements()));
-  for_each_window(of, [&](std::size_t at_y, const auto& pixels) {
+  std::vector<exact_sum> dx(static_cast<std::size_t>(problem.x.num_elements()));
+  for_each_window(problem, [&](std::size_t at_y, const auto& pixels) {
     for (auto at : pixels) dx[at].add(dy[at_y] * part(at, pixels));
   });
   return dx;

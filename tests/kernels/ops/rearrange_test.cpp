@@ -30,8 +30,8 @@ tensor numbers(const shape& extents, dtype type) {
 }
 
 /// The definition, element by element.
-tensor reference_transpose(const tensor& of, const std::vector<int>& axes) {
-  auto x = of.to({});
+tensor reference_transpose(const tensor& value, const std::vector<int>& axes) {
+  auto x = value.to({});
   std::vector<std::int64_t> extents;
   for (auto axis : axes) extents.push_back(x.shape()[axis]);
   auto y = tensor::empty(shape(extents), x.dtype());

@@ -56,12 +56,12 @@ row row_of(const row& values, std::size_t at, std::size_t size) {
 }
 
 /// The gradient of sum(dy y) by central differences in f64.
-double difference(const normaliser& of, const row& x, const row& dy, std::size_t j) {
+double difference(const normaliser& function, const row& x, const row& dy, std::size_t j) {
   constexpr double delta = 1e-5;
   auto value = [&](double change) {
     auto moved = x;
     moved[j] += change;
-    auto y = of.reference(moved);
+    auto y = function.reference(moved);
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += dy[i] * y[i];
     return sum;
@@ -69,18 +69,18 @@ double difference(const normaliser& of, const row& x, const row& dy, std::size_t
   return (value(delta) - value(-delta)) / (2 * delta);
 }
 
-void check(const normaliser& of, const tensor& x, const tensor& dy) {
-  auto y = of.forward(x), dx = of.backward(dy, y);
+void check(const normaliser& function, const tensor& x, const tensor& dy) {
+  auto y = function.forward(x), dx = function.backward(dy, y);
   CHECK(y.dtype() == x.dtype());
   auto got = values_of(y), gradient = values_of(dx), from = values_of(x), factors = values_of(dy);
   auto size = static_cast<std::size_t>(x.shape()[-1]);
   auto tolerance = x.dtype() == dtype::f32 ? 1e-6 : 1e-2;
   for (std::size_t i = 0; i < got.size(); ++i) {
     auto x_row = row_of(from, i / size, size), dy_row = row_of(factors, i / size, size);
-    auto expected = of.reference(x_row)[i % size];
+    auto expected = function.reference(x_row)[i % size];
     CAPTURE(i);
     REQUIRE(std::abs(got[i] - expected) <= tolerance * std::abs(expected) + 1e-9);
-    REQUIRE(std::abs(gradient[i] - difference(of, x_row, dy_row, i % size)) <= 3 * tolerance);
+    REQUIRE(std::abs(gradient[i] - difference(function, x_row, dy_row, i % size)) <= 3 * tolerance);
   }
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("on the CPU every run of a captured step calls its work") {
   for (int run = 1; run <= 3; ++run) {
     step.run();
     CHECK(calls == run);
-    CHECK_FALSE(step.is_recorded());
+    CHECK_FALSE(step.is_captured());
   }
   auto moved = std::move(step);
   moved.run();

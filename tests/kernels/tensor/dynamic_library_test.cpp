@@ -9,24 +9,24 @@
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using troupe::dynamic_library;
-using troupe::library_place;
+using troupe::library_location;
 
 namespace {
 
-const library_place there{.file_name = "libc.so.6", .folder = "/nowhere", .need = "everything needs C"};
+const library_location there{.file_name = "libc.so.6", .folder = "/nowhere", .need = "everything needs C"};
 
 }  // namespace
 
 TEST_CASE("functions of a library are found by name") {
-  CHECK(dynamic_library::is_there(there));
+  CHECK(dynamic_library::can_load(there));
   int (*absolute)(int) = nullptr;
   dynamic_library(there).find(absolute, "abs");
   CHECK(absolute(-3) == 3);
 }
 
 TEST_CASE("a library that cannot be loaded is named, with what needs it and what to do") {
-  library_place place{.file_name = "libnowhere.so.1", .folder = "/nowhere", .need = "tests need it"};
-  CHECK_FALSE(dynamic_library::is_there(place));
+  library_location place{.file_name = "libnowhere.so.1", .folder = "/nowhere", .need = "tests need it"};
+  CHECK_FALSE(dynamic_library::can_load(place));
   CHECK_THROWS_MATCHES(
       dynamic_library(place), troupe::bad_input,
       MessageMatches(ContainsSubstring("tests need it, which cannot be loaded: ") &&

@@ -7,7 +7,7 @@
 
 #include "live_agent.hpp"
 #include "troupe/cluster/key_values.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;

@@ -335,7 +335,7 @@ TEST_CASE("an exit with code 0 without leaving fails the job") {
 
 TEST_CASE("without a launcher a closed connection ends the job and names the rank") {
   auto options = job_of(2);
-  options.survives_losses = false;
+  options.replaces_lost_members = false;
   live_agent job(options);
   test_member first(job.client(0));
   auto second = std::make_unique<test_member>(job.client(1));
@@ -451,7 +451,7 @@ TEST_CASE("an agent that disappears ends the job for its members") {
 
 TEST_CASE("the agent in rank 0 waits for the others to leave") {
   auto options = job_of(2);
-  options.survives_losses = false;
+  options.replaces_lost_members = false;
   options.secret = make_job_secret();
   options.linger = 60s;
   auto agent = make_agent(options, {});
@@ -476,7 +476,7 @@ TEST_CASE("the agent in rank 0 waits for the others to leave") {
 
 TEST_CASE("a leave counts although the connection closes right behind it") {
   auto options = job_of(2);
-  options.survives_losses = false;
+  options.replaces_lost_members = false;
   for (int round = 0; round < 50; ++round) {
     live_agent another(options);
     test_member first(another.client(0)), second(another.client(1));

@@ -70,7 +70,7 @@ class world {
         join(rank);
         acknowledge(rank, processes_[rank].fenced);
       }
-    CHECK((state_.job_ended() || state_.is_over() || viewed_ == state_.generation()));
+    CHECK((state_.job_ended() || state_.is_done() || viewed_ == state_.generation()));
     if (!some_leave_) CHECK_FALSE(state_.job_ended());
   }
 
@@ -86,7 +86,7 @@ class world {
     auto& process = processes_[rank];
     member self{rank, process.incarnation, 1, "here", "avx2", {}};
     if (auto reason = state_.refusal(rank, process.incarnation)) {
-      CHECK((process.joined || state_.job_ended() || state_.is_over()));
+      CHECK((process.joined || state_.job_ended() || state_.is_done()));
       return;
     }
     CHECK_FALSE(process.joined);
@@ -111,7 +111,7 @@ class world {
     auto before = state_.generation();
     bool ended = state_.job_ended();
     take(state_.process_lost(rank, "killed by SIGKILL", now_, {}, now_));
-    if (!ended && !state_.job_ended() && !state_.is_over()) CHECK(state_.generation() == before + 1);
+    if (!ended && !state_.job_ended() && !state_.is_done()) CHECK(state_.generation() == before + 1);
   }
 
   void misbehave(int rank) {
@@ -174,7 +174,7 @@ class world {
   }
 
   void check(const send_recovered& recovered) { CHECK(recovered.report.generation == viewed_); }
-  void check(const send_over&) {
+  void check(const send_done&) {
     CHECK(some_leave_);
     CHECK_FALSE(over_);
     over_ = true;

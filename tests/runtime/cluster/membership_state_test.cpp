@@ -21,8 +21,8 @@ member make_member(int rank, std::uint32_t incarnation = 0, std::string numeric_
 
 /// A state machine with a clock that the test moves by hand.
 struct job {
-  explicit job(int world_size, bool survives_losses = true)
-      : state({world_size, 10s, 1s, survives_losses}, std::chrono::steady_clock::time_point()) {}
+  explicit job(int world_size, bool replaces_lost_members = true)
+      : state({world_size, 10s, 1s, replaces_lost_members}, std::chrono::steady_clock::time_point()) {}
 
   membership_outputs join(int rank, std::uint32_t incarnation = 0) {
     return state.joined(make_member(rank, incarnation), now);
@@ -131,7 +131,7 @@ TEST_CASE("a request raises the generation once") {
 TEST_CASE("losing a process that has left is no failure") {
   job test(2);
   test.join_all(2);
-  only<send_over>(test.state.left(1, test.now));
+  only<send_done>(test.state.left(1, test.now));
   CHECK(test.state.has_left(1));
   CHECK(test.lose(1).empty());
   CHECK(test.state.connection_lost(1, test.now).empty());
@@ -144,9 +144,9 @@ TEST_CASE("losing a process that has left is no failure") {
 TEST_CASE("the first to leave tells the others that the job is over; later ones tell nobody") {
   job test(3);
   test.join_all(3);
-  CHECK_FALSE(test.state.is_over());
-  only<send_over>(test.state.left(1, test.now));
-  CHECK(test.state.is_over());
+  CHECK_FALSE(test.state.is_done());
+  only<send_done>(test.state.left(1, test.now));
+  CHECK(test.state.is_done());
   CHECK(test.state.left(0, test.now).empty());
   CHECK(test.state.left(2, test.now).empty());
 }
@@ -174,7 +174,7 @@ TEST_CASE("a generation that is being formed when somebody leaves is needed no m
   test.join_all(3);
   test.lose(1);
   test.acknowledge(2, 2);
-  only<send_over>(test.state.left(0, test.now));
+  only<send_done>(test.state.left(0, test.now));
   CHECK(test.acknowledge(2, 2).empty());
   CHECK(test.state.refusal(1, 1).has_value());
   CHECK(test.pass(200s, {2}).empty());

@@ -11,7 +11,8 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-using ranks = std::vector<int>;
+using ranks = std::vector<world_rank>;
+using coordinates = std::vector<int>;
 using names = std::vector<std::string>;
 
 template <class Body>
@@ -23,7 +24,7 @@ void refused(Body body, const std::string& text) {
 
 TEST_CASE("a mesh numbers its ranks with the last axis fastest") {
   mesh grid({{"dp", 4}, {"tp", 2}}, 8);
-  CHECK(grid.coordinates(5) == ranks{2, 1});
+  CHECK(grid.coordinates(5) == coordinates{2, 1});
   CHECK(grid.coordinate(5, "dp") == 2);
   CHECK(grid.coordinate(5, "tp") == 1);
   CHECK(grid.axis_size("dp") == 4);
@@ -48,7 +49,7 @@ TEST_CASE("the slices along any axes share the ranks out, and members agree on t
   for (const auto& along : {names{}, names{"pp"}, names{"dp"}, names{"tp"}, names{"pp", "tp"}}) {
     std::vector<int> count(30);
     for (const auto& members : grid.slices(along))
-      for (int rank : members) {
+      for (auto rank : members) {
         ++count[static_cast<std::size_t>(rank)];
         CHECK(grid.slice(rank, along) == members);
       }
@@ -60,7 +61,7 @@ TEST_CASE("a mesh of one axis, or of axes of size one, is as good as any") {
   CHECK(mesh({{"dp", 7}}, 7).slice(3, {"dp"}) == ranks{0, 1, 2, 3, 4, 5, 6});
   mesh alone({{"dp", 1}, {"tp", 1}}, 1);
   CHECK(alone.slice(0, {"tp"}) == ranks{0});
-  CHECK(alone.coordinates(0) == ranks{0, 0});
+  CHECK(alone.coordinates(0) == coordinates{0, 0});
 }
 
 TEST_CASE("axes that do not fit the world are refused with both numbers") {
@@ -79,6 +80,6 @@ TEST_CASE("names that are missing, doubled or unknown are refused") {
   refused([&] { (void)grid.slice(0, {"dp", "dp"}); }, "'dp' twice");
   refused([&] { (void)grid.coordinate(0, "pp"); }, "'pp'");
   refused([&] { (void)grid.coordinates(8); }, "a rank in [0, 8), got 8");
-  refused([&] { (void)grid.rank_at(ranks{1}); }, "2 coordinates, got 1");
-  refused([&] { (void)grid.rank_at(ranks{1, 2}); }, "coordinate of tp in [0, 2), got 2");
+  refused([&] { (void)grid.rank_at(coordinates{1}); }, "2 coordinates, got 1");
+  refused([&] { (void)grid.rank_at(coordinates{1, 2}); }, "coordinate of tp in [0, 2), got 2");
 }

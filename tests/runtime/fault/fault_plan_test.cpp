@@ -25,7 +25,7 @@ int signal_of(const troupe::fault_plan& plan, troupe::fault_point point, std::op
 
 }  // namespace
 
-TEST_CASE("a drill kills only at its point, step, rank and incarnation") {
+TEST_CASE("a planned fault kills only at its point, step, rank and incarnation") {
   using enum troupe::fault_point;
   troupe::fault_plan plan("forward@rank=2,step=7;recovery@rank=2", 2, 0);
   CHECK(signal_of(plan, forward, 7) == SIGKILL);
@@ -37,14 +37,14 @@ TEST_CASE("a drill kills only at its point, step, rank and incarnation") {
   CHECK(signal_of(troupe::fault_plan("forward@rank=2,incarnation=1", 2, 1), forward, 7) == SIGKILL);
 }
 
-TEST_CASE("a drill can fail with an exception instead, once") {
+TEST_CASE("a planned fault can fail with an exception instead, once") {
   troupe::fault_plan plan("apply:fail@rank=0,step=3", 0, 0);
   plan.at(troupe::fault_point::apply, 2);
   CHECK_THROWS_AS(plan.at(troupe::fault_point::apply, 3), std::runtime_error);
   CHECK_NOTHROW(plan.at(troupe::fault_point::apply, 3));
 }
 
-TEST_CASE("a drill can stop the process instead") {
+TEST_CASE("a planned fault can stop the process instead") {
   auto child = ::fork();
   if (child == 0) {
     troupe::fault_plan("forward:stop@rank=0", 0, 0).at(troupe::fault_point::forward, 1);
@@ -57,7 +57,7 @@ TEST_CASE("a drill can stop the process instead") {
   ::waitpid(child, &status, 0);
 }
 
-TEST_CASE("a drill that cannot be read names the text and the points") {
+TEST_CASE("a fault plan that cannot be read names the text and the points") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(troupe::fault_plan("nowhere@rank=1", 1, 0),
                     ContainsSubstring("nowhere") && ContainsSubstring("before_manifest"));

@@ -14,14 +14,14 @@ struct random_case {
   std::vector<int> rank_of_stage;
 };
 
-inline std::set<std::tuple<std::uint64_t, std::uint32_t, part_place>> random_holdings(
+inline std::set<std::tuple<std::uint64_t, std::uint32_t, part_location>> random_holdings(
     std::mt19937_64& random, std::uint32_t num_stages) {
-  std::set<std::tuple<std::uint64_t, std::uint32_t, part_place>> holdings;
+  std::set<std::tuple<std::uint64_t, std::uint32_t, part_location>> holdings;
   auto density = random() % 12 + 1;
   for (std::uint64_t step = 0; step < 5; ++step)
     for (std::uint32_t stage = 0; stage < num_stages + 1; ++stage)  // one stage that the job does not have
-      for (auto place : {part_place::own_memory, part_place::peer_memory, part_place::disk})
-        if (random() % 12 < density) holdings.insert({step * 10, stage, place});
+      for (auto location : {part_location::own_memory, part_location::peer_memory, part_location::disk})
+        if (random() % 12 < density) holdings.insert({step * 10, stage, location});
   return holdings;
 }
 
@@ -34,8 +34,8 @@ inline random_case make_random_case(std::uint64_t seed) {
     made.rank_of_stage.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(num_nodes)));
   for (int rank = 0; rank < num_nodes; ++rank) {
     node_inventory node{rank, static_cast<double>(random() % 50), {}};
-    for (auto [step, stage, place] : random_holdings(random, num_stages))
-      node.parts.push_back({step, stage, random() % 3, place});
+    for (auto [step, stage, location] : random_holdings(random, num_stages))
+      node.parts.push_back({step, stage, random() % 3, location});
     made.inventories.push_back(node);
   }
   return made;

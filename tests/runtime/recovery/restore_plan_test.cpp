@@ -9,7 +9,7 @@
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
-using enum part_place;
+using enum part_location;
 
 namespace {
 
@@ -17,23 +17,24 @@ namespace {
 std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
                                           std::uint32_t stage) {
   int own = made.rank_of_stage[stage];
-  auto holds = [&](const node_inventory& node, part_place place) {
+  auto holds = [&](const node_inventory& node, part_location location) {
     return std::ranges::any_of(node.parts, [&](const held_part& part) {
-      return part.step == step && part.stage == stage && part.place == place;
+      return part.step == step && part.stage == stage && part.location == location;
     });
   };
-  auto first = [&](part_place place, bool here) -> std::optional<restore_source> {
+  auto first = [&](part_location location, bool here) -> std::optional<restore_source> {
     for (const auto& node : made.inventories)  // in rank order
-      if ((node.rank == own) == here && holds(node, place)) return restore_source{stage, node.rank, place};
+      if ((node.rank == own) == here && holds(node, location))
+        return restore_source{stage, node.rank, location};
     return {};
   };
-  for (auto [place, here] : {std::pair(own_memory, true),
-                             {peer_memory, true},
-                             {own_memory, false},
-                             {peer_memory, false},
-                             {disk, true},
-                             {disk, false}})
-    if (auto source = first(place, here)) return source;
+  for (auto [location, here] : {std::pair(own_memory, true),
+                                {peer_memory, true},
+                                {own_memory, false},
+                                {peer_memory, false},
+                                {disk, true},
+                                {disk, false}})
+    if (auto source = first(location, here)) return source;
   return {};
 }
 

@@ -7,7 +7,7 @@
 #include "troupe/recovery/restore_plan.hpp"
 
 using namespace troupe;
-using enum part_place;
+using enum part_location;
 
 namespace {
 
@@ -18,7 +18,7 @@ void drop(std::vector<held_part>& held, const std::vector<held_part>& dropped) {
 
 /// The node's process dies and comes back: what it had on disk is still there.
 node_inventory respawned(node_inventory node) {
-  std::erase_if(node.parts, [](const held_part& part) { return part.place != disk; });
+  std::erase_if(node.parts, [](const held_part& part) { return part.location != disk; });
   return node;
 }
 

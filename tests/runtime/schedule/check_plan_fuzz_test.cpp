@@ -26,36 +26,36 @@ class plan_runner {
     bool moved = false;
     for (std::size_t device = 0; device < next_.size(); ++device) {
       if (next_[device] == run_.devices[device].size()) continue;
-      const auto& what = run_.devices[device][next_[device]];
-      if (!is_at_home(what, static_cast<int>(device))) broken_ = true;
-      if (broken_ || !inputs_are_there(what)) continue;
-      perform(what);
+      const auto& op = run_.devices[device][next_[device]];
+      if (!is_at_home(op, static_cast<int>(device))) broken_ = true;
+      if (broken_ || !inputs_are_there(op)) continue;
+      perform(op);
       ++next_[device];
       moved = true;
     }
     return moved;
   }
 
-  bool is_at_home(const action& what, int device) const {
-    return what.stage < run_.num_stages && what.microbatch < run_.num_microbatches &&
-           run_.device_of_stage.at(static_cast<std::size_t>(what.stage)) == device;
+  bool is_at_home(const action& op, int device) const {
+    return op.stage < run_.num_stages && op.microbatch < run_.num_microbatches &&
+           run_.device_of_stage.at(static_cast<std::size_t>(op.stage)) == device;
   }
 
-  bool inputs_are_there(const action& what) {
-    auto [stage, kind, microbatch] = what;
+  bool inputs_are_there(const action& op) {
+    auto [stage, kind, microbatch] = op;
     if (kind == action_kind::forward) return stage == 0 || outputs_[{stage - 1, microbatch}] > 0;
     if (kind == action_kind::weight_gradient) return gradients_[{stage, microbatch}] > 0;
     bool has_gradient = stage == run_.num_stages - 1 || gradients_[{stage + 1, microbatch}] > 0;
     return has_gradient && outputs_[{stage, microbatch}] > 0;
   }
 
-  void perform(const action& what) {
-    std::pair cell{what.stage, what.microbatch};
-    if (what.kind == action_kind::forward) broken_ |= ++outputs_[cell] > 1;
-    if (what.kind == action_kind::backward || what.kind == action_kind::input_gradient)
+  void perform(const action& op) {
+    std::pair cell{op.stage, op.microbatch};
+    if (op.kind == action_kind::forward) broken_ |= ++outputs_[cell] > 1;
+    if (op.kind == action_kind::backward || op.kind == action_kind::input_gradient)
       broken_ |= ++gradients_[cell] > 1;
-    if (what.kind == action_kind::backward || what.kind == action_kind::weight_gradient)
-      broken_ |= weights_[what.stage]++ != what.microbatch;
+    if (op.kind == action_kind::backward || op.kind == action_kind::weight_gradient)
+      broken_ |= weights_[op.stage]++ != op.microbatch;
   }
 
   bool everything_done() {
@@ -151,7 +151,7 @@ std::string described(const plan& shown) {
   std::string text(to_string(shown.kind));
   for (const auto& device : shown.devices) {
     text += " |";
-    for (const auto& what : device) text.append(" ").append(to_string(what));
+    for (const auto& op : device) text.append(" ").append(to_string(op));
   }
   return text;
 }

@@ -89,25 +89,25 @@ TEST_CASE("a backward in a plan of forwards only is named") {
   CHECK(troupe::check_plan(forwards) == findings{"1B0 occurs in a plan of forwards only"});
 }
 
-TEST_CASE("a circle within one device is named") {
+TEST_CASE("a cycle within one device is named") {
   CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1B0", "1F0", "1F1", "1B1"})) ==
         findings{"deadlock: 1B0 waits for 1F0, which device 1 only does after 1B0"});
 }
 
-TEST_CASE("a circle over two devices is named with all its waits") {
+TEST_CASE("a cycle over two devices is named with all its waits") {
   CHECK(troupe::check_plan(two_by_two({"0F0", "0B0", "0F1", "0B1"}, {"1F0", "1F1", "1B0", "1B1"})) ==
         findings{"deadlock: 0B0 waits for 1B0, which device 1 only does after 1F1; "
                  "1F1 waits for 0F1, which device 0 only does after 0B0"});
 }
 
-TEST_CASE("a device that only waits for a circle is no part of its sentence") {
+TEST_CASE("a device that only waits for a cycle is no part of its sentence") {
   auto made = plan_of(gpipe, 3, 1);
   std::swap(made.devices[2][0], made.devices[2][1]);
   CHECK(troupe::check_plan(made) ==
         findings{"deadlock: 2B0 waits for 2F0, which device 2 only does after 2B0"});
 }
 
-TEST_CASE("each circle has its own sentence") {
+TEST_CASE("each cycle has its own sentence") {
   auto made = plan_of(gpipe, 3, 1);
   std::swap(made.devices[0][0], made.devices[0][1]);
   std::swap(made.devices[2][0], made.devices[2][1]);

@@ -33,7 +33,7 @@ TEST_CASE("a device that does not return from an action is named, with all who w
   CHECK(found.cause == stall_cause::device);
   CHECK(found.device == 2);
   CHECK(found.for_s == 600.2);
-  CHECK(found.what == "device 2 does not return from 2F1 of step 7");
+  CHECK(found.problem == "device 2 does not return from 2F1 of step 7");
   REQUIRE(found.chain.size() == 3);
   CHECK(found.chain[1].wanted == action{2, action_kind::backward, 0});
   CHECK(found.chain[1].from == 2);
@@ -63,7 +63,7 @@ TEST_CASE("of two that hang the one that hangs longer is named") {
   seen.devices[3] = {device_activity::applying, 6, 4, 30};
   auto found = find_stall(seen);
   CHECK(found.device == 3);
-  CHECK(found.what == "device 3 does not return from the optimizer's step of step 6");
+  CHECK(found.problem == "device 3 does not return from the optimizer's step of step 6");
 }
 
 TEST_CASE("a tensor whose sender has gone on is lost, and has been for as long as both have stood still") {
@@ -77,7 +77,7 @@ TEST_CASE("a tensor whose sender has gone on is lost, and has been for as long a
   CHECK(found.cause == stall_cause::lost_tensor);
   CHECK(found.device == 1);
   CHECK(found.for_s == 40);
-  CHECK(found.what == "device 1 has not got what device 0 sent after 0F0 of step 7");
+  CHECK(found.problem == "device 1 has not got what device 0 sent after 0F0 of step 7");
   CHECK(found.text.find("device 1 waits for 0F0 of device 0 since 40.0 s; that was sent and did not come") !=
         std::string::npos);
 }
@@ -124,7 +124,7 @@ TEST_CASE("a plan whose actions wait in a circle is said to") {
   seen.devices[0] = {waiting, 7, 0, 30};
   seen.devices[1] = {waiting, 7, 0, 30};
   auto found = find_stall(seen);
-  CHECK(found.cause == stall_cause::waits_in_circle);
+  CHECK(found.cause == stall_cause::deadlock);
   CHECK(found.chain.size() == 2);
 }
 

@@ -14,14 +14,14 @@ namespace {
 
 std::string notation(const std::vector<troupe::action>& actions) {
   std::string text;
-  for (const auto& what : actions) text.append(text.empty() ? "" : " ").append(to_string(what));
+  for (const auto& op : actions) text.append(text.empty() ? "" : " ").append(to_string(op));
   return text;
 }
 
 std::vector<troupe::action> of_stage(const std::vector<troupe::action>& actions, int stage) {
   std::vector<troupe::action> own;
   std::copy_if(actions.begin(), actions.end(), std::back_inserter(own),
-               [stage](const troupe::action& what) { return what.stage == stage; });
+               [stage](const troupe::action& op) { return op.stage == stage; });
   return own;
 }
 

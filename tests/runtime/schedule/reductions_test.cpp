@@ -26,7 +26,7 @@ plan two_reductions(int num_stages, int num_devices, schedule_kind kind = schedu
 
 std::string text_of(const std::vector<troupe::action>& actions) {
   std::string text;
-  for (const auto& what : actions) text += (text.empty() ? "" : " ") + to_string(what);
+  for (const auto& op : actions) text += (text.empty() ? "" : " ") + to_string(op);
   return text;
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("each action begins when its device is free and its inputs are there")
       troupe::simulate(plan_of(one_f_one_b, 2, 2), {.forward = 1, .input_gradient = 2, .weight_gradient = 3});
   auto shown = [](const std::vector<troupe::timed_action>& device) {
     std::vector<std::tuple<std::string, double, double>> list;
-    for (const auto& done : device) list.emplace_back(to_string(done.what), done.begin, done.end);
+    for (const auto& done : device) list.emplace_back(to_string(done.op), done.begin, done.end);
     return list;
   };
   using expected = std::vector<std::tuple<std::string, double, double>>;

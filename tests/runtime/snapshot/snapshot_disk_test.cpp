@@ -104,7 +104,7 @@ TEST_CASE("a limit on file sizes is a full disk: an error, and nothing is left o
   write_snapshot(store, 10);
   auto before = files_below(folder.path());
   auto large = encode_part(example_part(20, 0, 2, 200'000));
-  read_file_size_limit_as_full_disk();
+  ignore_file_size_signal();
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
   auto lower = limit;

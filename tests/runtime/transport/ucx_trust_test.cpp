@@ -247,7 +247,7 @@ TEST_CASE("options that cannot work are refused with their name") {
 }
 
 TEST_CASE("SIGHUP is not UCX's, which would show its state at it") {
-  troupe::tame_ucx_library();
+  troupe::configure_ucx_library();
   struct sigaction present {};
   ::sigaction(SIGHUP, nullptr, &present);
   CHECK((present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN));

@@ -273,7 +273,9 @@ const cudnn_functions& cudnn() {
   return all;
 }
 
-const cudnn_functions* cudnn_if_there() { return testing::the_fake_cudnn().is_there ? &cudnn() : nullptr; }
+const cudnn_functions* cudnn_if_available() {
+  return testing::the_fake_cudnn().is_there ? &cudnn() : nullptr;
+}
 
 void check(cudnnStatus_t status, const std::source_location& where) {
   if (status != CUDNN_STATUS_SUCCESS) throw cuda_error("cuDNN", cudnn().get_error_string(status), where);

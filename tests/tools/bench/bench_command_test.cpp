@@ -143,6 +143,8 @@ TEST_CASE("bench compute holds a step to the rates of a product and of a copy th
     check_is_spread(lines[0].at(measured), 2);
     CHECK(lines[0].at(measured).at("min") > 0);
   }
+  CHECK(lines[0].at("bench") == "compute");
+  CHECK(lines[0].at("machine").at("cores") >= 1);
   CHECK(lines[0].at("queueing") == "direct");
   CHECK_FALSE(lines[0].at("numeric_class").get<std::string>().empty());
 }
@@ -163,6 +165,37 @@ TEST_CASE("bench compute and bench kernels refuse TF32 on the CPU") {
   check_refused("compute --dtype tf32", "only GPUs compute in TF32");
   check_refused("kernels --dtype tf32", "only GPUs compute in TF32");
   check_refused("compute --dtype f64", "--dtype");
+}
+
+TEST_CASE("bench kernels prints the rates of its floors, then the kernels that were chosen") {
+  auto lines = objects_of(bench("kernels --only relu --rounds 1 --json"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].at("event") == "rates");
+  CHECK(lines[0].at("copy_gb_per_s") > 0);
+  CHECK(lines[1].at("kernel") == "relu");
+  CHECK(lines[2].at("kernel") == "relu gradient");
+  for (std::size_t i = 1; i < 3; ++i) {
+    CHECK(lines[i].at("event") == "kernel");
+    CHECK(lines[i].at("us") > 0);
+    CHECK(lines[i].at("floor_us") > 0);
+  }
+}
+
+TEST_CASE("bench ddp times steps of several processes, alone and over a slow link") {
+  auto arguments = "ddp --model cnn --batch 2 --ranks 2 --rounds 2 --seconds 0.05 --links 0.5";
+  auto lines = objects_of(bench(std::string(arguments) + " --json"));
+  REQUIRE(lines.size() == 1);
+  for (const char* measured : {"samples_per_s", "step_s", "compute_s", "waiting_step_over_compute"}) {
+    check_is_spread(lines[0].at(measured), 2);
+    CHECK(lines[0].at(measured).at("min") > 0);
+  }
+  REQUIRE(lines[0].at("links").size() == 1);
+  CHECK(lines[0].at("links")[0].at("communication_over_compute") == 0.5);
+  check_is_spread(lines[0].at("links")[0].at("step_over_larger"), 2);
+  auto table = bench(arguments);
+  CHECK(table.exit_code == 0);
+  CHECK_THAT(table.output, ContainsSubstring("machine    ") && ContainsSubstring("of computing alone") &&
+                               ContainsSubstring("no peer was measured"));
 }
 
 TEST_CASE("bench actor times tensors between two actors, in streams, and from stage to stage") {

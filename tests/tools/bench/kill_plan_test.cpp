@@ -1,4 +1,4 @@
-#include "bench/recovery/kill_plan.hpp"
+#include "bench/recovery/killed_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -36,8 +36,8 @@ TEST_CASE("the first failure decides the exit code, and bad input that a process
   outcome.process_ended(code(1), itself);
   outcome.process_ended(code(3), itself);
   CHECK(outcome.exit_code() == 1);
-  outcome.process_ended(code(hopeless_exit_code), itself);
-  CHECK(outcome.exit_code() == hopeless_exit_code);
+  outcome.process_ended(code(bad_input_exit_code), itself);
+  CHECK(outcome.exit_code() == bad_input_exit_code);
   CHECK(outcome.last_line() == "the job failed: a file is missing");
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a process that the launcher ends with a signal does not decide a fail
 TEST_CASE("a job that was asked to stop ends with 128 + signal, but one that never began as its processes") {
   job_outcome begun, waiting;
   begun.stop(SIGTERM, "at step 7", false);
-  begun.process_ended(code(hopeless_exit_code), itself);
+  begun.process_ended(code(bad_input_exit_code), itself);
   CHECK(begun.exit_code() == 128 + SIGTERM);
   CHECK(begun.last_line() == "stopped by SIGTERM at step 7");
   waiting.stop(SIGTERM, "before it began", true);
@@ -65,9 +65,9 @@ TEST_CASE("a job that was asked to stop ends with 128 + signal, but one that nev
 
 TEST_CASE("a process that is left behind is a failure, unless another one decided") {
   job_outcome alone, failed;
-  alone.leave_behind();
+  alone.abandon();
   CHECK(alone.exit_code() == 1);
   failed.fail("rank 1 failed first: exit code 5", 5);
-  failed.leave_behind();
+  failed.abandon();
   CHECK(failed.exit_code() == 5);
 }

@@ -134,7 +134,7 @@ TEST_CASE("a member that is lost while the job is to stop is started again, sinc
   CHECK_THAT(result.errors, EndsWith("at step 10, which is saved\n"));
 }
 
-TEST_CASE("a launcher that is killed at any moment leaves nobody behind, grandchildren neither") {
+TEST_CASE("a launcher that is killed at any moment leaves no process behind, no grandchildren either") {
   // The grandchildren have a session of their own.
   std::string script = "setsid sleep 1000 & sleep 1000 & wait";
   for (int moment = 0; moment < 12; ++moment) {

@@ -44,9 +44,9 @@ struct worker_events : troupe::membership_events {
     changed.notify_all();
   }
   void on_recovered(const troupe::recovery_report&) override {}
-  void on_over() override {
+  void on_job_done() override {
     std::lock_guard lock(mutex);
-    is_over = true;
+    is_done = true;
     changed.notify_all();
   }
   void on_stop(int signal) override {
@@ -59,7 +59,7 @@ struct worker_events : troupe::membership_events {
     std::fflush(stdout);
     if (!ignores_stops) ::_exit(128 + signal);
   }
-  void on_job_end(const std::string& cause) override {
+  void on_job_failed(const std::string& cause) override {
     std::printf("the job ended: %s\n", cause.c_str());
     std::fflush(stdout);
     ::_exit(1);
@@ -77,7 +77,7 @@ struct worker_events : troupe::membership_events {
   std::condition_variable changed;
   troupe::membership* link = nullptr;
   std::uint64_t generation = 0;
-  bool is_over = false;
+  bool is_done = false;
   bool ignores_stops = false;
 };
 
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   }
   if (behaviour.starts_with("over-")) {
     std::unique_lock lock(events.mutex);
-    events.changed.wait(lock, [&] { return events.is_over; });
+    events.changed.wait(lock, [&] { return events.is_done; });
     behave(behaviour.substr(5));
   }
   link->leave();

@@ -1,16 +1,15 @@
 #include <algorithm>
-#include <cstdio>
-#include <iostream>
 #include <map>
+#include <numeric>
 #include <optional>
 
+#include "bench/actor/actor_jobs.hpp"
 #include "bench/benches.hpp"
-#include "bench/measure/byte_sizes.hpp"
-#include "bench/measure/machine.hpp"
-#include "bench/measure/spread.hpp"
-#include "bench/peers/ucx_peer.hpp"
-#include "bench/processes/this_program.hpp"
-#include "bench/processes/worker_job.hpp"
+#include "bench/measure/arguments.hpp"
+#include "bench/measure/report.hpp"
+#include "bench/peers/ucx_perftest.hpp"
+#include "bench/processes/launched_job.hpp"
+#include "bench/processes/subprocess.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/simulate.hpp"
 
@@ -33,184 +32,143 @@ constexpr std::size_t warm_up_steps = 5, warm_up_trips = 100;
 /// Longer than any answer takes.
 constexpr int polling_spin_us = 1'000'000;
 
-/// What is compared with ucx_perftest: of each round.
-struct compared {
-  std::vector<double> ours, perftest, ratio;
+/// Of one size of tensor: of each round or step, by the names in the result.
+using actor_results = std::map<std::string, std::vector<double>>;
 
-  void add(double mine, std::optional<double> other) {
-    ours.push_back(mine);
-    if (!other) return;
-    perftest.push_back(*other);
-    ratio.push_back(mine / *other);
-  }
-};
-
-/// Measurements for one size of tensor.
-struct actor_results {
-  compared polling_us, sleeping_us, stream_GBps;
-  std::vector<double> step_hop_us;    ///< each step: its time over the hops on its critical path
-  std::vector<double> single_hop_us;  ///< each step of one microbatch: its time over its 2(p-1) hops
-};
-
-nlohmann::json object_with(worker_job& job, const char* field) {
-  for (auto& line : job.run())
-    if (line.contains(field)) return std::move(line);
-  throw std::runtime_error(std::string("the measured job printed no ") + field);
+/// As many messages as move 512 MiB, within limits.
+std::int64_t messages_of(std::int64_t size_bytes, std::int64_t least, std::int64_t most) {
+  return std::clamp((std::int64_t{1} << 29) / size_bytes, least, most);
 }
 
-/// One way between two probe actors, each waiting for `spin_us` before it sleeps.
-struct probed {
+/// Ours, and what ucx_perftest measured.
+void add_compared(actor_results& results, const std::string& name, double own, std::optional<double> peer) {
+  results[name].push_back(own);
+  if (!peer) return;
+  results["ucx_perftest_" + name].push_back(*peer);
+  results[name + "_over_ucx_perftest"].push_back(own / *peer);
+}
+
+/// One way between two probe actors, each of which polls for `spin_us` before it sleeps.
+struct probe_result {
   double median_us = 0, mean_us = 0, stream_GBps = 0;
 };
 
-probed measure_probe(const actor_options& options, std::int64_t size_bytes, int spin_us) {
-  auto stream = std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 64, 20000);
-  auto trips = std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 256, 5000);
-  worker_job job(
-      {this_program(), "bench", "worker", "probe", "--bytes", std::to_string(size_bytes), "--round-trips",
-       std::to_string(trips), "--stream", std::to_string(stream), "--window", std::to_string(8), "--spin-us",
-       std::to_string(spin_us), "--transports", options.transports},
-      2);
-  auto seen = object_with(job, "half_trips_us");
+probe_result measure_probe(const actor_options& options, std::int64_t size_bytes, int spin_us) {
+  probe_job job{.size_bytes = size_bytes,
+                .round_trips = static_cast<std::uint64_t>(messages_of(size_bytes, 256, 5000)),
+                .stream_messages = static_cast<std::uint64_t>(messages_of(size_bytes, 64, 20000)),
+                .spin_us = spin_us,
+                .transports = options.transports};
+  auto seen = launched_job(worker_command("probe", job), 2).run_for("half_trips_us");
   auto halves = seen.at("half_trips_us").get<std::vector<double>>();
-  halves.erase(halves.begin(), halves.begin() + std::min(halves.size() / 2, warm_up_trips));
-  double sum = 0;
-  for (auto half : halves) sum += half;
+  halves.erase(halves.begin(),
+               halves.begin() + static_cast<std::ptrdiff_t>(std::min(halves.size() / 2, warm_up_trips)));
+  auto sum = std::accumulate(halves.begin(), halves.end(), 0.0);
   return {spread_of(halves).median, sum / static_cast<double>(halves.size()), seen.at("stream_GBps")};
 }
 
-std::optional<ucx_figures> measure_perftest(const actor_options& options, std::int64_t size_bytes,
-                                            const char* test, bool sleeps) {
-  if (!has_ucx_perftest()) return {};
-  auto iterations =
-      std::clamp<std::int64_t>((std::int64_t{1} << 29) / size_bytes, 256, sleeps ? 5000 : 50000);
-  return run_ucx_perftest({test, sleeps, size_bytes, iterations, options.transports});
+enum class waiting { polling, sleeping };
+
+std::optional<double> measure_perftest(const actor_options& options, std::int64_t size_bytes,
+                                       const char* test, waiting how, double ucx_perftest_result::*figure) {
+  auto sleeps = how == waiting::sleeping;
+  auto result = run_ucx_perftest(
+      {test, sleeps, size_bytes, messages_of(size_bytes, 256, sleeps ? 5000 : 50000), options.transports});
+  return result ? std::optional(*result.*figure) : std::nullopt;
 }
 
-/// How many hops follow one another in a step: the time on paper of a plan where only communication takes
-/// time.
+/// How many hops follow one another in a step: the makespan of a plan in which only communication takes time.
 double critical_hops(const actor_options& options, int microbatches) {
-  auto planned =
-      make_plan({schedule_kind_from(options.schedule), options.ranks, microbatches, options.ranks});
-  return simulate(planned, {0, 0, 0, 1}).makespan;
+  auto plan = make_plan({schedule_kind_from(options.schedule), options.ranks, microbatches, options.ranks});
+  return simulate(plan, {0, 0, 0, 1}).makespan;
 }
 
 /// Adds the time of each step over its critical hops.
 void measure_hops(const actor_options& options, std::int64_t size_bytes, int microbatches,
                   std::vector<double>& hops_us) {
-  auto steps = (options.steps + options.rounds - 1) / options.rounds;
-  worker_job job({this_program(), "bench", "worker", "hop", "--microbatches", std::to_string(microbatches),
-                  "--steps", std::to_string(steps + static_cast<int>(warm_up_steps)), "--bytes",
-                  std::to_string(size_bytes), "--schedule", options.schedule},
-                 options.ranks);
-  auto spans = object_with(job, "spans_us").at("spans_us").get<std::vector<double>>();
+  auto steps = static_cast<std::size_t>((options.steps + options.rounds - 1) / options.rounds);
+  hop_job job{microbatches, steps + warm_up_steps, size_bytes, options.schedule};
+  auto seen = launched_job(worker_command("hop", job), options.ranks).run_for("spans_us");
+  auto spans = seen.at("spans_us").get<std::vector<double>>();
   for (std::size_t i = warm_up_steps; i < spans.size(); ++i)
     hops_us.push_back(spans[i] / critical_hops(options, microbatches));
 }
 
 void measure_round(const actor_options& options, std::int64_t size_bytes, actor_results& results) {
-  auto median_of = [](const auto& figures) {
-    return figures ? std::optional(figures->median_us) : std::nullopt;
+  auto perftest = [&](const char* test, waiting how, double ucx_perftest_result::*figure) {
+    return measure_perftest(options, size_bytes, test, how, figure);
   };
-  auto mean_of = [](const auto& figures) { return figures ? std::optional(figures->mean_us) : std::nullopt; };
-  auto rate_of = [](const auto& figures) { return figures ? std::optional(figures->GBps) : std::nullopt; };
+  using figures = ucx_perftest_result;
   auto polling = measure_probe(options, size_bytes, polling_spin_us);
-  results.polling_us.add(polling.median_us,
-                         median_of(measure_perftest(options, size_bytes, "ucp_am_lat", false)));
-  results.stream_GBps.add(polling.stream_GBps,
-                          rate_of(measure_perftest(options, size_bytes, "ucp_am_bw", false)));
-  results.sleeping_us.add(measure_probe(options, size_bytes, 0).mean_us,
-                          mean_of(measure_perftest(options, size_bytes, "ucp_am_lat", true)));
-  measure_hops(options, size_bytes, options.microbatches, results.step_hop_us);
-  measure_hops(options, size_bytes, 1, results.single_hop_us);
+  add_compared(results, "polling_us", polling.median_us,
+               perftest("ucp_am_lat", waiting::polling, &figures::median_us));
+  add_compared(results, "stream_GBps", polling.stream_GBps,
+               perftest("ucp_am_bw", waiting::polling, &figures::GBps));
+  auto sleeping = measure_probe(options, size_bytes, 0);
+  add_compared(results, "sleeping_us", sleeping.mean_us,
+               perftest("ucp_am_lat", waiting::sleeping, &figures::mean_us));
+  measure_hops(options, size_bytes, options.microbatches, results["hop_us"]);
+  measure_hops(options, size_bytes, 1, results["single_hop_us"]);
 }
 
-nlohmann::ordered_json or_null(const std::vector<double>& values) {
-  return values.empty() ? nlohmann::ordered_json(nullptr) : to_json(spread_of(values));
+table blocks() {
+  table shown{{{"tensors, bytes", {"bytes"}, 0, 0}}, table_layout::blocks};
+  for (auto [name, heading] : {std::pair{"polling_us", "actor to actor, polling, us"},
+                               {"sleeping_us", "actor to actor, sleeping, us"},
+                               {"stream_GBps", "a stream of them, GB/s"}}) {
+    shown.columns.push_back({heading, {name}});
+    shown.columns.push_back({"  ucx_perftest", {std::string("ucx_perftest_") + name}});
+    shown.columns.push_back({"  ratio", {std::string(name) + "_over_ucx_perftest"}});
+  }
+  shown.columns.push_back({"microbatches of a step", {"microbatches"}, 0, 0});
+  shown.columns.push_back({"hop in such a step, us", {"hop_us"}});
+  shown.columns.push_back({"hop of one microbatch, us", {"single_hop_us"}});
+  return shown;
 }
 
-void print_json(const actor_options& options, const machine& where, std::int64_t size_bytes,
-                const actor_results& of) {
-  nlohmann::ordered_json line{{"bench", "actor"},
-                              {"machine", to_json(where)},
-                              {"ranks", options.ranks},
-                              {"core_for_each_rank", where.cores >= options.ranks},
-                              {"bytes", size_bytes}};
-  auto add = [&line](const std::string& what, const compared& one) {
-    line[what] = to_json(spread_of(one.ours));
-    line["ucx_perftest_" + what] = or_null(one.perftest);
-    line[what + "_over_ucx_perftest"] = or_null(one.ratio);
-  };
-  add("polling_us", of.polling_us);
-  add("sleeping_us", of.sleeping_us);
-  add("stream_GBps", of.stream_GBps);
-  line["schedule"] = options.schedule;
-  line["microbatches"] = options.microbatches;
-  line["critical_hops"] = critical_hops(options, options.microbatches);
-  line["hop_us"] = to_json(spread_of(of.step_hop_us));
-  line["single_critical_hops"] = critical_hops(options, 1);
-  line["single_hop_us"] = to_json(spread_of(of.single_hop_us));
-  std::cout << line.dump() << std::endl;
+void print(const actor_options& options, std::int64_t size_bytes, const actor_results& results,
+           report& output) {
+  nlohmann::ordered_json line{{"ranks", options.ranks},
+                              {"core_for_each_rank", output.where().cores >= options.ranks},
+                              {"bytes", size_bytes},
+                              {"schedule", options.schedule},
+                              {"microbatches", options.microbatches},
+                              {"critical_hops", critical_hops(options, options.microbatches)},
+                              {"single_critical_hops", critical_hops(options, 1)}};
+  for (const std::string name : {"polling_us", "sleeping_us", "stream_GBps"})
+    line["ucx_perftest_" + name] = line[name + "_over_ucx_perftest"] = nullptr;
+  for (const auto& [name, values] : results) line[name] = spread_json(values);
+  output.add(blocks(), line);
 }
 
-void print_table(const actor_options& options, std::int64_t size_bytes, const actor_results& of) {
-  std::printf("\n%-44s %-24s %-24s %s\n", ("tensors of " + std::to_string(size_bytes) + " bytes").c_str(),
-              "Troupe", "ucx_perftest", "ratio");
-  auto row = [](const char* what, const compared& one) {
-    auto text = [](const std::vector<double>& values) {
-      return values.empty() ? std::string("not measured") : to_text(spread_of(values), 1, 2);
-    };
-    std::printf("  %-42s %-24s %-24s %s\n", what, text(one.ours).c_str(), text(one.perftest).c_str(),
-                text(one.ratio).c_str());
-  };
-  row("actor to actor, polling, us", of.polling_us);
-  row("actor to actor, sleeping, us", of.sleeping_us);
-  row("a stream of them, GB/s", of.stream_GBps);
-  char what[64];
-  std::snprintf(what, sizeof what, "hop in a step of %d microbatches, us", options.microbatches);
-  row(what, {of.step_hop_us, {}, {}});
-  row("hop of one microbatch, us", {of.single_hop_us, {}, {}});
-}
-
-int run(const actor_options& options) {
+void run(const actor_options& options) {
   auto sizes = byte_sizes_from(options.bytes);
   if (schedule_kind_from(options.schedule) == schedule_kind::forward_only)
     throw bad_input("--schedule forward_only has no backward: gpipe or 1f1b");
-  auto where = this_machine();
+  report output("actor", options.json);
+  output.note("pipeline", options.schedule + ", " + std::to_string(options.ranks) +
+                              " empty stages, one a process" + crowding_text(output.where(), options.ranks));
   std::map<std::int64_t, actor_results> results;
   for (int round = 0; round < options.rounds; ++round)
     for (auto size : sizes) measure_round(options, size, results[size]);
-  if (!options.json)
-    std::printf(
-        "machine    %s\npipeline   %s, %d empty stages, one a process%s\n", to_text(where).c_str(),
-        options.schedule.c_str(), options.ranks,
-        where.cores >= options.ranks ? "" : ": MORE DEVICES THAN CORES, they wait for each other's turn");
-  for (const auto& [size, measured] : results)
-    options.json ? print_json(options, where, size, measured) : print_table(options, size, measured);
-  return 0;
+  for (const auto& [size, measured] : results) print(options, size, measured, output);
 }
 
 }  // namespace
 
-void add_actor_bench(CLI::App& app, int& exit_code) {
+void add_actor_bench(CLI::App& app) {
   auto options = std::make_shared<actor_options>();
-  auto* command =
-      app.add_subcommand("actor", "Time tensors between actors of two processes, and from stage to stage");
-  auto default_of = [](CLI::Option* option) { option->capture_default_str(); };
-  default_of(command->add_option("--ranks", options->ranks, "Processes of the pipeline, one stage each")
-                 ->check(CLI::Range(2, 64)));
-  default_of(command->add_option("--bytes", options->bytes, "Sizes of the tensors: 8, 4K,1M or 8:1M"));
-  default_of(command->add_option("--rounds", options->rounds, "Everything is measured so often, in turn")
-                 ->check(CLI::Range(1, 1000)));
-  command->add_option("--transports", options->transports,
-                      "UCX transports between the two actors; none: as in a job on one host");
-  default_of(command->add_option("--microbatches", options->microbatches, "Microbatches of a step")
-                 ->check(CLI::Range(1, 65536)));
-  default_of(
-      command->add_option("--steps", options->steps, "Steps for each size")->check(CLI::Range(1, 1000000)));
-  default_of(command->add_option("--schedule", options->schedule, "gpipe or 1f1b"));
-  command->add_flag("--json", options->json, "One JSON object per size");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  subcommand command(app, "actor", "Time tensors between actors of two processes, and from stage to stage");
+  command.add("--ranks", options->ranks, "Processes of the pipeline, one stage each", between(2, 64));
+  command.add("--bytes", options->bytes, "Sizes of the tensors: 8, 4K,1M or 8:1M");
+  command.add("--rounds", options->rounds, "Everything is measured so often, in turn", between(1, 1000));
+  command.add("--transports", options->transports,
+              "UCX transports between the two actors; none: as in a job on one host");
+  command.add("--microbatches", options->microbatches, "Microbatches of a step", between(1, 65536));
+  command.add("--steps", options->steps, "Steps for each size", between(1, 1000000));
+  command.add("--schedule", options->schedule, "gpipe or 1f1b");
+  command.add_flag("--json", options->json, "One JSON object per size");
+  command.on_run([options] { run(*options); });
 }
 
 }  // namespace troupe::bench

@@ -8,13 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <numeric>
-#include <thread>
 
-#include "troupe/collective/group/stores.hpp"
+#include "bench/collective/group_calls.hpp"
+#include "troupe/collective/diagnostics/profile.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
 namespace {
@@ -29,37 +27,20 @@ struct options {
   network_sizes sizes;
 };
 
-collective_kind kind_of(const options& wanted) {
+collective_kind kind_of(const std::string& call) {
   for (auto kind : {collective_kind::all_reduce, collective_kind::reduce_scatter, collective_kind::all_gather,
                     collective_kind::broadcast, collective_kind::reduce, collective_kind::barrier})
-    if (to_string(kind) == wanted.call) return kind;
+    if (to_string(kind) == call) return kind;
   return collective_kind::send;
-}
-
-void make_call(communicator& group, collective_kind what, tensor& x) {
-  constexpr call_options here{.progress = progress_by::waiter};
-  auto part = [&] {
-    auto size = x.num_elements() / group.size();
-    return x.rows(group.rank() * size, size);
-  };
-  if (what == collective_kind::all_reduce) return group.all_reduce(x, reduce_op::sum, here).wait();
-  if (what == collective_kind::reduce_scatter)
-    return group.reduce_scatter(x, part(), reduce_op::sum, here).wait();
-  if (what == collective_kind::all_gather) return group.all_gather(part(), x, here).wait();
-  if (what == collective_kind::broadcast) return group.broadcast(x, 0, here).wait();
-  if (what == collective_kind::reduce) return group.reduce(x, x, 0, reduce_op::sum, here).wait();
-  if (what == collective_kind::barrier) return group.barrier(here).wait();
-  if (group.rank() == 0) return group.send(x, 1, here).wait();
-  if (group.rank() == 1) group.receive(x, 0, here).wait();
 }
 
 double seconds_of_call(communicator& group, const options& wanted) {
   auto x = group.allocate({wanted.size_bytes / 4 / group.size() * group.size()});
-  auto what = kind_of(wanted);
-  for (int i = 0; i < wanted.calls / 10 + 1; ++i) make_call(group, what, x);
+  auto call = bench::make_group_call(group, wanted.call, x);
+  for (int i = 0; i < wanted.calls / 10 + 1; ++i) call();
   group.barrier().wait();
   auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < wanted.calls; ++i) make_call(group, what, x);
+  for (int i = 0; i < wanted.calls; ++i) call();
   group.barrier().wait();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   return seconds.count() / wanted.calls;
@@ -89,12 +70,13 @@ int main(int count, char** arguments) {
     auto path = wanted.path == "network" ? group_path::network : group_path::nearest;
     ucx_group_resources resources(
         "bench", {.host = wanted.host, .interface = wanted.interface, .path = path, .sizes = wanted.sizes});
-    group_description all{"all", std::vector<int>(static_cast<std::size_t>(wanted.ranks)), wanted.rank};
+    group_description all{"all", std::vector<world_rank>(static_cast<std::size_t>(wanted.ranks)),
+                          wanted.rank};
     std::iota(all.ranks.begin(), all.ranks.end(), 0);
     auto group = make_ucx_group(all, place, resources);
     auto seconds = seconds_of_call(*group, wanted);
-    auto rate =
-        static_cast<double>(wanted.size_bytes) / seconds / 1e6 * bus_factor(kind_of(wanted), wanted.ranks);
+    auto rate = static_cast<double>(wanted.size_bytes) / seconds / 1e6 *
+                bus_factor(kind_of(wanted.call), wanted.ranks);
     if (wanted.rank == 0) std::printf("%.0f %.1f\n", rate, seconds * 1e6);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "group_bandwidth: %s\n", error.what());

@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
+#include <map>
+#include <thread>
 
 #include "bench/benches.hpp"
+#include "bench/compute/compute_job.hpp"
 #include "bench/compute/device_rates.hpp"
-#include "bench/measure/busy_loops.hpp"
-#include "bench/measure/machine.hpp"
-#include "bench/measure/measured_object.hpp"
-#include "bench/measure/spread.hpp"
-#include "bench/processes/this_program.hpp"
+#include "bench/measure/arguments.hpp"
+#include "bench/measure/report.hpp"
+#include "bench/peers/torch.hpp"
+#include "bench/processes/subprocess.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/devices.hpp"
 
@@ -19,270 +20,213 @@ namespace {
 struct compute_options {
   std::vector<std::string> models = {"gpt", "mlp", "cnn"};
   std::vector<int> threads;
-  std::string type = "f32";
-  std::string device = "cpu";
-  std::int64_t batch = 0, length = 0;
-  double seconds = 4;
+  compute_job each;  ///< but for the model and the threads
   int rounds = 5;
-  int losses = 0;
   int busy_loops = 0;
   std::filesystem::path torch;
   std::filesystem::path torch_script = "tools/bench/torch_compute.py";
   bool torch_compile = false;
-  bool queue_each_kernel = false;
   bool json = false;
 };
 
-/// One side's arguments for one model.
-struct task {
-  std::string model;
-  int threads = 1;
-  std::vector<std::string> more;
-};
-
-std::vector<std::string> arguments_of(const task& what, const compute_options& options) {
-  std::vector<std::string> arguments{"--model",   what.model,
-                                     "--threads", std::to_string(what.threads),
-                                     "--dtype",   options.type,
-                                     "--device",  options.device,
-                                     "--batch",   std::to_string(options.batch),
-                                     "--length",  std::to_string(options.length)};
-  arguments.insert(arguments.end(), what.more.begin(), what.more.end());
-  return arguments;
-}
-
-nlohmann::json run_own(const task& what, const compute_options& options) {
-  std::vector<std::string> command{this_program(), "bench", "worker", "compute"};
-  auto arguments = arguments_of(what, options);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  if (options.queue_each_kernel) command.push_back("--queue-each-kernel");
-  return last_object(command, {});
-}
-
-nlohmann::json run_torch(const task& what, const compute_options& options) {
-  return bench::run_torch(options.torch, options.torch_script, what.threads, arguments_of(what, options));
-}
-
-/// PyTorch's side, as it is or through torch.compile.
-struct peer {
-  std::vector<double> rate, ratio;
-  double mib = 0;
-};
-
-/// What one model came to at one number of threads.
-struct results {
-  std::string unit, device, numeric_class;
-  std::vector<double> own, of_product_rate, product_rate, of_copy_rate, copy_rate;
-  std::vector<double> slowdown;  ///< of a step beside busy loops
-  double own_mib = 0;
-  std::uint64_t allocations = 0;
-  peer torch, compiled;
-};
-
-void measure_peer(const task& what, const compute_options& options, const results& own, peer& torch) {
-  auto seen = run_torch(what, options);
-  torch.rate.push_back(seen.at(own.unit));
-  torch.ratio.push_back(own.own.back() / torch.rate.back());
-  torch.mib = std::max(torch.mib, seen.at("own_mib").get<double>());
-}
-
-/// How many times as long a step takes beside busy loops, in the mean: the median hides the steps in which a
-/// thread of a team had no core.
-double slowdown_beside(const task& what, const compute_options& options, const nlohmann::json& alone) {
-  busy_loops beside(options.busy_loops);
-  auto shared = run_own(what, options).at("mean_step_s").get<double>();
-  return shared / alone.at("mean_step_s").get<double>();
-}
-
-results measure(const std::string& model, int threads, const compute_options& options) {
-  results found;
-  task what{model, threads, {"--seconds", std::to_string(options.seconds)}};
-  for (int round = 0; round < options.rounds; ++round) {
-    auto own = run_own(what, options);
-    found.unit = own.contains("tokens_per_s") ? "tokens_per_s" : "samples_per_s";
-    found.own.push_back(own.at(found.unit));
-    found.of_product_rate.push_back(own.at("of_product_rate"));
-    found.product_rate.push_back(own.at("product_gflops_per_s"));
-    found.of_copy_rate.push_back(own.at("of_copy_rate"));
-    found.copy_rate.push_back(own.at("copy_gb_per_s"));
-    found.own_mib = std::max(found.own_mib, own.at("own_mib").get<double>());
-    found.allocations = std::max(found.allocations, own.at("allocations_after_warm_up").get<std::uint64_t>());
-    if (options.busy_loops > 0) found.slowdown.push_back(slowdown_beside(what, options, own));
-    found.device = own.at("device");
-    found.numeric_class = own.at("numeric_class");
-    if (!options.torch.empty()) measure_peer(what, options, found, found.torch);
-    if (!options.torch_compile) continue;
-    auto compiled = what;
-    compiled.more.push_back("--compile");
-    measure_peer(compiled, options, found, found.compiled);
+/// While it lives, so many threads of this process keep cores busy beside the processes that are measured.
+class busy_loops {
+ public:
+  explicit busy_loops(int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) continue;
+      });
   }
-  return found;
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+/// What one model came to at one number of threads: of each round, by the names in the result.
+struct results {
+  nlohmann::json last;
+  std::string unit;
+  std::map<std::string, std::vector<double>> values;
+  std::map<std::string, double> largest;
+};
+
+nlohmann::json run_own(const compute_job& job) { return run_for_object(worker_command("compute", job)); }
+
+nlohmann::json torch_arguments(const compute_job& job) {
+  return {{"model", job.model},   {"threads", job.threads}, {"dtype", job.dtype},
+          {"device", job.device}, {"batch", job.batch},     {"length", job.length}};
 }
 
-void add_peer(const std::string& name, const peer& of, const std::string& unit,
-              nlohmann::ordered_json& line) {
-  if (of.rate.empty()) return;
-  line[name + "_" + unit] = to_json(spread_of(of.rate));
-  line["over_" + name] = to_json(spread_of(of.ratio));
-  line[name + "_own_mib"] = of.mib;
+void measure_torch(const compute_job& job, const compute_options& options, const std::string& name,
+                   results& found) {
+  auto arguments = torch_arguments(job);
+  arguments["seconds"] = job.seconds;
+  if (name == "torch_compiled") arguments["compile"] = true;
+  auto seen = run_torch(options.torch, options.torch_script, arguments);
+  auto& rates = found.values[name + "_" + found.unit];
+  rates.push_back(seen.at(found.unit));
+  found.values["over_" + name].push_back(found.values[found.unit].back() / rates.back());
+  auto& mib = found.largest[name + "_own_mib"];
+  mib = std::max(mib, seen.at("own_mib").get<double>());
 }
 
-void print_peer(const char* name, const peer& of) {
-  if (of.rate.empty()) return;
-  std::printf("   %s %s, %.0f MiB   ratio %s", name, to_text(spread_of(of.rate), 1, 0).c_str(), of.mib,
-              to_text(spread_of(of.ratio), 1, 2).c_str());
+void measure_round(const compute_job& job, const compute_options& options, results& found) {
+  found.last = run_own(job);
+  found.unit = found.last.contains("tokens_per_s") ? "tokens_per_s" : "samples_per_s";
+  for (const auto& name :
+       {found.unit.c_str(), "of_product_rate", "product_gflops_per_s", "of_copy_rate", "copy_gb_per_s"})
+    found.values[name].push_back(found.last.at(name));
+  for (const char* name : {"own_mib", "allocations_after_warm_up"})
+    found.largest[name] = std::max(found.largest[name], found.last.at(name).get<double>());
+  if (options.busy_loops > 0) {
+    // Of means: the median hides the steps in which a thread of a team had no core.
+    busy_loops beside(options.busy_loops);
+    found.values["slowdown"].push_back(run_own(job).at("mean_step_s").get<double>() /
+                                       found.last.at("mean_step_s").get<double>());
+  }
+  if (!options.torch.empty()) measure_torch(job, options, "torch", found);
+  if (options.torch_compile) measure_torch(job, options, "torch_compiled", found);
 }
 
 /// How a step's kernels come to the device.
-const char* queueing_of(const compute_options& options) {
-  if (options.device.starts_with("cpu")) return "direct";
-  return options.queue_each_kernel ? "each_kernel" : "graph";
+const char* queueing_of(const compute_job& job) {
+  if (job.device.starts_with("cpu")) return "direct";
+  return job.queue_each_kernel ? "each_kernel" : "graph";
 }
 
-void print_json(const task& what, const results& found, const compute_options& options,
-                const machine& where) {
-  nlohmann::ordered_json line{{"event", "compute"},
-                              {"model", what.model},
-                              {"device", found.device},
-                              {"threads", what.threads},
-                              {"dtype", options.type},
-                              {"queueing", queueing_of(options)},
-                              {"numeric_class", found.numeric_class},
-                              {found.unit, to_json(spread_of(found.own))},
-                              {"of_product_rate", to_json(spread_of(found.of_product_rate))},
-                              {"product_gflops_per_s", to_json(spread_of(found.product_rate))},
-                              {"of_copy_rate", to_json(spread_of(found.of_copy_rate))},
-                              {"copy_gb_per_s", to_json(spread_of(found.copy_rate))},
-                              {"own_mib", found.own_mib},
-                              {"allocations_after_warm_up", found.allocations}};
-  if (options.busy_loops > 0) {
-    line["busy_loops"] = options.busy_loops;
-    line["slowdown"] = to_json(spread_of(found.slowdown));
+table columns(const compute_options& options) {
+  table shown{{{"model", {"model"}},
+               {"dtype", {"dtype"}},
+               {"device", {"device"}, 24},
+               {"threads", {"threads"}, 0, 0},
+               {"tokens or samples/s", {"tokens_per_s", "samples_per_s"}, of_spread, 0},
+               {"% of the products' rate", {"of_product_rate"}, 0, 1, 100},
+               {"GFLOP/s", {"product_gflops_per_s"}, 16, 0},
+               {"% of a copy's rate", {"of_copy_rate"}, 20, 1, 100},
+               {"GB/s", {"copy_gb_per_s"}, 12, 0},
+               {"MiB", {"own_mib"}, of_number, 0}}};
+  if (options.busy_loops > 0) shown.columns.push_back({"slowdown by busy loops", {"slowdown"}, 0, 1});
+  for (const std::string name : {"torch", "torch_compiled"}) {
+    if (options.torch.empty() || (name == "torch_compiled" && !options.torch_compile)) continue;
+    shown.columns.push_back({name + "/s", {name + "_tokens_per_s", name + "_samples_per_s"}, of_spread, 0});
+    shown.columns.push_back({name + " MiB", {name + "_own_mib"}, 0, 0});
+    shown.columns.push_back({"over " + name, {"over_" + name}, 18});
   }
-  add_peer("torch", found.torch, found.unit, line);
-  add_peer("torch_compiled", found.compiled, found.unit, line);
-  line["machine"] = to_json(where);
-  std::printf("%s\n", line.dump().c_str());
+  return shown;
 }
 
-void print(const task& what, const results& found, const compute_options& options, const machine& where) {
-  if (options.json) return print_json(what, found, options, where);
-  std::printf(
-      "%-4s %s, %s, %d thread%s   %s %s   %s %% of the products' rate (%s GFLOP/s)   "
-      "%s %% of a copy's (%s GB/s)   %.0f MiB",
-      what.model.c_str(), options.type.c_str(), found.device.c_str(), what.threads,
-      what.threads == 1 ? "" : "s", to_text(spread_of(found.own), 1, 0).c_str(), found.unit.c_str(),
-      to_text(spread_of(found.of_product_rate), 100, 1).c_str(),
-      to_text(spread_of(found.product_rate), 1, 0).c_str(),
-      to_text(spread_of(found.of_copy_rate), 100, 1).c_str(),
-      to_text(spread_of(found.copy_rate), 1, 0).c_str(), found.own_mib);
-  if (options.busy_loops > 0)
-    std::printf("   %s times as long beside %d busy loops", to_text(spread_of(found.slowdown), 1, 1).c_str(),
-                options.busy_loops);
-  if (found.torch.rate.empty()) std::printf("   no peer was measured (--torch ROOT)");
-  print_peer("torch", found.torch);
-  print_peer("torch.compile", found.compiled);
-  std::printf("\n");
+void time_model(const compute_job& job, const compute_options& options, report& output) {
+  results found;
+  for (int round = 0; round < options.rounds; ++round) measure_round(job, options, found);
+  nlohmann::ordered_json line{{"event", "compute"},
+                              {"model", job.model},
+                              {"device", found.last.at("device")},
+                              {"threads", job.threads},
+                              {"dtype", job.dtype},
+                              {"queueing", queueing_of(job)},
+                              {"numeric_class", found.last.at("numeric_class")}};
+  if (options.busy_loops > 0) line["busy_loops"] = options.busy_loops;
+  for (const auto& [name, values] : found.values) line[name] = spread_json(values);
+  for (const auto& [name, value] : found.largest) line[name] = value;
+  output.add(columns(options), line);
 }
 
-/// Trains both from the same weights on the same batches. Returns the largest relative difference.
-double compare_losses(const std::string& model, const compute_options& options) {
-  const std::string inside = "/tmp/troupe-compute-weights.safetensors";
-  auto file = options.torch / inside.substr(1);
-  task own{model, 1, {"--losses", std::to_string(options.losses), "--weights", file.string()}}, torch = own;
-  torch.more.back() = inside;
-  auto mine = run_own(own, options).at("losses").get<std::vector<double>>();
-  auto theirs = run_torch(torch, options).at("losses").get<std::vector<double>>();
-  std::filesystem::remove(file);
+/// Trains both sides from the same weights on the same batches.
+void compare_losses(compute_job job, const compute_options& options, report& output) {
+  const std::string path_inside = "/tmp/troupe-compute-weights.safetensors";
+  job.weights = options.torch / path_inside.substr(1);
+  auto own = run_own(job).at("losses").get<std::vector<double>>();
+  auto arguments = torch_arguments(job);
+  arguments.update({{"losses", job.losses}, {"weights", path_inside}});
+  auto torch =
+      run_torch(options.torch, options.torch_script, arguments).at("losses").get<std::vector<double>>();
+  std::filesystem::remove(job.weights);
   double largest = 0;
-  for (std::size_t i = 0; i < mine.size(); ++i)
-    largest = std::max(largest, std::abs(mine[i] - theirs.at(i)) / std::abs(theirs[i]));
-  if (options.json)
-    std::printf("%s\n", nlohmann::ordered_json{{"event", "losses"},
-                                               {"model", model},
-                                               {"steps", mine.size()},
-                                               {"largest_relative_difference", largest},
-                                               {"own", mine},
-                                               {"torch", theirs}}
-                            .dump()
-                            .c_str());
-  else
-    std::printf(
-        "%-4s losses of %zu steps from the same weights: %.5f to %.5f, torch %.5f to %.5f, largest relative "
-        "difference %.2e\n",
-        model.c_str(), mine.size(), mine.front(), mine.back(), theirs.front(), theirs.back(), largest);
-  return largest;
+  for (std::size_t i = 0; i < own.size(); ++i)
+    largest = std::max(largest, std::abs(own[i] - torch.at(i)) / std::abs(torch[i]));
+  const table shown{{{"model", {"model"}},
+                     {"steps", {"steps"}, 0, 0},
+                     {"first losses", {"first"}, 16, 5},
+                     {"last losses", {"last"}, 16, 5},
+                     {"largest relative difference", {"largest_relative_difference"}, 0, 7}}};
+  output.add(shown, {{"event", "losses"},
+                     {"model", job.model},
+                     {"steps", own.size()},
+                     {"largest_relative_difference", largest},
+                     {"first", {own.front(), torch.front()}},
+                     {"last", {own.back(), torch.back()}},
+                     {"own", own},
+                     {"torch", torch}});
 }
 
-int run(compute_options options) {
-  auto where = this_machine();
-  auto device = device_from_string(options.device);
+void check(const compute_options& options) {
+  auto device = device_from_string(options.each.device);
   require_device(device);
-  bench_precision{options.type}.choose(device);
-  if (options.losses > 0 && options.torch.empty())
+  bench_precision{options.each.dtype}.choose(device);
+  if (options.each.losses > 0 && options.torch.empty())
     throw bad_input("--losses compares with PyTorch: say where it is with --torch ROOT");
   if (options.torch_compile && options.torch.empty())
     throw bad_input("--torch-compile measures PyTorch: say where it is with --torch ROOT");
   if (!options.torch.empty() && std::ranges::count(options.models, "loop") > 0)
     throw bad_input("--models loop: torch_compute.py has no such model; leave --torch or loop out");
+}
+
+void run(compute_options options) {
+  check(options);
+  report output("compute", options.json);
+  auto cores = output.where().cores;
   if (options.threads.empty()) {
     options.threads = {1};
-    if (where.cores > 1 && options.device.starts_with("cpu")) options.threads.push_back(where.cores);
+    if (cores > 1 && options.each.device.starts_with("cpu")) options.threads.push_back(cores);
   }
-  if (!options.json) std::printf("machine    %s\n", to_text(where).c_str());
   for (const auto& model : options.models) {
-    if (options.losses > 0) compare_losses(model, options);
-    if (options.losses == 0)
-      for (auto threads : options.threads)
-        print({model, threads, {}}, measure(model, threads, options), options, where);
+    auto job = options.each;
+    job.model = model;
+    if (job.losses > 0) {
+      compare_losses(job, options, output);
+      continue;
+    }
+    for (auto threads : options.threads) {
+      job.threads = threads;
+      time_model(job, options, output);
+    }
   }
-  return 0;
+  if (options.torch.empty()) output.note("torch", "no peer was measured (--torch ROOT)");
 }
 
 }  // namespace
 
-void add_compute_bench(CLI::App& app, int& exit_code) {
+void add_compute_bench(CLI::App& app) {
   auto options = std::make_shared<compute_options>();
-  auto* command = app.add_subcommand("compute", "Time training steps against the matrix products in them");
-  command->add_option("--models,--model", options->models, "gpt, gpt2, mlp, cnn, loop, with commas between")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"gpt", "gpt2", "mlp", "cnn", "loop"}))
-      ->capture_default_str();
-  command->add_option("--device", options->device, "cpu, or a GPU such as cuda:0")->capture_default_str();
-  command->add_option("--batch", options->batch, "Sequences or samples in a step; 0: the model's own number")
-      ->check(CLI::Range(0, 1 << 20));
-  command->add_option("--length", options->length, "Tokens in a sequence; 0: the model's context")
-      ->check(CLI::Range(0, 1 << 20));
-  command
-      ->add_option("--threads", options->threads,
-                   "Numbers of threads, with commas between; on the CPU otherwise 1 and the cores")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--dtype", options->type, "f32, tf32 on a GPU, or bf16 for mixed precision")
-      ->check(CLI::IsMember({"f32", "tf32", "bf16"}))
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Of one measurement")->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command
-      ->add_option("--busy-loops", options->busy_loops,
-                   "Measure each model beside so many busy loops as well, in turn")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--losses", options->losses,
-                      "Compare the losses of so many steps from the same weights instead of speeds");
-  command->add_flag(
-      "--queue-each-kernel", options->queue_each_kernel,
-      "On a GPU: queue each kernel of a step, where otherwise its forward and backward pass are "
-      "one CUDA graph");
-  command->add_option("--torch", options->torch,
-                      "Measure PyTorch beside it, in the system with this root; / is this one");
-  command->add_flag("--torch-compile", options->torch_compile,
-                    "Measure PyTorch through torch.compile as well");
-  command->add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "One JSON object for each model and number of threads");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  auto& each = options->each;
+  subcommand command(app, "compute", "Time training steps against the matrix products in them");
+  command.add("--models,--model", options->models, "gpt, gpt2, mlp, cnn, loop, with commas between",
+              one_of({"gpt", "gpt2", "mlp", "cnn", "loop"}));
+  command.add("--device", each.device, "cpu, or a GPU such as cuda:0");
+  command.add("--batch", each.batch, "Sequences or samples in a step; 0: the model's own number",
+              between(0, 1 << 20));
+  command.add("--length", each.length, "Tokens in a sequence; 0: the model's context", between(0, 1 << 20));
+  command.add("--threads", options->threads,
+              "Numbers of threads, with commas between; by default 1 and, on the CPU, the cores",
+              between(1, 1024));
+  command.add("--dtype", each.dtype, "f32, tf32 on a GPU, or bf16 for mixed precision",
+              one_of({"f32", "tf32", "bf16"}));
+  command.add("--seconds", each.seconds, "Of one measurement");
+  command.add("--rounds", options->rounds, "Measurements, in turn with the peer's", between(1, 1000));
+  command.add("--busy-loops", options->busy_loops,
+              "Measure each model beside so many busy loops as well, in turn", between(0, 1024));
+  command.add("--losses", each.losses,
+              "Compare the losses of so many steps from the same weights instead of speeds");
+  command.add_flag("--queue-each-kernel", each.queue_each_kernel,
+                   "On a GPU: queue each kernel of a step by itself, not both passes as one CUDA graph");
+  command.add("--torch", options->torch,
+              "Measure PyTorch beside it, in the system with this root; / is this one");
+  command.add_flag("--torch-compile", options->torch_compile,
+                   "Measure PyTorch through torch.compile as well");
+  command.add("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py");
+  command.add_flag("--json", options->json, "One JSON object for each model and number of threads");
+  command.on_run([options] { run(*options); });
 }
 
 }  // namespace troupe::bench

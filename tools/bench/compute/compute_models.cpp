@@ -19,7 +19,7 @@
 namespace troupe::bench {
 namespace {
 
-constexpr std::int64_t num_batches = 8;
+constexpr std::int64_t num_batches = 8, num_classes = 10;
 constexpr std::uint64_t seed = 1;
 
 tensor random_integers(shape extents, std::int64_t below, std::uint32_t stream) {
@@ -74,39 +74,41 @@ compute_model make_gpt(const compute_model_options& options) {
   return make_gpt(gpt, or_usual(options.batch, options.name == "gpt2" ? 16 : 8), length);
 }
 
+/// Everything but the products' work of a model that puts samples into ten classes.
+compute_model make_classifier(nn::Sequential module, optim::Optimizer optimizer, std::int64_t batch,
+                              std::vector<std::int64_t> sample) {
+  compute_model made;
+  made.module = std::make_shared<nn::Sequential>(std::move(module));
+  made.optimizer = std::move(optimizer);
+  sample.insert(sample.begin(), {num_batches, batch});
+  made.inputs = random_numbers(shape(sample));
+  made.labels = random_integers({num_batches, batch}, num_classes, 2);
+  made.unit = "samples";
+  made.items = batch;
+  made.classes = num_classes;
+  return made;
+}
+
 compute_model make_mlp(const compute_model_options& options) {
   auto batch = or_usual(options.batch, 256);
   auto rows = static_cast<double>(batch);
-  compute_model made;
-  made.module = std::make_shared<nn::Sequential>(nn::Linear(784, 2048), nn::ReLU(), nn::Linear(2048, 2048),
-                                                 nn::ReLU(), nn::Linear(2048, 10));
-  made.optimizer = optim::Adam({.lr = 1e-3});
-  made.inputs = random_numbers({num_batches, batch, 784});
-  made.labels = random_integers({num_batches, batch}, 10, 2);
-  made.unit = "samples";
-  made.items = batch;
-  made.classes = 10;
+  nn::Sequential module(nn::Linear(784, 2048), nn::ReLU(), nn::Linear(2048, 2048), nn::ReLU(),
+                        nn::Linear(2048, num_classes));
+  auto made = make_classifier(std::move(module), optim::Adam({.lr = 1e-3}), batch, {784});
   made.step_flops = flops_of_linear(rows, 784, 2048, 2) + flops_of_linear(rows, 2048, 2048) +
-                    flops_of_linear(rows, 2048, 10);
+                    flops_of_linear(rows, 2048, num_classes);
   return made;
 }
 
 compute_model make_cnn(const compute_model_options& options) {
   auto batch = or_usual(options.batch, 128);
   auto rows = static_cast<double>(batch);
-  compute_model made;
-  made.module =
-      std::make_shared<nn::Sequential>(nn::Conv2d(1, 32, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
-                                       nn::Conv2d(32, 64, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
-                                       nn::Flatten(), nn::Linear(3136, 128), nn::ReLU(), nn::Linear(128, 10));
-  made.optimizer = optim::Adam({.lr = 1e-3});
-  made.inputs = random_numbers({num_batches, batch, 1, 28, 28});
-  made.labels = random_integers({num_batches, batch}, 10, 2);
-  made.unit = "samples";
-  made.items = batch;
-  made.classes = 10;
+  nn::Sequential module(nn::Conv2d(1, 32, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
+                        nn::Conv2d(32, 64, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2), nn::Flatten(),
+                        nn::Linear(3136, 128), nn::ReLU(), nn::Linear(128, num_classes));
+  auto made = make_classifier(std::move(module), optim::Adam({.lr = 1e-3}), batch, {1, 28, 28});
   made.step_flops = flops_of_linear(rows * 28 * 28, 9, 32, 2) + flops_of_linear(rows * 14 * 14, 9 * 32, 64) +
-                    flops_of_linear(rows, 3136, 128) + flops_of_linear(rows, 128, 10);
+                    flops_of_linear(rows, 3136, 128) + flops_of_linear(rows, 128, num_classes);
   return made;
 }
 
@@ -127,15 +129,9 @@ class residual : public nn::module_of<residual> {
 compute_model make_loop(const compute_model_options& options) {
   auto batch = or_usual(options.batch, 32);
   auto rows = static_cast<double>(batch);
-  compute_model made;
-  made.module = std::make_shared<nn::Sequential>(residual(), residual(), nn::Linear(64, 10));
-  made.optimizer = optim::AdamW({.lr = 1e-3});
-  made.inputs = random_numbers({num_batches, batch, 64});
-  made.labels = random_integers({num_batches, batch}, 10, 2);
-  made.unit = "samples";
-  made.items = batch;
-  made.classes = 10;
-  made.step_flops = 2 * flops_of_linear(rows, 64, 64) + flops_of_linear(rows, 64, 10);
+  auto made = make_classifier(nn::Sequential(residual(), residual(), nn::Linear(64, num_classes)),
+                              optim::AdamW({.lr = 1e-3}), batch, {64});
+  made.step_flops = 2 * flops_of_linear(rows, 64, 64) + flops_of_linear(rows, 64, num_classes);
   return made;
 }
 

@@ -4,11 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/compute/compute_training.hpp"
+#include "bench/benches.hpp"
+#include "bench/compute/compute_job.hpp"
+#include "bench/compute/compute_models.hpp"
 #include "bench/compute/device_rates.hpp"
+#include "bench/measure/arguments.hpp"
 #include "bench/measure/spread.hpp"
-#include "bench/processes/workers.hpp"
 #include "troupe/autograd/autocast.hpp"
+#include "troupe/autograd/captured_pass.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/ops/threads.hpp"
@@ -19,15 +22,47 @@
 namespace troupe::bench {
 namespace {
 
-struct worker_options {
-  compute_model_options model;
-  std::string device = "cpu";
-  int threads = 1;
-  double seconds = 8;
-  bench_precision precision;
-  int losses = 0;
-  std::string weights;
-  queueing how = queueing::recorded;
+/// Trains a model, step after step. On a GPU forward and backward pass are recorded in the second step and
+/// replayed as a CUDA graph from then on, unless each kernel is to be queued by itself.
+class training {
+ public:
+  /// The model outlives it.
+  training(compute_model& model, const compute_job& job)
+      : model_(model), optimizer_(model.optimizer(model.module->named_parameters())) {
+    auto where = model.inputs.device();
+    if (job.queue_each_kernel || where.type == device::kind::cpu) return;
+    auto first = batch_of(model, 0);
+    batch_ = {first.inputs.clone(), first.labels.clone()};
+    pass_.emplace(
+        where, [this] { pass(); }, model.module->parameters());
+  }
+
+  /// The next step, from number 0; returns its mean loss.
+  double step() {
+    if (!pass_) return train_step(model_, *optimizer_, number_++);
+    auto next = batch_of(model_, number_);
+    batch_.inputs.copy_from(next.inputs);
+    batch_.labels.copy_from(next.labels);
+    pass_->run();
+    optimizer_->apply(number_++);
+    return loss_sum_.to({}).values<float>()[0] / static_cast<double>(batch_.labels.num_elements());
+  }
+
+ private:
+  void pass() {
+    memory_scope counted(memory_category::activations);
+    auto result = loss_of(model_, batch_, [this](const variable& x) { return model_.module->forward(x); });
+    result.loss.backward();
+    loss_sum_ = result.device_loss_sum;
+  }
+
+  compute_model& model_;
+  std::unique_ptr<optim::optimizer_state> optimizer_;
+  std::uint64_t number_ = 0;
+  // What the recorded pass reads and writes.
+  compute_batch batch_;
+  tensor loss_sum_;
+  std::optional<captured_pass> pass_;
 };
 
 double resident_mib(const std::string& key) {
@@ -41,10 +76,10 @@ double resident_mib(const std::string& key) {
   return 0;
 }
 
-std::vector<double> losses(compute_model& model, const worker_options& options) {
-  compute_training training(model, options.how);
+std::vector<double> losses(compute_model& model, const compute_job& job) {
+  training trained(model, job);
   std::vector<double> result;
-  for (int step = 0; step < options.losses; ++step) result.push_back(training.step());
+  for (int step = 0; step < job.losses; ++step) result.push_back(trained.step());
   return result;
 }
 
@@ -72,18 +107,18 @@ double step_bytes(compute_model& model, device where) {
   return 10 * parameters + 2 * static_cast<double>(activations);
 }
 
-nlohmann::ordered_json timed(compute_model& model, const worker_options& options) {
-  auto where = options.model.where;
-  compute_training training(model, options.how);
-  product_rate rate(options.precision.dtype(), where);
+nlohmann::ordered_json timed(compute_model& model, const compute_job& job) {
+  auto where = model.inputs.device();
+  training trained(model, job);
+  product_rate rate(bench_precision{job.dtype}.dtype(), where);
   rate.measure();
   auto copied_per_s = copy_bytes_per_s(where);
-  for (int step = 0; step < 3; ++step) training.step();
+  for (int step = 0; step < 3; ++step) trained.step();
   std::vector<double> times;
   double total = 0;
   auto before = memory_of(where).num_from_system;
-  while (total < options.seconds || times.size() < 5) {
-    times.push_back(seconds_of(where, [&] { training.step(); }));
+  while (total < job.seconds || times.size() < 5) {
+    times.push_back(seconds_of(where, [&] { trained.step(); }));
     total += times.back();
     if (times.size() % 16 == 0) rate.measure();
   }
@@ -105,48 +140,39 @@ nlohmann::ordered_json timed(compute_model& model, const worker_options& options
           {"numeric_class", numeric_class(where)}};
 }
 
-void run(worker_options options) {
-  set_num_threads(options.threads);
-  options.model.where = device_from_string(options.device);
-  options.precision.choose(options.model.where);
+/// The initial weights and the data, for torch_compute.py.
+void write_weights(const std::string& file, const compute_model& model) {
+  auto saved = model.module->state_dict();
+  saved.push_back({"inputs", model.inputs});
+  saved.push_back({"labels", model.labels});
+  for (auto& each : saved) each.value = each.value.to({});
+  write_safetensors(file, saved, {});
+}
+
+void run(const compute_job& job) {
+  auto where = device_from_string(job.device);
+  bench_precision precision{job.dtype};
+  set_num_threads(job.threads);
+  precision.choose(where);
   std::optional<autocast> mixed;
-  if (auto type = options.precision.dtype(); type != dtype::f32) mixed.emplace(type);
+  if (auto type = precision.dtype(); type != dtype::f32) mixed.emplace(type);
   auto before_mib = resident_mib("VmRSS");
-  auto model = make_compute_model(options.model);
-  if (!options.weights.empty()) {
-    auto saved = model.module->state_dict();
-    saved.push_back({"inputs", model.inputs});
-    saved.push_back({"labels", model.labels});
-    for (auto& each : saved) each.value = each.value.to({});
-    write_safetensors(options.weights, saved, {});
-  }
+  auto model = make_compute_model({job.model, where, job.batch, job.length});
+  if (!job.weights.empty()) write_weights(job.weights, model);
   nlohmann::ordered_json line;
-  if (options.losses > 0)
-    line["losses"] = losses(model, options);
+  if (job.losses > 0)
+    line["losses"] = losses(model, job);
   else
-    line = timed(model, options);
-  auto is_on_cpu = options.model.where.type == device::kind::cpu;
-  line["own_mib"] = is_on_cpu ? resident_mib("VmHWM") - before_mib
-                              : static_cast<double>(memory_of(options.model.where).peak) / (1 << 20);
+    line = timed(model, job);
+  line["own_mib"] = where.type == device::kind::cpu ? resident_mib("VmHWM") - before_mib
+                                                    : static_cast<double>(memory_of(where).peak) / (1 << 20);
   std::printf("%s\n", line.dump().c_str());
 }
 
 }  // namespace
 
-void add_compute_worker(CLI::App& app) {
-  auto options = std::make_shared<worker_options>();
-  auto* command = app.add_subcommand("compute", "Train a model in this process");
-  command->add_option("--model", options->model.name);
-  command->add_option("--device", options->device);
-  command->add_option("--batch", options->model.batch);
-  command->add_option("--length", options->model.length);
-  command->add_option("--threads", options->threads);
-  command->add_option("--seconds", options->seconds);
-  command->add_option("--dtype", options->precision.name);
-  command->add_option("--losses", options->losses, "Print the losses of so many steps instead");
-  command->add_option("--weights", options->weights, "Write the initial weights and the data there");
-  command->add_flag_callback("--queue-each-kernel", [options] { options->how = queueing::each_kernel; });
-  command->callback([options] { run(*options); });
+void add_compute_worker(CLI::App& workers) {
+  add_worker(workers, "compute", [](const nlohmann::json& job) { run(job.get<compute_job>()); });
 }
 
 }  // namespace troupe::bench

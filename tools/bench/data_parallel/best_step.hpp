@@ -1,7 +1,14 @@
 #pragma once
 #include <span>
+#include <vector>
+
+namespace troupe::optim {
+class optimizer_state;
+}
 
 namespace troupe::bench {
+
+struct compute_model;
 
 /// A parameter in a step by itself, without communication; in seconds.
 struct timed_parameter {
@@ -10,11 +17,15 @@ struct timed_parameter {
   double moves = 0;  ///< how long the link takes to reduce the gradient
 };
 
-/// The least time of a step, over many of them, on one processor that takes `compute` seconds and one link
-/// that may be given to any gradient at any time. Besides either's work: with t the time of a step, the
-/// gradients of all parameters that are used no later than one of them move between the first moment one of
-/// them is ready and t + the last moment one is used. These times lie within each other if gradients come in
-/// the opposite order, and then a link that serves first what is needed first attains the bound.
+/// The least mean time t of a step, on a processor that takes `compute` seconds for it and a link that can
+/// switch between gradients at any time. A step is no shorter than `compute`, nor than all the link's work.
+/// And for each parameter: the gradients of it and of all parameters used before it move between the moment
+/// the first of them is ready and t + the moment the parameter is used, in the next step. If gradients become
+/// ready in the opposite order of use, a link that serves first what is used first attains the bound.
 double best_step(double compute, std::span<const timed_parameter> parameters);
+
+/// When a training step without communication comes to each parameter: the median of some steps. `moves` is
+/// the parameter's share of all elements.
+std::vector<timed_parameter> time_parameters(compute_model& model, optim::optimizer_state& optimizer);
 
 }  // namespace troupe::bench

@@ -1,15 +1,15 @@
 // Trains with DataParallel and a communication hook in several processes, and prints one JSON object.
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "bench/benches.hpp"
 #include "bench/compute/compute_models.hpp"
-#include "bench/data_parallel/bench_hooks.hpp"
+#include "bench/data_parallel/data_parallel_jobs.hpp"
+#include "bench/data_parallel/throttled_backend.hpp"
+#include "bench/measure/arguments.hpp"
 #include "bench/measure/spread.hpp"
 #include "bench/processes/forked_ranks.hpp"
-#include "bench/processes/workers.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/data/distributed_sampler.hpp"
 #include "troupe/data/fashion_mnist.hpp"
 #include "troupe/nn/activation.hpp"
@@ -21,6 +21,9 @@
 #include "troupe/ops/reduction.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/optim/sgd.hpp"
+#include "troupe/parallel/compression/half_precision_gradients.hpp"
+#include "troupe/parallel/compression/power_sgd.hpp"
+#include "troupe/parallel/compression/top_k_gradients.hpp"
 #include "troupe/parallel/data_parallel.hpp"
 
 namespace troupe::bench {
@@ -28,27 +31,24 @@ namespace {
 
 constexpr double momentum = 0.9;
 
-struct compression_worker_options {
-  std::string hook = "none";
-  compute_model_options model;
-  int ranks = 4;
-  double link_mbit = 100;
-  int steps = 10;
-  std::filesystem::path data;  // none: speed
-  int epochs = 5;
-  std::int64_t dense_steps = 0;
-  double lr = 0.1;
-  std::uint64_t seed = 1;
-};
+std::shared_ptr<comm_hook> make_hook(const std::string& name, std::int64_t dense_steps) {
+  if (name == "bf16") return std::make_shared<half_precision_gradients>();
+  if (name == "topk")
+    return std::make_shared<top_k_gradients>(
+        top_k_gradients_options{.ratio = 0.01, .momentum = momentum, .dense_steps = dense_steps});
+  if (name == "powersgd")
+    return std::make_shared<power_sgd>(power_sgd_options{.rank = 4, .dense_steps = dense_steps});
+  return nullptr;
+}
 
 /// Median seconds of a step on rank 0; all ranks make as many.
-double time_steps(compute_model& model, communicator& group, const compression_worker_options& options) {
+double time_steps(compute_model& model, communicator& group, const compression_job& job) {
   using clock = std::chrono::steady_clock;
   DataParallel replicated(*model.module, group);
-  replicated.register_comm_hook(make_bench_hook(options.hook, momentum, 0));
+  replicated.register_comm_hook(make_hook(job.hook, 0));
   auto optimizer = optim::SGD({.lr = 1e-4})(model.module->named_parameters());
   std::vector<double> times;
-  for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(options.steps) + 2; ++step) {
+  for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(job.steps) + 2; ++step) {
     auto begin = clock::now();
     replicated.backward(
         loss_of(model, step, [&replicated](const variable& x) { return replicated.forward(x); }).loss);
@@ -58,19 +58,19 @@ double time_steps(compute_model& model, communicator& group, const compression_w
   return spread_of(times).median;
 }
 
-nlohmann::ordered_json measure_speed(const compression_worker_options& options, forked_rank& self) {
+nlohmann::ordered_json measure_speed(const compression_job& job, forked_rank& self) {
   communicator_options slow;
-  auto bytes_per_second = options.link_mbit * 1e6 / 8;
+  auto bytes_per_second = job.link_mbit * 1e6 / 8;
   slow.decorate = [&self, bytes_per_second](std::unique_ptr<collective_backend> below) {
     return std::make_unique<throttled_backend>(std::move(below), self.size(), bytes_per_second);
   };
   auto over_link = self.make_group("link", slow), over_memory = self.make_group("memory");
-  auto model = make_compute_model(options.model);
-  auto link_step_s = time_steps(model, *over_link, options);
-  return {{"hook", options.hook},
+  auto model = make_compute_model({.name = job.model, .batch = job.batch});
+  auto link_step_s = time_steps(model, *over_link, job);
+  return {{"hook", job.hook},
           {"gradient_mib", 4.0 * static_cast<double>(model.module->num_parameters()) / (1 << 20)},
           {"link_step_s", link_step_s},
-          {"memory_step_s", time_steps(model, *over_memory, options)}};
+          {"memory_step_s", time_steps(model, *over_memory, job)}};
 }
 
 double accuracy_of(nn::Module& model, dataset& test) {
@@ -88,26 +88,25 @@ double accuracy_of(nn::Module& model, dataset& test) {
 
 /// Fashion-MNIST, 784-256-128-10, 32 samples for each rank in a step, a learning rate that falls to a tenth
 /// for the last fifth of the steps.
-nlohmann::ordered_json measure_accuracy(const compression_worker_options& options, forked_rank& self) {
+nlohmann::ordered_json measure_accuracy(const compression_job& job, forked_rank& self) {
   auto group = self.make_group("memory");
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),
                        nn::ReLU(), nn::Linear(128, 10));
-  model.materialize(options.seed);
+  model.materialize(job.seed);
   DataParallel replicated(model, *group);
-  replicated.register_comm_hook(make_bench_hook(options.hook, momentum, options.dense_steps));
+  replicated.register_comm_hook(make_hook(job.hook, job.dense_steps));
   constexpr std::int64_t batch = 32;
   ShardedLoader loader(
-      fashion_mnist(options.data, data_split::train),
-      {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank(), .seed = options.seed},
-      {batch});
-  auto last = static_cast<std::uint64_t>(loader.num_batches() * options.epochs * 4 / 5);
+      fashion_mnist(job.data, data_split::train),
+      {.num_samples = 60000, .num_replicas = self.size(), .replica = self.rank(), .seed = job.seed}, {batch});
+  auto last = static_cast<std::uint64_t>(loader.num_batches() * job.epochs * 4 / 5);
   // topk's hook has the momentum in it.
-  auto optimizer = optim::SGD({.lr = options.lr,
-                               .momentum = options.hook == "topk" ? 0 : momentum,
-                               .schedule = [last](std::uint64_t step) { return step < last ? 1.0 : 0.1; }})(
-      model.named_parameters());
+  auto optimizer = optim::SGD(
+      {.lr = job.lr, .momentum = job.hook == "topk" ? 0 : momentum, .schedule = [last](std::uint64_t step) {
+         return step < last ? 1.0 : 0.1;
+       }})(model.named_parameters());
   std::uint64_t step = 0;
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+  for (int epoch = 0; epoch < job.epochs; ++epoch) {
     loader.set_epoch(static_cast<std::uint64_t>(epoch));
     for (std::int64_t i = 0; i < loader.num_batches(); ++i, ++step) {
       auto next = loader.batch(i);
@@ -116,37 +115,23 @@ nlohmann::ordered_json measure_accuracy(const compression_worker_options& option
       optimizer->apply(step);
     }
   }
-  auto test = fashion_mnist(options.data, data_split::test);
-  return {{"hook", options.hook},
-          {"steps", step},
-          {"accuracy", self.rank() == 0 ? accuracy_of(model, *test) : 0}};
+  auto test = fashion_mnist(job.data, data_split::test);
+  return {
+      {"hook", job.hook}, {"steps", step}, {"accuracy", self.rank() == 0 ? accuracy_of(model, *test) : 0}};
 }
 
-void run(const compression_worker_options& options) {
-  run_forked(options.ranks, [&options](forked_rank& self) {
+void run(const compression_job& job) {
+  run_forked(job.ranks, [&job](forked_rank& self) {
     set_num_threads(1);
-    auto line = options.data.empty() ? measure_speed(options, self) : measure_accuracy(options, self);
+    auto line = job.data.empty() ? measure_speed(job, self) : measure_accuracy(job, self);
     if (self.rank() == 0) std::printf("%s\n", line.dump().c_str());
   });
 }
 
 }  // namespace
 
-void add_compression_worker(CLI::App& app) {
-  auto options = std::make_shared<compression_worker_options>();
-  auto* command = app.add_subcommand("compression", "Train with a communication hook in forked processes");
-  command->add_option("--hook", options->hook);
-  command->add_option("--model", options->model.name);
-  command->add_option("--batch", options->model.batch);
-  command->add_option("--ranks", options->ranks);
-  command->add_option("--link-mbit", options->link_mbit);
-  command->add_option("--steps", options->steps);
-  command->add_option("--data", options->data);
-  command->add_option("--epochs", options->epochs);
-  command->add_option("--dense-steps", options->dense_steps);
-  command->add_option("--lr", options->lr);
-  command->add_option("--seed", options->seed);
-  command->callback([options] { run(*options); });
+void add_compression_worker(CLI::App& workers) {
+  add_worker(workers, "compression", [](const nlohmann::json& job) { run(job.get<compression_job>()); });
 }
 
 }  // namespace troupe::bench

@@ -3,33 +3,22 @@
 
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "bench/benches.hpp"
 #include "bench/compute/compute_models.hpp"
 #include "bench/data_parallel/best_step.hpp"
-#include "bench/data_parallel/step_times.hpp"
+#include "bench/data_parallel/data_parallel_jobs.hpp"
+#include "bench/data_parallel/throttled_backend.hpp"
+#include "bench/measure/arguments.hpp"
 #include "bench/measure/spread.hpp"
 #include "bench/processes/forked_ranks.hpp"
-#include "bench/processes/workers.hpp"
-#include "troupe/collective/diagnostics/throttled_backend.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/parallel/data_parallel.hpp"
 
 namespace troupe::bench {
 namespace {
 
-struct ddp_worker_options {
-  compute_model_options model;
-  int ranks = 2;
-  int threads = 1;
-  double seconds = 4;
-  double bucket_size_mb = 25;
-  double first_bucket_mb = 1;
-  std::vector<double> links;
-};
-
-/// The largest of what each rank has.
-double agree(double value, communicator& group) {
+double max_over_ranks(double value, communicator& group) {
   auto x = tensor::full({1}, static_cast<float>(value));
   group.all_reduce(x, reduce_op::max, {.progress = progress_by::waiter}).wait();
   return double{x.values<float>()[0]};
@@ -46,7 +35,7 @@ double time_steps(double seconds, communicator& group, const std::function<void(
     return std::chrono::duration<double>(clock::now() - begin).count();
   };
   for (int i = 0; i < 3; ++i) time_one();
-  auto count = std::max(5.0, std::floor(seconds / agree(time_one(), group)));
+  auto count = std::max(5.0, std::floor(seconds / max_over_ranks(time_one(), group)));
   std::vector<double> times;
   while (static_cast<double>(times.size()) < count) times.push_back(time_one());
   return spread_of(times).median;
@@ -54,48 +43,48 @@ double time_steps(double seconds, communicator& group, const std::function<void(
 
 class ddp_measurement {
  public:
-  ddp_measurement(const ddp_worker_options& options, forked_rank& self)
-      : options_(options),
+  ddp_measurement(const ddp_job& job, forked_rank& self)
+      : job_(job),
         self_(self),
         group_(self.make_group("plain")),
-        model_(make_compute_model(options.model)),
+        model_(make_compute_model({.name = job.model, .batch = job.batch})),
         optimizer_(model_.optimizer(model_.module->named_parameters())) {}
 
   nlohmann::ordered_json run() {
-    auto compute_s = agree(time_steps(options_.seconds, *group_,
-                                      [&](std::uint64_t step) { train_step(model_, *optimizer_, step); }),
-                           *group_);
+    auto compute_s = max_over_ranks(
+        time_steps(job_.seconds, *group_, [&](std::uint64_t step) { train_step(model_, *optimizer_, step); }),
+        *group_);
     parameters_ = time_parameters(model_, *optimizer_);
     auto step_s = time_replicated(*group_, optimizer_steps::overlapped);
     auto items = static_cast<double>(model_.items * self_.size());
     auto gradient_bytes = 4.0 * static_cast<double>(model_.module->num_parameters());
-    nlohmann::ordered_json line{{model_.unit + "_per_s", items / step_s},
-                                {"step_s", step_s},
-                                {"waiting_step_s", time_replicated(*group_, optimizer_steps::after_all_sums)},
-                                {"compute_s", compute_s},
-                                {"gradient_mib", gradient_bytes / (1 << 20)}};
-    for (auto ratio : options_.links) line["links"].push_back(time_link(ratio, compute_s));
+    nlohmann::ordered_json line{
+        {model_.unit + "_per_s", items / step_s},
+        {"step_s", step_s},
+        {"waiting_step_s", time_replicated(*group_, optimizer_steps::after_all_reduces)},
+        {"compute_s", compute_s},
+        {"gradient_mib", gradient_bytes / (1 << 20)}};
+    for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, compute_s));
     return line;
   }
 
  private:
   /// An optimizer of DataParallel::make_optimizer, or one that waits for all gradients.
-  enum class optimizer_steps { overlapped, after_all_sums };
+  enum class optimizer_steps { overlapped, after_all_reduces };
 
   double time_replicated(communicator& group, optimizer_steps how) {
-    DataParallel replicated(
-        *model_.module, group,
-        {.bucket_size_mb = options_.bucket_size_mb, .first_bucket_mb = options_.first_bucket_mb});
+    DataParallel replicated(*model_.module, group,
+                            {.bucket_size_mb = job_.bucket_size_mb, .first_bucket_mb = job_.first_bucket_mb});
     auto made = replicated.make_optimizer(model_.optimizer);
     auto& optimizer = how == optimizer_steps::overlapped ? *made : *optimizer_;
-    return agree(time_steps(options_.seconds, group,
-                            [&](std::uint64_t step) {
-                              replicated.backward(loss_of(model_, step, [&](const variable& x) {
-                                                    return replicated.forward(x);
-                                                  }).loss);
-                              optimizer.apply(step);
-                            }),
-                 *group_);
+    return max_over_ranks(time_steps(job_.seconds, group,
+                                     [&](std::uint64_t step) {
+                                       replicated.backward(loss_of(model_, step, [&](const variable& x) {
+                                                             return replicated.forward(x);
+                                                           }).loss);
+                                       optimizer.apply(step);
+                                     }),
+                          *group_);
   }
 
   /// A link over which the gradients of a step take `ratio` times as long as computing it.
@@ -110,7 +99,7 @@ class ddp_measurement {
     auto group = self_.make_group("link " + std::to_string(ratio), slow);
     auto larger = std::max(compute_s, communication_s);
     auto step_s = time_replicated(*group, optimizer_steps::overlapped);
-    auto waiting_s = time_replicated(*group, optimizer_steps::after_all_sums);
+    auto waiting_s = time_replicated(*group, optimizer_steps::after_all_reduces);
     return {{"communication_over_compute", ratio},
             {"megabytes_per_s", bytes_per_second / 1e6},
             {"communication_s", communication_s},
@@ -127,7 +116,7 @@ class ddp_measurement {
     return result;
   }
 
-  const ddp_worker_options& options_;
+  const ddp_job& job_;
   forked_rank& self_;
   std::unique_ptr<communicator> group_;
   compute_model model_;
@@ -135,9 +124,9 @@ class ddp_measurement {
   std::vector<timed_parameter> parameters_;  // what each moves is its share of all elements
 };
 
-/// As on hosts of their own: otherwise ranks that wake at the same moment may share a core for a while beside
-/// an idle one. Nothing is done where there are fewer cores than threads.
-void keep_to_own_cores(int rank, int num_ranks, int threads_of_each) {
+/// Gives each rank cores of its own, as on hosts of their own: otherwise ranks that wake at the same moment
+/// may share a core for a while beside an idle one. Does nothing where there are fewer cores than threads.
+void pin_to_own_cores(int rank, int num_ranks, int threads_of_each) {
   cpu_set_t allowed, own;
   CPU_ZERO(&own);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -149,30 +138,19 @@ void keep_to_own_cores(int rank, int num_ranks, int threads_of_each) {
   ::sched_setaffinity(0, sizeof own, &own);
 }
 
-void run(const ddp_worker_options& options) {
-  run_forked(options.ranks, [&](forked_rank& self) {
-    keep_to_own_cores(self.rank(), options.ranks, options.threads);
-    set_num_threads(options.threads);
-    auto line = ddp_measurement(options, self).run();
+void run(const ddp_job& job) {
+  run_forked(job.ranks, [&](forked_rank& self) {
+    pin_to_own_cores(self.rank(), job.ranks, job.threads);
+    set_num_threads(job.threads);
+    auto line = ddp_measurement(job, self).run();
     if (self.rank() == 0) std::printf("%s\n", line.dump().c_str());
   });
 }
 
 }  // namespace
 
-void add_ddp_worker(CLI::App& app) {
-  auto options = std::make_shared<ddp_worker_options>();
-  auto* command =
-      app.add_subcommand("ddp", "Train a model with DataParallel in processes forked from this one");
-  command->add_option("--model", options->model.name);
-  command->add_option("--batch", options->model.batch);
-  command->add_option("--ranks", options->ranks);
-  command->add_option("--threads", options->threads);
-  command->add_option("--seconds", options->seconds);
-  command->add_option("--bucket-mb", options->bucket_size_mb);
-  command->add_option("--first-bucket-mb", options->first_bucket_mb);
-  command->add_option("--links", options->links)->delimiter(',');
-  command->callback([options] { run(*options); });
+void add_ddp_worker(CLI::App& workers) {
+  add_worker(workers, "ddp", [](const nlohmann::json& job) { run(job.get<ddp_job>()); });
 }
 
 }  // namespace troupe::bench

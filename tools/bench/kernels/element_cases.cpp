@@ -1,6 +1,6 @@
 #include <array>
 
-#include "bench/kernels/case_maker.hpp"
+#include "bench/kernels/kernel_cases.hpp"
 #include "troupe/ops/activation.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/dropout.hpp"
@@ -32,7 +32,7 @@ tensor gelu_gradient(const tensor& dy, const tensor& x) {
 
 }  // namespace
 
-cases activations(const case_maker& make) {
+cases activations(const case_builder& make) {
   auto x = make.values({make.sizes.tokens(), 4 * make.sizes.width}, make.type, "x");
   cases all;
   add_activation("relu", x, relu_forward, relu_backward, all);
@@ -47,7 +47,7 @@ cases activations(const case_maker& make) {
   return all;
 }
 
-cases elementwise(const case_maker& make) {
+cases elementwise(const case_builder& make) {
   auto width = make.sizes.width, rows = make.sizes.tokens();
   auto a = make.values({rows, width}, dtype::f32, "a"), b = make.values({rows, width}, dtype::f32, "b");
   auto row = make.values({1, width}, dtype::f32, "row"),
@@ -68,7 +68,7 @@ cases elementwise(const case_maker& make) {
           moving("clamp", a, {a, a}, [=] { clamp(a, -0.5F, 0.5F); })};
 }
 
-cases casts(const case_maker& make) {
+cases casts(const case_builder& make) {
   shape extents{make.sizes.tokens(), make.sizes.width};
   auto a = make.values(extents, dtype::f32, "a"), b = make.values(extents, dtype::bf16, "b");
   cases all{moving("cast from f32", a, {a, b}, [=] { cast(a, dtype::bf16); }),
@@ -77,7 +77,7 @@ cases casts(const case_maker& make) {
   return all;
 }
 
-cases reductions(const case_maker& make) {
+cases reductions(const case_builder& make) {
   auto x = make.values({make.sizes.tokens(), make.sizes.width}, make.type, "x");
   auto of = [x](const char* name, tensor (*reduce)(const tensor&, const reduction_options&),
                 std::vector<int> axes) { return moving(name, x, {x}, [=] { reduce(x, {.axes = axes}); }); };
@@ -85,7 +85,7 @@ cases reductions(const case_maker& make) {
           of("max along rows", max, {1}), of("argmax along rows", argmax, {1})};
 }
 
-cases rearrangements(const case_maker& make) {
+cases rearrangements(const case_builder& make) {
   auto width = make.sizes.width, rows = make.sizes.tokens();
   auto x = make.values({rows, width}, make.type, "x");
   auto heads = x.reshape({8, rows / 8, 4, width / 4});

@@ -1,7 +1,6 @@
 #include "bench/kernels/kernel_cases.hpp"
 
 #include "bench/compute/device_rates.hpp"
-#include "bench/kernels/case_maker.hpp"
 #include "troupe/ops/adam_step.hpp"
 #include "troupe/ops/attention.hpp"
 #include "troupe/ops/batch_norm.hpp"
@@ -22,11 +21,11 @@
 
 namespace troupe::bench {
 
-tensor case_maker::values(const shape& extents, dtype of, const char* name) const {
+tensor case_builder::values(const shape& extents, dtype of, const char* name) const {
   return random_values(extents, of, where, name);
 }
 
-tensor case_maker::indices(std::int64_t count, std::int64_t below) const {
+tensor case_builder::indices(std::int64_t count, std::int64_t below) const {
   std::vector<std::int64_t> made;
   for (std::int64_t i = 0; i < count; ++i)
     made.push_back(philox4x32({static_cast<std::uint32_t>(i), 0, 0, 0}, {1, 2})[0] % below);
@@ -46,7 +45,7 @@ kernel_case multiplying(std::string name, const tensor& x, double flops, std::fu
   return {std::move(name), x.dtype(), x.shape(), 0, flops, std::move(run)};
 }
 
-cases norms(const case_maker& make) {
+cases norms(const case_builder& make) {
   auto rows = make.sizes.tokens(), width = make.sizes.width;
   auto x = make.values({rows, width}, dtype::f32, "x"), dy = make.values({rows, width}, dtype::f32, "dy");
   auto gamma = make.values({width}, dtype::f32, "gamma"), beta = make.values({width}, dtype::f32, "beta");
@@ -66,7 +65,7 @@ cases norms(const case_maker& make) {
              [=] { rms_norm_backward_weight(dy, x, rstd, dgamma, mode); })};
 }
 
-cases scores_of(const case_maker& make, const shape& extents) {
+cases scores_of(const case_builder& make, const shape& extents) {
   auto x = make.values(extents, make.type, "x");
   auto labels = make.indices(extents[0], extents[1]);
   auto sums = cross_entropy_forward(x, labels).log_sum_exp;
@@ -80,13 +79,13 @@ cases scores_of(const case_maker& make, const shape& extents) {
           moving("top_k", x, {x}, [=] { top_k(x, 8); })};
 }
 
-cases squared_errors(const case_maker& make) {
+cases squared_errors(const case_builder& make) {
   auto x = make.values({make.sizes.tokens(), make.sizes.width}, make.type, "x"), y = x.clone();
   return {moving("mse_loss", x, {x, x}, [=] { mse_loss_forward(x, y); }),
           moving("mse_loss gradient", x, {x, x, x}, [=] { mse_loss_backward(x, y, 1e-3); })};
 }
 
-cases embeddings(const case_maker& make) {
+cases embeddings(const case_builder& make) {
   auto table = make.zeros({make.sizes.vocabulary, make.sizes.width}), gradient = table.clone();
   auto indices = make.indices(make.sizes.tokens(), make.sizes.vocabulary);
   auto dy = make.values({make.sizes.tokens(), make.sizes.width}, dtype::f32, "dy");
@@ -95,7 +94,7 @@ cases embeddings(const case_maker& make) {
                  [=] { embedding_backward_weight(indices, dy, gradient, gradient_mode::assign); })};
 }
 
-cases attentions(const case_maker& make) {
+cases attentions(const case_builder& make) {
   const auto& of = make.sizes;
   auto qkv = make.values({of.batch, of.length, 3 * of.width}, make.type, "qkv");
   auto dout = make.values({of.batch, of.length, of.width}, make.type, "dout");
@@ -110,7 +109,7 @@ cases attentions(const case_maker& make) {
                       [=] { attention_backward(dout, qkv, out, sums, options); })};
 }
 
-cases linears(const case_maker& make) {
+cases linears(const case_builder& make) {
   auto rows = make.sizes.tokens(), in = make.sizes.width, out = 4 * in;
   auto x = make.values({rows, in}, make.type, "x"), dy = make.values({rows, out}, make.type, "dy");
   auto weight = make.values({out, in}, make.type, "weight"), bias = make.values({out}, make.type, "bias");
@@ -123,7 +122,7 @@ cases linears(const case_maker& make) {
           moving("bias gradient", dy, {dy}, [=] { linear_backward_bias(dy, dbias, gradient_mode::assign); })};
 }
 
-cases optimizer_steps(const case_maker& make) {
+cases optimizer_steps(const case_builder& make) {
   auto w = make.zeros({make.sizes.parameters}), g = w.clone(), m = w.clone(), v = w.clone();
   std::vector<adam_slot> slots{{w, g, m, v, {}}};
   std::vector<sgd_slot> with_momentum{{w, g, m, {}}}, plain{{w, g}};
@@ -136,7 +135,7 @@ cases optimizer_steps(const case_maker& make) {
           moving("global_norm", w, {g}, [=] { global_norm(std::span(&g, 1)); })};
 }
 
-cases convolutions_of(const case_maker& make, const shape& extents) {
+cases convolutions_of(const case_builder& make, const shape& extents) {
   auto channels = extents[1];
   auto x = make.values(extents, make.type, "x"),
        weight = make.values({channels, channels, 3, 3}, make.type, "weight");
@@ -150,7 +149,7 @@ cases convolutions_of(const case_maker& make, const shape& extents) {
                       [=] { conv2d_backward_weight(x, x, dweight, {}, options, gradient_mode::assign); })};
 }
 
-cases batch_norms_of(const case_maker& make, const shape& extents) {
+cases batch_norms_of(const case_builder& make, const shape& extents) {
   auto x = make.values(extents, make.type, "x"), dy = make.values(extents, make.type, "dy");
   auto weight = make.values({extents[1]}, dtype::f32, "weight"), bias = weight.clone();
   auto mean = make.zeros({extents[1]}), variance = exp(weight);
@@ -167,7 +166,7 @@ cases batch_norms_of(const case_maker& make, const shape& extents) {
           })};
 }
 
-cases poolings_of(const case_maker& make, const shape& extents) {
+cases poolings_of(const case_builder& make, const shape& extents) {
   auto x = make.values(extents, make.type, "x");
   auto found = max_pool2d_forward(x);
   auto y = found.y, indices = found.indices;
@@ -202,10 +201,9 @@ kernel_sizes cpu_sizes() {
           .images = {{4, 32, 56, 56}, {32, 16, 14, 14}, {256, 32, 28, 28}, {32, 256, 7, 7}}};
 }
 
-std::vector<std::function<std::vector<kernel_case>()>> kernel_cases(const kernel_sizes& sizes, dtype type,
-                                                                    device where) {
+std::vector<std::function<cases()>> kernel_cases(const kernel_sizes& sizes, dtype type, device where) {
   std::vector<std::function<cases()>> all;
-  case_maker make{sizes, type, where};
+  case_builder make{sizes, type, where};
   for (auto* family : {linears, attentions, norms, activations, elementwise, casts, reductions,
                        rearrangements, squared_errors, embeddings, optimizer_steps})
     all.push_back([family, make] { return family(make); });

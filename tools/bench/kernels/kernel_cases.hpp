@@ -32,9 +32,33 @@ struct kernel_case {
   std::function<void()> run = nullptr;
 };
 
+using cases = std::vector<kernel_case>;
+
 /// Every kernel family on the device, with `type` where mixed precision has it. The cases own their tensors;
-/// those of one call are dropped with it, so make and measure them one list at a time.
-std::vector<std::function<std::vector<kernel_case>()>> kernel_cases(const kernel_sizes& sizes, dtype type,
-                                                                    device where);
+/// those of one family are freed with its list, so make and measure one list at a time.
+std::vector<std::function<cases()>> kernel_cases(const kernel_sizes& sizes, dtype type, device where);
+
+/// Makes the tensors of the cases on one device.
+struct case_builder {
+  kernel_sizes sizes;
+  dtype type;
+  device where;
+
+  tensor values(const shape& extents, dtype of, const char* name) const;
+  tensor zeros(const shape& extents) const { return tensor::zeros(extents, dtype::f32, where); }
+  /// [count], each below `below`.
+  tensor indices(std::int64_t count, std::int64_t below) const;
+};
+
+/// A case whose kernel works on tensors of x's extents and dtype, and must move the bytes of `moved`.
+kernel_case moving(std::string name, const tensor& x, std::initializer_list<tensor> moved,
+                   std::function<void()> run);
+
+// The families in element_cases.cpp: what goes element by element, reduces or copies.
+cases activations(const case_builder& make);
+cases elementwise(const case_builder& make);
+cases casts(const case_builder& make);
+cases reductions(const case_builder& make);
+cases rearrangements(const case_builder& make);
 
 }  // namespace troupe::bench

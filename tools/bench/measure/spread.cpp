@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace troupe::bench {
 
@@ -16,9 +17,12 @@ spread spread_of(std::vector<double> values) {
 }
 
 nlohmann::ordered_json to_json(const spread& of) {
+  if (of.count == 0) return nullptr;
   return {{"median", of.median}, {"p25", of.lower_quartile}, {"p75", of.upper_quartile},
           {"min", of.smallest},  {"max", of.largest},        {"n", of.count}};
 }
+
+nlohmann::ordered_json spread_json(const std::vector<double>& values) { return to_json(spread_of(values)); }
 
 std::string to_text(const spread& of, double factor, int digits) {
   char text[128];

@@ -1,6 +1,6 @@
 #pragma once
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,10 @@ struct spread {
 /// Quantiles lie on the nearest measurement; all zero if there is none.
 spread spread_of(std::vector<double> values);
 
-/// {"median":..,"p25":..,"p75":..,"min":..,"max":..,"n":..}
+/// {"median":..,"p25":..,"p75":..,"min":..,"max":..,"n":..}; null if nothing was measured.
 nlohmann::ordered_json to_json(const spread& of);
+/// The spread of `values` as JSON.
+nlohmann::ordered_json spread_json(const std::vector<double>& values);
 
 /// "median [smallest..largest]", each times `factor`, with so many digits after the point.
 std::string to_text(const spread& of, double factor, int digits);

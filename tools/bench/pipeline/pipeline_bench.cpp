@@ -1,13 +1,11 @@
 #include <algorithm>
-#include <cstdio>
-#include <iostream>
 #include <map>
 
 #include "bench/benches.hpp"
-#include "bench/measure/machine.hpp"
-#include "bench/measure/spread.hpp"
-#include "bench/pipeline/sleeping_stage.hpp"
-#include "bench/processes/quiet_node.hpp"
+#include "bench/measure/arguments.hpp"
+#include "bench/measure/report.hpp"
+#include "bench/pipeline/synthetic_stage.hpp"
+#include "bench/processes/bench_node.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/simulate.hpp"
 
@@ -31,12 +29,11 @@ struct pipeline_options {
 
 /// What one schedule came to.
 struct pipeline_results {
-  std::vector<double> idle_ms;  ///< of each step, alike for all devices: span minus nominal work
-  std::vector<double>
-      excess_percent;  ///< of each step: idle above the formula's, in percent of the planned step
-  std::vector<double> overslept_us;  ///< of each step: an action's time above the nominal one, on average
-  std::vector<int> peak_saved;       ///< [stage], over all steps
-  std::uint32_t runtime_peak = 0;    ///< as the runtime counted it
+  std::vector<double> idle_ms;         ///< of each step, alike for all devices: span minus nominal work
+  std::vector<double> excess_percent;  ///< of each step: idle above the formula's, of the planned step
+  std::vector<double> overslept_us;    ///< of each step: an action's time above the nominal one, on average
+  std::vector<int> peak_saved;         ///< [stage], over all steps
+  std::uint32_t runtime_peak = 0;      ///< as the runtime counted it
 };
 
 std::chrono::nanoseconds nanoseconds_from(double ms) {
@@ -48,6 +45,12 @@ int formula_peak(schedule_kind kind, const pipeline_options& options, int stage)
                                       : std::min(options.microbatches, options.stages - stage);
 }
 
+std::vector<int> formula_peaks(schedule_kind kind, const pipeline_options& options) {
+  std::vector<int> peaks;
+  for (int stage = 0; stage < options.stages; ++stage) peaks.push_back(formula_peak(kind, options, stage));
+  return peaks;
+}
+
 using step_records = std::vector<std::vector<stage_step>>;  // [stage][step]
 
 job_definition make_job(schedule_kind kind, const pipeline_options& options, step_records& records) {
@@ -56,9 +59,11 @@ job_definition make_job(schedule_kind kind, const pipeline_options& options, ste
   job.devices_per_rank = options.stages;
   job.snapshots.cadence.memory_every_steps = records.front().size();
   job.make_program = [&records, options](int stage) {
-    sleeping_stage_options made{stage, options.stages, nanoseconds_from(options.forward_ms),
-                                nanoseconds_from(options.backward_ms)};
-    return std::make_unique<sleeping_stage>(made, records[static_cast<std::size_t>(stage)]);
+    synthetic_stage_options made{.stage = stage,
+                                 .num_stages = options.stages,
+                                 .forward = nanoseconds_from(options.forward_ms),
+                                 .backward = nanoseconds_from(options.backward_ms)};
+    return std::make_unique<synthetic_stage>(made, records[static_cast<std::size_t>(stage)]);
   };
   return job;
 }
@@ -95,50 +100,36 @@ void measure(schedule_kind kind, const pipeline_options& options, int steps, pip
     add_step(results, records, step, options);
 }
 
-std::vector<int> formula_peaks(schedule_kind kind, const pipeline_options& options) {
-  std::vector<int> peaks;
-  for (int stage = 0; stage < options.stages; ++stage) peaks.push_back(formula_peak(kind, options, stage));
-  return peaks;
-}
+const table blocks{{{"schedule", {"schedule"}},
+                    {"steps", {"steps"}, 0, 0},
+                    {"work, nominal, ms a device", {"nominal_work_ms"}, 0, 1},
+                    {"idle by the formula (p-1)(f+b), ms", {"formula_idle_ms"}, 0, 1},
+                    {"idle, ms", {"idle_ms"}, 0, 1},
+                    {"excess, % of the planned step", {"excess_percent_of_step"}},
+                    {"overslept, us an action", {"overslept_us_per_action"}, 0, 0},
+                    {"saved microbatches by stage", {"peak_activations"}, 0, 0},
+                    {"saved as the formula says", {"peak_equal"}}},
+                   table_layout::blocks};
 
-bool peaks_agree(schedule_kind kind, const pipeline_results& results, const pipeline_options& options) {
+/// Returns whether every stage saved as many activations as the formula says.
+bool print(schedule_kind kind, const pipeline_results& results, const pipeline_options& options,
+           report& output) {
   auto formula = formula_peaks(kind, options);
-  return results.peak_saved == formula &&
-         std::cmp_equal(results.runtime_peak, *std::ranges::max_element(formula));
-}
-
-void print_json(schedule_kind kind, const pipeline_results& results, const pipeline_options& options,
-                const machine& where) {
-  nlohmann::ordered_json line{{"bench", "pipeline"},
-                              {"schedule", to_string(kind)},
-                              {"machine", to_json(where)},
-                              {"stages", options.stages},
-                              {"microbatches", options.microbatches},
-                              {"steps", results.idle_ms.size()},
-                              {"nominal_work_ms", options.work_ms()},
-                              {"formula_idle_ms", options.formula_idle_ms()},
-                              {"idle_ms", to_json(spread_of(results.idle_ms))},
-                              {"excess_percent_of_step", to_json(spread_of(results.excess_percent))},
-                              {"overslept_us_per_action", to_json(spread_of(results.overslept_us))},
-                              {"peak_activations", results.peak_saved},
-                              {"formula_peak_activations", formula_peaks(kind, options)},
-                              {"peak_equal", peaks_agree(kind, results, options)}};
-  std::cout << line.dump() << std::endl;
-}
-
-void print_table(schedule_kind kind, const pipeline_results& results, const pipeline_options& options) {
-  auto formula = formula_peaks(kind, options);
-  std::printf("\n%s, %zu steps\n", std::string(to_string(kind)).c_str(), results.idle_ms.size());
-  std::printf("  work       %.1f ms a device, nominal\n", options.work_ms());
-  std::printf("  idle       formula (p-1)(f+b) = %.1f ms; measured %s ms\n", options.formula_idle_ms(),
-              to_text(spread_of(results.idle_ms), 1, 1).c_str());
-  std::printf("  excess     %s %% of the step of %.1f ms\n",
-              to_text(spread_of(results.excess_percent), 1, 2).c_str(), options.planned_ms());
-  std::printf("  overslept  %s us an action, in the excess\n",
-              to_text(spread_of(results.overslept_us), 1, 0).c_str());
-  std::printf("  saved      at most %d microbatches, by the formula %d; every stage %s\n",
-              *std::ranges::max_element(results.peak_saved), *std::ranges::max_element(formula),
-              peaks_agree(kind, results, options) ? "as the formula says" : "NOT as the formula says");
+  auto equal = results.peak_saved == formula &&
+               std::cmp_equal(results.runtime_peak, *std::ranges::max_element(formula));
+  output.add(blocks, {{"schedule", to_string(kind)},
+                      {"stages", options.stages},
+                      {"microbatches", options.microbatches},
+                      {"steps", results.idle_ms.size()},
+                      {"nominal_work_ms", options.work_ms()},
+                      {"formula_idle_ms", options.formula_idle_ms()},
+                      {"idle_ms", spread_json(results.idle_ms)},
+                      {"excess_percent_of_step", spread_json(results.excess_percent)},
+                      {"overslept_us_per_action", spread_json(results.overslept_us)},
+                      {"peak_activations", results.peak_saved},
+                      {"formula_peak_activations", formula},
+                      {"peak_equal", equal}});
+  return equal;
 }
 
 std::vector<schedule_kind> schedules_of(const std::string& text) {
@@ -151,52 +142,37 @@ std::vector<schedule_kind> schedules_of(const std::string& text) {
 
 int run(const pipeline_options& options) {
   auto kinds = schedules_of(options.schedule);
-  auto where = this_machine();
+  report output("pipeline", options.json);
+  output.note("pipeline", std::to_string(options.stages) + " stages on as many devices of one process, " +
+                              std::to_string(options.microbatches) + " microbatches, forward " +
+                              number_text(options.forward_ms, 3) + " ms, backward " +
+                              number_text(options.backward_ms, 3) + " ms asleep");
   std::vector<pipeline_results> results(kinds.size());
   auto rounds = std::min(options.rounds, options.steps);
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < kinds.size(); ++i)
       measure(kinds[i], options, (options.steps + round) / rounds, results[i]);
-  if (!options.json) {
-    std::printf("machine    %s\n", to_text(where).c_str());
-    std::printf(
-        "pipeline   %d stages on as many devices of one process, %d microbatches, forward %g ms, backward %g "
-        "ms asleep\n",
-        options.stages, options.microbatches, options.forward_ms, options.backward_ms);
-  }
-  bool agree = true;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    options.json ? print_json(kinds[i], results[i], options, where)
-                 : print_table(kinds[i], results[i], options);
-    agree = agree && peaks_agree(kinds[i], results[i], options);
-  }
-  return agree ? 0 : 1;
+  bool all_equal = true;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    all_equal = print(kinds[i], results[i], options, output) && all_equal;
+  return all_equal ? 0 : 1;
 }
 
 }  // namespace
 
 void add_pipeline_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<pipeline_options>();
-  auto* command =
-      app.add_subcommand("pipeline", "Run schedules on stages that sleep, and compare with the formulas");
-  auto default_of = [](CLI::Option* option) { option->capture_default_str(); };
-  default_of(command->add_option("--stages", options->stages, "Stages, each on a device of its own")
-                 ->check(CLI::Range(1, 256)));
-  default_of(command->add_option("--microbatches", options->microbatches, "Microbatches of a step")
-                 ->check(CLI::Range(1, 4096)));
-  default_of(command->add_option("--forward-ms", options->forward_ms, "Sleep of a forward")
-                 ->check(CLI::Range(0.001, 1e4)));
-  default_of(command->add_option("--backward-ms", options->backward_ms, "Sleep of a backward")
-                 ->check(CLI::Range(0.001, 1e4)));
-  default_of(
-      command->add_option("--steps", options->steps, "Steps of each schedule")->check(CLI::Range(1, 100000)));
-  default_of(
-      command
-          ->add_option("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn")
-          ->check(CLI::Range(1, 1000)));
-  default_of(command->add_option("--schedule", options->schedule, "gpipe, 1f1b or both"));
-  command->add_flag("--json", options->json, "One JSON object per schedule");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  subcommand command(app, "pipeline", "Run schedules on stages that sleep, and compare with the formulas");
+  command.add("--stages", options->stages, "Stages, each on a device of its own", between(1, 256));
+  command.add("--microbatches", options->microbatches, "Microbatches of a step", between(1, 4096));
+  command.add("--forward-ms", options->forward_ms, "Sleep of a forward", between(0.001, 1e4));
+  command.add("--backward-ms", options->backward_ms, "Sleep of a backward", between(0.001, 1e4));
+  command.add("--steps", options->steps, "Steps of each schedule", between(1, 100000));
+  command.add("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn",
+              between(1, 1000));
+  command.add("--schedule", options->schedule, "gpipe, 1f1b or both");
+  command.add_flag("--json", options->json, "One JSON object per schedule");
+  command.on_run([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace troupe::bench

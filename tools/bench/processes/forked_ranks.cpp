@@ -8,23 +8,23 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
 namespace troupe::bench {
 namespace {
 
-class own_folder {
+class temporary_folder {
  public:
-  own_folder() {
+  temporary_folder() {
     if (!::mkdtemp(name_)) throw std::runtime_error("no folder can be made in /tmp");
   }
-  ~own_folder() {
+  ~temporary_folder() {
     std::error_code ignored;
     std::filesystem::remove_all(name_, ignored);
   }
-  own_folder(const own_folder&) = delete;
-  own_folder& operator=(const own_folder&) = delete;
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
   std::filesystem::path path() const { return name_; }
 
  private:
@@ -44,7 +44,7 @@ class own_folder {
   ::_exit(exit_code);
 }
 
-bool all_ended_well(const std::vector<pid_t>& children) {
+bool wait_for_success(const std::vector<pid_t>& children) {
   bool result = true;
   for (auto child : children) {
     int status = 0;
@@ -56,8 +56,8 @@ bool all_ended_well(const std::vector<pid_t>& children) {
 }  // namespace
 
 struct forked_rank::content {
-  explicit content(std::filesystem::path folder) : place(std::move(folder)), resources("bench") {}
-  folder_store place;
+  explicit content(std::filesystem::path folder) : keys(std::move(folder)), resources("bench") {}
+  folder_store keys;
   ucx_group_resources resources;
 };
 
@@ -68,13 +68,13 @@ forked_rank::~forked_rank() = default;
 
 std::unique_ptr<communicator> forked_rank::make_group(const std::string& name,
                                                       const communicator_options& options) {
-  group_description group{name, std::vector<int>(static_cast<std::size_t>(size_)), rank_};
+  group_description group{name, std::vector<world_rank>(static_cast<std::size_t>(size_)), rank_};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return make_ucx_group(group, content_->place, content_->resources, options);
+  return make_ucx_group(group, content_->keys, content_->resources, options);
 }
 
 void run_forked(int count, const std::function<void(forked_rank&)>& body) {
-  own_folder folder;
+  temporary_folder folder;
   std::vector<pid_t> children;
   for (int rank = 1; rank < count; ++rank) {
     auto child = ::fork();
@@ -86,10 +86,10 @@ void run_forked(int count, const std::function<void(forked_rank&)>& body) {
     forked_rank self(0, count, folder.path());
     body(self);
   } catch (...) {
-    all_ended_well(children);
+    wait_for_success(children);
     throw;
   }
-  if (!all_ended_well(children)) throw std::runtime_error("a rank of the bench failed");
+  if (!wait_for_success(children)) throw std::runtime_error("a rank of the bench failed");
 }
 
 }  // namespace troupe::bench

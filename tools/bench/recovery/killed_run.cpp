@@ -1,6 +1,7 @@
 #include "bench/recovery/killed_run.hpp"
 
 #include <algorithm>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -14,14 +15,26 @@ constexpr clock::duration longest_delay = std::chrono::milliseconds(100);
 
 }  // namespace
 
+std::vector<planned_kill> plan_kills(const kill_plan_options& options) {
+  // Its words are the standard's; the standard's distributions are each library's own.
+  std::mt19937_64 words(options.seed);
+  auto choices = options.most_steps_between - options.least_steps_between + 1;
+  std::vector<planned_kill> planned;
+  std::uint64_t step = 0;
+  for (int i = 0; i < options.num_kills; ++i) {
+    step += options.least_steps_between + words() % choices;
+    auto rank = options.ranks[static_cast<std::size_t>(i) % options.ranks.size()];
+    planned.push_back({rank, step, static_cast<double>(words() % 1000) / 1000});
+  }
+  return planned;
+}
+
 killed_run::killed_run(std::vector<std::string> command, int num_processes, std::vector<planned_kill> kills)
     : planned_(std::move(kills)),
-      job_(std::move(command), num_processes,
+      job_(std::move(command), num_processes, static_cast<int>(planned_.size()) + 1,
            {.on_started = [this](int, std::uint32_t, pid_t) { ++outcome_.num_started; },
             .on_progress = [this](const job_progress& progress) { on_progress(progress); },
-            .on_recovered = [this](const recovery_report& report) { on_recovered(report); }}) {
-  job_.options().max_restarts = static_cast<int>(planned_.size()) + 1;
-}
+            .on_recovered = [this](const recovery_report& report) { on_recovered(report); }}) {}
 
 run_outcome killed_run::run() {
   auto begin = clock::now();
@@ -61,7 +74,7 @@ void killed_run::kill_next(clock::duration step_time) {
       std::chrono::duration_cast<clock::duration>(next.into_next_step * std::min(step_time, longest_delay));
   killer_ = std::jthread([this, delay, rank = next.rank] {
     std::this_thread::sleep_for(delay);
-    job_.running().kill(rank);
+    job_.kill(rank);
   });
 }
 

@@ -5,10 +5,27 @@
 #include <thread>
 #include <vector>
 
-#include "bench/processes/worker_job.hpp"
-#include "bench/recovery/kill_plan.hpp"
+#include "bench/processes/launched_job.hpp"
 
 namespace troupe::bench {
+
+/// One process to be lost.
+struct planned_kill {
+  int rank = 0;
+  std::uint64_t step = 0;     ///< as soon as so many steps are done and the loss before is made up for
+  double into_next_step = 0;  ///< and so much of a step has passed since then, in [0, 1)
+};
+
+struct kill_plan_options {
+  int num_kills = 20;
+  std::vector<int> ranks;  ///< in turn
+  std::uint64_t least_steps_between = 20;
+  std::uint64_t most_steps_between = 60;
+  std::uint64_t seed = 1;
+};
+
+/// The same for the same options everywhere.
+std::vector<planned_kill> plan_kills(const kill_plan_options& options);
 
 /// One loss and how it was made up for.
 struct measured_kill {
@@ -31,7 +48,7 @@ struct run_outcome {
 class killed_run {
  public:
   killed_run(std::vector<std::string> command, int num_processes, std::vector<planned_kill> kills);
-  /// Throws what worker_job::run throws, and std::runtime_error if the program printed no hash.
+  /// Throws what launched_job::run throws, and std::runtime_error if the program printed no hash.
   run_outcome run();
 
  private:
@@ -40,7 +57,7 @@ class killed_run {
   void kill_next(std::chrono::steady_clock::duration step_time);
 
   std::vector<planned_kill> planned_;
-  worker_job job_;
+  launched_job job_;
   run_outcome outcome_;
   bool pending_ = false;  ///< a kill was decided and is not made up for
   std::uint64_t generation_ = 0;

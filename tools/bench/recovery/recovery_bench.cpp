@@ -1,14 +1,14 @@
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <filesystem>
-#include <iostream>
 #include <numeric>
+#include <sstream>
 
 #include "bench/benches.hpp"
-#include "bench/measure/machine.hpp"
-#include "bench/measure/spread.hpp"
-#include "bench/peers/torchrun_peer.hpp"
-#include "bench/processes/this_program.hpp"
+#include "bench/measure/arguments.hpp"
+#include "bench/measure/report.hpp"
+#include "bench/peers/torch.hpp"
+#include "bench/processes/subprocess.hpp"
 #include "bench/recovery/killed_run.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -39,7 +39,6 @@ constexpr phase phases[] = {
 
 /// Everything that was measured, over all rounds.
 struct recovery_results {
-  machine where;
   std::vector<measured_kill> kills;
   int num_unplanned = 0;
   int num_started = 0;
@@ -56,9 +55,11 @@ std::vector<int> ranks_from(const std::string& text, int num_processes) {
   std::iota(ranks.begin(), ranks.end(), 0);
   if (text == "all") return ranks;
   ranks.clear();
-  for (const auto& word : CLI::detail::split(text, ',')) {
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
     int rank = -1;
-    if (!CLI::detail::lexical_cast(word, rank) || rank < 0 || rank >= num_processes)
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), rank);
+    if (error != std::errc() || end != word.data() + word.size() || rank < 0 || rank >= num_processes)
       throw bad_input("--ranks " + text + ": '" + word +
                       "' is no rank, expected 'all' or numbers from 0 to " +
                       std::to_string(num_processes - 1) + " with commas between");
@@ -89,29 +90,14 @@ void check(recovery_options& options) {
 /// The program without the number of steps. Many epochs, so that steps decide.
 std::vector<std::string> command_of(const recovery_options& options, std::uint64_t steps) {
   std::vector<std::string> command = {this_program(), "bench", "worker", "train"};
-  if (options.fashion_mnist)
-    command = {(std::filesystem::path(this_program()).parent_path() / "fashion_mnist").string()};
+  if (options.fashion_mnist) command = {sibling_program("fashion_mnist")};
   if (!options.program.empty()) command = {options.program};
-  for (const auto& more :
-       {std::string("--json"), std::string("--epochs"), std::string("100000"), std::string("--steps"),
-        std::to_string(steps), std::string("--snapshot-every"), std::to_string(options.snapshot_every)})
-    command.push_back(more);
+  command.insert(command.end(), {"--json", "--epochs", "100000", "--steps", std::to_string(steps),
+                                 "--snapshot-every", std::to_string(options.snapshot_every)});
   return command;
 }
 
-nlohmann::ordered_json to_json(const measured_kill& one) {
-  nlohmann::ordered_json line{{"bench", "recovery"},
-                              {"event", "kill"},
-                              {"rank", one.rank},
-                              {"step", one.step},
-                              {"rolled_back", one.rolled_back},
-                              {"cause", one.report.loss.cause}};
-  for (const auto& [name, seconds] : phases) line[std::string(name) + "_s"] = one.report.*seconds;
-  return line;
-}
-
-/// The kills shared out over rounds, one round for each run of the peer: what is compared is measured side by
-/// side.
+/// The kills in rounds, one for each run of the peer, so that what is compared is measured side by side.
 std::vector<std::vector<planned_kill>> rounds_of(const recovery_options& options) {
   int rounds = options.torchrun.root.empty()
                    ? 1
@@ -136,9 +122,22 @@ std::uint64_t steps_for(const std::vector<std::vector<planned_kill>>& rounds,
   return last + options.kills.most_steps_between;
 }
 
-void add_round(recovery_results& results, const run_outcome& round, bool json) {
-  for (const auto& one : round.kills)
-    if (json) std::cout << to_json(one).dump() << std::endl;
+void print_kill(const measured_kill& kill, report& output) {
+  nlohmann::ordered_json line{{"event", "kill"},
+                              {"rank", kill.rank},
+                              {"step", kill.step},
+                              {"rolled_back", kill.rolled_back},
+                              {"cause", kill.report.loss.cause}};
+  for (const auto& [name, seconds] : phases) line[std::string(name) + "_s"] = kill.report.*seconds;
+  const table shown{{{"killed rank", {"rank"}, 0, 0},
+                     {"step", {"step"}, of_number, 0},
+                     {"rolled back", {"rolled_back"}, 0, 0},
+                     {"total ms", {"total_s"}, of_number, 1, 1e3}}};
+  output.add(shown, line);
+}
+
+void add_round(recovery_results& results, const run_outcome& round, report& output) {
+  for (const auto& kill : round.kills) print_kill(kill, output);
   results.kills.insert(results.kills.end(), round.kills.begin(), round.kills.end());
   results.num_unplanned += round.num_unplanned;
   results.num_started += round.num_started;
@@ -152,9 +151,8 @@ void add_torchrun(recovery_results& results, const recovery_options& options) {
     ++results.num_torchrun_failed;
 }
 
-recovery_results measure(const recovery_options& options) {
+recovery_results measure(const recovery_options& options, report& output) {
   recovery_results results;
-  results.where = this_machine();
   auto rounds = rounds_of(options);
   results.steps = steps_for(rounds, options);
   auto command = command_of(options, results.steps);
@@ -162,141 +160,97 @@ recovery_results measure(const recovery_options& options) {
   results.undisturbed_sha256 = undisturbed.weights_sha256;
   results.step_s = undisturbed.seconds / static_cast<double>(results.steps);
   for (const auto& round : rounds) {
-    add_round(results, killed_run(command, options.num_processes, round).run(), options.json);
+    add_round(results, killed_run(command, options.num_processes, round).run(), output);
     if (!options.torchrun.root.empty()) add_torchrun(results, options);
   }
   return results;
 }
 
-spread spread_of_phase(const recovery_results& results, double recovery_report::*seconds) {
+template <class Field>
+spread spread_over(const recovery_results& results, Field field) {
   std::vector<double> values;
-  for (const auto& one : results.kills) values.push_back(one.report.*seconds);
-  return spread_of(values);
+  for (const auto& kill : results.kills) values.push_back(static_cast<double>(field(kill)));
+  return spread_of(std::move(values));
 }
 
-spread spread_of_rollbacks(const recovery_results& results) {
-  std::vector<double> values;
-  for (const auto& one : results.kills) values.push_back(static_cast<double>(one.rolled_back));
-  return spread_of(values);
-}
-
-double ratio_to_torchrun(const recovery_results& results) {
-  return spread_of(results.torchrun_s).median / spread_of_phase(results, &recovery_report::total_s).median;
-}
-
-bool all_good(const recovery_results& results, const recovery_options& options) {
-  return results.equal && std::cmp_equal(results.kills.size(), options.kills.num_kills);
-}
-
-void print_json(const recovery_results& results, const recovery_options& options) {
-  nlohmann::ordered_json line{{"bench", "recovery"},
-                              {"event", "summary"},
-                              {"machine", to_json(results.where)},
-                              {"nproc", options.num_processes},
-                              {"program", command_of(options, results.steps)},
-                              {"kills_wanted", options.kills.num_kills},
-                              {"kills", results.kills.size()},
-                              {"unplanned_recoveries", results.num_unplanned},
-                              {"processes_started", results.num_started},
-                              {"snapshot_every", options.snapshot_every},
-                              {"steps_rolled_back", to_json(spread_of_rollbacks(results))},
-                              {"steps", results.steps},
-                              {"undisturbed_s_per_step", results.step_s}};
+table summary_table() {
+  table shown{{{"kills, SIGKILL", {"kills"}, 0, 0},
+               {"processes", {"nproc"}, 0, 0},
+               {"processes started", {"processes_started"}, 0, 0},
+               {"recoveries that were not planned", {"unplanned_recoveries"}, 0, 0},
+               {"cadence: steps between copies, 0: by cost", {"snapshot_every"}, 0, 0},
+               {"steps to do again", {"steps_rolled_back"}, 0, 0},
+               {"steps of the job", {"steps"}, 0, 0},
+               {"undisturbed, ms a step", {"undisturbed_s_per_step"}, 0, 2, 1e3}},
+              table_layout::blocks};
   for (const auto& [name, seconds] : phases)
-    line[std::string(name) + "_s"] = to_json(spread_of_phase(results, seconds));
+    shown.columns.push_back({std::string(name) + ", ms", {std::string(name) + "_s"}, 0, 1, 1e3});
+  shown.columns.push_back({"weights equal to those of the undisturbed run", {"weights_equal"}});
+  shown.columns.push_back({"weights (sha256)", {"weights_sha256"}});
+  shown.columns.push_back({"torchrun, s from a kill to the first step", {"torchrun_s"}});
+  shown.columns.push_back({"torchrun over total", {"torchrun_ratio"}, 0, 1});
+  shown.columns.push_back({"torchrun runs that did not recover", {"torchrun_failed"}, 0, 0});
+  return shown;
+}
+
+void print_summary(const recovery_results& results, const recovery_options& options, report& output) {
+  nlohmann::ordered_json line{
+      {"event", "summary"},
+      {"nproc", options.num_processes},
+      {"program", command_of(options, results.steps)},
+      {"kills_wanted", options.kills.num_kills},
+      {"kills", results.kills.size()},
+      {"unplanned_recoveries", results.num_unplanned},
+      {"processes_started", results.num_started},
+      {"snapshot_every", options.snapshot_every},
+      {"steps_rolled_back", to_json(spread_over(results, [](auto& kill) { return kill.rolled_back; }))},
+      {"steps", results.steps},
+      {"undisturbed_s_per_step", results.step_s}};
+  for (const auto& [name, seconds] : phases)
+    line[std::string(name) + "_s"] =
+        to_json(spread_over(results, [field = seconds](auto& kill) { return kill.report.*field; }));
   line["weights_equal"] = results.equal;
   line["weights_sha256"] = results.undisturbed_sha256;
-  line["torchrun_s"] = nullptr;
+  line["torchrun_s"] = spread_json(results.torchrun_s);
   line["torchrun_failed"] = results.num_torchrun_failed;
-  if (!results.torchrun_s.empty()) {
-    line["torchrun_s"] = to_json(spread_of(results.torchrun_s));
-    line["torchrun_ratio"] = ratio_to_torchrun(results);
-  }
-  std::cout << line.dump() << std::endl;
-}
-
-void print_phases(const recovery_results& results) {
-  std::printf("\n%-10s %10s %10s %10s %10s\n", "phase", "median ms", "worst ms", "p25 ms", "p75 ms");
-  for (const auto& [name, seconds] : phases) {
-    auto of = spread_of_phase(results, seconds);
-    std::printf("%-10s %10.1f %10.1f %10.1f %10.1f\n", name, 1e3 * of.median, 1e3 * of.largest,
-                1e3 * of.lower_quartile, 1e3 * of.upper_quartile);
-  }
-}
-
-void print_torchrun(const recovery_results& results) {
-  if (results.torchrun_s.empty() && results.num_torchrun_failed == 0)
-    return static_cast<void>(std::printf("torchrun   no peer was measured (--torchrun ROOT)\n"));
   if (!results.torchrun_s.empty())
-    std::printf("torchrun   %s s from a kill to the first step: %.1f times as long (medians)\n",
-                to_text(spread_of(results.torchrun_s), 1, 2).c_str(), ratio_to_torchrun(results));
-  std::printf("torchrun   %zu of %zu runs recovered\n", results.torchrun_s.size(),
-              results.torchrun_s.size() + static_cast<std::size_t>(results.num_torchrun_failed));
-}
-
-void print_table(const recovery_results& results, const recovery_options& options) {
-  std::printf("machine    %s\n", to_text(results.where).c_str());
-  std::printf("kills      %zu of %d wanted, SIGKILL, ranks %s in turn, %d processes\n", results.kills.size(),
-              options.kills.num_kills, options.ranks.c_str(), options.num_processes);
-  std::printf("restarts   %d processes started in all, %d recoveries that were not planned\n",
-              results.num_started, results.num_unplanned);
-  std::printf("cadence    state copied in memory %s; steps to do again %s\n",
-              options.snapshot_every == 0
-                  ? "as often as costs 2 % of the time"
-                  : ("every " + std::to_string(options.snapshot_every) + " steps").c_str(),
-              to_text(spread_of_rollbacks(results), 1, 0).c_str());
-  std::printf("job        %llu steps, %.2f ms a step undisturbed, starting and ending included\n",
-              static_cast<unsigned long long>(results.steps), 1e3 * results.step_s);
-  print_phases(results);
-  std::printf(
-      "\nweights    %s (sha256 %s)\n",
-      results.equal ? "equal to those of the undisturbed run" : "DIFFERENT from those of the undisturbed run",
-      results.undisturbed_sha256.c_str());
-  print_torchrun(results);
+    line["torchrun_ratio"] =
+        line["torchrun_s"]["median"].get<double>() / line["total_s"]["median"].get<double>();
+  output.add(summary_table(), line);
 }
 
 int run(recovery_options options) {
   check(options);
-  auto results = measure(options);
-  if (options.json)
-    print_json(results, options);
-  else
-    print_table(results, options);
-  return all_good(results, options) ? 0 : 1;
+  report output("recovery", options.json);
+  auto results = measure(options, output);
+  print_summary(results, options, output);
+  if (options.torchrun.root.empty()) output.note("torchrun", "no peer was measured (--torchrun ROOT)");
+  return results.equal && std::cmp_equal(results.kills.size(), options.kills.num_kills) ? 0 : 1;
 }
 
 }  // namespace
 
 void add_recovery_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<recovery_options>();
-  auto* command = app.add_subcommand("recovery", "Kill workers of a training job, and time how it goes on");
-  auto default_of = [](CLI::Option* option) { option->capture_default_str(); };
-  default_of(
-      command->add_option("--kills", options->kills.num_kills, "Processes to kill, one after the other")
-          ->check(CLI::Range(1, 1000)));
-  default_of(command->add_option("--nproc", options->num_processes, "Processes of the job")
-                 ->check(CLI::Range(2, 64)));
-  default_of(command->add_option("--snapshot-every", options->snapshot_every,
-                                 "Steps between state copies in memory; 0: by their cost"));
-  default_of(command->add_option("--ranks", options->ranks,
-                                 "Whom to kill in turn: all, or ranks with commas between"));
-  default_of(
-      command
-          ->add_option("--steps-between", options->steps_between, "Fewest and most steps between two kills")
-          ->expected(2));
-  default_of(command->add_option("--seed", options->kills.seed, "Of the steps and moments of the kills"));
-  command->add_option("--program", options->program,
-                      "Training program that takes --steps, --epochs, --snapshot-every and --json");
-  command->add_flag("--fashion-mnist", options->fashion_mnist,
-                    "Train the Fashion-MNIST example; a lost rank 0 reads its data again");
-  command->add_option("--torchrun", options->torchrun.root,
-                      "Measure torchrun beside it, in the system with this root");
-  command->add_option("--torchrun-script", options->torchrun.script,
-                      "The script in there that kills a worker");
-  default_of(command->add_option("--torchrun-runs", options->torchrun.runs, "How often; each run is one kill")
-                 ->check(CLI::Range(1, 100)));
-  command->add_flag("--json", options->json, "One JSON object per line: each kill, then a summary");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  auto& torchrun = options->torchrun;
+  subcommand command(app, "recovery", "Kill workers of a training job, and time how it goes on");
+  command.add("--kills", options->kills.num_kills, "Processes to kill, one after the other",
+              between(1, 1000));
+  command.add("--nproc", options->num_processes, "Processes of the job", between(2, 64));
+  command.add("--snapshot-every", options->snapshot_every,
+              "Steps between state copies in memory; 0: by their cost");
+  command.add("--ranks", options->ranks, "Whom to kill in turn: all, or ranks with commas between");
+  command.add_pair("--steps-between", options->steps_between, "Fewest and most steps between two kills");
+  command.add("--seed", options->kills.seed, "Of the steps and moments of the kills");
+  command.add("--program", options->program,
+              "Training program that takes --steps, --epochs, --snapshot-every and --json");
+  command.add_flag("--fashion-mnist", options->fashion_mnist,
+                   "Train the Fashion-MNIST example; a lost rank 0 reads its data again");
+  command.add("--torchrun", torchrun.root, "Measure torchrun beside it, in the system with this root");
+  command.add("--torchrun-script", torchrun.script, "The script in there that kills a worker");
+  command.add("--torchrun-runs", torchrun.runs, "How often; each run is one kill", between(1, 100));
+  command.add_flag("--json", options->json, "One JSON object per line: each kill, then a summary");
+  command.on_run([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace troupe::bench

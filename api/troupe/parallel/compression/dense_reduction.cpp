@@ -20,7 +20,7 @@ class dense_reduction : public bucket_reduction {
 
 }  // namespace
 
-std::unique_ptr<bucket_reduction> reduce_densely(gradient_bucket& bucket, communicator& group) {
+std::unique_ptr<bucket_reduction> all_reduce_dense(gradient_bucket& bucket, communicator& group) {
   sum_leaves(bucket);
   return std::make_unique<dense_reduction>(group.all_reduce(bucket.sum));
 }
@@ -33,8 +33,9 @@ void sum_in_tree(const std::vector<tensor>& of_replicas) {
   tree_reduce(inputs, {&output, 1}, first.num_elements(), dtype::f32, reduce_op::sum);
 }
 
-void require_on_cpu(const gradient_bucket& bucket, const char* where) {
-  if (bucket.sum.device() != device{}) throw_invalid(where, "gradients in CPU memory", describe(bucket.sum));
+void require_on_cpu(const gradient_bucket& bucket, const char* function) {
+  if (bucket.sum.device() != device{})
+    throw_invalid(function, "gradients in CPU memory", describe(bucket.sum));
 }
 
 }  // namespace troupe

@@ -6,14 +6,14 @@
 
 namespace troupe {
 
-/// All-reduces a bucket as it is, for the steps in which a hook does not compress yet.
-std::unique_ptr<bucket_reduction> reduce_densely(gradient_bucket& bucket, communicator& group);
+/// All-reduces a bucket without compression, for a hook's first steps (dense_steps).
+std::unique_ptr<bucket_reduction> all_reduce_dense(gradient_bucket& bucket, communicator& group);
 
-/// Sums f32 tensors of one shape, one for each virtual replica of this member, in the fixed tree; the sum
-/// lies in the first one.
+/// Sums f32 tensors of one shape, one per virtual replica of this member, in the fixed tree order, into the
+/// first tensor.
 void sum_in_tree(const std::vector<tensor>& of_replicas);
 
-/// Throws std::invalid_argument unless the bucket lies in CPU memory.
-void require_on_cpu(const gradient_bucket& bucket, const char* where);
+/// Throws std::invalid_argument unless the bucket is in CPU memory.
+void require_on_cpu(const gradient_bucket& bucket, const char* function);
 
 }  // namespace troupe

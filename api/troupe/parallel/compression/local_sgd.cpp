@@ -20,7 +20,7 @@ void average_parameters(nn::Module& model, communicator& group) {
     each.target->wait_ready();
     averaged.push_back(
         group.all_reduce(each.target->value(), reduce_op::mean, {.progress = progress_by::waiter}));
-    each.target->changed();
+    each.target->mark_changed();
   }
   for (auto& each : averaged) each.wait();
 }
@@ -40,8 +40,8 @@ void local_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
 
 std::unique_ptr<bucket_reduction> local_sgd::begin(gradient_bucket& bucket, communicator& group) {
   steps_.on_begin(bucket);
-  if (steps_.begun() <= options_.dense_steps) return reduce_densely(bucket, group);
-  // The share of the mean becomes the member's own gradient again.
+  if (steps_.begun() <= options_.dense_steps) return all_reduce_dense(bucket, group);
+  // Gradients are scaled by 1 / num_replicas; undo it, since the member trains on its own gradient.
   scale(bucket.sum, static_cast<float>(bucket.num_replicas));
   return std::make_unique<nothing_to_reduce>();
 }

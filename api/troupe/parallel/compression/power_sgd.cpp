@@ -7,12 +7,12 @@
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/parallel/compression/dense_reduction.hpp"
-#include "troupe/parallel/compression/orthogonal_columns.hpp"
+#include "troupe/parallel/compression/orthonormalize_columns.hpp"
 
 namespace troupe {
 namespace {
 
-/// Two rounds: the sum of the M_i Q (and of what is not factored), then the sum of the Q_i.
+/// Two rounds: an all_reduce of the M_i Q and of the uncompressed parts, then one of the Q_i.
 class factored_reduction : public bucket_reduction {
  public:
   factored_reduction(gradient_bucket& bucket, communicator& group, power_sgd_plan& plan,
@@ -39,7 +39,7 @@ factored_reduction::factored_reduction(gradient_bucket& bucket, communicator& gr
   begin_first_round();
 }
 
-/// Columns that are zero would stay so: a new direction takes their place.
+/// Replaces zero columns of Q by their random initial values, since they would stay zero.
 void replace_zero_columns(const factored_part& part) {
   auto q = part.q;
   auto values = q.values<float>();
@@ -52,7 +52,7 @@ void replace_zero_columns(const factored_part& part) {
   }
 }
 
-/// M_i replaces G_i in the leaf; E_i stays until both rounds are known to be of numbers.
+/// Writes M_i over G_i in the leaf. E_i is replaced only after both rounds gave finite numbers.
 void factored_reduction::begin_first_round() {
   for (const auto& part : plan_.factored) replace_zero_columns(part);
   std::vector<tensor> of_replicas;
@@ -74,7 +74,7 @@ void factored_reduction::begin_second_round() {
   std::vector<tensor> of_replicas;
   for (const auto& part : plan_.factored) {
     is_finite_ = is_finite_ && all_finite(std::vector<tensor>{part.p_of(first_)});
-    make_columns_orthonormal(part.p_of(first_));
+    orthonormalize_columns(part.p_of(first_));
   }
   for (std::size_t i = 0; i < bucket_.leaves.size(); ++i) {
     auto& own = of_replicas.emplace_back(tensor::empty({plan_.second_round_elements}));
@@ -116,8 +116,8 @@ bool factored_reduction::proceed() {
 
 power_sgd::power_sgd(const power_sgd_options& options) : options_(options) {
   if (options.rank < 1) throw_invalid("power_sgd", "rank >= 1", std::to_string(options.rank));
-  if (!(options.least_saving >= 1))
-    throw_invalid("power_sgd", "least_saving >= 1", std::to_string(options.least_saving));
+  if (!(options.min_compression_rate >= 1))
+    throw_invalid("power_sgd", "min_compression_rate >= 1", std::to_string(options.min_compression_rate));
   if (options.dense_steps < 0)
     throw_invalid("power_sgd", "dense_steps >= 0", std::to_string(options.dense_steps));
 }
@@ -141,7 +141,7 @@ void power_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
 std::unique_ptr<bucket_reduction> power_sgd::begin(gradient_bucket& bucket, communicator& group) {
   steps_.on_begin(bucket);
   auto& plan = plans_[static_cast<std::size_t>(bucket.index)];
-  if (plan.factored.empty() || steps_.begun() <= options_.dense_steps) return reduce_densely(bucket, group);
+  if (plan.factored.empty() || steps_.begun() <= options_.dense_steps) return all_reduce_dense(bucket, group);
   std::vector<tensor> residuals;
   for (std::size_t i = 0; i < bucket.leaves.size(); ++i) residuals.push_back(residuals_.of(bucket, i));
   return std::make_unique<factored_reduction>(bucket, group, plan, std::move(residuals));

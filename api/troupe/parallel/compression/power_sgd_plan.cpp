@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Rank 0: it does not pay.
+/// Computes the factors' rank; 0 if compression does not pay.
 factored_part factors_of(const bucket_part& part, const power_sgd_options& options) {
   factored_part result{.part = part, .begin = {}, .q = {}};
   if (part.extents.rank() < 2 || part.extents.num_elements() == 0) return result;
@@ -16,7 +16,8 @@ factored_part factors_of(const bucket_part& part, const power_sgd_options& optio
   result.columns = part.extents.num_elements() / result.rows;
   auto rank = std::min({static_cast<std::int64_t>(options.rank), result.rows, result.columns});
   auto sent = static_cast<double>((result.rows + result.columns) * rank);
-  if (sent * options.least_saving <= static_cast<double>(part.extents.num_elements())) result.rank = rank;
+  if (sent * options.min_compression_rate <= static_cast<double>(part.extents.num_elements()))
+    result.rank = rank;
   return result;
 }
 

@@ -9,16 +9,16 @@ namespace troupe {
 
 struct power_sgd_options;
 
-/// A parameter that PowerSGD sends as two factors, and where these lie in what is reduced.
+/// A parameter that is sent as two factors, and the offsets of its factors in the tensors of the two rounds.
 struct factored_part {
   bucket_part part;
   std::int64_t rows = 0, columns = 0, rank = 0;
-  std::int64_t first_p = 0;  ///< in the first round: [rows, rank]
-  std::int64_t first_q = 0;  ///< in the second round: [columns, rank]
-  tensor begin;              ///< f32 [columns, rank]: the first Q, random
-  tensor q;                  ///< the Q of the last step
+  std::int64_t first_p = 0;  ///< offset of P [rows, rank] in the first round's tensor
+  std::int64_t first_q = 0;  ///< offset of Q [columns, rank] in the second round's tensor
+  tensor begin;              ///< f32 [columns, rank]: the random initial Q
+  tensor q;                  ///< the Q of the last step (warm start)
 
-  /// The part's elements of a leaf as a matrix, sharing them.
+  /// A view of the part's elements in `leaf` as a matrix [rows, columns].
   tensor matrix_of(const tensor& leaf) const {
     return leaf.rows(part.first, rows * columns).reshape({rows, columns});
   }
@@ -30,7 +30,7 @@ struct factored_part {
   }
 };
 
-/// A parameter that is reduced as it is, in the first round.
+/// A parameter that is all-reduced uncompressed in the first round.
 struct dense_part {
   bucket_part part;
   std::int64_t first = 0;
@@ -41,14 +41,15 @@ struct dense_part {
   }
 };
 
-/// What PowerSGD does with the parts of one bucket.
+/// The compressed and uncompressed parts of one bucket.
 struct power_sgd_plan {
   std::vector<factored_part> factored;
   std::vector<dense_part> dense;
   std::int64_t first_round_elements = 0, second_round_elements = 0;
 };
 
-/// A part is factored if it has at least two axes and its factors are `least_saving` times smaller.
+/// Compresses a part if it has at least two axes and its factors are at least `min_compression_rate` times
+/// smaller.
 power_sgd_plan plan_power_sgd(const gradient_bucket& bucket, const power_sgd_options& options);
 
 }  // namespace troupe

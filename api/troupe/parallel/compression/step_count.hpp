@@ -3,16 +3,16 @@
 
 namespace troupe {
 
-/// The steps that a hook has begun: a part of its state, so that training goes on where it was.
+/// Counts the steps that a hook has begun; part of its state in snapshots.
 class step_count {
  public:
-  /// To be called as the reduction of each bucket begins.
+  /// Called when the reduction of each bucket begins; the first bucket begins a step.
   void on_begin(const gradient_bucket& bucket) {
     if (bucket.index == 0) ++begun_.values<std::int64_t>()[0];
   }
-  /// Steps begun, this one included.
+  /// The number of steps begun, including the current one.
   std::int64_t begun() const { return begun_.values<std::int64_t>()[0]; }
-  /// A live handle, i64 [1].
+  /// A handle to the count, i64 [1].
   const tensor& value() const { return begun_; }
 
  private:

@@ -47,8 +47,9 @@ top_k_gradients::top_k_gradients(const top_k_gradients_options& options) : optio
     throw_invalid("top_k_gradients", "0 < ratio <= 1", std::to_string(options.ratio));
   if (!(options.momentum >= 0 && options.momentum < 1))
     throw_invalid("top_k_gradients", "0 <= momentum < 1", std::to_string(options.momentum));
-  if (options.whole_below < 0)
-    throw_invalid("top_k_gradients", "whole_below >= 0", std::to_string(options.whole_below));
+  if (options.min_compressed_elements < 0)
+    throw_invalid("top_k_gradients", "min_compressed_elements >= 0",
+                  std::to_string(options.min_compressed_elements));
   if (options.dense_steps < 0)
     throw_invalid("top_k_gradients", "dense_steps >= 0", std::to_string(options.dense_steps));
 }
@@ -65,7 +66,7 @@ void top_k_gradients::prepare(const std::vector<gradient_bucket>& buckets) {
 
 std::int64_t top_k_gradients::num_sent(const bucket_part& part) const {
   auto count = part.extents.num_elements();
-  if (count < options_.whole_below) return count;
+  if (count < options_.min_compressed_elements) return count;
   auto wanted = static_cast<std::int64_t>(std::ceil(options_.ratio * static_cast<double>(count)));
   return std::clamp<std::int64_t>(wanted, std::min<std::int64_t>(1, count), count);
 }
@@ -74,7 +75,7 @@ std::unique_ptr<bucket_reduction> top_k_gradients::begin(gradient_bucket& bucket
   steps_.on_begin(bucket);
   if (steps_.begun() <= options_.dense_steps) {
     take_all(bucket);
-    return reduce_densely(bucket, group);
+    return all_reduce_dense(bucket, group);
   }
   std::int64_t k = 0;
   for (const auto& part : bucket.parts) k += num_sent(part);
@@ -94,7 +95,7 @@ void top_k_gradients::accumulate(const gradient_bucket& bucket, std::size_t leaf
   axpy(1, velocity, residuals_.of(bucket, leaf));
 }
 
-/// What is sent as a whole leaves nothing behind. Velocities go on, as an optimizer's would.
+/// Sends all elements: residuals become zero, velocities are kept as in an optimizer.
 void top_k_gradients::take_all(gradient_bucket& bucket) {
   for (std::size_t i = 0; i < bucket.leaves.size(); ++i) {
     if (!all_finite({&bucket.leaves[i], 1})) continue;
@@ -118,13 +119,13 @@ void top_k_gradients::take_largest(const gradient_bucket& bucket, std::size_t le
     auto values = unsent.subspan(first, static_cast<std::size_t>(part.extents.num_elements()));
     auto count = static_cast<std::size_t>(num_sent(part));
     for (auto index : largest_magnitudes(values, count)) {
-      auto place = first + static_cast<std::size_t>(index);
-      auto value = is_finite ? unsent[place] : std::numeric_limits<float>::quiet_NaN();
-      message[next] = static_cast<std::int32_t>(place);
+      auto position = first + static_cast<std::size_t>(index);
+      auto value = is_finite ? unsent[position] : std::numeric_limits<float>::quiet_NaN();
+      message[next] = static_cast<std::int32_t>(position);
       message[k + next++] = std::bit_cast<std::int32_t>(value);
       if (!is_finite) continue;
-      unsent[place] = 0;
-      if (velocity.defined() && count < values.size()) velocity.values<float>()[place] = 0;
+      unsent[position] = 0;
+      if (velocity.defined() && count < values.size()) velocity.values<float>()[position] = 0;
     }
   }
 }

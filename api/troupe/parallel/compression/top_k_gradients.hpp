@@ -1,31 +1,31 @@
 #pragma once
-#include "troupe/parallel/compression/replica_memory.hpp"
+#include "troupe/parallel/compression/replica_state.hpp"
 #include "troupe/parallel/compression/step_count.hpp"
 
 namespace troupe {
 
 struct top_k_gradients_options {
-  /// The share of each parameter's elements that a replica sends, in (0, 1]; at least one of them.
+  /// The fraction of each parameter's elements that a replica sends, in (0, 1]; at least one element.
   double ratio = 0.01;
-  /// Parameters with fewer elements are sent whole, and their velocities go on: biases and norms, of which
-  /// few elements would come through otherwise.
-  std::int64_t whole_below = 1024;
-  /// Momentum correction, in [0, 1): velocities are summed up and sent instead of gradients, and begin again
-  /// where they were sent. The optimizer is to be SGD without a momentum of its own then.
+  /// Parameters with fewer elements (biases, norms) are sent completely, and their velocities are kept.
+  std::int64_t min_compressed_elements = 1024;
+  /// Momentum correction, in [0, 1): replicas accumulate and send velocities instead of gradients, and reset
+  /// them where they were sent. Use SGD without momentum as the optimizer then.
   double momentum = 0;
-  /// The first steps, in which everything is sent: gradients change the most there.
+  /// Number of first steps in which all elements are sent: gradients change the most there.
   std::int64_t dense_steps = 0;
 };
 
-/// Every virtual replica sends its largest gradients only (by magnitude, in each parameter), with their
-/// indices, and adds what it did not send to its next step's (error feedback): Lin et al. 2018, "Deep
-/// Gradient Compression", algorithm 4. With g the gradient, m the momentum, u and v what the replica keeps:
+/// Every virtual replica sends only the elements of largest magnitude of each parameter's gradient, with
+/// their indices, and adds the rest to the gradient of its next step (error feedback): Lin et al. 2018, "Deep
+/// Gradient Compression", algorithm 4. With gradient g, momentum m, velocity u and residual v:
 ///
 ///     u = m u + g,  v = v + u;  send v where |v| is among the k largest, and make u and v zero there.
 ///
-/// Indices and values (8 bytes for each) are all-gathered and added in the order of replicas, so the bits do
-/// not depend on who hosts them. A replica whose gradient is not finite sends NaN and keeps u and v. What is
-/// kept is in the scale of the loss: change that scale rarely. The gradients are in CPU memory.
+/// Indices and values (8 bytes per element) are all-gathered and added in the order of replicas, so the bits
+/// do not depend on which member hosts which replica. A replica whose gradient is not finite sends NaN and
+/// leaves u and v unchanged. u and v contain the loss scale: change that scale rarely. Gradients must be in
+/// CPU memory.
 ///
 ///     replicated.register_comm_hook(std::make_shared<top_k_gradients>());
 class top_k_gradients : public comm_hook {
@@ -46,8 +46,8 @@ class top_k_gradients : public comm_hook {
 
   top_k_gradients_options options_;
   step_count steps_;
-  replica_memory residuals_{"top_k.residual"};   // v
-  replica_memory velocities_{"top_k.velocity"};  // u; empty without momentum
+  replica_state residuals_{"top_k.residual"};   // v
+  replica_state velocities_{"top_k.velocity"};  // u; empty without momentum
 };
 
 }  // namespace troupe

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/ops/elementwise.hpp"
 
 namespace troupe {
 namespace {
 
-/// What both kinds have in common; they differ in what moves with x.
+/// Common base of training and inference, which differ in whether mean and rstd depend on x.
 class normalisation : public operation {
  public:
   normalisation(tensor x, tensor mean, tensor rstd, parameter& weight, parameter& bias)
@@ -20,11 +20,13 @@ class normalisation : public operation {
     auto mode = begin_gradients({weight, &bias_});
     batch_norm_backward_weight(x_, dy, mean_, rstd_, gradient_of(weight), gradient_of(&bias_), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), &bias_}); }
+  std::vector<parameter*> parameters() const override {
+    return trainable_parameters({weight_.target(), &bias_});
+  }
 
  protected:
   tensor x_, mean_, rstd_;
-  used_parameter weight_;
+  saved_parameter weight_;
   parameter& bias_;
 };
 

@@ -4,7 +4,7 @@
 
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/ops/arguments.hpp"
 
 namespace troupe {
@@ -25,12 +25,14 @@ class conv2d_operation : public operation {
     auto mode = begin_gradients({weight, bias_});
     conv2d_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), options_, mode);
   }
-  bool weights_may_come_first() const override { return true; }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
+  bool can_run_weight_first() const override { return true; }
+  std::vector<parameter*> parameters() const override {
+    return trainable_parameters({weight_.target(), bias_});
+  }
 
  private:
   tensor x_;
-  used_parameter weight_;
+  saved_parameter weight_;
   parameter* bias_;
   conv2d_options options_;
   bool input_wanted_;

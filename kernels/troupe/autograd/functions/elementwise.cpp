@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// What an operand's gradient must come back to: operands broadcast, and dtypes are promoted.
+/// Shape and dtype of an operand before broadcasting and promotion, to which its gradient is reduced.
 struct operand_form {
   shape extents;
   dtype type = dtype::f32;

@@ -16,7 +16,7 @@ class embedding_operation : public operation {
     auto mode = begin_gradients({&weight_});
     embedding_backward_weight(indices_, dy, weight_.gradient(), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({&weight_}); }
+  std::vector<parameter*> parameters() const override { return trainable_parameters({&weight_}); }
 
  private:
   tensor indices_;

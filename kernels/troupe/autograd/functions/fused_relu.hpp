@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// Records the relu that the operation behind `y` applied in its own pass: y.value is relu's output.
+/// Records the ReLU that the operation that computed `y` has fused: y.value is the ReLU's output.
 variable after_fused_relu(const variable& y);
 
 }  // namespace troupe

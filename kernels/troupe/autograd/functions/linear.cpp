@@ -7,7 +7,7 @@
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
 #include "troupe/autograd/gradient_rows.hpp"
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/rearrange.hpp"
@@ -29,11 +29,11 @@ class linear_operation : public operation {
     auto mode = begin_gradients({weight, bias_});
     linear_backward_weight(x_, dy, gradient_of(weight), gradient_of(bias_), mode);
   }
-  void backward_weight_by_rows(const tensor& dy, const rows_listener& on_rows) override {
+  void backward_weight_by_rows(const tensor& dy, const rows_callback& on_rows) override {
     auto& weight = *weight_.target();
     auto num_rows = weight.extents[0], block = gradient_rows_at_a_time(weight.extents);
-    if (block >= num_rows || wanted_of({&weight}).empty()) return backward_weight(dy);
-    auto* bias = wanted_of({bias_}).empty() ? nullptr : bias_;
+    if (block >= num_rows || trainable_parameters({&weight}).empty()) return backward_weight(dy);
+    auto* bias = trainable_parameters({bias_}).empty() ? nullptr : bias_;
     auto mode = begin_gradients({&weight, bias});
     if (bias) {
       linear_backward_bias(dy, bias->gradient(), mode);
@@ -45,12 +45,14 @@ class linear_operation : public operation {
       on_rows(weight, first + count);
     }
   }
-  bool weights_may_come_first() const override { return true; }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
+  bool can_run_weight_first() const override { return true; }
+  std::vector<parameter*> parameters() const override {
+    return trainable_parameters({weight_.target(), bias_});
+  }
 
  private:
   tensor x_;
-  used_parameter weight_;
+  saved_parameter weight_;
   parameter* bias_;
   bool input_wanted_;
 };

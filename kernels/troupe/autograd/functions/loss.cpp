@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// What backward brings to a loss.
+/// The value of the gradient that backward passes to a loss.
 double value_of(std::string_view loss, const tensor& gradient) {
   if (gradient.dtype() != dtype::f32 || gradient.num_elements() != 1)
     throw_invalid(loss, "a scalar f32 gradient", describe(gradient));

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// All matrices as one, their rows one after another.
+/// All matrices of the batch as one, with their rows concatenated.
 tensor rows_of(const tensor& matrices) {
   auto columns = matrices.shape()[-1];
   std::int64_t rows = 1;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
-#include "troupe/autograd/used_parameter.hpp"
+#include "troupe/autograd/saved_parameter.hpp"
 
 namespace troupe {
 namespace {
@@ -23,11 +23,13 @@ class layer_norm_operation : public operation {
     auto mode = begin_gradients({weight, bias_});
     layer_norm_backward_weight(dy, x_, mean_, rstd_, gradient_of(weight), gradient_of(bias_), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target(), bias_}); }
+  std::vector<parameter*> parameters() const override {
+    return trainable_parameters({weight_.target(), bias_});
+  }
 
  private:
   tensor x_, mean_, rstd_;
-  used_parameter weight_;
+  saved_parameter weight_;
   parameter* bias_;
 };
 
@@ -44,11 +46,11 @@ class rms_norm_operation : public operation {
     auto mode = begin_gradients({weight});
     rms_norm_backward_weight(dy, x_, rstd_, gradient_of(weight), mode);
   }
-  std::vector<parameter*> parameters() const override { return wanted_of({weight_.target()}); }
+  std::vector<parameter*> parameters() const override { return trainable_parameters({weight_.target()}); }
 
  private:
   tensor x_, rstd_;
-  used_parameter weight_;
+  saved_parameter weight_;
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// y, computed from x, recorded with the gradient of x as a function of that of y. What `gradient` holds
-/// lives as long as the graph.
+/// Records y as computed from x; `gradient` maps the gradient of y to that of x. The captures of `gradient`
+/// live as long as the graph.
 variable record_one_input(const variable& x, tensor y, std::function<tensor(const tensor& dy)> gradient);
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-/// What reducing x leaves if the reduced axes stay with extent 1. The options have been checked.
+/// The shape of the reduced x with keep_axes. The options have been checked.
 shape kept_extents(const tensor& x, const reduction_options& options) {
   auto extents = x.shape().extents();
   if (options.axes.empty()) std::ranges::fill(extents, 1);
@@ -29,8 +29,8 @@ tensor extreme_gradient(const tensor& dy, const tensor& x, const tensor& y, cons
 
 variable extreme(const variable& x, tensor y, const reduction_options& options) {
   auto kept = kept_extents(x.value, options);
-  return record_one_input(x, y, [of = x.value, y, kept, axes = options.axes](const tensor& dy) {
-    return extreme_gradient(dy.reshape(kept), of, y.reshape(kept), axes);
+  return record_one_input(x, y, [input = x.value, y, kept, axes = options.axes](const tensor& dy) {
+    return extreme_gradient(dy.reshape(kept), input, y.reshape(kept), axes);
   });
 }
 

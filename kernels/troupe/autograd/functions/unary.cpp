@@ -24,7 +24,7 @@ variable exp(const variable& x) {
 }
 
 variable log(const variable& x) {
-  return record_one_input(x, log(x.value), [of = x.value](const tensor& dy) { return divide(dy, of); });
+  return record_one_input(x, log(x.value), [input = x.value](const tensor& dy) { return divide(dy, input); });
 }
 
 variable sqrt(const variable& x) {
@@ -37,7 +37,8 @@ variable negate(const variable& x) {
 }
 
 variable abs(const variable& x) {
-  return record_one_input(x, abs(x.value), [of = x.value](const tensor& dy) { return signed_by(dy, of); });
+  return record_one_input(x, abs(x.value),
+                          [input = x.value](const tensor& dy) { return signed_by(dy, input); });
 }
 
 variable reciprocal(const variable& x) {
@@ -56,7 +57,8 @@ variable multiply(const variable& x, float number) {
 
 variable clamp(const variable& x, float low, float high) {
   auto y = clamp(x.value, low, high);
-  return record_one_input(x, y, [of = x.value, y](const tensor& dy) { return passed(equal(of, y), dy); });
+  return record_one_input(x, y,
+                          [input = x.value, y](const tensor& dy) { return passed(equal(input, y), dy); });
 }
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-#include "troupe/ops/cpu/families.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/relu.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/vector_math.hpp"
@@ -16,8 +16,8 @@ TROUPE_CLONES void relu_gradient(const float* dy, const float* y, float* dx, std
   for (std::int64_t i = 0; i < size; ++i) dx[i] = y[i] <= 0 ? 0 : dy[i];
 }
 
-/// Phi(x) within 2.5e-7, and within 1e-7 / |x| where it is small: of |x| a rational function is fitted to the
-/// root of Phi(-|x|), since a square loses nothing on its way to 0.
+/// Phi(x) within 2.5e-7, and within 1e-7 / |x| where it is small: the square of a rational function of |x|
+/// fitted to sqrt(Phi(-|x|)), whose relative error stays small near 0.
 [[gnu::always_inline]] inline float normal_distribution(float x) {
   auto size = vector_math::magnitude(x);
   auto p = vector_math::polynomial(size, 0x1.6a09e6p-1F, -0x1.bdefdap-2F, 0x1.a21d94p-4F, -0x1.61896p-7F,

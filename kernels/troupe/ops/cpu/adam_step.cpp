@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/cpu/step_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"

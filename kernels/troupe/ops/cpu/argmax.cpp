@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/argmax.hpp"
 
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
@@ -8,7 +8,7 @@ namespace {
 
 using block_floats = std::array<float, block_elements>;
 
-/// `size` if there is none.
+/// The index of the first match; `size` if there is none.
 TROUPE_CLONES std::int32_t first_match(const float* x, float value, std::int32_t size) {
   auto first = size;
   if (size < 32) {
@@ -39,7 +39,7 @@ std::int64_t first_in_long_row(const tensor& x, std::int64_t row, std::int64_t c
   return 0;
 }
 
-/// Many short rows are read together.
+/// Processes short rows in groups.
 void argmax_of_rows(const tensor& x, const reduced_axis& along, const float* largest, std::int64_t* index) {
   auto together = std::max<std::int64_t>(1, block_elements / along.count);
   parallel_for(quotient_up(along.outer, together), x.num_elements(), [&](std::int64_t group) {
@@ -56,7 +56,7 @@ void argmax_of_rows(const tensor& x, const reduced_axis& along, const float* lar
   });
 }
 
-/// From the last row to the first, so that the first match stays.
+/// Scans from the last row to the first, so that the first match is kept.
 void argmax_of_columns(const tensor& x, const reduced_axis& along, const float* largest,
                        std::int64_t* index) {
   auto strips = quotient_up(along.inner, block_elements);

@@ -4,7 +4,7 @@
 #include "troupe/ops/cpu/attention_rows.hpp"
 #include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/block_product.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 
 #include <array>
@@ -12,9 +12,9 @@
 namespace troupe::cpu {
 namespace {
 
-/// The attention of one head, a block of queries after the other: with each block of keys, what has been
-/// summed is scaled down to the largest score so far (Milakov and Gimelshein, Online normalizer calculation
-/// for softmax, 2018).
+/// The attention of one head, block of queries by block of queries, with an online softmax: at each block of
+/// keys, the partial sums are rescaled to the largest score so far (Milakov and Gimelshein, Online normalizer
+/// calculation for softmax, 2018).
 class forward_head {
  public:
   forward_head(const tensor& qkv, const attention_options& options, tensor& out, std::int64_t index)
@@ -43,7 +43,7 @@ class forward_head {
   void attend(const block_pair& blocks, const block_strip& strip) {
     auto rows = scores_of(blocks, strip);
     block_product({.rows = rows.count,
-                   .columns = transposed_rows::in_vectors(rows.most_seen),
+                   .columns = transposed_rows::in_vectors(rows.max_seen),
                    .inner = place_.out.width,
                    .left_stride = query_.stride(),
                    .right_stride = keys_.stride(),
@@ -58,7 +58,7 @@ class forward_head {
       scale_row(values_of(strip.first + i), factors[i], values_of(strip.first + i), place_.out.width);
     block_product({.rows = rows.count,
                    .columns = place_.out.width,
-                   .inner = rows.most_seen,
+                   .inner = rows.max_seen,
                    .left_stride = rows.stride,
                    .right_stride = value_.stride(),
                    .stride = place_.out.width,

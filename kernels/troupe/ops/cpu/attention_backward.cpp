@@ -11,7 +11,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// The gradients of one head. With the probabilities P = e^(scale Q K^T - log_sum_exp), computed anew:
+/// The gradients of one head. With the recomputed probabilities P = e^(scale Q K^T - log_sum_exp):
 ///   dV = P^T dO, dP = dO V^T, dS = scale P (dP - dO . O), dQ = dS K, dK = dS^T Q
 class backward_head {
  public:
@@ -64,7 +64,7 @@ class backward_head {
                      delta_.data() + strip.first);
     block_product({.rows = rows.count,
                    .columns = width_,
-                   .inner = rows.most_seen,
+                   .inner = rows.max_seen,
                    .left_stride = rows.stride,
                    .right_stride = key_.stride(),
                    .stride = dquery_.stride(),
@@ -76,7 +76,7 @@ class backward_head {
   void against_keys(const score_rows& rows, const float* queries, std::int64_t stride,
                     const transposed_rows& keys, std::int64_t first_key, float* products) const {
     block_product({.rows = rows.count,
-                   .columns = transposed_rows::in_vectors(rows.most_seen),
+                   .columns = transposed_rows::in_vectors(rows.max_seen),
                    .inner = width_,
                    .left_stride = stride,
                    .right_stride = keys.stride(),
@@ -84,7 +84,7 @@ class backward_head {
                   queries, keys.column(first_key), products);
   }
 
-  /// The rows of sums (+)= [queries, keys]^T times the rows of queries, from the first that sees one of the
+  /// sums (+)= [queries, keys]^T times the rows of queries, from the first query that attends to one of the
   /// keys
   void add_to_keys(const block_pair& blocks, const block_strip& keys, const float* weights,
                    const head_rows& queries, head_sums& sums) const {

@@ -33,9 +33,9 @@ head_place::head_place(const tensor& out_tensor, const attention_options& option
   auto positions = out_tensor.shape()[1], channels = out_tensor.shape()[2];
   auto width = channels / options.num_heads;
   auto sequence = index / options.num_heads, head = index % options.num_heads;
-  auto part = [&](std::int64_t which) {
-    return head_columns{(sequence * positions * 3 + which) * channels + head * width, 3 * channels, positions,
-                        width};
+  auto part = [&](std::int64_t qkv_index) {
+    return head_columns{(sequence * positions * 3 + qkv_index) * channels + head * width, 3 * channels,
+                        positions, width};
   };
   query = part(0);
   key = part(1);
@@ -58,7 +58,7 @@ head_rows::head_rows(const tensor& from, const head_columns& columns) {
   stride_ = columns.width;
 }
 
-// One vector more in a row: rows a power of two apart would share a few places in the cache.
+// Pads rows by one vector: rows at distances of a power of two would map to the same cache sets.
 transposed_rows::transposed_rows(const head_rows& rows, const head_columns& columns)
     : transposed_(tensor::empty({columns.width, in_vectors(columns.num_positions) + in_vectors(1)})),
       elements_(transposed_.values<float>().data()),

@@ -10,7 +10,7 @@ struct head_columns {
   std::int64_t num_positions = 0, width = 0;
 };
 
-/// Where one head's rows lie in qkv, dqkv, out and dout.
+/// The positions of one head's rows in qkv, dqkv, out and dout.
 struct head_place {
   /// `index` counts the pairs of sequence and head, sequences first.
   head_place(const tensor& out, const attention_options& options, std::int64_t index);
@@ -30,13 +30,13 @@ class head_rows {
   std::int64_t stride_;
 };
 
-/// One head's rows as f32, transposed: [width, positions], in whole vectors, of which the last ends in zeros.
+/// One head's rows as f32, transposed: [width, positions], zero-padded to a multiple of the vector width.
 class transposed_rows {
  public:
   transposed_rows(const head_rows& rows, const head_columns& columns);
   const float* column(std::int64_t position) const { return elements_ + position; }
   std::int64_t stride() const { return stride_; }
-  /// That many positions in whole vectors.
+  /// `count` rounded up to a multiple of the vector width.
   static std::int64_t in_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
 
  private:
@@ -45,8 +45,8 @@ class transposed_rows {
   std::int64_t stride_;
 };
 
-/// One head's rows of a tensor that is written, as f32, not initialised: in place if they are f32, else
-/// `finish` rounds them to where they belong.
+/// Uninitialised f32 output rows of one head: in place if the tensor is f32, else a buffer that `finish`
+/// converts and stores.
 class head_sums {
  public:
   head_sums(tensor& to, const head_columns& columns);

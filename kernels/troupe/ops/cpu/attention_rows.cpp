@@ -8,17 +8,17 @@
 namespace troupe::cpu {
 namespace {
 
-// Sums and maxima run in 16 lanes, whatever the vectors' width, which halve four times at the end. Rows go
-// through a loop together, so that one begins while the one before still waits for its own sum.
+// Sums and maxima use 16 lanes at every vector width, combined by halving four times. Several rows are
+// processed in one loop to hide the latency of dependent additions.
 constexpr std::int64_t lanes = 16;
 constexpr auto nothing_seen = -__builtin_inff();
 
 template <class Combine>
 [[gnu::always_inline]] inline float fold(const float* lane, const Combine& combine) {
   typedef float quarter __attribute__((vector_size(16)));
-  quarter of[4];
-  std::memcpy(of, lane, sizeof of);
-  auto all = combine(combine(of[0], of[2]), combine(of[1], of[3]));
+  quarter quarters[4];
+  std::memcpy(quarters, lane, sizeof quarters);
+  auto all = combine(combine(quarters[0], quarters[2]), combine(quarters[1], quarters[3]));
   return combine(combine(all[0], all[2]), combine(all[1], all[3]));
 }
 
@@ -36,7 +36,7 @@ constexpr auto larger = [](auto a, auto b) { return a > b ? a : b; };
   return fold(lane, larger);
 }
 
-/// Writes 0 from `size` on up to `most`.
+/// Writes 0 to elements [size, most).
 [[gnu::always_inline]] inline float exponentials(float* row, std::int64_t size, std::int64_t most,
                                                  float scale, float largest) {
   alignas(64) float lane[lanes] = {};
@@ -64,7 +64,7 @@ TROUPE_CLONES void continue_softmax(const score_rows& rows, float* products, flo
   for (std::int64_t row = 0; row < rows.count; ++row)
     softmax.sum[row] =
         softmax.sum[row] * factors[row] + exponentials(products + row * rows.stride, rows.num_seen(row),
-                                                       rows.most_seen, scale, softmax.largest[row]);
+                                                       rows.max_seen, scale, softmax.largest[row]);
 }
 
 TROUPE_CLONES void log_sum_exp_of(const running_softmax& softmax, std::int64_t count, float* result) {
@@ -93,7 +93,7 @@ TROUPE_CLONES void softmax_gradient(const score_rows& rows, float* __restrict pr
                                     const float* delta) {
   for (std::int64_t row = 0; row < rows.count; ++row, products += rows.stride, gradients += rows.stride) {
     auto seen = rows.num_seen(row);
-    for (std::int64_t first = 0; first < rows.most_seen; first += lanes)
+    for (std::int64_t first = 0; first < rows.max_seen; first += lanes)
       for (std::int64_t i = 0; i < lanes; ++i) {
         auto p = exp_f32(products[first + i] * scale - log_sum_exp[row]);
         auto gradient = p * (gradients[first + i] - delta[row]) * scale;

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "troupe/ops/cpu/block_conversion.hpp"
-#include "troupe/ops/cpu/families.hpp"
-#include "troupe/ops/cpu/in_channels.hpp"
+#include "troupe/ops/cpu/channel_groups.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/weight_gradient.hpp"
@@ -20,93 +20,95 @@ struct line_extents {
 };
 
 /// For each channel y = (x - center) scale + shift
-TROUPE_CLONES void affine(const float* __restrict x, line_extents of, const float* center, const float* scale,
-                          const float* shift, float* __restrict y) {
-  for (std::int64_t c = 0; c < of.count; ++c, x += of.size, y += of.size)
-    for (std::int64_t i = 0; i < of.size; ++i) y[i] = (x[i] - center[c]) * scale[c] + shift[c];
+TROUPE_CLONES void affine(const float* __restrict x, line_extents line, const float* center,
+                          const float* scale, const float* shift, float* __restrict y) {
+  for (std::int64_t c = 0; c < line.count; ++c, x += line.size, y += line.size)
+    for (std::int64_t i = 0; i < line.size; ++i) y[i] = (x[i] - center[c]) * scale[c] + shift[c];
 }
 
-/// What dx is made of, for one channel.
+/// The coefficients of dx for one channel.
 struct gradient_terms {
   float mean, scale, average_dy, slope;
 };
 
-TROUPE_CLONES void input_gradient(const float* __restrict dy, const float* __restrict x, line_extents of,
+TROUPE_CLONES void input_gradient(const float* __restrict dy, const float* __restrict x, line_extents line,
                                   const gradient_terms* terms, float* __restrict dx) {
-  for (std::int64_t c = 0; c < of.count; ++c, dy += of.size, x += of.size, dx += of.size) {
+  for (std::int64_t c = 0; c < line.count; ++c, dy += line.size, x += line.size, dx += line.size) {
     auto [mean, scale, average_dy, slope] = terms[c];
-    for (std::int64_t i = 0; i < of.size; ++i) dx[i] = ((dy[i] - average_dy) - (x[i] - mean) * slope) * scale;
+    for (std::int64_t i = 0; i < line.size; ++i)
+      dx[i] = ((dy[i] - average_dy) - (x[i] - mean) * slope) * scale;
   }
 }
 
-/// A group's channels as f32 sums: those with long runs in lanes, else an element of the line each, since so
-/// short runs would fill no vectors.
+/// Partial f32 sums of a group's channels: lanes per channel if its runs are long, else one sum per element
+/// of the line, since short runs do not fill vectors.
 struct partial_sums {
-  std::array<lane_block, most_channels_in_group> lanes;
-  std::array<float, most_channels_in_group * long_run> elements;
+  std::array<lane_block, max_channels_in_group> lanes;
+  std::array<float, max_channels_in_group * long_run> elements;
 };
 
 /// Adds term(channel, element) of each channel of a line.
 template <class Term>
-[[gnu::always_inline]] inline void add_terms(line_extents of, partial_sums& to, const Term& term) {
-  for (std::int64_t c = 0; c < of.count; ++c) {
-    auto first = c * of.size;
-    if (of.size < long_run) {
+[[gnu::always_inline]] inline void add_terms(line_extents line, partial_sums& to, const Term& term) {
+  for (std::int64_t c = 0; c < line.count; ++c) {
+    auto first = c * line.size;
+    if (line.size < long_run) {
       auto* sums = to.elements.data();
-      for (std::int64_t i = first; i < first + of.size; ++i) sums[i] += term(c, i);
+      for (std::int64_t i = first; i < first + line.size; ++i) sums[i] += term(c, i);
     } else {
       auto in = to.lanes[static_cast<std::size_t>(c)];
-      combine_in_lanes(in, of.size, plus, [&](std::int64_t i) { return term(c, first + i); });
+      combine_in_lanes(in, line.size, plus, [&](std::int64_t i) { return term(c, first + i); });
       to.lanes[static_cast<std::size_t>(c)] = in;
     }
   }
 }
 
-TROUPE_CLONES void add_elements(const float* __restrict x, line_extents of, partial_sums& __restrict to) {
-  add_terms(of, to, [&](std::int64_t, std::int64_t i) { return x[i]; });
+TROUPE_CLONES void add_elements(const float* __restrict x, line_extents line, partial_sums& __restrict to) {
+  add_terms(line, to, [&](std::int64_t, std::int64_t i) { return x[i]; });
 }
 
-TROUPE_CLONES void add_squares(const float* __restrict x, const float* __restrict center, line_extents of,
+TROUPE_CLONES void add_squares(const float* __restrict x, const float* __restrict center, line_extents line,
                                partial_sums& __restrict to) {
-  add_terms(of, to, [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * (x[i] - center[c]); });
+  add_terms(line, to,
+            [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * (x[i] - center[c]); });
 }
 
 TROUPE_CLONES void add_products(const float* __restrict x, const float* __restrict center,
-                                const float* __restrict dy, line_extents of, partial_sums& __restrict to) {
-  add_terms(of, to, [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * dy[i]; });
+                                const float* __restrict dy, line_extents line, partial_sums& __restrict to) {
+  add_terms(line, to, [&](std::int64_t c, std::int64_t i) { return (x[i] - center[c]) * dy[i]; });
 }
 
-using channel_sums = std::array<double, most_channels_in_group>;
+using channel_sums = std::array<double, max_channels_in_group>;
 
-TROUPE_CLONES void add_to_sums(partial_sums& of, line_extents line, channel_sums& sums) {
+TROUPE_CLONES void add_to_sums(partial_sums& partial, line_extents line, channel_sums& sums) {
   for (std::int64_t c = 0; c < line.count; ++c) {
     auto channel = static_cast<std::size_t>(c);
-    const auto* elements = of.elements.data() + c * line.size;
+    const auto* elements = partial.elements.data() + c * line.size;
     sums[channel] += line.size < long_run
                          ? sum_in_lanes(line.size, [&](std::int64_t i) { return elements[i]; })
-                         : double{fold_lanes(of.lanes[channel], plus)};
+                         : double{fold_lanes(partial.lanes[channel], plus)};
   }
 }
 
-void clear(partial_sums& sums, line_extents of) {
-  if (of.size < long_run)
-    std::fill_n(sums.elements.begin(), of.count * of.size, 0.0F);
+void clear(partial_sums& sums, line_extents line) {
+  if (line.size < long_run)
+    std::fill_n(sums.elements.begin(), line.count * line.size, 0.0F);
   else
-    std::fill_n(sums.lanes.begin(), of.count, lane_block{});
+    std::fill_n(sums.lanes.begin(), line.count, lane_block{});
 }
 
-/// The sums that `add_line(image, partial_sums...)` adds up for each channel of a group: in f32 over some
-/// images, these in f64.
+/// Accumulates the sums of `add_line(image, partial_sums...)` for each channel of a group: in f32 over some
+/// images, then in f64.
 template <std::size_t Count, class AddLine>
-std::array<channel_sums, Count> sums_over_lines(const batch_norm_problem& of, channel_group group,
+std::array<channel_sums, Count> sums_over_lines(const batch_norm_problem& problem, channel_group group,
                                                 const AddLine& add_line) {
-  auto images = of.size < long_run ? 32 : std::max<std::int64_t>(1, 2048 / of.size);
+  auto images = problem.size < long_run ? 32 : std::max<std::int64_t>(1, 2048 / problem.size);
   std::array<partial_sums, Count> partial;
-  line_extents line{group.count, of.size};
+  line_extents line{group.count, problem.size};
   std::array<channel_sums, Count> sums{};
-  for (std::int64_t first = 0; first < of.batch; first += images) {
+  for (std::int64_t first = 0; first < problem.batch; first += images) {
     for (auto& each : partial) clear(each, line);
-    for (auto image = first; image < std::min(of.batch, first + images); ++image)
+    for (auto image = first; image < std::min(problem.batch, first + images); ++image)
       std::apply([&](auto&... each) { add_line(image, each...); }, partial);
     for (std::size_t i = 0; i < Count; ++i) add_to_sums(partial[i], line, sums[i]);
   }
@@ -120,7 +122,7 @@ void set(tensor& values, std::int64_t channel, double value) {
   values.values<float>()[static_cast<std::size_t>(channel)] = static_cast<float>(value);
 }
 
-/// Of f32, bf16 or f16, or undefined and everywhere `otherwise`.
+/// Converts an optional f32, bf16 or f16 tensor; an undefined one gives `otherwise` everywhere.
 float parameter_at(const tensor& values, std::int64_t channel, float otherwise) {
   if (!values.defined()) return otherwise;
   float room = 0;
@@ -134,28 +136,28 @@ void update_running(double batch_mean, double squares, double count, double mome
   set(variance, channel, (1 - momentum) * at(variance, channel) + momentum * squares / (count - 1));
 }
 
-/// Where a group's values begin in a tensor of one for each channel.
-const float* values_of(const tensor& of, channel_group group) {
-  return of.values<float>().data() + group.first;
+/// A group's values in a tensor with one value per channel.
+const float* values_of(const tensor& x, channel_group group) {
+  return x.values<float>().data() + group.first;
 }
 
-void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
+void forward(const batch_norm_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
              const batch_norm_options& options, tensor& running_mean, tensor& running_variance,
              batch_norm_result& result) {
-  auto count = static_cast<double>(of.batch * of.size);
-  for_each_group(of, [&](channel_group group) {
-    line_extents line{group.count, of.size};
-    auto [sums] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
-      add_elements(read_line(of, x, group, image, 0), line, to);
+  auto count = static_cast<double>(problem.batch * problem.size);
+  for_each_group(problem, [&](channel_group group) {
+    line_extents line{group.count, problem.size};
+    auto [sums] = sums_over_lines<1>(problem, group, [&](std::int64_t image, partial_sums& to) {
+      add_elements(read_line(problem, x, group, image, 0), line, to);
     });
     for (std::int64_t c = 0; c < group.count; ++c)
       set(result.mean, group.first + c, sums[static_cast<std::size_t>(c)] / count);
     const auto* mean = values_of(result.mean, group);
-    // The distances from the mean, while the channels are in the cache.
-    auto [squares] = sums_over_lines<1>(of, group, [&](std::int64_t image, partial_sums& to) {
-      add_squares(read_line(of, x, group, image, 0), mean, line, to);
+    // Squared deviations from the mean, while the channels are in the cache.
+    auto [squares] = sums_over_lines<1>(problem, group, [&](std::int64_t image, partial_sums& to) {
+      add_squares(read_line(problem, x, group, image, 0), mean, line, to);
     });
-    std::array<float, most_channels_in_group> scale, shift;
+    std::array<float, max_channels_in_group> scale, shift;
     for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
       auto channel = group.first + static_cast<std::int64_t>(c);
       set(result.rstd, channel, 1 / std::sqrt(squares[c] / count + options.epsilon));
@@ -164,25 +166,25 @@ void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight
       scale[c] = at(result.rstd, channel) * parameter_at(weight, channel, 1);
       shift[c] = parameter_at(bias, channel, 0);
     }
-    for (std::int64_t image = 0; image < of.batch; ++image)
-      write_line(of, result.y, group, image, 1, [&](float* to) {
-        affine(read_line(of, x, group, image, 0), line, mean, scale.data(), shift.data(), to);
+    for (std::int64_t image = 0; image < problem.batch; ++image)
+      write_line(problem, result.y, group, image, 1, [&](float* to) {
+        affine(read_line(problem, x, group, image, 0), line, mean, scale.data(), shift.data(), to);
       });
   });
 }
 
-void inference(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
+void inference(const batch_norm_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
                const tensor& running_mean, const tensor& running_variance, double epsilon, tensor& y) {
-  auto scales = tensor::empty({of.channels}), shifts = tensor::empty({of.channels});
-  for (std::int64_t channel = 0; channel < of.channels; ++channel) {
+  auto scales = tensor::empty({problem.channels}), shifts = tensor::empty({problem.channels});
+  for (std::int64_t channel = 0; channel < problem.channels; ++channel) {
     auto rstd = static_cast<float>(1 / std::sqrt(at(running_variance, channel) + epsilon));
     set(scales, channel, rstd * parameter_at(weight, channel, 1));
     set(shifts, channel, parameter_at(bias, channel, 0));
   }
-  for_each_line(of, [&](channel_group group, std::int64_t image) {
-    write_line(of, y, group, image, 1, [&](float* to) {
-      affine(read_line(of, x, group, image, 0), {group.count, of.size}, values_of(running_mean, group),
-             values_of(scales, group), values_of(shifts, group), to);
+  for_each_line(problem, [&](channel_group group, std::int64_t image) {
+    write_line(problem, y, group, image, 1, [&](float* to) {
+      affine(read_line(problem, x, group, image, 0), {group.count, problem.size},
+             values_of(running_mean, group), values_of(scales, group), values_of(shifts, group), to);
     });
   });
 }
@@ -192,24 +194,25 @@ struct gradient_sums {
   channel_sums of_dy, of_products;
 };
 
-gradient_sums gradient_sums_of(const batch_norm_problem& of, channel_group group, const tensor& x,
+gradient_sums gradient_sums_of(const batch_norm_problem& problem, channel_group group, const tensor& x,
                                const tensor& dy, const tensor& mean) {
-  line_extents line{group.count, of.size};
+  line_extents line{group.count, problem.size};
   auto add = [&](std::int64_t image, partial_sums& of_dy, partial_sums& of_products) {
-    const auto *x_line = read_line(of, x, group, image, 0), *dy_line = read_line(of, dy, group, image, 1);
+    const auto *x_line = read_line(problem, x, group, image, 0),
+               *dy_line = read_line(problem, dy, group, image, 1);
     add_elements(dy_line, line, of_dy);
     add_products(x_line, values_of(mean, group), dy_line, line, of_products);
   };
-  auto [of_dy, of_products] = sums_over_lines<2>(of, group, add);
+  auto [of_dy, of_products] = sums_over_lines<2>(problem, group, add);
   return {of_dy, of_products};
 }
 
-void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor& x, const tensor& weight,
-                    const tensor& mean, const tensor& rstd, tensor& dx) {
-  auto count = static_cast<double>(of.batch * of.size);
-  for_each_group(of, [&](channel_group group) {
-    auto sums = gradient_sums_of(of, group, x, dy, mean);
-    std::array<gradient_terms, most_channels_in_group> terms;
+void backward_input(const batch_norm_problem& problem, const tensor& dy, const tensor& x,
+                    const tensor& weight, const tensor& mean, const tensor& rstd, tensor& dx) {
+  auto count = static_cast<double>(problem.batch * problem.size);
+  for_each_group(problem, [&](channel_group group) {
+    auto sums = gradient_sums_of(problem, group, x, dy, mean);
+    std::array<gradient_terms, max_channels_in_group> terms;
     for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
       auto channel = group.first + static_cast<std::int64_t>(c);
       auto deviation = double{at(rstd, channel)};
@@ -217,19 +220,19 @@ void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor
                   static_cast<float>(sums.of_dy[c] / count),
                   static_cast<float>(deviation * deviation * sums.of_products[c] / count)};
     }
-    for (std::int64_t image = 0; image < of.batch; ++image)
-      write_line(of, dx, group, image, 2, [&](float* to) {
-        input_gradient(read_line(of, dy, group, image, 1), read_line(of, x, group, image, 0),
-                       {group.count, of.size}, terms.data(), to);
+    for (std::int64_t image = 0; image < problem.batch; ++image)
+      write_line(problem, dx, group, image, 2, [&](float* to) {
+        input_gradient(read_line(problem, dy, group, image, 1), read_line(problem, x, group, image, 0),
+                       {group.count, problem.size}, terms.data(), to);
       });
   });
 }
 
-void backward_weight(const batch_norm_problem& of, const tensor& x, const tensor& dy, const tensor& mean,
+void backward_weight(const batch_norm_problem& problem, const tensor& x, const tensor& dy, const tensor& mean,
                      const tensor& rstd, tensor& dweight, tensor& dbias, gradient_mode mode) {
   auto weight_part = place_for_gradient(dweight, mode), bias_part = place_for_gradient(dbias, mode);
-  for_each_group(of, [&](channel_group group) {
-    auto sums = gradient_sums_of(of, group, x, dy, mean);
+  for_each_group(problem, [&](channel_group group) {
+    auto sums = gradient_sums_of(problem, group, x, dy, mean);
     for (std::size_t c = 0; c < static_cast<std::size_t>(group.count); ++c) {
       auto channel = group.first + static_cast<std::int64_t>(c);
       if (weight_part.defined()) set(weight_part, channel, sums.of_products[c] * at(rstd, channel));

@@ -15,8 +15,8 @@ TROUPE_CLONES void to_float(const float16* from, float* to, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-// As bfloat16's constructor. Words are chosen and then narrowed, each in a loop of its own, or the compiler
-// narrows what it chooses from, and that thrice.
+// The same as bfloat16's constructor. Selection and narrowing are separate loops; in one loop GCC would
+// narrow all three candidates before the selection.
 TROUPE_CLONES void from_float(const float* from, bfloat16* to, std::int64_t size) {
   constexpr std::int64_t at_once = 256;
   alignas(64) std::uint32_t words[at_once];

@@ -8,13 +8,13 @@ namespace troupe::cpu {
 
 // Elements of f32, bf16 and f16 tensors as floats, a block at a time.
 
-/// Elements [first, first + count): where they lie if they are f32, else converted into `scratch`.
+/// Returns elements [first, first + count) as f32: in place if `from` is f32, else converted into `scratch`.
 const float* read_block(const tensor& from, std::int64_t first, std::int64_t count, std::span<float> scratch);
 
-/// Where to write the elements from `first` on: in place if they are f32, else `scratch`.
+/// Returns where to write the elements from `first` on: in place if `to` is f32, else `scratch`.
 float* block_to_write(tensor& to, std::int64_t first, std::span<float> scratch);
 
-/// Converts what was written to `written`, unless it is in place.
+/// Converts and stores `written`, unless it is in place.
 void write_block(tensor& to, std::int64_t first, std::int64_t count, const float* written);
 
 // Plain arrays.

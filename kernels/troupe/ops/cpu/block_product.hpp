@@ -12,8 +12,8 @@ struct block_product_shape {
   bool accumulate = false;
 };
 
-/// For the body of a parallel_for: the calling thread computes alone. No extent is 0. The build picks
-/// cpu/onednn/ or cpu/plain/.
-void block_product(const block_product_shape& of, const float* a, const float* b, float* c);
+/// Runs on the calling thread only, for use within parallel_for. No extent is 0. Implemented in cpu/onednn/
+/// or cpu/plain/, as configured.
+void block_product(const block_product_shape& product, const float* a, const float* b, float* c);
 
 }  // namespace troupe::cpu

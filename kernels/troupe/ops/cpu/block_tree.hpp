@@ -13,23 +13,23 @@ namespace troupe::cpu {
 
 constexpr std::int64_t tree_block_elements = 256;
 
-/// bf16 and f16 are combined as floats, the others as they are.
+/// The accumulation type: float for bf16 and f16, else T.
 template <class T>
 using combined_as = std::conditional_t<std::is_integral_v<T>, T, float>;
 
-/// The tree over some members' arrays of T, reduced block by block: a block of every node that is alive at
-/// once stays in the innermost cache.
+/// Evaluates the tree over members' arrays of T block by block; the blocks of all live nodes fit into the L1
+/// cache.
 template <class T>
 class block_tree {
  public:
   using value = combined_as<T>;
 
   block_tree(const member_inputs& inputs, reduce_op op) : inputs_(inputs.by_first_member()), op_(op) {
-    if (inputs_.size() >= std::size_t{1} << (most_levels - 1))
+    if (inputs_.size() >= std::size_t{1} << (max_levels - 1))
       throw_invalid("tree_reduce", "fewer than 32768 inputs", std::to_string(inputs_.size()));
   }
 
-  /// The root's elements [first, first + count), neither divided nor rounded.
+  /// The root's elements [first, first + count), before division (mean) and rounding.
   const value* sum(std::int64_t first, std::int64_t count) {
     return node(0, inputs_.size(), 0, first, count);
   }
@@ -47,7 +47,7 @@ class block_tree {
   }
 
  private:
-  static constexpr std::size_t most_levels = 16;
+  static constexpr std::size_t max_levels = 16;
   using block = std::array<value, tree_block_elements>;
 
   const value* node(std::size_t begin, std::size_t end, std::size_t level, std::int64_t first,
@@ -62,7 +62,7 @@ class block_tree {
     return scratch_[level].data();
   }
 
-  /// Whether a node's elements are there already.
+  /// Whether the node is an input (a leaf or a separately reduced node).
   bool is_given(std::size_t begin, std::size_t end) const {
     return inputs_[begin].elements && static_cast<std::size_t>(inputs_[begin].num_members) == end - begin;
   }
@@ -70,14 +70,14 @@ class block_tree {
     return begin + std::bit_floor(end - begin - 1);
   }
 
-  /// A given node's floats where they lie; null if they are not aligned.
+  /// The input's floats in place; null if the node is not an input or not aligned.
   const float* aligned(std::size_t begin, std::size_t end, std::int64_t first) const {
     if (!is_given(begin, end)) return nullptr;
     const auto* at = reinterpret_cast<const float*>(inputs_[begin].elements) + first;
     return reinterpret_cast<std::uintptr_t>(at) % alignof(float) == 0 ? at : nullptr;
   }
 
-  /// Of two given nodes where they lie, or of two pairs of such; null if there is something else.
+  /// Sums two or four inputs directly, without intermediate blocks; null if the node has another form.
   const float* short_sum(std::size_t begin, std::size_t end, std::size_t level, std::int64_t first,
                          std::int64_t count) {
     if (op_ != reduce_op::sum && op_ != reduce_op::mean) return nullptr;
@@ -120,9 +120,9 @@ class block_tree {
     return mean;
   }
 
-  std::span<const node_elements> inputs_;  // by their first member
+  std::span<const node_elements> inputs_;  // indexed by first member
   reduce_op op_;
-  std::array<block, most_levels> scratch_;  // only as many as there are levels are touched
+  std::array<block, max_levels> scratch_;  // one block per level of the tree
   std::array<T, tree_block_elements> rounded_;
 };
 

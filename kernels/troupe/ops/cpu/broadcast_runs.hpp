@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "troupe/ops/broadcast.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 
 namespace troupe::cpu {
 
-/// `count` elements of `from` for the loops: T's array, bf16 and f16 as floats; one element, repeated, where
-/// the stride is 0.
+/// Returns `count` elements of `from` as an array of T (bf16 and f16 as floats); repeats one element if the
+/// stride is 0.
 template <class T>
 const T* operand_block(const tensor& from, std::int64_t first, std::int64_t stride, std::int64_t count,
                        std::array<T, block_elements>& scratch) {
@@ -23,15 +23,15 @@ const T* operand_block(const tensor& from, std::int64_t first, std::int64_t stri
   return scratch.data();
 }
 
-/// Some runs one after the other: run i is elements [first + i * count, ...) of the result, and its operands'
-/// elements begin at offsets + i * steps, `strides` apart.
+/// A group of consecutive runs: run i writes elements [first + i * count, ...) of the result and reads the
+/// operands from offsets + i * steps on, with `strides`.
 struct run_group {
   std::int64_t runs, first, count;
   broadcast_plan::offsets offsets, steps, strides;
 };
 
-/// Calls `run(run_group)` for all of the result, on all the threads this thread may use: short runs go
-/// together, long ones are cut into blocks.
+/// Calls `run(run_group)` for all of the result, on all the threads this thread may use: short runs are
+/// grouped, long ones split into blocks.
 template <class Run>
 void for_each_run(const shape& result, const std::vector<shape>& operands, const Run& run) {
   if (result.num_elements() == 0) return;
@@ -56,7 +56,7 @@ void for_each_run(const shape& result, const std::vector<shape>& operands, const
   });
 }
 
-/// Calls `run(first, count, offsets, strides)` for one run after the other.
+/// Calls `run(first, count, offsets, strides)` for each run.
 template <class Run>
 void for_each_single_run(const shape& result, const std::vector<shape>& operands, const Run& run) {
   for_each_run(result, operands, [&](run_group some) {

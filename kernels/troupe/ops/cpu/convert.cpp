@@ -4,7 +4,7 @@
 
 #include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/element_type.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
@@ -16,7 +16,7 @@ constexpr bool is_half = std::is_same_v<T, bfloat16> || std::is_same_v<T, float1
 
 template <class To>
 [[gnu::always_inline]] inline To truncated(float x) {
-  // The limits as floats: the largest of 32 and 64 bits round up to a power of two, which is out of range.
+  // The limits as floats: the largest i32 and i64 round up to a power of two, which is out of range.
   constexpr auto lowest = static_cast<float>(std::numeric_limits<To>::min());
   constexpr auto beyond = static_cast<float>(std::numeric_limits<To>::max() / 2 + 1) * 2;
   auto is_inside = static_cast<bool>((x >= lowest) & (x < beyond));

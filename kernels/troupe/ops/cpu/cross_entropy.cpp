@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "troupe/math/exponential.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 TROUPE_CLONES float largest_of(const float* z, std::int64_t size) { return largest_number(z, size); }
 
-/// What one sample comes to, and what that rests on.
+/// The result of one sample and its intermediate values.
 struct sample_result {
   double loss = 0, sum_of_exponentials = 0;  ///< the sum of e^(z - largest)
   float largest = 0;
@@ -57,19 +57,20 @@ std::int64_t count(const tensor& labels, std::int64_t num_classes, std::int64_t 
   return counted;
 }
 
-/// Of one row z: the loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
-void finish_row(const float* z, std::int64_t size, std::int64_t label, double smoothing, sample_result& of,
-                float& log_sum_exp) {
-  auto log_sum = logarithm(of.sum_of_exponentials);
-  log_sum_exp = static_cast<float>(of.largest + log_sum);
+/// Computes the loss of one row z: log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
+void finish_row(const float* z, std::int64_t size, std::int64_t label, double smoothing,
+                sample_result& result, float& log_sum_exp) {
+  auto log_sum = logarithm(result.sum_of_exponentials);
+  log_sum_exp = static_cast<float>(result.largest + log_sum);
   if (label < 0) return;
-  auto below = double{z[label]} - of.largest;
+  auto below = double{z[label]} - result.largest;
   auto target = below;
   if (smoothing > 0)
-    target = (1 - smoothing) * below + smoothing * sum_below(z, of.largest, size) / static_cast<double>(size);
-  of.loss = log_sum - target;
-  // A NaN, which is no largest number, makes the sum NaN.
-  of.is_correct = log_sum == log_sum && below == 0 && !(largest_of(z, label) >= of.largest);
+    target =
+        (1 - smoothing) * below + smoothing * sum_below(z, result.largest, size) / static_cast<double>(size);
+  result.loss = log_sum - target;
+  // A NaN is ignored in the maximum, but makes the sum NaN.
+  result.is_correct = log_sum == log_sum && below == 0 && !(largest_of(z, label) >= result.largest);
 }
 
 void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,

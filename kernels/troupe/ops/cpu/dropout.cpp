@@ -1,12 +1,12 @@
-#include "troupe/ops/cpu/families.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/philox_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// x - x is 0 but for infinity and NaN, which go on as NaN.
+/// x - x is 0, except for infinity and NaN, where it is NaN.
 TROUPE_CLONES void apply_words(const float* x, const std::uint32_t* words, float* y, std::int64_t size,
                                std::uint32_t threshold, float factor) {
   for (std::int64_t i = 0; i < size; ++i) y[i] = words[i] >= threshold ? x[i] * factor : x[i] - x[i];

@@ -5,7 +5,7 @@
 
 namespace troupe::cpu {
 
-/// A type as a value: element_type<float>{} and so on.
+/// A tag for an element type: element_type<float>{} and so on.
 template <class T>
 struct element_type {
   using type = T;

@@ -2,14 +2,14 @@
 #include <type_traits>
 
 #include "troupe/ops/cpu/broadcast_runs.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 #include "troupe/ops/cpu/vector_math.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// Integers wrap around as unsigned numbers do.
+/// Integers wrap around, computed in unsigned arithmetic.
 template <class T>
 using wrapping =
     typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -68,20 +68,21 @@ TROUPE_CLONES void binary_loop(const T* a, const T* b, Result* c, std::int64_t s
   for (std::int64_t i = 0; i < size; ++i) c[i] = Op::of(a[i], b[i]);
 }
 
-/// The same for a group of runs in place, in which an operand may be one element.
+/// The same for a group of runs in place; an operand may be a single repeated element.
 template <class Op, class T, class Result>
-TROUPE_CLONES void binary_runs(const run_group& of, const T* __restrict a, const T* __restrict b,
+TROUPE_CLONES void binary_runs(const run_group& group, const T* __restrict a, const T* __restrict b,
                                Result* __restrict c) {
-  for (std::int64_t run = 0; run < of.runs; ++run, a += of.steps[0], b += of.steps[1], c += of.count) {
+  for (std::int64_t run = 0; run < group.runs;
+       ++run, a += group.steps[0], b += group.steps[1], c += group.count) {
     auto left = a[0], right = b[0];
-    if (of.strides[0] == 0 && of.strides[1] == 0)
-      std::fill_n(c, of.count, Op::of(left, right));
-    else if (of.strides[0] == 0)
-      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(left, b[i]);
-    else if (of.strides[1] == 0)
-      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(a[i], right);
+    if (group.strides[0] == 0 && group.strides[1] == 0)
+      std::fill_n(c, group.count, Op::of(left, right));
+    else if (group.strides[0] == 0)
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(left, b[i]);
+    else if (group.strides[1] == 0)
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(a[i], right);
     else
-      for (std::int64_t i = 0; i < of.count; ++i) c[i] = Op::of(a[i], b[i]);
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(a[i], b[i]);
   }
 }
 

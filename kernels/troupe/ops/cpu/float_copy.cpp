@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/float_copy.hpp"
 
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -9,10 +9,10 @@ void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, s
 
 }  // namespace
 
-tensor float_copy(const tensor& of) {
-  if (of.dtype() == dtype::f32) return of;
-  auto copied = tensor::empty(of.shape());
-  map_in_blocks(copy, copied, of);
+tensor float_copy(const tensor& x) {
+  if (x.dtype() == dtype::f32) return x;
+  auto copied = tensor::empty(x.shape());
+  map_in_blocks(copy, copied, x);
   return copied;
 }
 

@@ -1,8 +1,8 @@
 #include <array>
 #include <cmath>
 
-#include "troupe/ops/cpu/exact_sums.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/f64_sums.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/cpu/step_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
@@ -33,8 +33,8 @@ TROUPE_CLONES void write_update(const float* __restrict w, const float* __restri
   for (std::int64_t i = 0; i < size; ++i) update[i] = update_of(w[i], m[i], v[i], by);
 }
 
-/// Moves the means and returns what the trust ratio needs. The update itself is not kept: to work it out
-/// again is cheaper than to write and read it.
+/// Updates the moments and returns the sums of squares for the trust ratio. The update itself is not stored:
+/// recomputing it is cheaper than writing and reading it.
 squares begin_block(const adam_block& block, const lamb_factors& by) {
   constexpr std::int64_t part_elements = 2048;
   alignas(64) std::array<float, part_elements> update;

@@ -7,16 +7,15 @@ namespace troupe::cpu {
 
 // Reductions of a row with a fixed structure, so that every vector width gives the same bits: element i goes
 // to lane i % 64, those after the last multiple of 64 to lane i % 16, those after the last multiple of 16 to
-// one of their own, and the lanes are combined in a tree. To be called from functions with
-// TROUPE_CLONES.
+// one of their own, and the lanes are combined in a tree. Call only from functions with TROUPE_CLONES.
 
 using four_lanes = float __attribute__((vector_size(16)));
 
-/// The lanes. An addition waits for the one before in its lane: four vectors are under way.
+/// The lanes. Four vectors hide the latency of dependent additions.
 struct lane_block {
   static constexpr std::int64_t width = 16, vectors = 4, size = width * vectors;
   float lane[vectors][width];
-  float rest;  ///< apart: a vector would wait for single elements to reach the cache
+  float rest;  ///< separate, to avoid store forwarding stalls between scalar and vector accesses
 };
 
 /// Combines the lanes with op(lane, term(i)) for i in [0, size). `op` is for floats and for four_lanes.
@@ -65,7 +64,7 @@ template <class Op, class Term>
 
 constexpr auto plus = [](auto a, auto b) { return a + b; };
 
-/// Terms that are added in f32; sums of so many are added in f64.
+/// Number of terms that are added in f32; their sums are added in f64.
 constexpr std::int64_t lane_sum_elements = 4096;
 
 /// The sum of term(i) for i in [0, size).
@@ -78,7 +77,7 @@ template <class Term>
   return sum;
 }
 
-/// The largest x[i] that is a number; -infinity if there is none.
+/// The largest x[i] that is not NaN; -infinity if there is none.
 [[gnu::always_inline]] inline float largest_number(const float* x, std::int64_t size) {
   return reduce_lanes(
       size, -__builtin_inff(), [](auto a, auto b) { return b > a ? b : a; },

@@ -4,16 +4,16 @@
 namespace troupe::cpu {
 
 /// As in troupe/ops/kernels/products.hpp. Equal shapes and numbers of threads give equal bits.
-void matrix_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+void matrix_product(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c);
 
-// The build picks cpu/onednn/ or cpu/plain/ for these.
+// Implemented in cpu/onednn/ or cpu/plain/, as configured.
 
-/// Whether `multiply` takes bf16 here.
+/// Whether `multiply` supports bf16 on this machine.
 bool multiplies_bf16();
 
 /// A product for operands of f32 or, if it does, bf16; no extent is 0, and `of.relu` is not set.
-void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+void multiply(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
               tensor& c);
 
 }  // namespace troupe::cpu

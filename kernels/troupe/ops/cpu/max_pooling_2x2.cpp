@@ -7,8 +7,8 @@
 namespace troupe::cpu {
 namespace {
 
-/// Neighbours in a row: the larger of each pair, and 0 or 1. What comes after wins only if it is larger, or
-/// NaN.
+/// For adjacent elements of a row: the larger of each pair, and its index 0 or 1. The second wins only if it
+/// is larger or NaN.
 inline __attribute__((always_inline)) void larger_of_pairs(const float* __restrict x, std::int64_t count,
                                                            float* __restrict best, float* __restrict place) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -19,7 +19,7 @@ inline __attribute__((always_inline)) void larger_of_pairs(const float* __restri
   }
 }
 
-/// Each pair and that below it: also between windows, which nobody reads.
+/// Combines each pair with the pair below; also between windows, where the result is not used.
 inline __attribute__((always_inline)) void larger_of_rows(const float* __restrict pair,
                                                           const float* __restrict place, std::int64_t width,
                                                           std::int64_t count, float* __restrict best,
@@ -42,7 +42,7 @@ inline __attribute__((always_inline)) void spread_pairs(const float* __restrict 
   }
 }
 
-bool without_gaps(const rows_of_2x2& of) { return of.image_width == 2 * of.width; }
+bool without_gaps(const rows_of_2x2& windows) { return windows.image_width == 2 * windows.width; }
 
 }  // namespace
 
@@ -51,26 +51,27 @@ bool is_2x2(const pool2d_options& options) {
   return options.kernel == two && options.stride == two && options.padding == none;
 }
 
-TROUPE_CLONES void max_2x2(const float* x, const rows_of_2x2& of, float* scratch, float* best, float* place) {
-  auto width = of.width, pairs = 2 * of.rows * width;
+TROUPE_CLONES void max_2x2(const float* x, const rows_of_2x2& windows, float* scratch, float* best,
+                           float* place) {
+  auto width = windows.width, pairs = 2 * windows.rows * width;
   auto *pair = scratch, *pair_place = pair + pairs, *window = pair_place + pairs,
        *window_place = window + pairs;
-  if (without_gaps(of))
+  if (without_gaps(windows))
     larger_of_pairs(x, pairs, pair, pair_place);
   else
-    for (std::int64_t row = 0; row < 2 * of.rows; ++row)
-      larger_of_pairs(x + row * of.image_width, width, pair + row * width, pair_place + row * width);
+    for (std::int64_t row = 0; row < 2 * windows.rows; ++row)
+      larger_of_pairs(x + row * windows.image_width, width, pair + row * width, pair_place + row * width);
   larger_of_rows(pair, pair_place, width, pairs - width, window, window_place);
-  for (std::int64_t row = 0; row < of.rows; ++row) {
+  for (std::int64_t row = 0; row < windows.rows; ++row) {
     std::copy_n(window + 2 * row * width, width, best + row * width);
     std::copy_n(window_place + 2 * row * width, width, place + row * width);
   }
 }
 
-void narrow_max_2x2(const float* x, const rows_of_2x2& of, float* best, std::uint8_t* place) {
-  for (std::int64_t row = 0; row < of.rows; ++row, x += 2 * of.image_width)
-    for (std::int64_t column = 0; column < of.width; ++column) {
-      const float *upper = x + 2 * column, *lower = upper + of.image_width;
+void narrow_max_2x2(const float* x, const rows_of_2x2& windows, float* best, std::uint8_t* place) {
+  for (std::int64_t row = 0; row < windows.rows; ++row, x += 2 * windows.image_width)
+    for (std::int64_t column = 0; column < windows.width; ++column) {
+      const float *upper = x + 2 * column, *lower = upper + windows.image_width;
       const std::array<float, 4> window{upper[0], upper[1], lower[0], lower[1]};
       auto largest = window[0];
       std::uint8_t at = 0;
@@ -84,40 +85,40 @@ void narrow_max_2x2(const float* x, const rows_of_2x2& of, float* best, std::uin
     }
 }
 
-void narrow_gradient_2x2(const float* dy, const std::uint8_t* place, const pool2d_problem& of,
+void narrow_gradient_2x2(const float* dy, const std::uint8_t* place, const pool2d_problem& problem,
                          std::int64_t planes, float* dx) {
-  auto [height, width] = of.in;
+  auto [height, width] = problem.in;
   const std::array<std::int64_t, 4> offset{0, 1, width, width + 1};
   constexpr std::int64_t in_first_cache = 4096;  // elements
   auto at_once = std::max<std::int64_t>(1, in_first_cache / (height * width));
   for (std::int64_t plane = 0; plane < planes; ++plane, dx += height * width) {
     if (plane % at_once == 0) std::fill_n(dx, std::min(at_once, planes - plane) * height * width, 0.0F);
-    for (std::int64_t row = 0; row < of.out.h; ++row) {
+    for (std::int64_t row = 0; row < problem.out.h; ++row) {
       auto* window = dx + 2 * row * width;
-      // No memory is touched on an index's word alone. A sum is no negative zero.
-      for (std::int64_t column = 0; column < of.out.w; ++column, window += 2)
+      // Indices are compared, not used as addresses. Adding 0 avoids negative zeros.
+      for (std::int64_t column = 0; column < problem.out.w; ++column, window += 2)
         window[offset[*place++ & 3]] = 0.0F + *dy++;
     }
   }
 }
 
-TROUPE_CLONES void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& of,
+TROUPE_CLONES void max_gradient_2x2(const float* dy, const float* place, const rows_of_2x2& windows,
                                     float* scratch, float* dx) {
-  auto width = of.width, pairs = 2 * of.rows * width;
+  auto width = windows.width, pairs = 2 * windows.rows * width;
   auto *gradient = scratch, *pair_place = gradient + pairs, *lower_place = pair_place + pairs;
-  for (std::int64_t i = 0; i < of.rows * width; ++i) lower_place[i] = place[i] - 2.0F;
-  for (std::int64_t row = 0; row < of.rows; ++row) {
+  for (std::int64_t i = 0; i < windows.rows * width; ++i) lower_place[i] = place[i] - 2.0F;
+  for (std::int64_t row = 0; row < windows.rows; ++row) {
     auto upper = 2 * row * width, lower = upper + width, from = row * width;
     std::copy_n(dy + from, width, gradient + upper);
     std::copy_n(dy + from, width, gradient + lower);
     std::copy_n(place + from, width, pair_place + upper);
     std::copy_n(lower_place + from, width, pair_place + lower);
   }
-  if (without_gaps(of)) return spread_pairs(gradient, pair_place, pairs, dx);
-  for (std::int64_t row = 0; row < 2 * of.rows; ++row) {
-    auto* line = dx + row * of.image_width;
+  if (without_gaps(windows)) return spread_pairs(gradient, pair_place, pairs, dx);
+  for (std::int64_t row = 0; row < 2 * windows.rows; ++row) {
+    auto* line = dx + row * windows.image_width;
     spread_pairs(gradient + row * width, pair_place + row * width, width, line);
-    std::fill(line + 2 * width, line + of.image_width, 0.0F);
+    std::fill(line + 2 * width, line + windows.image_width, 0.0F);
   }
 }
 

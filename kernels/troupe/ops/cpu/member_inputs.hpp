@@ -7,16 +7,16 @@
 
 namespace troupe::cpu {
 
-/// Inputs by their first member; of few members without an allocation.
+/// The inputs of a reduction, indexed by first member; without allocation for few members.
 class member_inputs {
  public:
   explicit member_inputs(std::span<const std::byte* const> leaves) : count_(leaves.size()) {
-    auto all = place();
+    auto all = storage();
     for (std::size_t i = 0; i < leaves.size(); ++i) all[i].elements = leaves[i];
   }
   explicit member_inputs(std::span<const node_elements> nodes) {
     for (const auto& each : nodes) count_ += static_cast<std::size_t>(each.num_members);
-    auto all = place();
+    auto all = storage();
     std::size_t first = 0;
     for (const auto& each : nodes) {
       all[first] = each;
@@ -31,7 +31,7 @@ class member_inputs {
   }
 
  private:
-  std::span<node_elements> place() {
+  std::span<node_elements> storage() {
     if (count_ <= few_.size()) return few_;
     many_.resize(count_);
     return many_;

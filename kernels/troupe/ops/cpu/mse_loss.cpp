@@ -1,5 +1,5 @@
-#include "troupe/ops/cpu/families.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/total_reduction.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 

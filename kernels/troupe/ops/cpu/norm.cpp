@@ -1,21 +1,21 @@
 #include <cmath>
 
-#include "troupe/ops/cpu/families.hpp"
 #include "troupe/ops/cpu/float_copy.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// The row's statistics, on which n = (x - mean) rstd rests.
+/// The row's statistics in n = (x - mean) rstd.
 struct row_statistics {
   float mean, rstd;
 };
 
-/// Some rows and where their statistics lie; no means: they are 0.
+/// Rows and pointers to their statistics; a null mean counts as 0.
 struct norm_rows {
   std::int64_t count, size;
   float *mean, *rstd;
@@ -55,20 +55,20 @@ TROUPE_CLONES void input_gradient(const norm_rows& rows, const float* __restrict
   }
 }
 
-/// Adds each row in its order.
+/// Adds the rows in order.
 template <std::int64_t Count>
 [[gnu::always_inline]] inline void add_rows(const norm_rows& rows, std::int64_t first,
                                             const float* __restrict dy, const float* __restrict x,
                                             float* __restrict dgamma, float* __restrict dbeta) {
   auto size = rows.size;
-  std::array<row_statistics, Count> of;
-  for (std::int64_t r = 0; r < Count; ++r) of[r] = rows.of(first + r);
+  std::array<row_statistics, Count> statistics;
+  for (std::int64_t r = 0; r < Count; ++r) statistics[r] = rows.of(first + r);
   for (std::int64_t i = 0; i < size; ++i) {
     auto gamma_sum = dgamma[i], beta_sum = dbeta[i];
 #pragma GCC unroll 4
     for (std::int64_t r = 0; r < Count; ++r) {
       auto gradient = dy[(first + r) * size + i];
-      gamma_sum += gradient * ((x[(first + r) * size + i] - of[r].mean) * of[r].rstd);
+      gamma_sum += gradient * ((x[(first + r) * size + i] - statistics[r].mean) * statistics[r].rstd);
       beta_sum += gradient;
     }
     dgamma[i] = gamma_sum;
@@ -88,15 +88,17 @@ TROUPE_CLONES void add(const float* from, float* to, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) to[i] += from[i];
 }
 
-/// gamma or beta as f32; where there is none, what changes nothing.
+/// gamma or beta as f32; if undefined, the neutral value.
 tensor weight_or(const tensor& weight, float neutral, std::int64_t size) {
   return weight.defined() ? float_copy(weight) : tensor::full({size}, neutral);
 }
 
-/// The statistics are written by the forward pass alone.
+/// The forward pass writes the statistics.
 norm_rows rows_at(std::int64_t first, std::int64_t count, const tensor& x, const tensor& mean,
                   const tensor& rstd) {
-  auto statistics = [first](tensor of) { return of.defined() ? of.values<float>().data() + first : nullptr; };
+  auto statistics = [first](tensor values) {
+    return values.defined() ? values.values<float>().data() + first : nullptr;
+  };
   return {count, row_size(x), statistics(mean), statistics(rstd)};
 }
 
@@ -127,7 +129,7 @@ void backward_input(const tensor& dy, const tensor& x, const tensor& gamma, cons
 /// Rows whose sum one thread computes.
 constexpr std::int64_t rows_in_block = 32;
 
-/// For each block of rows the sums over them: dgamma's row, then dbeta's. [blocks, 2, C]
+/// The sums over each block of rows, [blocks, 2, C]: dgamma, then dbeta.
 tensor sums_of_blocks(const tensor& dy, const tensor& x, const tensor& mean, const tensor& rstd) {
   auto size = row_size(x), rows = num_rows(x), num_blocks = (rows + rows_in_block - 1) / rows_in_block;
   auto sums = tensor::empty({num_blocks, 2, size});
@@ -141,8 +143,8 @@ tensor sums_of_blocks(const tensor& dy, const tensor& x, const tensor& mean, con
   return sums;
 }
 
-/// Adds what the blocks found, in order. `which` is 0 for dgamma, 1 for dbeta.
-void combine(const tensor& sums, std::int64_t which, tensor& gradient, gradient_mode mode) {
+/// Adds the blocks' sums, in order. `row` is 0 for dgamma, 1 for dbeta.
+void combine(const tensor& sums, std::int64_t row, tensor& gradient, gradient_mode mode) {
   auto size = row_size(sums), num_blocks = sums.shape()[0];
   if (mode == gradient_mode::assign) gradient.fill_zero();
   std::array<float, block_elements> scratch;
@@ -150,7 +152,7 @@ void combine(const tensor& sums, std::int64_t which, tensor& gradient, gradient_
     auto count = std::min(block_elements, size - first);
     std::array<float, block_elements> total{};
     for (std::int64_t block = 0; block < num_blocks; ++block)
-      add(sums.values<float>().data() + (block * 2 + which) * size + first, total.data(), count);
+      add(sums.values<float>().data() + (block * 2 + row) * size + first, total.data(), count);
     auto* target = block_to_write(gradient, first, scratch);
     add(read_block(gradient, first, count, scratch), total.data(), count);
     std::copy_n(total.data(), count, target);

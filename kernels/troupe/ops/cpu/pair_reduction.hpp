@@ -6,7 +6,7 @@
 
 namespace troupe::cpu {
 
-/// Sums and products of integers wrap around, which only unsigned ones may.
+/// Integer sums and products wrap around, computed in unsigned arithmetic.
 template <class T>
 T wrapping_sum(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -43,8 +43,7 @@ void combine(reduce_op op, const T* a, const T* b, T* result, std::int64_t count
   }
 }
 
-/// The sums that most gradients need, without a way through the innermost cache for each pair. `result` is no
-/// input.
+/// Fused sums of two or four arrays, which avoid storing intermediate sums. `result` must not be an input.
 void sum_of_two(const float* a, const float* b, float* result, std::int64_t count);
 void sum_of_four(const float* a, const float* b, const float* c, const float* d, float* result,
                  std::int64_t count);

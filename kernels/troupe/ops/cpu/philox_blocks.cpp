@@ -4,7 +4,7 @@
 
 #if defined(TROUPE_VECTOR_CLONES) && defined(__x86_64__)
 #define TROUPE_PHILOX_AVX512
-// GCC 12 takes what its own header leaves undefined on purpose for a mistake.
+// GCC 12 warns about a variable that its own header leaves uninitialised on purpose.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t multiplier_0 = 0xD2511F53, multiplier_1 = 0xCD9E8D57;
 constexpr std::uint32_t weyl_0 = 0x9E3779B9, weyl_1 = 0xBB67AE85;
 
-/// The words of one block: plain variables, so that a loop over blocks becomes vector code.
+/// The words of one block, in plain variables, so that a loop over blocks is vectorised.
 struct block_words {
   std::uint32_t a, b, c, d;
 };
@@ -53,8 +53,8 @@ TROUPE_CLONES void by_loop(const philox_key& key, const std::array<std::uint32_t
 }
 
 #ifdef TROUPE_PHILOX_AVX512
-// The compiler has no good code for the products, so these are by hand. A word of a block is the low half of
-// a 64-bit lane, where a product takes it from; what is in the high half does not matter until the end.
+// The compiler generates poor code for the 32 x 32 bit products, so they use intrinsics. Each word is in the
+// low half of a 64-bit lane, from which the multiplication reads it; the high half is ignored until the end.
 [[gnu::target("avx512f")]] void eight_blocks(philox_key key, __m512i a, __m512i b, __m512i c, __m512i d,
                                              std::uint32_t* words) {
   const auto by_0 = _mm512_set1_epi64(multiplier_0), by_1 = _mm512_set1_epi64(multiplier_1);
@@ -75,7 +75,7 @@ TROUPE_CLONES void by_loop(const philox_key& key, const std::array<std::uint32_t
   _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64(ab, cd));
 }
 
-/// As many blocks as are a multiple of eight; returns their number.
+/// Computes the largest multiple of eight blocks; returns their number.
 [[gnu::target("avx512f")]] std::int64_t by_eight(const philox_key& key,
                                                  const std::array<std::uint32_t, 3>& place,
                                                  std::uint32_t first, std::int64_t count,

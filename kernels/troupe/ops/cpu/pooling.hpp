@@ -3,7 +3,7 @@
 
 namespace troupe::cpu {
 
-void max_pool_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices);
-void max_pool_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx);
+void max_pool_forward(const pool2d_problem& problem, const tensor& x, tensor& y, tensor& indices);
+void max_pool_backward(const pool2d_problem& problem, const tensor& dy, const tensor& indices, tensor& dx);
 
 }  // namespace troupe::cpu

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/cpu/square_transpose.hpp"
 
@@ -11,11 +11,11 @@ namespace {
 /// Bytes that one thread copies at a time.
 constexpr std::int64_t bytes_in_block = 1 << 16;
 
-std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.dtype())); }
+std::int64_t element_bytes(const tensor& x) { return static_cast<std::int64_t>(size_bytes(x.dtype())); }
 
 std::int64_t blocks_of(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
 
-/// Copying goes by bytes: four of them count as an element.
+/// Copies are by bytes; four bytes count as one element of parallel_for.
 std::int64_t elements_worth(std::int64_t bytes) { return bytes / 4; }
 
 void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
@@ -25,7 +25,7 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   auto from_size = from.shape()[1] * step, to_size = to.shape()[1] * step;
   const auto* source = from.bytes().data() + from_first * step;
   auto* target = to.bytes().data() + to_first * step;
-  // Long runs in blocks, short ones some at a time.
+  // Splits long runs into blocks and groups short ones.
   auto block = std::min(size, bytes_in_block), blocks = blocks_of(size, block);
   auto runs = from.shape()[0], at_once = std::max<std::int64_t>(1, bytes_in_block / size);
   parallel_for(blocks_of(runs, at_once) * blocks, elements_worth(runs * size), [&](std::int64_t index) {
@@ -36,8 +36,8 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   });
 }
 
-/// Short runs of all parts as they follow each other in the result, which is so written once from its
-/// beginning to its end; long ones part by part.
+/// Copies short runs of all parts in the order of the result, which is then written sequentially; long runs
+/// part by part.
 void concat(std::span<const tensor> parts, tensor& to) {
   auto step = to.shape()[2] * element_bytes(to), to_size = to.shape()[1] * step, runs = to.shape()[0];
   if (to_size > bytes_in_block) {
@@ -62,13 +62,13 @@ void concat(std::span<const tensor> parts, tensor& to) {
   });
 }
 
-/// An axis of the result, with the steps from one element to the next in both tensors.
+/// An axis of the result with its strides in both tensors.
 struct axis {
   std::int64_t extent, from_step, to_step;
 };
 
-/// The result's axes, outermost first, without those of extent 1, and with neighbours joined that are
-/// neighbours in x too.
+/// The result's axes, outermost first, without axes of extent 1; axes that are adjacent in both tensors are
+/// merged.
 std::vector<axis> axes_of(const tensor& x, const std::vector<int>& axes) {
   std::vector<std::int64_t> steps(axes.size());
   std::int64_t step = 1;
@@ -92,7 +92,7 @@ struct place {
   std::int64_t from = 0, to = 0;
 };
 
-/// Where step `index` through all of `axes` leads.
+/// The offsets at step `index` of a traversal of `axes`.
 place place_of(std::int64_t index, const std::vector<axis>& axes) {
   place at;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
@@ -144,7 +144,7 @@ void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t t
       to[j * to_step + i] = from[i * from_step + j];
 }
 
-/// x's last axis (`columns`) is not the result's (`rows`): tiles of both, which stay in the innermost cache.
+/// x's last axis (`columns`) is not the result's (`rows`): copies tiles that fit into the L1 cache.
 template <class T>
 void transpose_tiles(const T* from, T* to, std::vector<axis> axes) {
   constexpr std::int64_t side = 64;

@@ -1,7 +1,7 @@
 #include "troupe/ops/cpu/argmax.hpp"
-#include "troupe/ops/cpu/families.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/total_reduction.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
@@ -10,12 +10,12 @@ namespace {
 
 using block_floats = std::array<float, block_elements>;
 
-// The tree: what is reduced is cut into parts of a fixed number of elements, each part becomes one element,
+// The reduction tree: the elements are split into parts of a fixed size, each part is reduced to one element,
 // and so on, until one is left.
 constexpr std::int64_t row_part = block_elements;  // along the innermost axis
 constexpr std::int64_t column_part = 64;           // along others, where whole rows are combined
 
-// NaN stays: the first choice keeps it in a, the second takes it from b.
+// Propagates NaN: the first condition keeps a NaN in a, the second takes it from b.
 constexpr auto larger = [](auto a, auto b) {
   auto result = b > a ? b : a;
   return b == b ? result : b;
@@ -25,7 +25,7 @@ constexpr auto smaller = [](auto a, auto b) {
   return b == b ? result : b;
 };
 
-/// Each row of x: [rows, size] becomes an element, `step` after the one before.
+/// Reduces each row of x: [rows, size] to one element; results are `step` apart.
 template <class Op>
 [[gnu::always_inline]] inline void reduce_each(const float* x, std::int64_t rows, std::int64_t size,
                                                float first, float* y, std::int64_t step, const Op& op) {
@@ -69,13 +69,13 @@ TROUPE_CLONES void min_to(float* y, const float* x, std::int64_t step, std::int6
   combine_rows(y, x, step, rows, size, smaller);
 }
 
-/// One kind of reduction: of the elements of a row, and of a row into another.
+/// A reduction operator: reduces the elements of a row, or combines rows.
 struct reducer {
   void (*rows)(const float* x, std::int64_t rows, std::int64_t size, float* y, std::int64_t step);
   void (*combine)(float* y, const float* x, std::int64_t step, std::int64_t rows, std::int64_t size);
 };
 
-/// Rows of x: [outer, count] become `parts` elements each; many short rows are read together.
+/// Rows of x: [outer, count] become `parts` elements each; short rows are processed in groups.
 void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
                  float* y) {
   auto together = std::max<std::int64_t>(1, block_elements / along.count);
@@ -101,7 +101,7 @@ void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& alon
     auto strip = index % strips, part = index / strips % parts, outer = index / strips / parts;
     auto column = strip * block_elements, width = std::min(block_elements, along.inner - column);
     auto row = part * column_part, last = std::min(row + column_part, along.count);
-    auto at = [&](std::int64_t of) { return (outer * along.count + of) * along.inner + column; };
+    auto at = [&](std::int64_t i) { return (outer * along.count + i) * along.inner + column; };
     auto* result = y + (outer * parts + part) * along.inner + column;
     std::copy_n(read_block(x, at(row), width, scratch), width, result);
     ++row;

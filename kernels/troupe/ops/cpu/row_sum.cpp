@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
@@ -14,7 +14,7 @@ TROUPE_CLONES void add_row(const float* row, float* sum, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) sum[i] += row[i];
 }
 
-/// Strips of columns, so that the sum stays in the innermost cache.
+/// Processes strips of columns, so that the sum stays in the L1 cache.
 void sum_rows(const tensor& x, std::int64_t first, std::int64_t last, std::int64_t columns, float* sum) {
   alignas(64) std::array<float, block_elements> scratch;
   std::fill_n(sum, columns, 0.0F);

@@ -3,7 +3,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cpu/block_conversion.hpp"
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
@@ -55,8 +55,7 @@ TROUPE_CLONES void add_values(const float* values, float* sum, std::int64_t size
   for (std::int64_t i = 0; i < size; ++i) sum[i] += values[i];
 }
 
-/// Columns that one thread takes: each element of a sum belongs to one strip, which goes through all rows in
-/// order.
+/// Columns per strip: one thread adds all rows to a strip, in order.
 constexpr std::int64_t strip_columns = 128;
 
 void fill_strip_zero(tensor& sum, std::int64_t columns, std::int64_t first, std::int64_t count) {

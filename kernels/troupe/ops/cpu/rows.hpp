@@ -11,13 +11,13 @@ namespace troupe::cpu {
 
 // Rows of f32, bf16 and f16 tensors as floats: rows are the last axis.
 
-inline std::int64_t row_size(const tensor& of) { return of.shape()[-1]; }
-inline std::int64_t num_rows(const tensor& of) {
-  return row_size(of) == 0 ? 0 : of.num_elements() / row_size(of);
+inline std::int64_t row_size(const tensor& x) { return x.shape()[-1]; }
+inline std::int64_t num_rows(const tensor& x) {
+  return row_size(x) == 0 ? 0 : x.num_elements() / row_size(x);
 }
 
-/// This thread's memory for `size` floats, one for each small `slot`; it lasts until the slot is asked for
-/// more.
+/// Thread-local scratch memory for `size` floats, one buffer per `slot`; valid until the slot is requested
+/// with a larger size.
 inline std::span<float> row_scratch(std::size_t slot, std::int64_t size) {
   thread_local std::array<std::vector<float>, 4> memory;
   auto& row = memory.at(slot);
@@ -42,14 +42,14 @@ void write_rows(tensor& to, std::int64_t first, std::int64_t count, std::size_t 
   write_block(to, first * size, count * size, target);
 }
 
-/// Calls `run(first, count)` for some rows of `of` after the other, on all the threads this thread may use:
-/// short rows go together, since a call takes as long as some of them.
+/// Calls `run(first, count)` for groups of rows of `x`, in parallel on this thread's threads; short rows are
+/// grouped to amortise the call.
 template <class Run>
-void for_each_rows(const tensor& of, const Run& run) {
+void for_each_rows(const tensor& x, const Run& run) {
   constexpr std::int64_t together = 4096;  // elements
-  auto size = std::max<std::int64_t>(1, row_size(of)), rows = num_rows(of);
+  auto size = std::max<std::int64_t>(1, row_size(x)), rows = num_rows(x);
   auto count = std::max<std::int64_t>(1, together / size);
-  parallel_for((rows + count - 1) / count, of.num_elements(), [&](std::int64_t index) {
+  parallel_for((rows + count - 1) / count, x.num_elements(), [&](std::int64_t index) {
     auto first = index * count;
     run(first, std::min(count, rows - first));
   });

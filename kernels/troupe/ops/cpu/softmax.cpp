@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
@@ -7,7 +7,7 @@
 namespace troupe::cpu {
 namespace {
 
-// A NaN is no largest number, but makes the sum NaN, and with it the whole row.
+// A NaN is ignored in the maximum, but makes the sum NaN, and so the whole row.
 
 TROUPE_CLONES void softmax(const float* __restrict x, float* __restrict y, std::int64_t rows,
                            std::int64_t size) {

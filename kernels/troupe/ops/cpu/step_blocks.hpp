@@ -9,8 +9,8 @@
 
 namespace troupe::cpu {
 
-/// Elements of a weight that are stepped at a time: enough to be worth a thread's attention, few enough that
-/// the new weights are still in a cache when they are rounded.
+/// Elements of a weight per block: enough for one task of a thread, few enough that new weights are still in
+/// the cache when they are rounded.
 constexpr std::int64_t step_block_elements = 16384;
 
 /// Calls `run(first, count)` for the blocks of a tensor of `size` elements.
@@ -20,14 +20,14 @@ void for_each_step_block(std::int64_t size, const Run& run) {
     run(first, std::min(step_block_elements, size - first));
 }
 
-/// Where weights are rounded to, if anywhere.
+/// The optional low-precision copy of a weight.
 class rounded_copy {
  public:
   explicit rounded_copy(tensor to) {
     if (to.defined() && to.dtype() == dtype::bf16) bf16_ = to.values<bfloat16>().data();
     if (to.defined() && to.dtype() == dtype::f16) f16_ = to.values<float16>().data();
   }
-  /// The same from element `first` on.
+  /// The copy from element `first` on.
   rounded_copy from(std::int64_t first) const {
     auto result = *this;
     if (bf16_) result.bf16_ += first;
@@ -55,7 +55,7 @@ struct adam_block {
   std::int64_t size;
 };
 
-/// How many elements these blocks have together.
+/// The total number of elements of the blocks.
 template <class Block>
 std::int64_t elements_of(std::span<const Block> blocks) {
   std::int64_t sum = 0;
@@ -63,7 +63,7 @@ std::int64_t elements_of(std::span<const Block> blocks) {
   return sum;
 }
 
-/// The blocks of all slots, in order. They are in memory of this thread, until its next call.
+/// The blocks of all slots, in order, in thread-local memory that is valid until the thread's next call.
 std::span<const adam_block> blocks_of(std::span<const adam_slot> slots);
 
 }  // namespace troupe::cpu

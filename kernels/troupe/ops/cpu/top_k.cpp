@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "troupe/ops/cpu/families.hpp"
+#include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 
 namespace troupe::cpu {
@@ -23,7 +23,7 @@ struct comes_before {
   }
 };
 
-/// A heap of the k best so far, the worst of them at its top: most elements cost one comparison.
+/// A heap of the k best elements so far with the worst at the top: most elements cost one comparison.
 template <class T>
 void select_row(const T* row, std::int64_t size, T* values, std::int64_t* indices, std::int64_t k) {
   comes_before<T> before{row};
@@ -39,14 +39,14 @@ void select_row(const T* row, std::int64_t size, T* values, std::int64_t* indice
   for (std::int64_t i = 0; i < k; ++i) values[i] = row[indices[i]];
 }
 
-/// Rows up to so long are sorted whole, which takes no branches.
+/// Rows up to this length are sorted completely, without branches.
 constexpr std::int32_t short_row = 16;
 
 using four_floats = float __attribute__((vector_size(16)));
 using four_numbers = std::int32_t __attribute__((vector_size(16)));
 
-/// For each of the first `size` of short_row elements how many of them come before it. NaN is above all,
-/// zeros of both signs are equal.
+/// Computes the rank of each of the first `size` elements (rank sort). NaN counts as the largest; zeros of
+/// both signs are equal.
 void rank_elements(const float* elements, std::int32_t size, std::int32_t* rank) {
   constexpr auto vectors = short_row / 4;
   using limits = std::numeric_limits<std::int32_t>;

@@ -3,8 +3,8 @@
 #include <bit>
 #include <vector>
 
-#include "troupe/ops/cpu/exact_sums.hpp"
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/f64_sums.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
@@ -15,21 +15,21 @@ using block_floats = std::array<float, block_elements>;
 /// Elements that one thread goes over at a time.
 constexpr std::int64_t part_elements = 8 * block_elements;
 
-/// A part of a tensor, and what came out of it.
+/// A part of a tensor and its result.
 struct part {
-  const tensor* of;
+  const tensor* x;
   std::int64_t first, count;
   double result;
 };
 
 /// Calls `run(tensor, first, count)` for blocks of all tensors and returns each part's results, added, in
-/// order. They are in memory of this thread, until its next call.
+/// order. The results are in thread-local memory that is valid until the next call.
 template <class Run>
-std::span<const part> over_blocks(std::span<const tensor> of, const Run& run) {
+std::span<const part> over_blocks(std::span<const tensor> tensors, const Run& run) {
   thread_local std::vector<part> memory;
   memory.clear();
   std::int64_t elements = 0;
-  for (const auto& each : of) {
+  for (const auto& each : tensors) {
     elements += each.num_elements();
     for (std::int64_t first = 0; first < each.num_elements(); first += part_elements)
       memory.push_back({&each, first, std::min(part_elements, each.num_elements() - first), 0});
@@ -38,7 +38,7 @@ std::span<const part> over_blocks(std::span<const tensor> of, const Run& run) {
   parallel_for(static_cast<std::int64_t>(parts.size()), elements, [&](std::int64_t index) {
     auto& each = parts[static_cast<std::size_t>(index)];
     for (std::int64_t done = 0; done < each.count; done += block_elements)
-      each.result += run(*each.of, each.first + done, std::min(block_elements, each.count - done));
+      each.result += run(*each.x, each.first + done, std::min(block_elements, each.count - done));
   });
   return parts;
 }
@@ -50,8 +50,8 @@ double added(std::span<const part> parts) {
 }
 
 /// The sum of `sum(elements, count)` over blocks of all tensors.
-double sum_over(std::span<const tensor> of, double (*sum)(const float* x, std::int64_t size)) {
-  return added(over_blocks(of, [sum](const tensor& from, std::int64_t first, std::int64_t count) {
+double sum_over(std::span<const tensor> tensors, double (*sum)(const float* x, std::int64_t size)) {
+  return added(over_blocks(tensors, [sum](const tensor& from, std::int64_t first, std::int64_t count) {
     alignas(64) block_floats scratch;
     return sum(read_block(from, first, count, scratch), count);
   }));
@@ -92,7 +92,7 @@ double scale_block(tensor x, std::int64_t first, std::int64_t count, float facto
 
 double total_sum(const tensor& x) { return sum_over(std::span(&x, 1), sum_of); }
 
-double sum_of_squares(std::span<const tensor> of) { return sum_over(of, sum_of_squares); }
+double sum_of_squares(std::span<const tensor> tensors) { return sum_over(tensors, sum_of_squares); }
 
 double sum_of_squared_differences(const tensor& a, const tensor& b) {
   return added(
@@ -103,10 +103,10 @@ double sum_of_squared_differences(const tensor& a, const tensor& b) {
       }));
 }
 
-bool all_finite(std::span<const tensor> of) { return sum_over(of, count_not_finite) == 0; }
+bool all_finite(std::span<const tensor> tensors) { return sum_over(tensors, count_not_finite) == 0; }
 
-bool scale_all(std::span<const tensor> of, float factor) {
-  return added(over_blocks(of, [factor](const tensor& x, std::int64_t first, std::int64_t count) {
+bool scale_all(std::span<const tensor> tensors, float factor) {
+  return added(over_blocks(tensors, [factor](const tensor& x, std::int64_t first, std::int64_t count) {
            return scale_block(x, first, count, factor);
          })) == 0;
 }

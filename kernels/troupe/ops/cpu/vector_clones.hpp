@@ -1,7 +1,8 @@
 #pragma once
 
-/// Before a function: the compiler makes one version per vector width and the fastest that the machine has
-/// is taken at run time. All give the same bits, since elements are independent and nothing is contracted.
+/// Function attribute: the compiler generates one version per vector width (function multiversioning), and
+/// the best one for the machine is selected at load time. All give the same bits, since elements are
+/// independent and FMA contraction is off.
 #if defined(TROUPE_VECTOR_CLONES) && defined(__x86_64__)
 #define TROUPE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/ops/cpu/in_blocks.hpp"
+#include "troupe/ops/cpu/map_in_blocks.hpp"
 #include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {

@@ -4,10 +4,10 @@
 
 namespace troupe::cpu {
 
-// A weight gradient is computed in f32 and then assigned or added to a tensor of another dtype, or only
-// assigned, in place. Undefined gradients stay undefined.
+// Weight gradients are computed in f32: in place if the tensor is f32 and is assigned, else in a buffer that
+// store_gradient then assigns or adds. Undefined gradients stay undefined.
 
-/// Where to write what `store_gradient` then brings into `gradient`: f32, of its shape, not initialised.
+/// Returns the uninitialised f32 tensor in which to compute the gradient; pass it to store_gradient.
 tensor place_for_gradient(const tensor& gradient, gradient_mode mode);
 
 void store_gradient(const tensor& computed, tensor& gradient, gradient_mode mode);

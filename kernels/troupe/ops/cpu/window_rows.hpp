@@ -22,15 +22,15 @@ inline window_range windows_inside(std::int64_t out, std::int64_t in, std::int64
 /// Calls `row(tap, first pixel, columns)` for the elements `tap` of the kernel, in order, that lie inside the
 /// image for windows of row i: window j in `columns` has its pixel at first pixel + j stride.w.
 template <class Row>
-inline __attribute__((always_inline)) void for_each_tap(const pool2d_problem& of, std::int64_t i,
+inline __attribute__((always_inline)) void for_each_tap(const pool2d_problem& problem, std::int64_t i,
                                                         const Row& row) {
-  const auto& [kernel, stride, padding, include] = of.options;
+  const auto& [kernel, stride, padding, include] = problem.options;
   for (std::int64_t k = 0; k < kernel.h; ++k) {
     auto pixel_row = i * stride.h + k - padding.h;
-    if (pixel_row < 0 || pixel_row >= of.in.h) continue;
+    if (pixel_row < 0 || pixel_row >= problem.in.h) continue;
     for (std::int64_t l = 0; l < kernel.w; ++l)
-      row(k * kernel.w + l, pixel_row * of.in.w + l - padding.w,
-          windows_inside(of.out.w, of.in.w, stride.w, l - padding.w));
+      row(k * kernel.w + l, pixel_row * problem.in.w + l - padding.w,
+          windows_inside(problem.out.w, problem.in.w, stride.w, l - padding.w));
   }
 }
 

@@ -5,11 +5,11 @@
 
 namespace troupe::cuda {
 
-/// Where matrices begin that lie `pair_elements` apart in `of`, the first at its beginning, as bits of which
-/// the lowest one set is their common alignment. 0 of an undefined tensor.
-inline std::uintptr_t begin_of(const tensor& of, std::int64_t pair_elements) {
-  return reinterpret_cast<std::uintptr_t>(of.bytes().data()) |
-         static_cast<std::uintptr_t>(pair_elements) * size_bytes(of.dtype());
+/// The bitwise or of the start address of `x` and the distance of its matrices, `pair_elements` elements: the
+/// lowest bit set is their common alignment. 0 for an undefined tensor.
+inline std::uintptr_t begin_of(const tensor& x, std::int64_t pair_elements) {
+  return reinterpret_cast<std::uintptr_t>(x.bytes().data()) |
+         static_cast<std::uintptr_t>(pair_elements) * size_bytes(x.dtype());
 }
 
 /// The largest power of two, up to 256, that divides all addresses in `bits`.

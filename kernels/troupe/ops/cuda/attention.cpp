@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/attention_passes.hpp"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 
 namespace troupe::cuda {
 namespace {

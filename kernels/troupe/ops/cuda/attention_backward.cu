@@ -1,12 +1,12 @@
 #include "troupe/ops/cuda/attention_passes.hpp"
 #include "troupe/ops/cuda/attention_tiles.cuh"
 
-// With the probabilities P = e^(scale Q K^T - log_sum_exp), computed anew:
+// With the recomputed probabilities P = e^(scale Q K^T - log_sum_exp):
 //   dV = P^T dO, dP = dO V^T, dS = P (dP - delta), dQ = scale dS K, dK = scale dS^T Q
-// One kernel holds queries, and goes over the keys that they see; another holds keys, and goes over the
-// queries that see them, with everything transposed. So every gradient is summed by one warp in a fixed
-// order, for which P and dP are computed twice. What is held stays in registers as left operands, and so do P
-// and dS, of which 16 streamed rows are there at a time.
+// One kernel holds queries and streams the keys they attend to; another holds keys and streams the queries
+// that attend to them, with everything transposed. So every gradient is summed by one warp in a fixed order,
+// without atomics, at the cost of computing P and dP twice. The held rows stay in registers as left operands,
+// as do P and dS for 16 streamed rows at a time.
 
 namespace troupe::cuda {
 namespace {
@@ -21,10 +21,10 @@ struct backward_memory {
   static constexpr int size_bytes = tiles_bytes + 2 * streamed_rows * sizeof(float2);
 
   T* first;
-  __device__ held held_rows(int which) const { return {first + which * held::size}; }
-  /// Of two stages, which are filled and read in turns.
-  __device__ streamed streamed_of(int stage, int which) const {
-    return {first + 2 * held::size + (2 * stage + which) * streamed::size};
+  __device__ held held_rows(int operand) const { return {first + operand * held::size}; }
+  /// Double buffering: one of two stages is filled while the other is read.
+  __device__ streamed streamed_of(int stage, int operand) const {
+    return {first + 2 * held::size + (2 * stage + operand) * streamed::size};
   }
   __device__ float2* row_sums_of(int stage) const {
     return reinterpret_cast<float2*>(reinterpret_cast<std::byte*>(first) + tiles_bytes) +
@@ -32,7 +32,7 @@ struct backward_memory {
   }
 };
 
-/// The rows of a warp against 16 streamed rows: two products, which become P and dS.
+/// The two products of a warp's rows with 16 streamed rows, which become P and dS.
 template <class T, int Width>
 struct backward_warp {
   static constexpr int row_tiles = tile_sizes<Width>::row_tiles,
@@ -41,7 +41,7 @@ struct backward_warp {
   using sums = sum_tile[row_tiles][column_tiles];
   sum_tile scores[row_tiles], dprobabilities[row_tiles];
 
-  /// `held(which, row tile, column tile)` is what the warp holds of each product's left side.
+  /// `held(operand, row tile, column tile)` returns a tile of each product's left operand.
   template <class Rows, class Held>
   __device__ void compute_products(const Held& held, const Rows& for_scores, const Rows& for_dprobabilities,
                                    int row) {
@@ -75,11 +75,12 @@ struct backward_warp {
   }
 };
 
-/// score = e^(scale score - log_sum_exp), or 0 if not `seen`; dprobability = dS. `scale` is that to the base
-/// of 2, and `of` the query's log_sum_exp, to this base, and its delta.
-__device__ inline void find_gradient(bool seen, float scale, float2 of, float& score, float& dprobability) {
-  score = seen ? power_of_two(score * scale - of.x) : 0;
-  dprobability = score * (dprobability - of.y);
+/// score = e^(scale score - log_sum_exp), or 0 if not `seen`; dprobability = dS. `scale` and log_sum_exp are
+/// to base 2; row_sums holds the query's log_sum_exp and delta.
+__device__ inline void find_gradient(bool seen, float scale, float2 row_sums, float& score,
+                                     float& dprobability) {
+  score = seen ? power_of_two(score * scale - row_sums.x) : 0;
+  dprobability = score * (dprobability - row_sums.y);
 }
 
 template <class T, int Width>
@@ -125,8 +126,8 @@ __global__ void __launch_bounds__(tile_threads)
       if (heads.causal && key >= first_query + sizes::warp_rows) break;
       auto all_seen =
           key + tile_size <= heads.positions && (!heads.causal || key + tile_size <= first_query + 1);
-      warp.compute_products([&](int which, int tile, int column) { return held[which][tile][column]; }, keys,
-                            values, row);
+      warp.compute_products([&](int operand, int tile, int column) { return held[operand][tile][column]; },
+                            keys, values, row);
 #pragma unroll
       for (int tile = 0; tile < sizes::row_tiles; ++tile)
 #pragma unroll
@@ -140,7 +141,7 @@ __global__ void __launch_bounds__(tile_threads)
       warp.add_rows(warp.dprobabilities, keys, row, dquery);
     }
     finish_copies();
-    __syncthreads();  // the next rows are there, and nobody reads these any more
+    __syncthreads();  // the next rows are loaded, and all threads have read these
   }
   write_rows(
       dquery, [&](int, int) { return heads.scale; }, memory.held_rows(0), heads.part(dqkv, block.head, 0),
@@ -172,12 +173,12 @@ __global__ void __launch_bounds__(tile_threads)
   begin_queries(0, first_query);
   finish_copies();
   __syncthreads();
-  // There are registers for the keys, and not for the values as well.
+  // The registers suffice for the keys, but not also for the values.
   typename backward_warp<T, Width>::operands keys;
   load_held(memory.held_rows(0), keys);
-  auto held = [&](int which, int tile, int column) {
-    return which == 0 ? keys[tile][column]
-                      : load_held_tile(memory.held_rows(1), sizes::row_tiles, tile, column);
+  auto held = [&](int operand, int tile, int column) {
+    return operand == 0 ? keys[tile][column]
+                        : load_held_tile(memory.held_rows(1), sizes::row_tiles, tile, column);
   };
 
   backward_warp<T, Width> warp;

@@ -1,23 +1,22 @@
 #include "troupe/ops/cuda/attention_passes.hpp"
 #include "troupe/ops/cuda/attention_tiles.cuh"
 
-// A block holds queries, and goes over the keys that they see. What a warp has summed is scaled down to the
-// largest score so far (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao,
-// FlashAttention-2, 2023). Each block of values arrives while the scores are computed, and the next block of
-// keys while the values are summed.
+// FlashAttention-2 (Dao 2023): a thread block holds queries and streams the keys they attend to. An online
+// softmax rescales a warp's partial sums to the largest score so far (Milakov and Gimelshein, Online
+// normalizer calculation for softmax, 2018). Each block of values is copied while the scores are computed,
+// and the next block of keys while the values are summed.
 
 namespace troupe::cuda {
 namespace {
 
 constexpr int keys_per_block = 64, key_tiles = keys_per_block / tile_size;
 
-/// The softmaxes of the two rows of a row tile that a thread has elements of, to the base of 2.
+/// The online softmax, to base 2, of the two rows of a row tile in which a thread has elements.
 struct running_softmax {
   float largest[2] = {-HUGE_VALF, -HUGE_VALF};
   float total[2] = {};  ///< of this thread's elements
 
-  /// Takes in scores, which become their probabilities before division. Returns what to scale earlier sums
-  /// by.
+  /// Adds scores, replacing them by unnormalised probabilities. Returns the factor for earlier sums.
   __device__ float2 add(sum_tile (&scores)[key_tiles], float scale) {
     float factors[2];
 #pragma unroll
@@ -81,7 +80,7 @@ struct forward_memory {
       : queries{first}, keys{first + held::size}, values{first + held::size + streamed::size} {}
 };
 
-/// What one warp computes.
+/// The state of one warp.
 template <class T, int Width>
 struct forward_warp {
   static constexpr int row_tiles = tile_sizes<Width>::row_tiles,
@@ -161,7 +160,7 @@ __global__ void __launch_bounds__(tile_threads)
     begin_rows(memory.values, value_rows, key, heads);
     if (seen) warp.compute_scores(memory.keys);
     finish_copies();
-    __syncthreads();  // the values are there, and nobody reads the keys any more
+    __syncthreads();  // the values are loaded, and all threads have read the keys
     if (key + keys_per_block < end) begin_rows(memory.keys, key_rows, key + keys_per_block, heads);
     if (seen) {
       warp.take_in_scores(first_query, key, heads, scale);

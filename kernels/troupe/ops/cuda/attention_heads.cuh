@@ -15,14 +15,14 @@ struct head_rows {
   __device__ T* row(int position) const { return first + position * stride; }
 };
 
-/// Where the heads of B samples lie: qkv [B, T, 3, H, D]; out and dout [B, T, H, D]; log_sum_exp and delta
-/// [B, H, T].
+/// The layout of the heads of B samples: qkv [B, T, 3, H, D]; out and dout [B, T, H, D]; log_sum_exp and
+/// delta [B, H, T].
 struct attention_heads {
   std::int64_t count;  ///< B H
   int positions, per_sample, width;
   float scale;
   bool causal;
-  bool are_packs;  ///< all rows begin and end where a pack may
+  bool rows_aligned;  ///< whether all rows begin and end at multiples of 16 bytes
 
   __device__ std::int64_t channels() const { return static_cast<std::int64_t>(per_sample) * width; }
   /// Queries (part 0), keys (1) or values (2).
@@ -39,31 +39,30 @@ struct attention_heads {
   __device__ bool sees(int query, int key) const {
     return query < positions && key < positions && (!causal || key <= query);
   }
-  /// Behind the last key that a query before `end` sees.
+  /// One past the last key to which a query before `end` attends.
   __device__ int end_of_keys(int end) const { return causal ? min(end, positions) : positions; }
 };
 
-/// Throws std::invalid_argument for more positions than the kernels count: blocks of rows may end behind the
-/// last.
+/// Throws std::invalid_argument if the number of positions, rounded up to blocks of rows, exceeds 32 bits.
 template <class... Tensors>
 attention_heads heads_of(const tensor& out, const attention_options& options, const Tensors&... others) {
   const auto& extents = out.shape();
   auto width = extents[2] / options.num_heads;
-  constexpr auto most_positions = (std::int64_t{1} << 31) - 1024;
-  if (extents[1] > most_positions)
+  constexpr auto max_positions = (std::int64_t{1} << 31) - 1024;
+  if (extents[1] > max_positions)
     throw_invalid("attention", "at most 2^31 - 1024 positions on a GPU", std::to_string(extents[1]));
-  auto are_packs = width * static_cast<std::int64_t>(size_bytes(out.dtype())) % 16 == 0;
+  auto rows_aligned = width * static_cast<std::int64_t>(size_bytes(out.dtype())) % 16 == 0;
   return {extents[0] * options.num_heads,
           static_cast<int>(extents[1]),
           options.num_heads,
           static_cast<int>(width),
           options.scale,
           options.causal,
-          ((are_packs && is_aligned(out)) && ... && is_aligned(others))};
+          ((rows_aligned && is_aligned(out)) && ... && is_aligned(others))};
 }
 
-/// Which of a head's blocks of `size` rows a block of threads has. Those of one head follow each other, so
-/// that what they all read stays in the cache.
+/// The block of `size` rows of a head that a thread block computes. Blocks of one head are consecutive, so
+/// that the data they share stays in the cache.
 struct head_block {
   std::int64_t head;
   int first;  ///< row
@@ -75,7 +74,7 @@ struct head_block {
     auto per_head = (heads.positions + size - 1) / size;
     return {blockIdx.x / per_head, static_cast<int>(blockIdx.x % per_head) * size};
   }
-  /// The last first: with a causal mask, the longest first.
+  /// In descending order: with a causal mask the longest blocks come first.
   __device__ static head_block from_last(const attention_heads& heads, int size) {
     auto per_head = (heads.positions + size - 1) / size;
     return {blockIdx.x / per_head, (per_head - 1 - static_cast<int>(blockIdx.x % per_head)) * size};

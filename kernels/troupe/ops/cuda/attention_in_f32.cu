@@ -1,9 +1,9 @@
 #include "troupe/ops/cuda/attention_in_f32.cuh"
 #include "troupe/ops/cuda/attention_passes.hpp"
 
-// As on tensor cores (attention_forward.cu, attention_backward.cu): a block has 64 queries and goes over
-// keys, or, for the keys' gradients, the other way round. A head wider than Width is shared by several
-// blocks, each of which computes all its scores.
+// The same algorithms as on tensor cores (attention_forward.cu, attention_backward.cu): a thread block holds
+// 64 queries and streams keys, or, for the keys' gradients, the reverse. A head wider than Width is split
+// over several blocks, each of which computes all scores.
 
 namespace troupe::cuda {
 namespace {
@@ -26,12 +26,11 @@ __device__ float reduce_row(float value, Combine combine) {
   return value;
 }
 
-/// The softmax of one row, to the base of 2.
+/// The online softmax of one row, to base 2.
 struct running_softmax {
   float largest = -HUGE_VALF, total = 0;
 
-  /// Takes in scores, which become their probabilities before division. Returns what to scale earlier sums
-  /// by.
+  /// Adds scores, replacing them by unnormalised probabilities. Returns the factor for earlier sums.
   __device__ float add(float (&scores)[4]) {
     auto top = fmaxf(fmaxf(scores[0], scores[1]), fmaxf(scores[2], scores[3]));
     top = fmaxf(largest, reduce_row(top, by_maximum()));
@@ -95,9 +94,9 @@ __device__ void find_gradients(float scale, const Seen& seen, const SumsOf& sums
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      float2 of = sums_of(i, j);
-      scores[i][j] = seen(i, j) ? exp2f(scores[i][j] * scale - of.x) : 0;
-      dprobabilities[i][j] = scores[i][j] * (dprobabilities[i][j] - of.y);
+      float2 row_sums = sums_of(i, j);
+      scores[i][j] = seen(i, j) ? exp2f(scores[i][j] * scale - row_sums.x) : 0;
+      dprobabilities[i][j] = scores[i][j] * (dprobabilities[i][j] - row_sums.y);
     }
 }
 

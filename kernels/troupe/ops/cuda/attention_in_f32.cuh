@@ -1,16 +1,17 @@
 #pragma once
 #include "troupe/ops/cuda/attention_heads.cuh"
 
-// What attention's kernels without tensor cores have in common. Queries and keys meet in squares of 64 x 64
-// scores, of which each of 256 threads has 4 x 4. Rows are cut up as well, so that a head of any width goes
-// through the same shared memory.
+// Shared code of the attention kernels without tensor cores. They compute tiles (squares) of 64 x 64 scores,
+// 4 x 4 per thread of 256, and load rows in parts, so that heads of any width fit into the same shared
+// memory.
 
 namespace troupe::cuda {
 
 constexpr int square_rows = 64, square_threads = 256;
 constexpr int row_part = 32;  ///< elements of 64 rows, or 64 rows' weights, that are multiplied at a time
 
-/// How many blocks of threads shall fit into a processor's registers: as many as leave none to memory.
+/// The number of thread blocks per multiprocessor that the kernels are compiled for: the largest without
+/// register spills.
 constexpr int square_blocks_at_once(int width) { return width <= 64 ? 2 : 1; }
 
 /// Which scores are this thread's: rows first_row() to first_row() + 3, and columns first_column() + 16 j. Of
@@ -43,7 +44,7 @@ template <int Rows, int Columns, class T>
 __device__ void load_part(float* to, int stride, head_rows<const T> from, int first, int column,
                           const attention_heads& heads) {
   auto there = [&](int row, int at) { return first + row < heads.positions && column + at < heads.width; };
-  if (!heads.are_packs) {
+  if (!heads.rows_aligned) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < Rows * Columns; i += square_threads) {
       auto row = i / Columns, at = i % Columns;
@@ -96,7 +97,7 @@ __device__ void find_scores(square_memory& memory, head_rows<const T> left, int 
   }
 }
 
-/// Where other threads with the same rows find them: add_rows() reads them.
+/// Stores the weights in shared memory, where add_rows() of the threads with the same rows reads them.
 __device__ inline void store_weights(square_memory& memory, const square_scores& weights) {
   __syncwarp();  // those before may still be read
 #pragma unroll
@@ -107,7 +108,7 @@ __device__ inline void store_weights(square_memory& memory, const square_scores&
                      square_place::first_column() + 16 * j] = weights[i][j];
 }
 
-/// What a thread sums of Width elements of its four rows.
+/// The partial sums of a thread over its four rows of Width elements.
 template <int Width>
 struct square_sums {
   float values[4][Width / 16] = {};

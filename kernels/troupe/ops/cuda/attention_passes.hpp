@@ -3,13 +3,13 @@
 
 namespace troupe::cuda {
 
-// The passes of attention. options.scale is above 0.
+// The kernels of attention. options.scale > 0.
 
 /// For each query two numbers of the backward pass, f32 [B, H, T, 2]: its log_sum_exp to the base of 2, and
 /// delta, the sum over the head's elements of dout out.
 tensor attention_row_sums(const tensor& dout, const tensor& out, const tensor& log_sum_exp);
 
-/// Of bf16 or f16, with heads of at most 128 elements.
+/// For bf16 or f16, with heads of at most 128 elements.
 void attention_forward_on_tensor_cores(const tensor& qkv, const attention_options& options, tensor& out,
                                        tensor& log_sum_exp);
 void attention_backward_on_tensor_cores(const tensor& dout, const tensor& qkv, const tensor& row_sums,

@@ -2,15 +2,15 @@
 #include "troupe/ops/cuda/attention_heads.cuh"
 #include "troupe/ops/cuda/tensor_core.cuh"
 
-// What attention's kernels on tensor cores have in common. A block of four warps holds some rows of a head,
-// and goes over others, `streamed_rows` at a time. Heads narrower than Width are filled up with zeros.
+// Shared code of the attention kernels on tensor cores. A thread block of four warps holds some rows of a
+// head and streams the other rows, `streamed_rows` at a time. Heads narrower than Width are zero-padded.
 
 namespace troupe::cuda {
 
 constexpr int tile_warps = 4, tile_threads = tile_warps * warp_threads;
 constexpr float log2_of_e = 1.44269504088896341F;
 
-/// The widest head that fits into the registers.
+/// The maximum width of a head.
 constexpr int widest_tiles = 128;
 
 /// Shared memory in rows of Width elements. Each row begins 16 bytes further than the one before ends, so
@@ -24,7 +24,7 @@ struct shared_rows {
   __device__ T* tile(int row, int column) const { return first + row * stride + column; }
 };
 
-/// How a kernel cuts up its work for heads of Width elements.
+/// The tile sizes of a kernel for heads of Width elements.
 template <int Width>
 struct tile_sizes {
   static constexpr int column_tiles = Width / tile_size;
@@ -35,8 +35,8 @@ struct tile_sizes {
 
 __device__ inline int warp_of_block() { return static_cast<int>(threadIdx.x / warp_threads); }
 
-/// Begins to copy the rows from position `first` on; what lies behind the last position, or behind a row's
-/// end, becomes 0.
+/// Begins an asynchronous copy of the rows from position `first` on; elements beyond the last position or a
+/// row's end become 0.
 template <class T, int Width, int Rows>
 __device__ void begin_rows(shared_rows<T, Width, Rows> to, head_rows<const T> from, int first,
                            const attention_heads& heads) {
@@ -46,7 +46,7 @@ __device__ void begin_rows(shared_rows<T, Width, Rows> to, head_rows<const T> fr
     auto row = i / packs, column = i % packs * pack<T>::size, position = first + row;
     auto* place = to.tile(row, column);
     auto there = position < heads.positions && column < heads.width;
-    if (heads.are_packs) {
+    if (heads.rows_aligned) {
       begin_copy(place, there ? from.row(position) + column : from.first, there);
       continue;
     }
@@ -59,8 +59,8 @@ __device__ void begin_rows(shared_rows<T, Width, Rows> to, head_rows<const T> fr
   }
 }
 
-/// Writes a warp's tiles, times `factors(row tile, half)` of their rows, by way of its own rows of `by`,
-/// which nobody else reads any more.
+/// Writes a warp's tiles, times `factors(row tile, half)` of their rows, through its own rows of the shared
+/// memory `by`, which no other warp reads any more.
 template <class T, int Width, int Rows, int RowTiles, class Factors>
 __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], const Factors& factors,
                            shared_rows<T, Width, Rows> by, head_rows<T> to, int first,
@@ -85,7 +85,7 @@ __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], 
     if (position >= heads.positions || column >= heads.width) continue;
     const auto* from = by.tile(row, column);
     auto* place = to.row(position) + column;
-    if (heads.are_packs)
+    if (heads.rows_aligned)
       store_pack(place, load_pack(from));
     else
       for (int lane = 0; lane < pack<T>::size && column + lane < heads.width; ++lane)

@@ -1,6 +1,6 @@
 #include "troupe/ops/cuda/channel_sums.cuh"
-#include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/floating_values.cuh"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -11,7 +11,7 @@ struct value_term {
   __device__ float2 operator()(std::int64_t at, std::int64_t) const { return {as_float(x[at]), 0}; }
 };
 
-/// Squared distances from the mean, which is known by then.
+/// Squared deviations from the mean.
 template <class T>
 struct square_term {
   const T* x;
@@ -33,7 +33,7 @@ struct gradient_term {
   }
 };
 
-/// One thread a channel, as in the kernels that follow.
+/// One thread per channel, as in the kernels below.
 __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -69,17 +69,16 @@ __global__ void rstd_kernel(const float* variance, std::int64_t channels, double
 
 /// y = (x - mean) rstd weight + bias
 template <class T>
-__global__ void affine_kernel(batch_norm_problem of, std::int64_t count, const T* x, const float* mean,
+__global__ void affine_kernel(batch_norm_problem problem, std::int64_t count, const T* x, const float* mean,
                               const float* rstd, floating_values weight, floating_values bias, T* y) {
   auto i = thread_index();
   if (i >= count) return;
-  auto channel = i / of.size % of.channels;
+  auto channel = i / problem.size % problem.channels;
   auto scale = rstd[channel] * weight.at(channel, 1);
   y[i] = rounded<T>((as_float(x[i]) - mean[channel]) * scale + bias.at(channel, 0));
 }
 
-/// What the input's gradient takes away from dy in each channel: its average, and so much for each unit of
-/// distance from the mean.
+/// The terms subtracted from dy in each channel: its average, and a slope times the deviation from the mean.
 __global__ void correction_kernel(channel_sums sums, std::int64_t channels, double count, const float* rstd,
                                   float2* corrections) {
   auto channel = thread_index();
@@ -91,12 +90,12 @@ __global__ void correction_kernel(channel_sums sums, std::int64_t channels, doub
 }
 
 template <class T>
-__global__ void input_gradient_kernel(batch_norm_problem of, std::int64_t count, const T* dy, const T* x,
+__global__ void input_gradient_kernel(batch_norm_problem problem, std::int64_t count, const T* dy, const T* x,
                                       const float* mean, const float* rstd, floating_values weight,
                                       const float2* corrections, T* dx) {
   auto i = thread_index();
   if (i >= count) return;
-  auto channel = i / of.size % of.channels;
+  auto channel = i / problem.size % problem.channels;
   auto [average, slope] = corrections[channel];
   auto distance = as_float(x[i]) - mean[channel];
   dx[i] =
@@ -114,64 +113,64 @@ __global__ void weight_gradient_kernel(channel_sums sums, std::int64_t channels,
   gradient[channel] = rounded<T>(accumulate ? as_float(gradient[channel]) + value : value);
 }
 
-void normalise(const batch_norm_problem& of, const tensor& x, const tensor& mean, const tensor& rstd,
+void normalise(const batch_norm_problem& problem, const tensor& x, const tensor& mean, const tensor& rstd,
                const tensor& weight, const tensor& bias, tensor& y) {
   auto count = x.num_elements();
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.device(), blocks_for(count), block_threads, affine_kernel<T>, of, count, elements_of<T>(x),
+    launch(x.device(), blocks_for(count), block_threads, affine_kernel<T>, problem, count, elements_of<T>(x),
            elements_of<float>(mean), elements_of<float>(rstd), floating_values(weight), floating_values(bias),
            elements_of<T>(y));
   });
 }
 
-void forward(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
+void forward(const batch_norm_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
              const batch_norm_options& options, tensor& running_mean, tensor& running_variance,
              batch_norm_result& result) {
-  auto count = static_cast<double>(of.batch * of.size);
-  auto blocks = blocks_for(of.channels);
+  auto count = static_cast<double>(problem.batch * problem.size);
+  auto blocks = blocks_for(problem.channels);
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    auto sums = sums_over_channels(of, x.device(), value_term<T>{elements_of<T>(x)});
-    launch(x.device(), blocks, block_threads, mean_kernel, sums.sums, of.channels, count,
+    auto sums = sums_over_channels(problem, x.device(), value_term<T>{elements_of<T>(x)});
+    launch(x.device(), blocks, block_threads, mean_kernel, sums.sums, problem.channels, count,
            elements_of<float>(result.mean));
-    auto squares = sums_over_channels(of, x.device(),
+    auto squares = sums_over_channels(problem, x.device(),
                                       square_term<T>{elements_of<T>(x), elements_of<float>(result.mean)});
     running_statistics running{elements_of<float>(running_mean), elements_of<float>(running_variance),
                                options.momentum};
-    launch(x.device(), blocks, block_threads, deviation_kernel, sums.sums, squares.sums, of.channels, count,
-           options.epsilon, running, elements_of<float>(result.rstd));
+    launch(x.device(), blocks, block_threads, deviation_kernel, sums.sums, squares.sums, problem.channels,
+           count, options.epsilon, running, elements_of<float>(result.rstd));
   });
-  normalise(of, x, result.mean, result.rstd, weight, bias, result.y);
+  normalise(problem, x, result.mean, result.rstd, weight, bias, result.y);
 }
 
-void inference(const batch_norm_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
+void inference(const batch_norm_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
                const tensor& running_mean, const tensor& running_variance, double epsilon, tensor& y) {
-  auto rstd = tensor::empty({of.channels}, dtype::f32, x.device());
-  launch(x.device(), blocks_for(of.channels), block_threads, rstd_kernel,
-         elements_of<float>(running_variance), of.channels, epsilon, elements_of<float>(rstd));
-  normalise(of, x, running_mean, rstd, weight, bias, y);
+  auto rstd = tensor::empty({problem.channels}, dtype::f32, x.device());
+  launch(x.device(), blocks_for(problem.channels), block_threads, rstd_kernel,
+         elements_of<float>(running_variance), problem.channels, epsilon, elements_of<float>(rstd));
+  normalise(problem, x, running_mean, rstd, weight, bias, y);
 }
 
 template <class T>
-channel_sum_memory gradient_sums(const batch_norm_problem& of, const tensor& dy, const tensor& x,
+channel_sum_memory gradient_sums(const batch_norm_problem& problem, const tensor& dy, const tensor& x,
                                  const tensor& mean) {
   return sums_over_channels(
-      of, x.device(), gradient_term<T>{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean)});
+      problem, x.device(), gradient_term<T>{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean)});
 }
 
-void backward_input(const batch_norm_problem& of, const tensor& dy, const tensor& x, const tensor& weight,
-                    const tensor& mean, const tensor& rstd, tensor& dx) {
+void backward_input(const batch_norm_problem& problem, const tensor& dy, const tensor& x,
+                    const tensor& weight, const tensor& mean, const tensor& rstd, tensor& dx) {
   auto count = x.num_elements();
-  auto corrections = tensor::empty({of.channels, 2}, dtype::f32, x.device());
+  auto corrections = tensor::empty({problem.channels, 2}, dtype::f32, x.device());
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    auto sums = gradient_sums<T>(of, dy, x, mean);
-    launch(x.device(), blocks_for(of.channels), block_threads, correction_kernel, sums.sums, of.channels,
-           static_cast<double>(of.batch * of.size), elements_of<float>(rstd),
+    auto sums = gradient_sums<T>(problem, dy, x, mean);
+    launch(x.device(), blocks_for(problem.channels), block_threads, correction_kernel, sums.sums,
+           problem.channels, static_cast<double>(problem.batch * problem.size), elements_of<float>(rstd),
            elements_of<float2>(corrections));
     const auto* found = elements_of<float2>(corrections);
-    launch(x.device(), blocks_for(count), block_threads, input_gradient_kernel<T>, of, count,
+    launch(x.device(), blocks_for(count), block_threads, input_gradient_kernel<T>, problem, count,
            elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean), elements_of<float>(rstd),
            floating_values(weight), found, elements_of<T>(dx));
   });
@@ -187,10 +186,10 @@ void store(const channel_sums& sums, const float* rstd, gradient_mode mode, tens
   });
 }
 
-void backward_weight(const batch_norm_problem& of, const tensor& x, const tensor& dy, const tensor& mean,
+void backward_weight(const batch_norm_problem& problem, const tensor& x, const tensor& dy, const tensor& mean,
                      const tensor& rstd, tensor& dweight, tensor& dbias, gradient_mode mode) {
   with_floating(x.dtype(), [&](auto zero) {
-    auto sums = gradient_sums<decltype(zero)>(of, dy, x, mean);
+    auto sums = gradient_sums<decltype(zero)>(problem, dy, x, mean);
     store(sums.sums, elements_of<float>(rstd), mode, dweight);
     store(sums.sums, nullptr, mode, dbias);
   });

@@ -7,11 +7,11 @@ namespace troupe::cuda {
 namespace {
 
 template <class T>
-__global__ void bias_kernel(batch_norm_problem of, std::int64_t count, floating_values bias, bool relu,
+__global__ void bias_kernel(batch_norm_problem problem, std::int64_t count, floating_values bias, bool relu,
                             T* y) {
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  auto value = as_float(y[i]) + bias.at(i / of.size % of.channels, 0);
+  auto value = as_float(y[i]) + bias.at(i / problem.size % problem.channels, 0);
   y[i] = rounded<T>(relu && value <= 0 ? 0 : value);
 }
 
@@ -31,24 +31,24 @@ __global__ void store_kernel(channel_sums sums, std::int64_t channels, bool accu
 
 }  // namespace
 
-void add_channel_bias(const batch_norm_problem& of, const tensor& bias, bool relu, tensor& y) {
+void add_channel_bias(const batch_norm_problem& problem, const tensor& bias, bool relu, tensor& y) {
   if (!bias.defined() && !relu) return;
   auto count = y.num_elements();
   with_floating(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(y.device(), blocks_for(count), block_threads, bias_kernel<T>, of, count, floating_values(bias),
-           relu, elements_of<T>(y));
+    launch(y.device(), blocks_for(count), block_threads, bias_kernel<T>, problem, count,
+           floating_values(bias), relu, elements_of<T>(y));
   });
 }
 
-void sum_channels(const batch_norm_problem& of, const tensor& dy, tensor& gradient, gradient_mode mode) {
+void sum_channels(const batch_norm_problem& problem, const tensor& dy, tensor& gradient, gradient_mode mode) {
   with_floating(dy.dtype(), [&](auto from) {
     using From = decltype(from);
-    auto sums = sums_over_channels(of, dy.device(), value_term<From>{elements_of<From>(dy)});
+    auto sums = sums_over_channels(problem, dy.device(), value_term<From>{elements_of<From>(dy)});
     with_floating(gradient.dtype(), [&](auto to) {
       using To = decltype(to);
-      launch(dy.device(), blocks_for(of.channels), block_threads, store_kernel<To>, sums.sums, of.channels,
-             mode == gradient_mode::accumulate, elements_of<To>(gradient));
+      launch(dy.device(), blocks_for(problem.channels), block_threads, store_kernel<To>, sums.sums,
+             problem.channels, mode == gradient_mode::accumulate, elements_of<To>(gradient));
     });
   });
 }

@@ -5,9 +5,9 @@
 #include "troupe/ops/gradient_mode.hpp"
 #include "troupe/ops/kernels/batch_norm.hpp"
 
-// Sums over each channel of [batch, channels, size], in an order that only the shape decides: a block adds up
-// a part of a channel, each thread in f32 what is few enough, the block in f64; whoever needs the sum adds up
-// the parts in order. No atomics.
+// Sums over each channel of [batch, channels, size], in an order that depends only on the shape: each thread
+// block sums a part of a channel, its threads short runs in f32 and the rest in f64; the kernel that uses the
+// sum adds the parts in order. No atomics.
 
 namespace troupe::cuda {
 
@@ -34,10 +34,10 @@ struct channel_sums {
 
 /// A part of a channel per block; blockIdx.y counts parts.
 template <class Term>
-__global__ void channel_parts_kernel(Term term, batch_norm_problem of, std::int64_t part_elements,
+__global__ void channel_parts_kernel(Term term, batch_norm_problem problem, std::int64_t part_elements,
                                      double2* parts) {
   constexpr int run = 32;  // elements that a thread adds up in f32
-  std::int64_t channel = blockIdx.x, count = of.batch * of.size;
+  std::int64_t channel = blockIdx.x, count = problem.batch * problem.size;
   auto first = blockIdx.y * part_elements, last = min(count, first + part_elements);
   double2 total{0, 0};
   for (auto begin = first; begin < last; begin += run * blockDim.x) {
@@ -45,8 +45,9 @@ __global__ void channel_parts_kernel(Term term, batch_norm_problem of, std::int6
     for (int step = 0; step < run; ++step) {
       auto i = begin + step * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
       if (i >= last) break;
-      auto image = i / of.size;
-      auto more = term((image * of.channels + channel) * of.size + (i - image * of.size), channel);
+      auto image = i / problem.size;
+      auto more =
+          term((image * problem.channels + channel) * problem.size + (i - image * problem.size), channel);
       some.x += more.x;
       some.y += more.y;
     }
@@ -66,15 +67,15 @@ struct channel_sum_memory {
 
 /// Adds up `term(element, channel)`, a float2, over each channel.
 template <class Term>
-channel_sum_memory sums_over_channels(const batch_norm_problem& of, device where, Term term) {
-  constexpr std::int64_t least_elements = 8192, most_parts = 64;
-  auto count = of.batch * of.size;
-  auto part_elements = std::max(least_elements, (count + most_parts - 1) / most_parts);
+channel_sum_memory sums_over_channels(const batch_norm_problem& problem, device target, Term term) {
+  constexpr std::int64_t min_elements = 8192, max_parts = 64;
+  auto count = problem.batch * problem.size;
+  auto part_elements = std::max(min_elements, (count + max_parts - 1) / max_parts);
   auto num_parts = (count + part_elements - 1) / part_elements;
-  auto memory =
-      tensor::empty({of.channels * num_parts * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, where);
-  dim3 grid(num_blocks(of.channels), static_cast<unsigned>(num_parts));
-  launch(where, grid, block_threads, channel_parts_kernel<Term>, term, of, part_elements,
+  auto memory = tensor::empty({problem.channels * num_parts * static_cast<std::int64_t>(sizeof(double2))},
+                              dtype::u8, target);
+  dim3 grid(num_blocks(problem.channels), static_cast<unsigned>(num_parts));
+  launch(target, grid, block_threads, channel_parts_kernel<Term>, term, problem, part_elements,
          elements_of<double2>(memory));
   return {memory, {elements_of<double2>(memory), num_parts}};
 }

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "troupe/ops/cuda/elements.cuh"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/launch.cuh"
 
 namespace troupe::cuda {
@@ -74,7 +74,7 @@ constexpr T lowest = std::numeric_limits<T>::min();
 template <class T>
 constexpr T highest = std::numeric_limits<T>::max();
 
-/// Towards zero, to the nearest number that To has; 0 for NaN.
+/// Truncates towards zero and saturates; 0 for NaN.
 template <class To>
 __device__ To truncated(float x) {
   // The largest of 32 and 64 bits as a float is a power of two, which is out of range.
@@ -84,7 +84,7 @@ __device__ To truncated(float x) {
   return x < static_cast<float>(lowest<To>) ? lowest<To> : static_cast<To>(x);
 }
 
-/// As the public cast has it.
+/// As the public function cast.
 template <class To, class From>
 __device__ To converted(From x) {
   if constexpr (is_float_storage<To>)

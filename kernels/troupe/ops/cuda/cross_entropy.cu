@@ -1,17 +1,18 @@
 #include <limits>
 
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
-#include "troupe/tensor/cuda/recording.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 
-// One block a sample finds its loss; then one block adds them up, in an order that only their number decides.
+// One block per sample computes its loss; then one block adds them, in an order that depends only on their
+// number.
 
 namespace troupe::cuda {
 namespace {
 
 class label_list {
  public:
-  explicit label_list(const tensor& of) : elements_(of.bytes().data()), type_(of.dtype()) {}
+  explicit label_list(const tensor& x) : elements_(x.bytes().data()), type_(x.dtype()) {}
 
   __device__ std::int64_t at(std::int64_t sample) const {
     if (type_ == dtype::u8) return static_cast<const std::uint8_t*>(elements_)[sample];
@@ -105,8 +106,8 @@ struct gradient_factors {
   std::int64_t ignored;
 };
 
-/// scale (e^(z - log_sum_exp) - spread), less the peak at the label. A label out of range makes NaN of its
-/// row: to throw would mean to wait for the GPU.
+/// scale (e^(z - log_sum_exp) - spread), less the peak at the label. A label out of range makes its row NaN,
+/// since throwing would require waiting for the GPU.
 template <class T>
 __global__ void __launch_bounds__(row_threads)
     backward_kernel(row_layout layout, const T* logits, label_list labels, const float* log_sum_exp,
@@ -122,8 +123,8 @@ __global__ void __launch_bounds__(row_threads)
           });
 }
 
-tensor memory_for(std::int64_t count, device where) {
-  return tensor::empty({count * static_cast<std::int64_t>(sizeof(totals))}, dtype::u8, where);
+tensor memory_for(std::int64_t count, device target) {
+  return tensor::empty({count * static_cast<std::int64_t>(sizeof(totals))}, dtype::u8, target);
 }
 
 void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
@@ -140,7 +141,7 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   });
   launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
          elements_of<totals>(all), elements_of<float>(result.device_loss_sum));
-  if (recording_on(logits.device().index)) {
+  if (capture_on(logits.device().index)) {
     result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     result.num_correct = result.num_counted = -1;
     return;

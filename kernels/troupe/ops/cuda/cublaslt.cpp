@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-library_place place() {
+library_location place() {
   return {.file_name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
           .folder = TROUPE_CUDA_LIBRARY_DIR,
           .need = "matrix products on GPUs need cuBLASLt",
@@ -42,9 +42,9 @@ const cublaslt_functions& cublaslt() {
   return all;
 }
 
-void check(cublasStatus_t status, const std::source_location& where) {
+void check(cublasStatus_t status, const std::source_location& location) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw cuda_error("cuBLASLt", cublaslt().get_status_string(status), where);
+    throw cuda_error("cuBLASLt", cublaslt().get_status_string(status), location);
 }
 
 }  // namespace troupe::cuda

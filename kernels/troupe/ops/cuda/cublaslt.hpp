@@ -5,8 +5,8 @@
 
 namespace troupe::cuda {
 
-/// cuBLASLt's functions. The library is loaded when the first matrix product asks for it: it is large, and a
-/// process that computes on the CPU, or is only about to start, need not wait for it.
+/// cuBLASLt's functions. The library is loaded by the first matrix product on a GPU: it is large, and
+/// processes that compute on the CPU do not need it.
 struct cublaslt_functions {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtGetVersion) get_version = nullptr;
@@ -27,6 +27,6 @@ struct cublaslt_functions {
 /// Throws bad_input, naming the file and what to do, if the library cannot be loaded. Thread-safe.
 const cublaslt_functions& cublaslt();
 
-void check(cublasStatus_t status, const std::source_location& where = std::source_location::current());
+void check(cublasStatus_t status, const std::source_location& location = std::source_location::current());
 
 }  // namespace troupe::cuda

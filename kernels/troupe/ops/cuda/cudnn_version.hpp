@@ -3,8 +3,8 @@
 
 namespace troupe::cuda {
 
-/// "9.19.0": of the cuDNN that convolutions use here; empty if there is none. The build picks cudnn/ or
-/// cudnn_absent/.
+/// The version of cuDNN that convolutions use, "9.19.0"; empty if there is none. Implemented in cudnn/ or
+/// cudnn_absent/, as configured.
 std::string cudnn_version();
 
 }  // namespace troupe::cuda

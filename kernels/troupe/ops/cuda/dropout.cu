@@ -1,10 +1,10 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 
 namespace troupe::cuda {
 namespace {
 
-/// dropout_mask, in types that kernels can take apart.
+/// dropout_mask with types that can be used in kernels.
 struct mask {
   std::uint32_t key[2], place[3];
   std::uint32_t threshold;
@@ -12,9 +12,9 @@ struct mask {
 };
 
 /// Words [4 index, 4 index + 4) of the stream: philox4x32 of troupe/random/philox.hpp.
-__device__ uint4 words_of_block(const mask& of, std::uint32_t index) {
-  uint4 counter{of.place[0], of.place[1], of.place[2], index};
-  auto key_0 = of.key[0], key_1 = of.key[1];
+__device__ uint4 words_of_block(const mask& drawn, std::uint32_t index) {
+  uint4 counter{drawn.place[0], drawn.place[1], drawn.place[2], index};
+  auto key_0 = drawn.key[0], key_1 = drawn.key[1];
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
     constexpr std::uint32_t multiplier_0 = 0xD2511F53, multiplier_1 = 0xCD9E8D57;
@@ -48,8 +48,11 @@ __global__ void dropout_kernel(mask by, row_layout layout, const T* x, T* y) {
   write_lanes(y, first, layout, values);
 }
 
-void apply(const tensor& x, const dropout_mask& of, tensor& y) {
-  mask by{{of.key[0], of.key[1]}, {of.place[0], of.place[1], of.place[2]}, of.threshold, of.factor};
+void apply(const tensor& x, const dropout_mask& dropout, tensor& y) {
+  mask by{{dropout.key[0], dropout.key[1]},
+          {dropout.place[0], dropout.place[1], dropout.place[2]},
+          dropout.threshold,
+          dropout.factor};
   row_layout layout{x.num_elements(), is_aligned(x) && is_aligned(y)};
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);

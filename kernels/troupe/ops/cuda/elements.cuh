@@ -7,9 +7,9 @@
 
 namespace troupe::cuda {
 
-// Elements as kernels see them: bf16 and f16 are storage, and become f32 to be computed with. The
-// conversions are single instructions; these lines instead of CUDA's headers for 16-bit types, which take
-// longer to compile than all the rest.
+// Element access in kernels: bf16 and f16 are storage types, converted to f32 for arithmetic by single
+// instructions. CUDA's headers for 16-bit types are not used, since they take longer to compile than all the
+// rest.
 
 __device__ inline float as_float(float value) { return value; }
 __device__ inline float as_float(bfloat16 value) {
@@ -37,15 +37,15 @@ __device__ inline float16 rounded<float16>(float value) {
   return result;
 }
 
-/// What one instruction loads or stores: 16 bytes.
+/// A vector of 16 bytes, loaded or stored by one instruction.
 template <class T>
 struct alignas(16) pack {
   static constexpr int size = 16 / sizeof(T);
   T lanes[size];
 };
 
-/// The pack that begins at `from`, a multiple of 16 bytes, in one load: element by element the compiler
-/// would read it.
+/// Loads the pack at `from`, a multiple of 16 bytes, with one instruction; without the cast through uint4 the
+/// compiler would load single elements.
 template <class T>
 __device__ pack<T> load_pack(const T* from) {
   auto words = *reinterpret_cast<const uint4*>(from);
@@ -61,17 +61,17 @@ __device__ void store_pack(T* to, const pack<T>& from) {
 }
 
 template <class T>
-T* elements_of(tensor& of) {
-  return reinterpret_cast<T*>(of.bytes().data());
+T* elements_of(tensor& x) {
+  return reinterpret_cast<T*>(x.bytes().data());
 }
 template <class T>
-const T* elements_of(const tensor& of) {
-  return reinterpret_cast<const T*>(of.bytes().data());
+const T* elements_of(const tensor& x) {
+  return reinterpret_cast<const T*>(x.bytes().data());
 }
 
-/// Whether its first element lies where a pack may: always so, but for some rows of a larger tensor.
-inline bool is_aligned(const tensor& of) {
-  return reinterpret_cast<std::uintptr_t>(of.bytes().data()) % 16 == 0;
+/// Whether the first element is aligned to 16 bytes; false only for some views of larger tensors.
+inline bool is_aligned(const tensor& x) {
+  return reinterpret_cast<std::uintptr_t>(x.bytes().data()) % 16 == 0;
 }
 
 /// Calls `visit` with a value of the C++ type of `type`, which is f32, bf16 or f16.

@@ -3,17 +3,17 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/broadcast.hpp"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/map_elements.cuh"
 
-// Operands of one shape and dtype go the way of all elementwise operations. Where only the dtypes differ,
-// each element looks at them. Where operands broadcast, each works out its place, which is slower, but then
-// one operand is small as a rule.
+// Three paths: operands of one shape and dtype use map_elements; if only the dtypes differ, each thread
+// branches on them; if operands broadcast, each thread computes its offsets, which is slower, but then one
+// operand is usually small.
 
 namespace troupe::cuda {
 namespace {
 
-// Integers are computed as i64: cut to i32 that wraps around as i32 does.
+// Integers are computed as i64; truncation to i32 gives the same wrap-around as i32 arithmetic.
 struct sum_of {
   template <class T>
   __device__ T operator()(T a, T b) const {
@@ -92,8 +92,8 @@ struct clamped {
 template <class T>
 class elements_as {
  public:
-  explicit elements_as(const tensor& of)
-      : elements_(const_cast<std::byte*>(of.bytes().data())), type_(of.dtype()) {}
+  explicit elements_as(const tensor& x)
+      : elements_(const_cast<std::byte*>(x.bytes().data())), type_(x.dtype()) {}
 
   __device__ T read(std::int64_t at) const {
     switch (type_) {
@@ -140,15 +140,15 @@ class elements_as {
 
 /// broadcast_plan as kernels take it, innermost axis first.
 struct broadcast_axes {
-  static constexpr int most_axes = 8, most_operands = 3;
+  static constexpr int max_axes = 8, most_operands = 3;
   int count = 0;
-  std::int64_t extent[most_axes] = {};
-  std::int64_t stride[most_axes][most_operands] = {};
+  std::int64_t extent[max_axes] = {};
+  std::int64_t stride[max_axes][most_operands] = {};
 
   struct offsets {
-    std::int64_t of[most_operands];
+    std::int64_t offset[most_operands];
   };
-  /// Index is a type that holds all of the result's: a division of 64 bits takes several of 32.
+  /// Index is a type that can hold the result's indices: a 64-bit division costs several 32-bit ones.
   template <class Index>
   __device__ offsets at(Index index) const {
     offsets result{};
@@ -156,13 +156,13 @@ struct broadcast_axes {
       auto size = static_cast<Index>(extent[axis]);
       auto along = static_cast<std::int64_t>(index % size);
       index /= size;
-      for (int i = 0; i < most_operands; ++i) result.of[i] += along * stride[axis][i];
+      for (int i = 0; i < most_operands; ++i) result.offset[i] += along * stride[axis][i];
     }
     return result;
   }
 };
 
-/// Calls `run` with a value of the type to count so many elements with.
+/// Calls `run` with a value of the index type for this number of elements.
 template <class Run>
 void with_index(std::int64_t size, const Run& run) {
   if (size <= INT32_MAX) return run(std::uint32_t{});
@@ -185,7 +185,7 @@ __global__ void flat_kernel(Function function, std::int64_t size, elements_as<T>
 
 broadcast_axes axes_of(std::string_view operation, const shape& result, const std::vector<shape>& operands) {
   auto plan = plan_broadcast(result, operands);
-  if (plan.outer.size() >= broadcast_axes::most_axes)
+  if (plan.outer.size() >= broadcast_axes::max_axes)
     throw_invalid(operation, "operands that broadcast along at most 8 groups of axes on a GPU",
                   to_string(result));
   broadcast_axes axes;
@@ -205,7 +205,7 @@ __global__ void broadcast_kernel(Function function, broadcast_axes axes, std::in
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size) return;
   auto from = axes.at(static_cast<Index>(i));
-  c.write(i, function(a.read(from.of[0]), b.read(from.of[1])));
+  c.write(i, function(a.read(from.offset[0]), b.read(from.offset[1])));
 }
 
 template <class T, class Function>
@@ -257,7 +257,7 @@ __global__ void where_kernel(broadcast_axes axes, std::int64_t size, const bool*
   auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size) return;
   auto from = axes.at(static_cast<Index>(i));
-  c.write(i, condition[from.of[2]] ? a.read(from.of[0]) : b.read(from.of[1]));
+  c.write(i, condition[from.offset[2]] ? a.read(from.offset[0]) : b.read(from.offset[1]));
 }
 
 void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c) {

@@ -3,11 +3,11 @@
 
 namespace troupe::cuda {
 
-/// The elements of a tensor of f32, bf16 or f16, or of none: for small operands whose dtype may differ from
-/// the large ones'. The dtype is looked at for each element, by all threads alike.
+/// Access to an optional tensor of f32, bf16 or f16 with a run-time dtype, for small operands whose dtype may
+/// differ from the large ones'. The branch on the dtype is uniform over all threads.
 class floating_values {
  public:
-  explicit floating_values(const tensor& of) : elements_(of.bytes().data()), type_(of.dtype()) {}
+  explicit floating_values(const tensor& x) : elements_(x.bytes().data()), type_(x.dtype()) {}
 
   /// `otherwise` if there is no tensor.
   __device__ float at(std::int64_t index, float otherwise) const {

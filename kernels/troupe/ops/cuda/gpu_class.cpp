@@ -16,11 +16,11 @@ std::string cublaslt_version() {
 
 }  // namespace
 
-std::string gpu_class(device where) {
+std::string gpu_class(device target) {
   auto cudnn = cuda::cudnn_version();
   auto precision = current_matmul_precision() == matmul_precision::tf32 ? "+tf32" : "";
   return "cuda-" + cuda_version() + "+cublaslt-" + cublaslt_version() + "+cudnn-" +
-         (cudnn.empty() ? "none" : cudnn) + precision + "+" + device_name(where);
+         (cudnn.empty() ? "none" : cudnn) + precision + "+" + device_name(target);
 }
 
 }  // namespace troupe

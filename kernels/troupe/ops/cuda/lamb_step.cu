@@ -1,9 +1,10 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 #include "troupe/ops/cuda/step_slots.cuh"
 
-// First each block moves the means of its part of a weight and adds up the squares of weight and update; then
-// a warp a weight adds up the parts; then the weights move. The update is worked out twice rather than kept.
+// Three kernels: each block updates the moments of its part of a weight and sums the squares of weight and
+// update; one warp per weight adds the parts; then the weights are updated. The update is computed twice
+// rather than stored.
 
 namespace troupe::cuda {
 namespace {
@@ -38,7 +39,7 @@ __global__ void begin_kernel(const __grid_constant__ step_batch batch, lamb_fact
   if (threadIdx.x == 0) squares[blockIdx.x] = total;
 }
 
-/// A block, of one warp, a slot.
+/// One block of one warp per slot.
 __global__ void rate_kernel(const __grid_constant__ step_batch batch, double learning_rate,
                             const double2* squares, float* rates) {
   auto slot = blockIdx.x, first = slot > 0 ? batch.end_block[slot - 1] : 0;
@@ -67,17 +68,18 @@ __global__ void move_kernel(const __grid_constant__ step_batch batch, lamb_facto
 }
 
 void step(std::span<const adam_slot> slots, const lamb_factors& by) {
-  auto describe = [](const adam_slot& of) {
-    return slot_of(of.weight, of.gradient, of.exp_avg, of.exp_avg_sq, of.low_precision);
+  auto describe = [](const adam_slot& slot) {
+    return slot_of(slot.weight, slot.gradient, slot.exp_avg, slot.exp_avg_sq, slot.low_precision);
   };
-  auto where = slots.front().weight.device();
+  auto target = slots.front().weight.device();
   for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
-    auto squares = tensor::empty({num_blocks * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, where);
-    auto rates = tensor::empty({batch.count}, dtype::f32, where);
-    launch(where, num_blocks, block_threads, begin_kernel, batch, by, elements_of<double2>(squares));
-    launch(where, static_cast<unsigned>(batch.count), warp_threads, rate_kernel, batch, by.learning_rate,
+    auto squares =
+        tensor::empty({num_blocks * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, target);
+    auto rates = tensor::empty({batch.count}, dtype::f32, target);
+    launch(target, num_blocks, block_threads, begin_kernel, batch, by, elements_of<double2>(squares));
+    launch(target, static_cast<unsigned>(batch.count), warp_threads, rate_kernel, batch, by.learning_rate,
            elements_of<double2>(squares), elements_of<float>(rates));
-    launch(where, num_blocks, block_threads, move_kernel, batch, by, elements_of<float>(rates));
+    launch(target, num_blocks, block_threads, move_kernel, batch, by, elements_of<float>(rates));
   });
 }
 

@@ -13,7 +13,7 @@ __device__ pack<T> map_lanes(Function function, const Packs&... from) {
   return result;
 }
 
-/// One thread a pack; the last pack, and all of unaligned tensors, element by element.
+/// One thread per pack; the last pack, and unaligned tensors, element by element.
 template <class Function, class T, class... X>
 __global__ void map_kernel(Function function, std::int64_t size, bool are_aligned, T* y, const X*... x) {
   auto first = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * pack<T>::size;

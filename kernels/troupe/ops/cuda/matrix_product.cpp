@@ -7,7 +7,7 @@
 
 #include "troupe/ops/cuda/alignment.hpp"
 #include "troupe/ops/cuda/cublaslt.hpp"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/product_plan.hpp"
 #include "troupe/ops/cuda/row_sum.hpp"
 #include "troupe/ops/cuda/tiled_product.hpp"
@@ -19,11 +19,11 @@
 namespace troupe::cuda {
 namespace {
 
-/// One GPU's plans, made at the first product of their kind. A recorded product needs none of them again: the
-/// graph has the kernels' arguments, and its workspace is of the recording's pool.
+/// The cached plans of one GPU. A captured product does not need its plan again: the graph holds the kernels'
+/// arguments, and the workspace belongs to the capture's pool.
 class product_plans {
  public:
-  /// Returns false where cuBLASLt has no algorithm.
+  /// Returns false if cuBLASLt has no algorithm.
   bool run(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
     auto& owner = gpu_at(c.device().index);
     gpu_scope scope(owner.index());
@@ -41,15 +41,15 @@ class product_plans {
   }
 
  private:
-  /// Shapes that change all the time must not fill the memory.
-  static constexpr std::size_t most_plans = 1024;
+  /// Maximum number of plans; limits memory if shapes change all the time.
+  static constexpr std::size_t max_plans = 1024;
 
-  /// Empty where cuBLASLt has no algorithm.
+  /// Empty if cuBLASLt has no algorithm.
   std::optional<product_plan>& plan_for(const product_key& key) {
     auto at = plans_.find(key);
     if (at != plans_.end()) return at->second;
     auto made = product_plan::make(handle_, key);
-    if (plans_.size() >= most_plans) plans_.clear();
+    if (plans_.size() >= max_plans) plans_.clear();
     return plans_.emplace(key, std::move(made)).first->second;
   }
 
@@ -58,10 +58,10 @@ class product_plans {
   std::map<product_key, std::optional<product_plan>> plans_;
 };
 
-product_plans& plans_of(device where) {
-  // Never destroyed: the driver may be gone before static objects are.
+product_plans& plans_of(device target) {
+  // Never destroyed: the driver may be unloaded before static objects are destroyed.
   static auto* all = new std::deque<product_plans>(static_cast<std::size_t>(num_cuda_devices()));
-  return all->at(static_cast<std::size_t>(where.index));
+  return all->at(static_cast<std::size_t>(target.index));
 }
 
 bool by_cublaslt(const product_key& key, const tensor& a, const tensor& b, const tensor& bias, tensor& c) {
@@ -72,25 +72,25 @@ bool by_cublaslt(const product_key& key, const tensor& a, const tensor& b, const
   }
 }
 
-/// Of all pairs' matrices.
-std::uint32_t common_alignment(const matrix_product_shape& of, const tensor& a, const tensor& b,
+/// The common alignment of all matrices of the batch.
+std::uint32_t common_alignment(const matrix_product_shape& product, const tensor& a, const tensor& b,
                                const tensor& c) {
-  auto pair = [&](std::int64_t elements) { return of.batch == 1 ? 0 : elements; };
-  return alignment_of(begin_of(a, pair(of.rows * of.inner)) |
-                      begin_of(b, of.right_is_shared ? 0 : pair(of.inner * of.columns)) |
-                      begin_of(c, pair(of.rows * of.columns)));
+  auto pair = [&](std::int64_t elements) { return product.batch == 1 ? 0 : elements; };
+  return alignment_of(begin_of(a, pair(product.rows * product.inner)) |
+                      begin_of(b, product.right_is_shared ? 0 : pair(product.inner * product.columns)) |
+                      begin_of(c, pair(product.rows * product.columns)));
 }
 
-/// By cuBLASLt to f32, then rounded once.
-bool product_then_epilogue(const matrix_product_shape& of, product_key key, const tensor& a, const tensor& b,
-                           const tensor& bias, tensor& c) {
+/// Computes the product by cuBLASLt in f32, then applies the epilogue and rounds once.
+bool product_then_epilogue(const matrix_product_shape& extents, product_key key, const tensor& a,
+                           const tensor& b, const tensor& bias, tensor& c) {
   key.shape.accumulate = false;
   key.bias_alignment_bytes = 0;
   key.to = dtype::f32;
-  auto product = tensor::empty({of.batch, of.rows, of.columns}, dtype::f32, c.device());
-  key.alignment_bytes = common_alignment(of, a, b, product);
+  auto product = tensor::empty({extents.batch, extents.rows, extents.columns}, dtype::f32, c.device());
+  key.alignment_bytes = common_alignment(extents, a, b, product);
   if (!by_cublaslt(key, a, b, {}, product)) return false;
-  product_epilogue(of, product, bias, c);
+  product_epilogue(extents, product, bias, c);
   return true;
 }
 
@@ -98,29 +98,29 @@ bool product_then_epilogue(const matrix_product_shape& of, product_key key, cons
 
 void matrix_product(const matrix_product_shape& pairs, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c) {
-  auto of = pairs.joined();
+  auto product = pairs.joined();
   if (c.num_elements() == 0) return;
-  auto has_epilogue = bias.defined() || of.relu;
-  if (of.inner == 0 && !has_epilogue) {
-    if (!of.accumulate) c.fill_zero();
+  auto has_epilogue = bias.defined() || product.relu;
+  if (product.inner == 0 && !has_epilogue) {
+    if (!product.accumulate) c.fill_zero();
     return;
   }
-  if (of.inner == 0) return tiled_product(of, a, b, bias, c);
-  // cuBLASLt does not say that its ReLU keeps NaN, so it gets products without.
-  auto plain = of;
+  if (product.inner == 0) return tiled_product(product, a, b, bias, c);
+  // cuBLASLt does not document whether its ReLU propagates NaN, so ReLU is a separate kernel.
+  auto plain = product;
   plain.relu = false;
   product_key key{plain,
                   a.dtype(),
                   c.dtype(),
-                  common_alignment(of, a, b, c),
+                  common_alignment(product, a, b, c),
                   bias.defined() ? alignment_of(begin_of(bias, 0)) : 0,
                   current_matmul_precision()};
   if (by_cublaslt(key, a, b, bias, c)) {
-    if (of.relu) activation().relu_forward(c, c);
+    if (product.relu) activation().relu_forward(c, c);
     return;
   }
-  if (has_epilogue && product_then_epilogue(of, key, a, b, bias, c)) return;
-  tiled_product(of, a, b, bias, c);
+  if (has_epilogue && product_then_epilogue(product, key, a, b, bias, c)) return;
+  tiled_product(product, a, b, bias, c);
 }
 
 product_kernels products() { return {.matrix_product = matrix_product, .row_sum = row_sum}; }

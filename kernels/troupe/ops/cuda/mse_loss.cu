@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/map_elements.cuh"
 #include "troupe/ops/cuda/total_reduction.hpp"
 

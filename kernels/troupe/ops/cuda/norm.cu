@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/families.hpp"
 #include "troupe/ops/cuda/floating_values.cuh"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 #include "troupe/ops/cuda/sums_over_rows.cuh"
 
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(row_threads)
   x += blockIdx.x * layout.size;
   auto size = static_cast<float>(layout.size);
   auto center = mean ? reduce_row<sum>(x, layout, 0, [](float value) { return value; }) / size : 0;
-  // Lanes behind the end are at the center, and so add nothing.
+  // Lanes beyond the end hold the mean, and so contribute 0.
   auto squares =
       reduce_row<sum>(x, layout, center, [=](float value) { return (value - center) * (value - center); });
   auto factor = 1 / sqrtf(squares / size + eps);
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(row_threads)
   });
 }
 
-/// What a row adds to dgamma and to dbeta.
+/// A row's contribution to dgamma and dbeta.
 template <class T>
 struct weight_terms {
   const T *dy, *x;

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/step_slots.cuh"
 
 namespace troupe::cuda {
@@ -33,16 +33,16 @@ struct momentum_sgd {
 };
 
 void step_adam(std::span<const adam_slot> slots, const adam_factors& by) {
-  auto describe = [](const adam_slot& of) {
-    return slot_of(of.weight, of.gradient, of.exp_avg, of.exp_avg_sq, of.low_precision);
+  auto describe = [](const adam_slot& slot) {
+    return slot_of(slot.weight, slot.gradient, slot.exp_avg, slot.exp_avg_sq, slot.low_precision);
   };
   step_slots(slots, describe, adam{by});
 }
 
 template <class Step>
 void step_sgd(std::span<const sgd_slot> slots, const sgd_factors& by) {
-  auto describe = [](const sgd_slot& of) {
-    return slot_of(of.weight, of.gradient, of.momentum_buffer, {}, of.low_precision);
+  auto describe = [](const sgd_slot& slot) {
+    return slot_of(slot.weight, slot.gradient, slot.momentum_buffer, {}, slot.low_precision);
   };
   step_slots(slots, describe, Step{by});
 }

@@ -1,8 +1,8 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 
-// A thread an element of the result. Where windows overlap, a pixel's gradient is gathered from the windows
-// that cover it, in an order that only the options decide.
+// One thread per element of the result. If windows overlap, a pixel's gradient is gathered from the windows
+// that cover it, in an order that depends only on the options.
 
 namespace troupe::cuda {
 namespace {
@@ -40,91 +40,91 @@ __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
-/// What comes after in the window wins only if it is larger, or NaN.
+/// A later element replaces the maximum only if it is larger or NaN.
 template <class T, class Index>
-__global__ void max_kernel(pool2d_problem of, std::int64_t count, const T* x, T* y, Index* indices) {
+__global__ void max_kernel(pool2d_problem problem, std::int64_t count, const T* x, T* y, Index* indices) {
   auto index = thread_index();
   if (index >= count) return;
-  const auto& by = of.options;
-  auto [plane, i, j] = place_of(index, of.out);
-  auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
-  auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
-  const auto* image = x + plane * of.in.h * of.in.w;
-  auto best = as_float(image[rows.begin * of.in.w + columns.begin]);
+  const auto& options = problem.options;
+  auto [plane, i, j] = place_of(index, problem.out);
+  auto rows = pixels_of(i, options.kernel.h, options.stride.h, options.padding.h, problem.in.h);
+  auto columns = pixels_of(j, options.kernel.w, options.stride.w, options.padding.w, problem.in.w);
+  const auto* image = x + plane * problem.in.h * problem.in.w;
+  auto best = as_float(image[rows.begin * problem.in.w + columns.begin]);
   auto best_row = rows.begin, best_column = columns.begin;
   for (auto row = rows.begin; row < rows.end; ++row)
     for (auto column = columns.begin; column < columns.end; ++column) {
-      auto value = as_float(image[row * of.in.w + column]);
+      auto value = as_float(image[row * problem.in.w + column]);
       if (!(value > best || value != value)) continue;
       best = value;
       best_row = row;
       best_column = column;
     }
   y[index] = rounded<T>(best);
-  auto top = i * by.stride.h - by.padding.h, left = j * by.stride.w - by.padding.w;
-  indices[index] = static_cast<Index>((best_row - top) * by.kernel.w + best_column - left);
+  auto top = i * options.stride.h - options.padding.h, left = j * options.stride.w - options.padding.w;
+  indices[index] = static_cast<Index>((best_row - top) * options.kernel.w + best_column - left);
 }
 
 template <class T, class Index>
-__global__ void max_gradient_kernel(pool2d_problem of, std::int64_t count, const T* dy, const Index* indices,
-                                    T* dx) {
+__global__ void max_gradient_kernel(pool2d_problem problem, std::int64_t count, const T* dy,
+                                    const Index* indices, T* dx) {
   auto index = thread_index();
   if (index >= count) return;
-  const auto& by = of.options;
-  auto [plane, row, column] = place_of(index, of.in);
-  auto is = windows_over(row, by.kernel.h, by.stride.h, by.padding.h, of.out.h);
-  auto js = windows_over(column, by.kernel.w, by.stride.w, by.padding.w, of.out.w);
-  auto first = plane * of.out.h * of.out.w;
+  const auto& options = problem.options;
+  auto [plane, row, column] = place_of(index, problem.in);
+  auto is = windows_over(row, options.kernel.h, options.stride.h, options.padding.h, problem.out.h);
+  auto js = windows_over(column, options.kernel.w, options.stride.w, options.padding.w, problem.out.w);
+  auto first = plane * problem.out.h * problem.out.w;
   float total = 0;
   for (auto i = is.begin; i < is.end; ++i)
     for (auto j = js.begin; j < js.end; ++j) {
-      auto tap =
-          (row + by.padding.h - i * by.stride.h) * by.kernel.w + column + by.padding.w - j * by.stride.w;
-      auto window = first + i * of.out.w + j;
+      auto tap = (row + options.padding.h - i * options.stride.h) * options.kernel.w + column +
+                 options.padding.w - j * options.stride.w;
+      auto window = first + i * problem.out.w + j;
       if (static_cast<std::int64_t>(indices[window]) == tap) total += as_float(dy[window]);
     }
   dx[index] = rounded<T>(total);
 }
 
 /// How many elements a window averages over.
-__device__ float count_of(const pool2d_problem& of, range rows, range columns) {
-  const auto& by = of.options;
-  auto count = by.count_include_pad ? by.kernel.h * by.kernel.w
-                                    : (rows.end - rows.begin) * (columns.end - columns.begin);
+__device__ float count_of(const pool2d_problem& problem, range rows, range columns) {
+  const auto& options = problem.options;
+  auto count = options.count_include_pad ? options.kernel.h * options.kernel.w
+                                         : (rows.end - rows.begin) * (columns.end - columns.begin);
   return static_cast<float>(count);
 }
 
 template <class T>
-__global__ void average_kernel(pool2d_problem of, std::int64_t count, const T* x, T* y) {
+__global__ void average_kernel(pool2d_problem problem, std::int64_t count, const T* x, T* y) {
   auto index = thread_index();
   if (index >= count) return;
-  const auto& by = of.options;
-  auto [plane, i, j] = place_of(index, of.out);
-  auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
-  auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
-  const auto* image = x + plane * of.in.h * of.in.w;
+  const auto& options = problem.options;
+  auto [plane, i, j] = place_of(index, problem.out);
+  auto rows = pixels_of(i, options.kernel.h, options.stride.h, options.padding.h, problem.in.h);
+  auto columns = pixels_of(j, options.kernel.w, options.stride.w, options.padding.w, problem.in.w);
+  const auto* image = x + plane * problem.in.h * problem.in.w;
   float total = 0;
   for (auto row = rows.begin; row < rows.end; ++row)
     for (auto column = columns.begin; column < columns.end; ++column)
-      total += as_float(image[row * of.in.w + column]);
-  y[index] = rounded<T>(total / count_of(of, rows, columns));
+      total += as_float(image[row * problem.in.w + column]);
+  y[index] = rounded<T>(total / count_of(problem, rows, columns));
 }
 
 template <class T>
-__global__ void average_gradient_kernel(pool2d_problem of, std::int64_t count, const T* dy, T* dx) {
+__global__ void average_gradient_kernel(pool2d_problem problem, std::int64_t count, const T* dy, T* dx) {
   auto index = thread_index();
   if (index >= count) return;
-  const auto& by = of.options;
-  auto [plane, row, column] = place_of(index, of.in);
-  auto is = windows_over(row, by.kernel.h, by.stride.h, by.padding.h, of.out.h);
-  auto js = windows_over(column, by.kernel.w, by.stride.w, by.padding.w, of.out.w);
-  const auto* windows = dy + plane * of.out.h * of.out.w;
+  const auto& options = problem.options;
+  auto [plane, row, column] = place_of(index, problem.in);
+  auto is = windows_over(row, options.kernel.h, options.stride.h, options.padding.h, problem.out.h);
+  auto js = windows_over(column, options.kernel.w, options.stride.w, options.padding.w, problem.out.w);
+  const auto* windows = dy + plane * problem.out.h * problem.out.w;
   float total = 0;
   for (auto i = is.begin; i < is.end; ++i)
     for (auto j = js.end; j-- > js.begin;) {
-      auto rows = pixels_of(i, by.kernel.h, by.stride.h, by.padding.h, of.in.h);
-      auto columns = pixels_of(j, by.kernel.w, by.stride.w, by.padding.w, of.in.w);
-      total += as_float(windows[i * of.out.w + j]) / count_of(of, rows, columns);
+      auto rows = pixels_of(i, options.kernel.h, options.stride.h, options.padding.h, problem.in.h);
+      auto columns = pixels_of(j, options.kernel.w, options.stride.w, options.padding.w, problem.in.w);
+      total += as_float(windows[i * problem.out.w + j]) / count_of(problem, rows, columns);
     }
   dx[index] = rounded<T>(total);
 }
@@ -148,51 +148,51 @@ void with_index_type(const tensor& indices, const Visit& visit) {
   visit(std::int32_t{});
 }
 
-void max_forward(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices) {
+void max_forward(const pool2d_problem& problem, const tensor& x, tensor& y, tensor& indices) {
   auto count = y.num_elements();
   with_floating(x.dtype(), [&](auto zero) {
     with_index_type(indices, [&](auto index) {
       using T = decltype(zero);
       using Index = decltype(index);
-      launch(x.device(), blocks_for(count), block_threads, max_kernel<T, Index>, of, count, elements_of<T>(x),
-             elements_of<T>(y), elements_of<Index>(indices));
+      launch(x.device(), blocks_for(count), block_threads, max_kernel<T, Index>, problem, count,
+             elements_of<T>(x), elements_of<T>(y), elements_of<Index>(indices));
     });
   });
 }
 
-void max_backward(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx) {
+void max_backward(const pool2d_problem& problem, const tensor& dy, const tensor& indices, tensor& dx) {
   auto count = dx.num_elements();
   with_floating(dy.dtype(), [&](auto zero) {
     with_index_type(indices, [&](auto index) {
       using T = decltype(zero);
       using Index = decltype(index);
-      launch(dy.device(), blocks_for(count), block_threads, max_gradient_kernel<T, Index>, of, count,
+      launch(dy.device(), blocks_for(count), block_threads, max_gradient_kernel<T, Index>, problem, count,
              elements_of<T>(dy), elements_of<Index>(indices), elements_of<T>(dx));
     });
   });
 }
 
-void average_forward(const pool2d_problem& of, const tensor& x, tensor& y) {
+void average_forward(const pool2d_problem& problem, const tensor& x, tensor& y) {
   auto count = y.num_elements();
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(x.device(), blocks_for(count), block_threads, average_kernel<T>, of, count, elements_of<T>(x),
+    launch(x.device(), blocks_for(count), block_threads, average_kernel<T>, problem, count, elements_of<T>(x),
            elements_of<T>(y));
   });
 }
 
-void average_backward(const pool2d_problem& of, const tensor& dy, tensor& dx) {
+void average_backward(const pool2d_problem& problem, const tensor& dy, tensor& dx) {
   auto count = dx.num_elements();
   with_floating(dy.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch(dy.device(), blocks_for(count), block_threads, average_gradient_kernel<T>, of, count,
+    launch(dy.device(), blocks_for(count), block_threads, average_gradient_kernel<T>, problem, count,
            elements_of<T>(dy), elements_of<T>(dx));
   });
 }
 
 void global_average_forward(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y) {
-  auto are_packs = size * static_cast<std::int64_t>(size_bytes(x.dtype())) % 16 == 0;
-  row_layout layout{size, are_packs && is_aligned(x)};
+  auto rows_aligned = size * static_cast<std::int64_t>(size_bytes(x.dtype())) % 16 == 0;
+  row_layout layout{size, rows_aligned && is_aligned(x)};
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     launch_rows<T>(x.device(), planes, layout, plane_average_kernel<T>, elements_of<T>(x), elements_of<T>(y));

@@ -15,7 +15,7 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
+constexpr std::size_t max_workspace_bytes = std::size_t{32} << 20;
 
 cudaDataType_t data_type(dtype type) {
   if (type == dtype::f32) return CUDA_R_32F;
@@ -37,26 +37,27 @@ cublasComputeType_t compute_type(const product_key& key) {
 cublasOperation_t operation(bool is_transposed) { return is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 template <class Value>
-void set(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-  check(cublaslt().desc_set(of, attribute, &value, sizeof(value)));
+void set(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  check(cublaslt().desc_set(handle, attribute, &value, sizeof(value)));
 }
 template <class Value>
-void set(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
-  check(cublaslt().layout_set(of, attribute, &value, sizeof(value)));
+void set(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
+  check(cublaslt().layout_set(handle, attribute, &value, sizeof(value)));
 }
 
 struct preference_delete {
-  void operator()(cublasLtMatmulPreference_t of) const { cublaslt().preference_destroy(of); }
+  void operator()(cublasLtMatmulPreference_t handle) const { cublaslt().preference_destroy(handle); }
 };
 
-/// What an algorithm may need; sums are never split so that parts of them are rounded to the result's dtype.
+/// Limits on algorithms: workspace size, and no split-K reduction that rounds partial sums to the result's
+/// dtype.
 class preference {
  public:
   explicit preference(std::uint32_t alignment_bytes) {
     cublasLtMatmulPreference_t made = nullptr;
     check(cublaslt().preference_create(&made));
     preference_.reset(made);
-    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace_bytes);
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, max_workspace_bytes);
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     for (auto operand :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -75,11 +76,11 @@ class preference {
   std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, preference_delete> preference_;
 };
 
-/// False if the library does not support what was asked for; throws for other failures.
+/// Returns false if the library does not support the product; throws for other failures.
 bool is_supported(cublasStatus_t status,
-                  const std::source_location& where = std::source_location::current()) {
+                  const std::source_location& location = std::source_location::current()) {
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-  check(status, where);
+  check(status, location);
   return true;
 }
 
@@ -90,17 +91,18 @@ std::string matrix(std::int64_t rows, std::int64_t columns, bool is_transposed) 
 
 }  // namespace
 
-void cublaslt_delete::operator()(cublasLtMatmulDesc_t of) const { cublaslt().desc_destroy(of); }
-void cublaslt_delete::operator()(cublasLtMatrixLayout_t of) const { cublaslt().layout_destroy(of); }
+void cublaslt_delete::operator()(cublasLtMatmulDesc_t handle) const { cublaslt().desc_destroy(handle); }
+void cublaslt_delete::operator()(cublasLtMatrixLayout_t handle) const { cublaslt().layout_destroy(handle); }
 
 std::string to_string(const product_key& key) {
-  const auto& of = key.shape;
-  auto text = std::string(to_string(key.from)) + " " + matrix(of.rows, of.inner, of.left_is_transposed) +
-              " x " + matrix(of.inner, of.columns, of.right_is_transposed) + " to " +
+  const auto& product = key.shape;
+  auto text = std::string(to_string(key.from)) + " " +
+              matrix(product.rows, product.inner, product.left_is_transposed) + " x " +
+              matrix(product.inner, product.columns, product.right_is_transposed) + " to " +
               std::string(to_string(key.to));
-  if (of.batch > 1) text += ", " + std::to_string(of.batch) + " pairs";
-  if (of.right_is_shared) text += ", one right matrix";
-  if (of.accumulate) text += ", accumulated";
+  if (product.batch > 1) text += ", " + std::to_string(product.batch) + " pairs";
+  if (product.right_is_shared) text += ", one right matrix";
+  if (product.accumulate) text += ", accumulated";
   if (key.bias_alignment_bytes > 0)
     text += ", bias aligned to " + std::to_string(key.bias_alignment_bytes) + " bytes";
   return text + ", aligned to " + std::to_string(key.alignment_bytes) + " bytes";
@@ -130,27 +132,27 @@ product_plan::layout product_plan::layout_of(dtype type, std::int64_t rows, std:
 }
 
 void product_plan::describe(const product_key& key) {
-  const auto& of = key.shape;
+  const auto& product = key.shape;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().desc_create(&made, compute_type(key), CUDA_R_32F));
   description_.reset(made);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(of.right_is_transposed));
-  set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(of.left_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(product.right_is_transposed));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSB, operation(product.left_is_transposed));
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
   if (key.bias_alignment_bytes > 0) {
     set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key.from));
-    // Heuristics take the alignment from the pointer, which they do not follow.
+    // The heuristics derive the alignment from the pointer and do not dereference it.
     set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
         reinterpret_cast<const void*>(std::uintptr_t{key.bias_alignment_bytes}));
   }
   auto as_it_lies = [&](bool is_transposed, std::int64_t rows, std::int64_t columns) {
     if (is_transposed) std::swap(rows, columns);
-    return layout_of(key.from, rows, columns, of.batch);
+    return layout_of(key.from, rows, columns, product.batch);
   };
-  left_ = as_it_lies(of.right_is_transposed, of.inner, of.columns);
-  if (of.right_is_shared) set(left_.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{0});
-  right_ = as_it_lies(of.left_is_transposed, of.rows, of.inner);
-  result_ = layout_of(key.to, of.rows, of.columns, of.batch);
+  left_ = as_it_lies(product.right_is_transposed, product.inner, product.columns);
+  if (product.right_is_shared) set(left_.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{0});
+  right_ = as_it_lies(product.left_is_transposed, product.rows, product.inner);
+  result_ = layout_of(key.to, product.rows, product.columns, product.batch);
 }
 
 bool product_plan::choose(cublasLtHandle_t handle, std::uint32_t alignment_bytes) {

@@ -11,7 +11,7 @@
 
 namespace troupe::cuda {
 
-/// What decides how cuBLASLt computes a product.
+/// All parameters that decide how cuBLASLt computes a product.
 struct product_key {
   matrix_product_shape shape;  ///< without relu
   dtype from = dtype::f32, to = dtype::f32;
@@ -22,15 +22,15 @@ struct product_key {
 };
 
 /// For messages, such as "bf16 [4, 5] x [5, 3]^T to f32, 2 pairs, bias, aligned to 16 bytes".
-std::string to_string(const product_key& of);
+std::string to_string(const product_key& key);
 
 /// Calls one of cuBLASLt's destroy functions.
 struct cublaslt_delete {
-  void operator()(cublasLtMatmulDesc_t of) const;
-  void operator()(cublasLtMatrixLayout_t of) const;
+  void operator()(cublasLtMatmulDesc_t handle) const;
+  void operator()(cublasLtMatrixLayout_t handle) const;
 };
 
-/// cuBLASLt's description of one product and the algorithm that it chose for it. Not thread-safe.
+/// cuBLASLt's descriptors for one product, and the chosen algorithm. Not thread-safe.
 class product_plan {
  public:
   /// Empty if cuBLASLt has no algorithm. Throws cuda_error if it fails.

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 
-// All inline PTX. One function for each instruction, named after it; the PTX ISA says what each does and
-// which thread of a warp holds which part of a matrix ("Warp Level Matrix Instructions"). GPUs from 8.0 on
-// have them all. Headers above give them types: elements.cuh, tensor_core.cuh. Tests replace this file by one
-// for CPUs (tests/support/cuda_emulation).
+// All inline PTX: one function per instruction, named after it. See the PTX ISA for their effects and for the
+// distribution of matrix elements over the threads of a warp ("Warp Level Matrix Instructions"). They need
+// compute capability 8.0. elements.cuh and tensor_core.cuh provide typed wrappers. Tests replace this file by
+// an emulation on the CPU (tests/support/cuda_emulation).
 
 namespace troupe::cuda::ptx {
 

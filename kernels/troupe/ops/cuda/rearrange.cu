@@ -1,14 +1,14 @@
 #include <numeric>
 
 #include "troupe/ops/cuda/elements.cuh"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/launch.cuh"
 #include "troupe/tensor/cuda/pitched_copy.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-std::int64_t element_bytes(const tensor& of) { return static_cast<std::int64_t>(size_bytes(of.dtype())); }
+std::int64_t element_bytes(const tensor& x) { return static_cast<std::int64_t>(size_bytes(x.dtype())); }
 
 void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
                 std::int64_t count) {
@@ -16,7 +16,7 @@ void copy_range(const tensor& from, std::int64_t from_first, tensor& to, std::in
   if (count * step * runs == 0) return;
   auto& owner = gpu_at(to.device().index);
   gpu_scope scope(owner.index());
-  auto pitch = [step](const tensor& of) { return static_cast<std::size_t>(of.shape()[1] * step); };
+  auto pitch = [step](const tensor& x) { return static_cast<std::size_t>(x.shape()[1] * step); };
   queue({.to = to.bytes().data() + to_first * step,
          .to_pitch_bytes = pitch(to),
          .from = from.bytes().data() + from_first * step,
@@ -36,10 +36,10 @@ void concat(std::span<const tensor> parts, tensor& to) {
 
 /// The result's axes, innermost first, with the steps through x.
 struct permutation {
-  static constexpr int most_axes = 12;
+  static constexpr int max_axes = 12;
   int count = 0;
-  std::int64_t extent[most_axes] = {};
-  std::int64_t step[most_axes] = {};
+  std::int64_t extent[max_axes] = {};
+  std::int64_t step[max_axes] = {};
 
   __device__ std::int64_t source_of(std::int64_t index) const {
     std::int64_t from = 0;
@@ -52,7 +52,7 @@ struct permutation {
   }
 };
 
-/// Without axes of extent 1, and with neighbours joined that are neighbours in x too.
+/// Removes axes of extent 1 and merges axes that are adjacent in both tensors.
 permutation permutation_of(const tensor& x, const std::vector<int>& axes) {
   std::vector<std::int64_t> steps(axes.size());
   std::int64_t step = 1;
@@ -67,7 +67,7 @@ permutation permutation_of(const tensor& x, const std::vector<int>& axes) {
       joined.extent[last] *= extent;
       continue;
     }
-    if (joined.count == permutation::most_axes)
+    if (joined.count == permutation::max_axes)
       throw_invalid("transpose", "at most 12 groups of axes on a GPU", describe(x));
     joined.extent[joined.count] = extent;
     joined.step[joined.count++] = through;
@@ -101,7 +101,7 @@ __global__ void transpose_kernel(std::int64_t rows, std::int64_t columns, const 
     if (left + i < columns && top + lane < rows) y[first + (left + i) * rows + top + lane] = tile[lane][i];
 }
 
-/// Whether y's axes are x's with the last two swapped, when neighbours are joined.
+/// Whether, after merging, y's axes are x's with the last two swapped.
 bool swaps_last_two(const permutation& axes) {
   if (axes.count < 2 || axes.count > 3 || axes.step[1] != 1 || axes.step[0] != axes.extent[1]) return false;
   return axes.count == 2 || axes.step[2] == axes.extent[0] * axes.extent[1];
@@ -118,7 +118,7 @@ template <class Word>
 void transpose_words(const tensor& x, const permutation& axes, tensor& y) {
   auto size = x.num_elements();
   auto blocks = swaps_last_two(axes) ? num_tiles(axes, size) : 0;
-  if (blocks == 0 || blocks > most_blocks)
+  if (blocks == 0 || blocks > max_blocks)
     return launch(x.device(), blocks_for(size), block_threads, permute_kernel<Word>, axes, size,
                   elements_of<Word>(x), elements_of<Word>(y));
   launch(x.device(), num_blocks(blocks), tile_side * tile_rows, transpose_kernel<Word>, axes.extent[0],

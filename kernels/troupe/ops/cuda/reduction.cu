@@ -1,9 +1,9 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 #include "troupe/ops/cuda/total_reduction.hpp"
 
-// Along an axis, in parts of a fixed number of elements, whose f32 results are reduced again until there is
-// one: a block takes a part of a row, or, where the reduced axis is not the innermost, a thread takes a part
+// Reductions along an axis in parts of a fixed size, whose f32 results are reduced again until one is left: a
+// thread block reduces a part of a row, or, if the reduced axis is not the innermost, a thread reduces a part
 // of a column.
 
 namespace troupe::cuda {
@@ -44,18 +44,18 @@ __global__ void reduce_columns_kernel(const T* x, reduced_axis along, std::int64
   y[blockIdx.y * along.inner + column] = value;
 }
 
-/// Grids are narrow in y, so outer indices come in groups, and parts of very long columns are longer.
-constexpr std::int64_t most_in_y = 65535;
+/// A grid's extent in y is limited, so outer indices are grouped, and very long columns have longer parts.
+constexpr std::int64_t max_in_y = 65535;
 
 std::int64_t part_of(const reduced_axis& along) {
   if (along.inner == 1) return row_part;
-  return std::max(column_part, (along.count + most_in_y - 1) / most_in_y);
+  return std::max(column_part, (along.count + max_in_y - 1) / max_in_y);
 }
 
 template <class Combine>
 void reduce_once(const tensor& x, const reduced_axis& along, std::int64_t num_parts, tensor& y) {
   auto in_y = along.inner == 1 ? 1 : num_parts;  // blocks in y for one outer index
-  auto at_once = std::max<std::int64_t>(1, most_in_y / in_y);
+  auto at_once = std::max<std::int64_t>(1, max_in_y / in_y);
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t first = 0; first < along.outer; first += at_once) {

@@ -2,21 +2,21 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cuda/elements.cuh"
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/launch.cuh"
-#include "troupe/tensor/cuda/recording.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 
-// Rows by indices. Indices are checked on the GPU first, and the check is waited for, so that nothing is
-// written where one is out of range. What is recorded cannot wait: then rows that are not there are all ones
-// in bits, which is NaN, and nothing is added to them.
+// Rows by indices. Indices are checked on the GPU first, and the CPU waits for the check, so that nothing is
+// written if one is out of range. A graph capture cannot wait: it gathers rows out of range as all-ones bits,
+// which is NaN, and skips them when scattering.
 
 namespace troupe::cuda {
 namespace {
 
 class index_list {
  public:
-  explicit index_list(const tensor& of)
-      : elements_(of.bytes().data()), size_(of.num_elements()), is_wide_(of.dtype() == dtype::i64) {}
+  explicit index_list(const tensor& x)
+      : elements_(x.bytes().data()), size_(x.num_elements()), is_wide_(x.dtype() == dtype::i64) {}
 
   __device__ std::int64_t at(std::int64_t position) const {
     return is_wide_ ? static_cast<const std::int64_t*>(elements_)[position]
@@ -49,7 +49,7 @@ __global__ void check_kernel(index_list indices, std::int64_t num_rows, std::int
 }
 
 void require_in_range(std::string_view operation, const tensor& indices, std::int64_t num_rows) {
-  if (recording_on(indices.device().index)) return;
+  if (capture_on(indices.device().index)) return;
   auto first_bad = tensor::empty({2}, dtype::i64, indices.device());
   launch(indices.device(), 1, block_threads, check_kernel, index_list(indices), num_rows,
          elements_of<std::int64_t>(first_bad));
@@ -60,7 +60,7 @@ void require_in_range(std::string_view operation, const tensor& indices, std::in
                   std::to_string(found[1]) + " at position " + std::to_string(found[0]));
 }
 
-/// A block a row, a Word at a time.
+/// One thread block per row; threads copy words of type Word.
 template <class Word>
 __global__ void gather_kernel(const Word* values, std::int64_t num_rows, index_list indices,
                               std::int64_t row_words, Word* out) {
@@ -96,9 +96,10 @@ void gather(std::string_view operation, const tensor& values, const tensor& indi
     gather_words<unsigned char>(values, indices, row_bytes, out);
 }
 
-/// Each block owns one row of the sum, looks through the indices for it in ascending order, and adds the rows
-/// it finds; each thread has columns of its own. Where there are fewer indices than rows (`by_position`), a
-/// block belongs to a position instead, and to the row there if no earlier position has the same.
+/// Each thread block owns one row of the sum, searches the indices for it in ascending order, and adds the
+/// rows it finds; threads own columns. If there are fewer indices than rows (`by_position`), a block is
+/// assigned to a position instead, and owns the row of its index if no earlier position has the same index.
+/// So sums have a fixed order without atomics.
 template <class T>
 __global__ void scatter_add_kernel(index_list indices, bool by_position, const T* rows, std::int64_t columns,
                                    std::int64_t num_rows, float* sum) {

@@ -5,18 +5,19 @@
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/launch.cuh"
 
-// Operations on rows, which are the last axis: one block a row, a pack of elements a thread at a time.
+// Operations on rows (the last axis): one thread block per row; each thread processes one pack of elements at
+// a time.
 
 namespace troupe::cuda {
 
-/// As many elements as are in a pack, as floats.
+/// The elements of a pack as floats.
 template <class T>
 struct lanes_of {
   static constexpr int size = pack<T>::size;
   float lane[size];
 };
 
-/// How long rows are, and whether each of them begins where a pack may.
+/// The length of the rows, and whether each row is aligned to 16 bytes.
 struct row_layout {
   std::int64_t size = 0;
   bool are_aligned = false;
@@ -25,8 +26,8 @@ struct row_layout {
 template <class... Tensors>
 row_layout layout_of_rows(const tensor& first, const Tensors&... others) {
   auto size = first.shape()[-1];
-  auto are_packs = size * static_cast<std::int64_t>(size_bytes(first.dtype())) % 16 == 0;
-  return {size, ((are_packs && is_aligned(first)) && ... && is_aligned(others))};
+  auto rows_aligned = size * static_cast<std::int64_t>(size_bytes(first.dtype())) % 16 == 0;
+  return {size, ((rows_aligned && is_aligned(first)) && ... && is_aligned(others))};
 }
 
 /// For kernels that count a row's elements in 32 bits. Throws std::invalid_argument if there are more.
@@ -36,7 +37,7 @@ inline void require_short_rows(std::string_view operation, row_layout layout) {
     throw_invalid(operation, "rows of at most 2^32 elements on a GPU", std::to_string(layout.size));
 }
 
-/// Elements [first, first + lanes) of a row; `outside` stands for those behind its end.
+/// Elements [first, first + lanes) of a row; `outside` is the value beyond the row's end.
 template <class T>
 __device__ lanes_of<T> read_lanes(const T* row, std::int64_t first, row_layout layout, float outside) {
   lanes_of<T> result;
@@ -94,8 +95,8 @@ __device__ Value reduce_warp(Value value) {
   return value;
 }
 
-/// What all threads of the block have, combined in an order that only the number of threads decides; every
-/// thread gets it.
+/// Combines a value of each thread of the block, in an order that depends only on the number of threads;
+/// every thread gets the result.
 template <class Combine, class Value>
 __device__ Value reduce_block(Value value) {
   __shared__ Value of_warps[warp_threads];
@@ -107,7 +108,7 @@ __device__ Value reduce_block(Value value) {
   return reduce_warp<Combine>(lane < blockDim.x / warp_threads ? of_warps[lane] : Value{Combine::neutral});
 }
 
-/// Combines `term(x)` of all elements x of a row, and of `outside` for lanes behind its end.
+/// Combines `term(x)` of all elements x of a row, with `outside` for lanes beyond its end.
 template <class Combine, class T, class Term>
 __device__ float reduce_row(const T* row, row_layout layout, float outside, const Term& term) {
   float combined = Combine::neutral;
@@ -155,23 +156,23 @@ __device__ void map_rows(const T* a, const T* b, T* y, row_layout layout, const 
   });
 }
 
-/// The most threads that launch_rows gives a block; its kernels are compiled for so many, or they would want
-/// more registers than there are.
+/// The maximum number of threads per block in launch_rows; kernels are compiled with this launch bound, so
+/// that their registers suffice.
 constexpr unsigned row_threads = 1024;
 
 /// Queues `kernel(layout, arguments...)`, of row_threads at most, with a block for each of `num_rows` rows of
 /// T. Throws std::invalid_argument for more rows than a grid has blocks.
 template <class T, class Kernel, class... Arguments>
-void launch_rows(device where, std::int64_t num_rows, row_layout layout, Kernel kernel,
+void launch_rows(device target, std::int64_t num_rows, row_layout layout, Kernel kernel,
                  Arguments... arguments) {
   auto num_packs = static_cast<std::uint64_t>((layout.size + pack<T>::size - 1) / pack<T>::size);
   auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, row_threads);
-  launch(where, num_blocks(num_rows), static_cast<unsigned>(threads), kernel, layout, arguments...);
+  launch(target, num_blocks(num_rows), static_cast<unsigned>(threads), kernel, layout, arguments...);
 }
 
-inline std::int64_t num_rows(const tensor& of) {
-  auto size = of.shape()[-1];
-  return size == 0 ? 0 : of.num_elements() / size;
+inline std::int64_t num_rows(const tensor& x) {
+  auto size = x.shape()[-1];
+  return size == 0 ? 0 : x.num_elements() / size;
 }
 
 }  // namespace troupe::cuda

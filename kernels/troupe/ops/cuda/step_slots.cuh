@@ -6,8 +6,8 @@
 #include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/launch.cuh"
 
-// Optimizer steps over many weights in few kernels: the slots' addresses travel as a kernel's argument, and
-// each block finds the slot and the part of it that are its own.
+// Optimizer steps over many weights with few kernel launches (multi-tensor apply): the slots' addresses are
+// kernel arguments, and each block finds its slot and its part of it.
 
 namespace troupe::cuda {
 
@@ -21,12 +21,12 @@ struct step_slot {
   bool low_is_bf16;
 };
 
-/// As many slots as fit into the 4 KiB of a kernel's arguments beside the step's own.
+/// The number of slots that fit into the 4 KiB of kernel arguments.
 struct step_batch {
-  static constexpr int most_slots = 56;
+  static constexpr int max_slots = 56;
   int count = 0;
-  unsigned end_block[most_slots];  ///< the first block that is a later slot's
-  step_slot slots[most_slots];
+  unsigned end_block[max_slots];  ///< one past the last block of each slot
+  step_slot slots[max_slots];
 };
 
 constexpr std::int64_t step_elements = 16 * block_threads;
@@ -39,7 +39,7 @@ __device__ inline void write_low(const step_slot& slot, std::int64_t i, float we
     static_cast<float16*>(slot.low)[i] = rounded<float16>(weight);
 }
 
-/// What a block does of a batch: elements [first, end) of a slot.
+/// The part of a batch that a block steps: elements [first, end) of a slot.
 struct slot_part {
   int slot;
   std::int64_t first, end;
@@ -90,7 +90,7 @@ void for_each_batch(std::span<const Slot> slots, const Describe& describe, const
     num_blocks += blocks_for(slot.size, step_elements);
     batch.slots[batch.count] = slot;
     batch.end_block[batch.count] = num_blocks;
-    if (++batch.count == step_batch::most_slots) flush();
+    if (++batch.count == step_batch::max_slots) flush();
   }
   flush();
 }
@@ -98,9 +98,9 @@ void for_each_batch(std::span<const Slot> slots, const Describe& describe, const
 /// Steps all slots in one pass.
 template <class Slot, class Describe, class Step>
 void step_slots(std::span<const Slot> slots, const Describe& describe, Step step) {
-  auto where = slots.front().weight.device();
+  auto target = slots.front().weight.device();
   for_each_batch(slots, describe, [&](const step_batch& batch, unsigned num_blocks) {
-    launch(where, num_blocks, block_threads, step_kernel<Step>, batch, step);
+    launch(target, num_blocks, block_threads, step_kernel<Step>, batch, step);
   });
 }
 

@@ -5,9 +5,9 @@
 #include "troupe/ops/cuda/launch.cuh"
 #include "troupe/ops/gradient_mode.hpp"
 
-// Sums over many rows, column by column, as weight gradients need them, in an order that only the shape
-// decides. First each block of rows is summed by itself: eight threads a column, each taking every eighth
-// row, combined in order. Then one thread a column adds up what the blocks found, in order. No atomics.
+// Column sums over many rows, for weight gradients, in an order that depends only on the shape. First each
+// block of rows is summed: eight threads per column take every eighth row, and their sums are added in order.
+// Then one thread per column adds the blocks' sums in order. No atomics.
 
 namespace troupe::cuda {
 
@@ -51,27 +51,27 @@ __global__ void combine_blocks_kernel(const float* sums, unsigned stride, std::i
 
 /// [blocks of rows, columns, floats in Sum]
 template <class Sum, class Term>
-tensor sums_over_rows(std::int64_t rows, std::int64_t columns, device where, Term term) {
-  constexpr std::int64_t most_blocks = 128, least_rows = 64;
-  auto rows_in_block = std::max(least_rows, (rows + most_blocks - 1) / most_blocks);
+tensor sums_over_rows(std::int64_t rows, std::int64_t columns, device target, Term term) {
+  constexpr std::int64_t max_blocks = 128, least_rows = 64;
+  auto rows_in_block = std::max(least_rows, (rows + max_blocks - 1) / max_blocks);
   auto num_blocks = (rows + rows_in_block - 1) / rows_in_block;
   auto sums = tensor::empty({num_blocks, columns, static_cast<std::int64_t>(sizeof(Sum) / sizeof(float))},
-                            dtype::f32, where);
+                            dtype::f32, target);
   dim3 grid(blocks_for(columns, columns_in_tile), static_cast<unsigned>(num_blocks));
-  launch(where, grid, columns_in_tile * threads_per_column, sum_blocks_kernel<Sum, Term>, term, rows, columns,
-         rows_in_block, elements_of<Sum>(sums));
+  launch(target, grid, columns_in_tile * threads_per_column, sum_blocks_kernel<Sum, Term>, term, rows,
+         columns, rows_in_block, elements_of<Sum>(sums));
   return sums;
 }
 
-/// gradient (+)= the sums that are number `which` of each Sum. gradient: [columns], floating.
+/// gradient (+)= component `component` of each column's Sum. gradient: [columns], floating.
 template <class Sum>
-void store_sums(const tensor& sums, int which, tensor& gradient, gradient_mode mode) {
+void store_sums(const tensor& sums, int component, tensor& gradient, gradient_mode mode) {
   auto columns = gradient.num_elements();
   with_floating(gradient.dtype(), [&](auto zero) {
     using T = decltype(zero);
     launch(gradient.device(), blocks_for(columns), block_threads, combine_blocks_kernel<T>,
-           elements_of<float>(sums) + which, unsigned{sizeof(Sum) / sizeof(float)}, sums.shape()[0], columns,
-           mode == gradient_mode::accumulate, elements_of<T>(gradient));
+           elements_of<float>(sums) + component, unsigned{sizeof(Sum) / sizeof(float)}, sums.shape()[0],
+           columns, mode == gradient_mode::accumulate, elements_of<T>(gradient));
   });
 }
 

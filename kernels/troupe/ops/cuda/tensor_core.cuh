@@ -2,8 +2,8 @@
 #include "troupe/ops/cuda/elements.cuh"
 
 // Matrix products of a warp on tensor cores, in tiles of 16 x 16 elements of bf16 or f16 with sums in f32,
-// and copies into shared memory that go on beside them: ptx.cuh with types. Which thread holds what is laid
-// down with mma.m16n8k16 in the PTX ISA ("Warp Level Matrix Instructions").
+// and asynchronous copies to shared memory: typed wrappers of ptx.cuh. The distribution of elements over
+// threads is that of mma.m16n8k16 in the PTX ISA ("Warp Level Matrix Instructions").
 
 namespace troupe::cuda {
 
@@ -64,7 +64,7 @@ __device__ inline std::uint32_t rounded_pair<float16>(float first, float second)
   return ptx::cvt_rn_f16x2_f32(second, first);
 }
 
-/// Sums, rounded, as a left operand: each thread has already what it needs.
+/// Rounds sums to a left operand; the elements are in the right threads already.
 template <class T>
 __device__ operand_tile as_left(const sum_tile& from) {
   operand_tile tile;

@@ -3,8 +3,9 @@
 #include "troupe/ops/cuda/floating_values.cuh"
 #include "troupe/ops/cuda/launch.cuh"
 
-// A block computes a tile of 64 x 64 elements of C. It goes along the inner axis in steps of 16, for which it
-// copies the operands' elements to shared memory, as f32. Each of 256 threads sums 4 x 4 elements.
+// Tiled matrix product: a thread block computes a tile of 64 x 64 elements of C. It iterates over the inner
+// axis in steps of 16 and copies the operands to shared memory as f32. Each of 256 threads computes 4 x 4
+// elements.
 
 namespace troupe::cuda {
 namespace {
@@ -13,7 +14,7 @@ constexpr int tile = 64, depth = 16, per_thread = 4;
 constexpr int threads_across = tile / per_thread;
 static_assert(threads_across * threads_across == block_threads);
 
-/// What becomes of a sum before it is stored.
+/// The epilogue: accumulation, bias and ReLU.
 struct epilogue {
   floating_values bias;
   bool accumulate, relu;
@@ -68,20 +69,22 @@ __device__ void add_products(const float (&left)[depth][tile + 1], const float (
 /// blockIdx.x counts tiles of columns, then of rows, then pairs.
 template <class T, class To>
 __global__ void __launch_bounds__(block_threads)
-    product_kernel(matrix_product_shape of, const T* a, const T* b, epilogue then, To* c) {
+    product_kernel(matrix_product_shape product, const T* a, const T* b, epilogue then, To* c) {
   __shared__ float left[depth][tile + 1], right[depth][tile + 1];
-  auto across = (of.columns + tile - 1) / tile, down = (of.rows + tile - 1) / tile;
+  auto across = (product.columns + tile - 1) / tile, down = (product.rows + tile - 1) / tile;
   auto block = static_cast<std::int64_t>(blockIdx.x);
   auto first_column = block % across * tile, first_row = block / across % down * tile;
   auto pair = block / across / down;
-  product_operand<T> lefts{a + pair * of.rows * of.inner, of.left_is_transposed ? 1 : of.inner,
-                           of.left_is_transposed ? of.rows : 1};
-  product_operand<T> rights{b + (of.right_is_shared ? 0 : pair * of.inner * of.columns),
-                            of.right_is_transposed ? of.inner : 1, of.right_is_transposed ? 1 : of.columns};
+  product_operand<T> lefts{a + pair * product.rows * product.inner,
+                           product.left_is_transposed ? 1 : product.inner,
+                           product.left_is_transposed ? product.rows : 1};
+  product_operand<T> rights{b + (product.right_is_shared ? 0 : pair * product.inner * product.columns),
+                            product.right_is_transposed ? product.inner : 1,
+                            product.right_is_transposed ? 1 : product.columns};
   float sums[per_thread][per_thread] = {};
-  for (std::int64_t k = 0; k < of.inner; k += depth) {
-    load_tile(left, lefts, first_row, of.rows, k, of.inner);
-    load_tile(right, rights, first_column, of.columns, k, of.inner);
+  for (std::int64_t k = 0; k < product.inner; k += depth) {
+    load_tile(left, lefts, first_row, product.rows, k, product.inner);
+    load_tile(right, rights, first_column, product.columns, k, product.inner);
     __syncthreads();
     add_products(left, right, sums);
     __syncthreads();  // all have read what the next step overwrites
@@ -92,8 +95,8 @@ __global__ void __launch_bounds__(block_threads)
     for (int j = 0; j < per_thread; ++j) {
       auto row = first_row + row_of_thread() + i,
            column = first_column + column_of_thread() + threads_across * j;
-      if (row >= of.rows || column >= of.columns) continue;
-      then.store(sums[i][j], column, c[(pair * of.rows + row) * of.columns + column]);
+      if (row >= product.rows || column >= product.columns) continue;
+      then.store(sums[i][j], column, c[(pair * product.rows + row) * product.columns + column]);
     }
 }
 
@@ -104,32 +107,33 @@ __global__ void epilogue_kernel(std::int64_t count, std::int64_t columns, const 
   if (i < count) then.store(product[i], i % columns, c[i]);
 }
 
-epilogue epilogue_of(const matrix_product_shape& of, const tensor& bias) {
-  return {floating_values(bias), of.accumulate, of.relu};
+epilogue epilogue_of(const matrix_product_shape& product, const tensor& bias) {
+  return {floating_values(bias), product.accumulate, product.relu};
 }
 
 }  // namespace
 
-void tiled_product(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+void tiled_product(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
                    tensor& c) {
   auto tiles = [](std::int64_t extent) { return (extent + tile - 1) / tile; };
-  auto blocks = of.batch * tiles(of.rows) * tiles(of.columns);
+  auto blocks = product.batch * tiles(product.rows) * tiles(product.columns);
   with_floating(a.dtype(), [&](auto from) {
     with_floating(c.dtype(), [&](auto to) {
       using T = decltype(from);
       using To = decltype(to);
-      launch(c.device(), num_blocks(blocks), block_threads, product_kernel<T, To>, of, elements_of<T>(a),
-             elements_of<T>(b), epilogue_of(of, bias), elements_of<To>(c));
+      launch(c.device(), num_blocks(blocks), block_threads, product_kernel<T, To>, product, elements_of<T>(a),
+             elements_of<T>(b), epilogue_of(product, bias), elements_of<To>(c));
     });
   });
 }
 
-void product_epilogue(const matrix_product_shape& of, const tensor& product, const tensor& bias, tensor& c) {
+void product_epilogue(const matrix_product_shape& extents, const tensor& product, const tensor& bias,
+                      tensor& c) {
   auto count = c.num_elements();
   with_floating(c.dtype(), [&](auto to) {
     using To = decltype(to);
-    launch(c.device(), blocks_for(count), block_threads, epilogue_kernel<To>, count, of.columns,
-           elements_of<float>(product), epilogue_of(of, bias), elements_of<To>(c));
+    launch(c.device(), blocks_for(count), block_threads, epilogue_kernel<To>, count, extents.columns,
+           elements_of<float>(product), epilogue_of(extents, bias), elements_of<To>(c));
   });
 }
 

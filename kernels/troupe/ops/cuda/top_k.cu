@@ -1,13 +1,13 @@
-#include "troupe/ops/cuda/families.hpp"
+#include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 
-// A block a row. Each element has a key by which no two of a row are equal, and the smaller comes first; so
-// one pass over the row finds the smallest key above the last one found: k passes.
+// One thread block per row. Each element has a unique key; smaller keys come first. Each of k passes over the
+// row finds the smallest key above the previous one.
 
 namespace troupe::cuda {
 namespace {
 
-/// The higher half falls as the value rises, NaN before all numbers; the lower is the index.
+/// The upper half decreases with the value, with NaN before all numbers; the lower half is the index.
 __device__ std::uint64_t key_of(float value, std::uint32_t index) {
   auto bits = __float_as_uint(value == 0 ? 0.0F : value);  // -0 and 0 are equal
   auto rising = bits & 0x80000000U ? ~bits : bits | 0x80000000U;

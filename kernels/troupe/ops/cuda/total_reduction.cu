@@ -3,8 +3,8 @@
 #include "troupe/ops/cuda/map_elements.cuh"
 #include "troupe/ops/cuda/rows.cuh"
 
-// Each block adds up its part of a tensor; one block adds the parts. Which elements and parts a thread takes
-// depends on their number only.
+// Each thread block sums a part of a tensor; one block adds the parts. The assignment to threads depends only
+// on the number of elements.
 
 namespace troupe::cuda {
 namespace {
@@ -34,10 +34,10 @@ struct product_with {
   __device__ float operator()(float x) const { return x * factor; }
 };
 
-constexpr std::int64_t most_parts = 512, part_elements = 16 * block_threads;
+constexpr std::int64_t max_parts = 512, part_elements = 16 * block_threads;
 
-std::int64_t num_parts(const tensor& of) {
-  return std::min(most_parts, (of.num_elements() + part_elements - 1) / part_elements);
+std::int64_t num_parts(const tensor& x) {
+  return std::min(max_parts, (x.num_elements() + part_elements - 1) / part_elements);
 }
 
 template <class Term, class... T>
@@ -57,14 +57,14 @@ __global__ void total_kernel(const double* parts, std::int64_t count, double* re
   if (threadIdx.x == 0) *result = total;
 }
 
-tensor doubles(std::int64_t count, device where) {
-  return tensor::empty({count * static_cast<std::int64_t>(sizeof(double))}, dtype::u8, where);
+tensor doubles(std::int64_t count, device target) {
+  return tensor::empty({count * static_cast<std::int64_t>(sizeof(double))}, dtype::u8, target);
 }
 
-/// Of parts' sums on `where`.
-double added(const tensor& parts, std::int64_t count, device where) {
-  auto result = doubles(1, where);
-  launch(where, 1, block_threads, total_kernel, elements_of<double>(parts), count,
+/// The sum of the parts' sums on `target`.
+double added(const tensor& parts, std::int64_t count, device target) {
+  auto result = doubles(1, target);
+  launch(target, 1, block_threads, total_kernel, elements_of<double>(parts), count,
          elements_of<double>(result));
   auto here = result.to({});
   return *elements_of<double>(here);
@@ -83,34 +83,34 @@ void sum_parts(Term term, double* parts, const tensor& model, const Tensors&... 
 }
 
 template <class Term>
-double total_of(std::span<const tensor> of, Term term) {
-  auto where = of.front().device();
+double total_of(std::span<const tensor> tensors, Term term) {
+  auto target = tensors.front().device();
   std::int64_t count = 0;
-  for (const auto& each : of) count += num_parts(each);
-  auto parts = doubles(count, where);
+  for (const auto& each : tensors) count += num_parts(each);
+  auto parts = doubles(count, target);
   auto* next = elements_of<double>(parts);
-  for (const auto& each : of) {
+  for (const auto& each : tensors) {
     sum_parts(term, next, each, each);
     next += num_parts(each);
   }
-  return added(parts, count, where);
+  return added(parts, count, target);
 }
 
 }  // namespace
 
 double total_sum(const tensor& x) { return total_of(std::span(&x, 1), value_of()); }
-double sum_of_squares(std::span<const tensor> of) { return total_of(of, square_of()); }
+double sum_of_squares(std::span<const tensor> tensors) { return total_of(tensors, square_of()); }
 double sum_of_squared_differences(const tensor& a, const tensor& b) {
   auto parts = doubles(num_parts(a), a.device());
   sum_parts(squared_difference(), elements_of<double>(parts), a, a, b);
   return added(parts, num_parts(a), a.device());
 }
 
-bool all_finite(std::span<const tensor> of) { return total_of(of, is_not_finite()) == 0; }
+bool all_finite(std::span<const tensor> tensors) { return total_of(tensors, is_not_finite()) == 0; }
 
-bool scale_all(std::span<const tensor> of, float factor) {
-  for (auto each : of) map_elements(product_with{factor}, each, each);
-  return all_finite(of);
+bool scale_all(std::span<const tensor> tensors, float factor) {
+  for (auto each : tensors) map_elements(product_with{factor}, each, each);
+  return all_finite(tensors);
 }
 
 }  // namespace troupe::cuda

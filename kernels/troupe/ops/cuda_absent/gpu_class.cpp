@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-std::string gpu_class(device where) {
-  require_device(where);
+std::string gpu_class(device target) {
+  require_device(target);
   return "";
 }
 

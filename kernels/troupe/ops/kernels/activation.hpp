@@ -6,7 +6,7 @@ namespace troupe {
 /// What troupe/ops/activation.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct activation_kernels {
   using forward = kernel<void(const tensor& x, tensor& y)>;
-  /// `from` is what the public function of that name takes beside dy.
+  /// `from` is the second argument of the public function of that name (x or y).
   using backward = kernel<void(const tensor& dy, const tensor& from, tensor& dx)>;
 
   forward relu_forward{"relu"};

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The formula of troupe/ops/adam_step.hpp with what is the same for all elements worked out.
+/// The formula of troupe/ops/adam_step.hpp with the factors that are equal for all elements precomputed.
 struct adam_factors {
   float gradient_decay;  ///< lambda, or 0 where decoupled
   float shrink;          ///< 1 - learning_rate lambda where decoupled, or 1

@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-const device_kernels& kernels_on(device where) {
-  return where.type == device::kind::cpu ? cpu_kernels() : cuda_kernels(where);
+const device_kernels& kernels_on(device target) {
+  return target.type == device::kind::cpu ? cpu_kernels() : cuda_kernels(target);
 }
 
 }  // namespace troupe

@@ -23,7 +23,7 @@
 
 namespace troupe {
 
-/// What operations need from a device: one table for each operation family, under the family's name.
+/// The kernels of one kind of device: one table for each operation family.
 struct device_kernels {
   activation_kernels activation;
   adam_step_kernels adam_step;
@@ -47,11 +47,11 @@ struct device_kernels {
   top_k_kernels top_k;
 };
 
-/// The tables of the device's kind. Throws bad_input for a GPU if Troupe was built without CUDA.
-const device_kernels& kernels_on(device where);
+/// The kernel tables for a device. Throws bad_input for a GPU if Troupe was built without CUDA.
+const device_kernels& kernels_on(device target);
 
-// The build picks ops/cuda/ or ops/cuda_absent/ for the second.
+// cuda_kernels is implemented in ops/cuda/ or ops/cuda_absent/, as configured.
 const device_kernels& cpu_kernels();
-const device_kernels& cuda_kernels(device where);
+const device_kernels& cuda_kernels(device target);
 
 }  // namespace troupe

@@ -15,12 +15,13 @@ struct conv2d_problem {
 /// What troupe/ops/conv2d.hpp needs from a device. Arguments have been checked; outputs are allocated; a bias
 /// may be undefined.
 struct conv2d_kernels {
-  kernel<void(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias, tensor& y)>
+  kernel<void(const conv2d_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
+              tensor& y)>
       forward{"conv2d"};
-  kernel<void(const conv2d_problem& of, const tensor& dy, const tensor& weight, tensor& dx)> backward_input{
-      "conv2d_backward_input"};
-  kernel<void(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight, tensor& dbias,
-              gradient_mode mode)>
+  kernel<void(const conv2d_problem& problem, const tensor& dy, const tensor& weight, tensor& dx)>
+      backward_input{"conv2d_backward_input"};
+  kernel<void(const conv2d_problem& problem, const tensor& x, const tensor& dy, tensor& dweight,
+              tensor& dbias, gradient_mode mode)>
       backward_weight{"conv2d_backward_weight"};
 };
 

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Element i is multiplied with `factor` if word i of the stream of this key and place is at least
-/// `threshold`, and else is 0.
+/// Element i is multiplied by `factor` if word i of the philox_stream with this key and place is at least
+/// `threshold`, else set to 0.
 struct dropout_mask {
   philox_key key;
   std::array<std::uint32_t, 3> place;

@@ -8,18 +8,18 @@
 
 namespace troupe {
 
-/// Throws std::invalid_argument: the operation, and the device that does not have it.
-[[noreturn]] void refuse_operation(std::string_view operation, const device& where);
+/// Throws std::invalid_argument: the device does not support the operation.
+[[noreturn]] void refuse_operation(std::string_view operation, const device& target);
 
 template <class Signature>
 class kernel;
 
-/// An entry in the table of a kind of device: the function that computes there, or, as it begins, the name of
-/// an operation that this kind of device does not have. Calling the latter throws std::invalid_argument.
+/// An entry of a kernel table: a function, or initially only the name of an operation that the device does
+/// not support. Calling an entry without function throws std::invalid_argument.
 template <class Result, class... Arguments>
 class kernel<Result(Arguments...)> {
  public:
-  // All implicit: tables are lists of names with functions put over them.
+  // Implicit, so that tables can be initialised with functions.
   constexpr kernel(const char* operation) : operation_(operation) {}
   constexpr kernel(Result (*function)(Arguments...)) : function_(function) {}
   template <std::convertible_to<Result (*)(Arguments...)> Lambda>
@@ -27,25 +27,25 @@ class kernel<Result(Arguments...)> {
 
   Result operator()(Arguments... arguments) const {
     if (!function_) {
-      device where{device::kind::cuda, 0};
-      (look_at(arguments, where), ...);
-      refuse_operation(operation_, where);
+      device target{device::kind::cuda, 0};
+      (find_device(arguments, target), ...);
+      refuse_operation(operation_, target);
     }
     return function_(std::forward<Arguments>(arguments)...);
   }
 
  private:
   template <class Argument>
-  static void look_at(const Argument&, device&) {}
-  static void look_at(const tensor& argument, device& where) {
-    if (argument.defined()) where = argument.device();
+  static void find_device(const Argument&, device&) {}
+  static void find_device(const tensor& argument, device& target) {
+    if (argument.defined()) target = argument.device();
   }
-  static void look_at(std::span<const tensor> several, device& where) {
-    if (!several.empty()) look_at(several.front(), where);
+  static void find_device(std::span<const tensor> several, device& target) {
+    if (!several.empty()) find_device(several.front(), target);
   }
   template <class Slot>
-  static void look_at(std::span<const Slot> slots, device& where) {
-    if (!slots.empty()) look_at(slots.front().weight, where);
+  static void find_device(std::span<const Slot> slots, device& target) {
+    if (!slots.empty()) find_device(slots.front().weight, target);
   }
 
   Result (*function_)(Arguments...) = nullptr;

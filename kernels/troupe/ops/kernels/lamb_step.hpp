@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The formula of troupe/ops/lamb_step.hpp with what is the same for all elements worked out.
+/// The formula of troupe/ops/lamb_step.hpp with the factors that are equal for all elements precomputed.
 struct lamb_factors {
   float one_minus_beta1, beta2, one_minus_beta2;
   float mean_scale;  ///< 1 / (1 - beta1^t)

@@ -13,12 +13,12 @@ struct pool2d_problem {
 
 /// What troupe/ops/pooling.hpp needs from a device. Arguments have been checked; outputs are allocated.
 struct pooling_kernels {
-  kernel<void(const pool2d_problem& of, const tensor& x, tensor& y, tensor& indices)> max_forward{
+  kernel<void(const pool2d_problem& problem, const tensor& x, tensor& y, tensor& indices)> max_forward{
       "max_pool2d"};
-  kernel<void(const pool2d_problem& of, const tensor& dy, const tensor& indices, tensor& dx)> max_backward{
-      "max_pool2d_backward"};
-  kernel<void(const pool2d_problem& of, const tensor& x, tensor& y)> average_forward{"average_pool2d"};
-  kernel<void(const pool2d_problem& of, const tensor& dy, tensor& dx)> average_backward{
+  kernel<void(const pool2d_problem& problem, const tensor& dy, const tensor& indices, tensor& dx)>
+      max_backward{"max_pool2d_backward"};
+  kernel<void(const pool2d_problem& problem, const tensor& x, tensor& y)> average_forward{"average_pool2d"};
+  kernel<void(const pool2d_problem& problem, const tensor& dy, tensor& dx)> average_backward{
       "average_pool2d_backward"};
   /// x: `planes` rows of `size` elements.
   kernel<void(std::int64_t planes, std::int64_t size, const tensor& x, tensor& y)> global_average_forward{

@@ -17,7 +17,7 @@ struct matrix_product_shape {
   bool relu = false;  ///< C = max(op(A) op(B) + bias, 0)
   auto operator<=>(const matrix_product_shape&) const = default;
 
-  /// The rows of all pairs as those of one product, where they share B and lie one after another.
+  /// Merges the rows of all pairs into one product if they share B and are contiguous.
   matrix_product_shape joined() const {
     auto result = *this;
     if (!right_is_shared || left_is_transposed) return result;
@@ -32,7 +32,7 @@ struct matrix_product_shape {
 struct product_kernels {
   /// The product of tensors of f32, bf16 or f16, with sums in f32; `a`, `b` and `bias` are of one dtype, `c`
   /// of the same or f32. `bias` [columns] is added to each row, unless it is undefined. Any extent may be 0.
-  kernel<void(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+  kernel<void(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
               tensor& c)>
       matrix_product{"matrix_product"};
   /// sum (+)= the rows of x: [..., C] of f32, bf16 or f16; sum: [C] of f32.

@@ -13,7 +13,7 @@ struct rearrange_kernels {
   kernel<void(const tensor& from, std::int64_t from_first, tensor& to, std::int64_t to_first,
               std::int64_t count)>
       copy_range{"slice"};
-  /// The parts one after the other along the second of three axes; they agree in the first and the last.
+  /// Concatenates the parts along the second of three axes; the first and last extents are equal.
   kernel<void(std::span<const tensor> parts, tensor& to)> concat{"concat"};
   /// Axis i of y is axis axes[i] of x.
   kernel<void(const tensor& x, const std::vector<int>& axes, tensor& y)> transpose{"transpose"};

@@ -20,14 +20,14 @@ struct reduction_kernels {
   kernel<void(const tensor& x, const reduced_axis& along, float factor, tensor& y)> sum{"sum"};
   reduce max{"max"};
   reduce min{"min"};
-  /// The first index at which x is `largest`, its f32 maximum, or NaN. index: [outer, inner] of i64.
+  /// The first index at which x equals `largest`, its f32 maximum, or is NaN. index: [outer, inner] of i64.
   kernel<void(const tensor& x, const reduced_axis& along, const tensor& largest, tensor& index)> argmax{
       "argmax"};
 
   kernel<double(const tensor& x)> total_sum{"total_sum"};
-  kernel<double(std::span<const tensor> of)> sum_of_squares{"global_norm"};
-  kernel<bool(std::span<const tensor> of)> all_finite{"all_finite"};
-  kernel<bool(std::span<const tensor> of, float factor)> scale_all{"scale_all"};
+  kernel<double(std::span<const tensor> tensors)> sum_of_squares{"global_norm"};
+  kernel<bool(std::span<const tensor> tensors)> all_finite{"all_finite"};
+  kernel<bool(std::span<const tensor> tensors, float factor)> scale_all{"scale_all"};
 };
 
 }  // namespace troupe

@@ -7,7 +7,8 @@
 namespace troupe {
 
 /// What troupe/ops/rows.hpp and troupe/ops/embedding.hpp need from a device. Shapes and dtypes have been
-/// checked, outputs are allocated; the indices' values are the device's to check, in the name of `operation`.
+/// checked, outputs are allocated; the kernels check the range of the indices, and report errors as
+/// `operation`.
 struct row_kernels {
   kernel<void(std::string_view operation, const tensor& values, const tensor& indices, tensor& out)> gather{
       "gather"};

@@ -7,15 +7,16 @@
 
 namespace troupe {
 
-/// CUDA or one of its libraries refused: `what` names the library, its words and the function of ours that
-/// called. After an error inside a kernel (an illegal address, say) the process can use its GPUs no more.
+/// A failed call of CUDA or one of its libraries: what() names the library, its error text and the calling
+/// function. After an error inside a kernel (for example an illegal address) the process cannot use its GPUs
+/// any more.
 class cuda_error : public std::runtime_error {
  public:
-  cuda_error(std::string_view library, std::string_view problem, const std::source_location& where);
-  /// `problem`, and during what it came up, such as "in the product f32 [2, 3] x [3, 4]".
+  cuda_error(std::string_view library, std::string_view problem, const std::source_location& location);
+  /// Adds the failed operation to `problem`, such as "in the product f32 [2, 3] x [3, 4]".
   cuda_error(const cuda_error& problem, std::string_view during);
 };
 
-void check(cudaError_t status, const std::source_location& where = std::source_location::current());
+void check(cudaError_t status, const std::source_location& location = std::source_location::current());
 
 }  // namespace troupe

@@ -7,10 +7,10 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 
-// Recording goes through a stream of its own, so that other threads may use the GPU's meanwhile; replays go
-// through the GPU's. The mode is relaxed: memory that the cache lacks is allocated at once, while recording.
+// Captures use a stream of their own, so that other threads may use the GPU's stream meanwhile; replays use
+// the GPU's stream. The capture mode is relaxed, so that the allocator may call cudaMalloc during a capture.
 
 namespace troupe {
 namespace {
@@ -20,21 +20,21 @@ struct destroy_graph {
 };
 using owned_graph = std::unique_ptr<CUgraph_st, destroy_graph>;
 
-/// Ends the capture in any case: a stream left in capture could be used no more.
-class capture {
+/// Ends the capture in any case: a stream that stays in capture mode could not be used any more.
+class stream_capture {
  public:
-  explicit capture(cudaStream_t stream) : stream_(stream) {
+  explicit stream_capture(cudaStream_t stream) : stream_(stream) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   }
-  ~capture() {
+  ~stream_capture() {
     if (!stream_) return;
     cudaGraph_t dropped = nullptr;
     cudaStreamEndCapture(stream_, &dropped);
     if (dropped) cudaGraphDestroy(dropped);
     cudaGetLastError();
   }
-  capture(const capture&) = delete;
-  capture& operator=(const capture&) = delete;
+  stream_capture(const stream_capture&) = delete;
+  stream_capture& operator=(const stream_capture&) = delete;
 
   owned_graph end() {
     cudaGraph_t made = nullptr;
@@ -54,22 +54,22 @@ class cuda_graph final : public device_graph {
     drop();
   }
 
-  bool is_recorded() const override { return executable_ != nullptr; }
+  bool is_captured() const override { return executable_ != nullptr; }
 
-  void record(const std::function<void()>& work) override {
+  void capture(const std::function<void()>& work) override {
     gpu_scope scope(on_.index());
     drop();
     owned_stream stream;
-    recording made{on_.index(), stream.get(), std::make_shared<recording_pool>(on_.cache()), {}};
-    auto graph = captured(work, made);
+    graph_capture made{on_.index(), stream.get(), std::make_shared<capture_pool>(on_.allocator()), {}};
+    auto graph = capture_into(work, made);
     check(cudaGraphInstantiateWithFlags(&executable_, graph.get(), 0));
     pool_ = std::move(made.pool);
     pinned_ = std::move(made.pinned);
   }
 
-  // A replay within another recording would become part of that, but what it owns would not.
+  // A replay within another capture would become part of that graph, but its memory would not.
   void replay() override {
-    if (recording_on(on_.index()))
+    if (capture_on(on_.index()))
       throw std::logic_error(
           "[captured_step] expected runs outside of another one's work, got one while that is recorded; call "
           "the inner one's work itself");
@@ -78,14 +78,14 @@ class cuda_graph final : public device_graph {
   }
 
  private:
-  static owned_graph captured(const std::function<void()>& work, recording& into) {
-    capture running(into.stream);
-    recording_scope current(into);
+  static owned_graph capture_into(const std::function<void()>& work, graph_capture& into) {
+    stream_capture running(into.stream);
+    capture_scope current(into);
     work();
     return running.end();
   }
 
-  /// What it owns is needed until its last replay is over. This GPU is the current one.
+  /// Waits for the last replay, which uses the graph's memory. This GPU must be current.
   void drop() noexcept {
     if (!executable_) return;
     cudaStreamSynchronize(on_.own_stream());
@@ -95,7 +95,7 @@ class cuda_graph final : public device_graph {
   }
 
   gpu& on_;
-  std::shared_ptr<recording_pool> pool_;
+  std::shared_ptr<capture_pool> pool_;
   std::vector<std::shared_ptr<void>> pinned_;
   cudaGraphExec_t executable_ = nullptr;
 };

@@ -2,13 +2,13 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 #include "troupe/tensor/cuda/peer_access.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
 
 namespace troupe {
 namespace {
 
-/// An event that is there for as long as something may wait for it to be queued.
+/// Owns an event for ordering two streams.
 class fence {
  public:
   fence() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
@@ -16,7 +16,7 @@ class fence {
   fence(const fence&) = delete;
   fence& operator=(const fence&) = delete;
 
-  /// What is queued in `later` from now on waits for what is in `earlier`.
+  /// Makes later work in stream `later` wait for the work queued in `earlier`.
   void order(cudaStream_t earlier, cudaStream_t later) {
     check(cudaEventRecord(event_, earlier));
     check(cudaStreamWaitEvent(later, event_, 0));
@@ -31,8 +31,9 @@ fence fence_of(const gpu& owner) {
   return {};
 }
 
-// The source's stream copies, once the target's stream is done with what the memory held before; then the
-// target's stream goes on. The source's GPU writes into the other's memory, where it can.
+// The source's stream waits for the target's stream, which may still use the target memory, and copies; then
+// the target's stream waits for the copy. The source GPU writes directly into the target's memory if peer
+// access is possible.
 void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::size_t size_bytes) {
   refuse_to_wait(to_gpu.index(), "copy between GPUs");
   refuse_to_wait(from_gpu.index(), "copy between GPUs");
@@ -48,10 +49,10 @@ void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::s
 }
 
 void copy_to_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t size_bytes) {
-  auto* recorded = recording_on(owner.index());
-  if (!recorded) return owner.staging().to_gpu(to, from, size_bytes);
-  const auto* kept = keep_pinned(*recorded, from, size_bytes);
-  check(cudaMemcpyAsync(to, kept, size_bytes, cudaMemcpyHostToDevice, owner.stream()));
+  auto* capture = capture_on(owner.index());
+  if (!capture) return owner.staging().to_gpu(to, from, size_bytes);
+  const auto* pinned = keep_pinned(*capture, from, size_bytes);
+  check(cudaMemcpyAsync(to, pinned, size_bytes, cudaMemcpyHostToDevice, owner.stream()));
 }
 
 void copy_from_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t size_bytes) {
@@ -61,13 +62,13 @@ void copy_from_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t
 
 }  // namespace
 
-std::shared_ptr<block_cache> recording_cache_of_cuda(int index) {
-  auto* recorded = recording_on(index);
-  if (!recorded) return nullptr;
-  return {recorded->pool, &recorded->pool->cache()};
+std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index) {
+  auto* capture = capture_on(index);
+  if (!capture) return nullptr;
+  return {capture->pool, &capture->pool->allocator()};
 }
 
-block_cache& cuda_cache_of(int index) { return gpu_at(index).cache(); }
+caching_allocator& cuda_allocator_of(int index) { return gpu_at(index).allocator(); }
 
 void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes) {
   constexpr auto cpu = device::kind::cpu;
@@ -86,8 +87,8 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
     copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
 }
 
-void fill_zero_cuda(void* memory, device where, std::size_t size_bytes) {
-  auto& owner = gpu_at(where.index);
+void fill_zero_cuda(void* memory, device target, std::size_t size_bytes) {
+  auto& owner = gpu_at(target.index);
   gpu_scope scope(owner.index());
   if (size_bytes > 0) check(cudaMemsetAsync(memory, 0, size_bytes, owner.stream()));
 }

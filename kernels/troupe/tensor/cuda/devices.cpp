@@ -5,7 +5,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 #include "troupe/tensor/device_memory.hpp"
 
 namespace troupe {

@@ -9,13 +9,13 @@
 namespace troupe {
 namespace {
 
-void* load(const library_place& place) {
+void* load(const library_location& place) {
   constexpr int as_its_own = RTLD_NOW | RTLD_LOCAL;
   if (auto* library = dlopen(place.file_name.c_str(), as_its_own)) return library;
   return dlopen((place.folder + "/" + place.file_name).c_str(), as_its_own);
 }
 
-[[noreturn]] void refuse(const library_place& place) {
+[[noreturn]] void refuse(const library_location& place) {
   const auto* problem = dlerror();
   throw bad_input(place.need + ", which cannot be loaded: " + (problem ? problem : place.file_name) + "; " +
                   place.remedy);
@@ -23,11 +23,11 @@ void* load(const library_place& place) {
 
 }  // namespace
 
-dynamic_library::dynamic_library(library_place place) : place_(std::move(place)), library_(load(place_)) {
+dynamic_library::dynamic_library(library_location place) : place_(std::move(place)), library_(load(place_)) {
   if (!library_) refuse(place_);
 }
 
-bool dynamic_library::is_there(const library_place& place) { return load(place) != nullptr; }
+bool dynamic_library::can_load(const library_location& place) { return load(place) != nullptr; }
 
 void* dynamic_library::address_of(const char* name) const {
   auto* address = dlsym(library_, name);

@@ -6,14 +6,14 @@
 #include <mutex>
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
-#include "troupe/tensor/cuda/recording.hpp"
+#include "troupe/tensor/cuda/graph_capture.hpp"
 #include "troupe/tensor/device_memory.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe {
 namespace {
 
-/// A GPU that is made once, by whoever comes first.
+/// A gpu object that the first thread to need it creates.
 struct place {
   std::mutex making;
   std::unique_ptr<gpu> owner;
@@ -24,14 +24,14 @@ struct place {
 
 owned_stream::owned_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 
-gpu::gpu(int index) : index_(index), memory_(index), cache_(memory_), staging_(stream_.get()) {}
+gpu::gpu(int index) : index_(index), memory_(index), allocator_(memory_), staging_(stream_.get()) {}
 
 cudaStream_t gpu::stream() const {
-  const auto* recorded = recording_on(index_);
-  return recorded ? recorded->stream : own_stream();
+  const auto* capture = capture_on(index_);
+  return capture ? capture->stream : own_stream();
 }
 
-void* gpu::memory::take(std::size_t size_bytes) {
+void* gpu::memory::allocate(std::size_t size_bytes) {
   gpu_scope scope(index_);
   void* block = nullptr;
   auto status = cudaMalloc(&block, size_bytes);
@@ -43,19 +43,19 @@ void* gpu::memory::take(std::size_t size_bytes) {
   return block;
 }
 
-// cudaFree waits until the GPU has done all that was queued.
-void gpu::memory::give_back(void* block, std::size_t) {
+// cudaFree waits for all queued work of the GPU.
+void gpu::memory::deallocate(void* block, std::size_t) {
   gpu_scope scope(index_);
   check(cudaFree(block));
 }
 
 gpu& gpu_at(int index) {
   require_cuda(index);
-  // Never destroyed: tensors with static storage may go after they would have.
+  // Never destroyed: tensors with static storage may be destroyed later.
   static auto* places = new std::deque<place>(static_cast<std::size_t>(num_cuda_devices()));
   auto& at = (*places)[static_cast<std::size_t>(index)];
   if (auto* made = at.made.load(std::memory_order_acquire)) return *made;
-  // No std::call_once: where making it throws, the thread sanitizer lets nobody try again.
+  // No std::call_once: after an exception in it, the thread sanitizer blocks further attempts.
   std::lock_guard lock(at.making);
   if (!at.owner) {
     gpu_scope scope(index);
@@ -65,6 +65,6 @@ gpu& gpu_at(int index) {
   return *at.owner;
 }
 
-cudaStream_t stream_of(device where) { return gpu_at(where.index).stream(); }
+cudaStream_t stream_of(device target) { return gpu_at(target.index).stream(); }
 
 }  // namespace troupe

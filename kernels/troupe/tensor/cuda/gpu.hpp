@@ -1,35 +1,35 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include "troupe/tensor/block_cache.hpp"
+#include "troupe/tensor/caching_allocator.hpp"
 #include "troupe/tensor/cuda/gpu_scope.hpp"
 #include "troupe/tensor/cuda/owned_stream.hpp"
 #include "troupe/tensor/cuda/staging_buffer.hpp"
 
 namespace troupe {
 
-/// What the process has of one GPU. All work on it, by whichever thread, goes through one stream, in the
-/// order in which it was queued. So memory that a tensor gives back may be taken for another at once: what
-/// still reads or writes it was queued before whatever comes next.
+/// The stream and allocator of one GPU in this process. All threads use one stream, so work runs in the order
+/// in which it was queued. Freed memory may therefore be reused at once: work that still uses it was queued
+/// before any later work.
 class gpu {
  public:
-  /// This GPU is the current one.
+  /// Must be called with this GPU as the current device.
   explicit gpu(int index);
 
   int index() const { return index_; }
-  /// While this thread records (recording.hpp), the recording's.
+  /// The stream for this thread's work: during a graph capture (graph_capture.hpp) the capture's stream.
   cudaStream_t stream() const;
-  /// Whatever this thread records.
+  /// The GPU's stream, also during a capture.
   cudaStream_t own_stream() const { return stream_.get(); }
-  block_cache& cache() { return cache_; }
+  caching_allocator& allocator() { return allocator_; }
   staging_buffer& staging() { return staging_; }
 
  private:
-  class memory final : public memory_source {
+  class memory final : public memory_resource {
    public:
     explicit memory(int index) : index_(index) {}
-    void* take(std::size_t size_bytes) override;
-    void give_back(void* block, std::size_t size_bytes) override;
+    void* allocate(std::size_t size_bytes) override;
+    void deallocate(void* block, std::size_t size_bytes) override;
 
    private:
     int index_;
@@ -38,14 +38,15 @@ class gpu {
   int index_;
   owned_stream stream_;
   memory memory_;
-  block_cache cache_;
+  caching_allocator allocator_;
   staging_buffer staging_;
 };
 
-/// There until the process ends, made at first use. Thread-safe. Throws bad_input if it is not there.
+/// The object of GPU `index`, created at first use; it lives until the process ends. Thread-safe. Throws
+/// bad_input if the GPU does not exist.
 gpu& gpu_at(int index);
 
 /// gpu_at(index).stream()
-cudaStream_t stream_of(device where);
+cudaStream_t stream_of(device target);
 
 }  // namespace troupe

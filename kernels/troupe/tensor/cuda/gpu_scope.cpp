@@ -10,8 +10,8 @@ namespace {
 
 using context_query = decltype(&cuDevicePrimaryCtxGetState);
 
-/// The driver's own function: the runtime has none that asks for a context without making it. Null if the
-/// driver lacks it.
+/// A driver API function: the runtime API cannot query whether a context exists without creating it. Null if
+/// the driver does not have it.
 context_query find_context_query() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
@@ -26,7 +26,7 @@ context_query find_context_query() {
   return reinterpret_cast<context_query>(found);
 }
 
-/// True where nobody can say. A driver that has not begun has no contexts.
+/// Whether the GPU has a context; true if unknown. An uninitialised driver has no contexts.
 bool has_context(int index) {
   static const auto query = find_context_query();
   if (!query) return true;
@@ -37,7 +37,7 @@ bool has_context(int index) {
   return is_active != 0;
 }
 
-/// Makes GPU `index` the current one and `outer` the one before, unless that has no context or is the same.
+/// Makes GPU `index` current. Sets `outer` to the previous GPU if it is another one and has a context.
 cudaError_t enter(int index, int& outer) {
   int before = index;
   auto status = cudaGetDevice(&before);

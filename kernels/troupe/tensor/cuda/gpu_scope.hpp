@@ -3,15 +3,14 @@
 
 namespace troupe {
 
-/// Makes a GPU this thread's current one for a while. CUDA makes a context, which takes hundreds of
-/// megabytes, on a GPU that becomes current, and GPU 0 is what each thread begins with. So the GPU that was
-/// current before becomes it again only if the process has a context there; otherwise nobody has used it, and
-/// this one stays.
+/// Sets the current GPU of this thread while it lives (PyTorch's CUDAGuard). CUDA creates a context, which
+/// takes hundreds of megabytes, on a GPU that becomes current, and every thread starts with GPU 0. So the
+/// previous GPU is restored only if the process has a context on it; otherwise this GPU stays current.
 class gpu_scope {
  public:
   /// Throws cuda_error.
   explicit gpu_scope(int index);
-  /// For destructors. Where this fails, so do the calls within: CUDA can be used no more.
+  /// For destructors. If it fails, the calls within the scope fail too.
   gpu_scope(int index, const std::nothrow_t&) noexcept;
   ~gpu_scope();
   gpu_scope(const gpu_scope&) = delete;
@@ -19,7 +18,7 @@ class gpu_scope {
 
  private:
   static constexpr int none = -1;
-  int outer_ = none;  ///< becomes current again
+  int outer_ = none;  ///< the GPU to restore
 };
 
 }  // namespace troupe

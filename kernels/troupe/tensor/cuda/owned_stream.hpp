@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// A stream of the GPU that is current when it is made and when it goes.
+/// Owns a CUDA stream of the GPU that is current at construction and at destruction.
 class owned_stream {
  public:
   /// Throws cuda_error.

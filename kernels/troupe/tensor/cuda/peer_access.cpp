@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// That the copies still work: another library has enabled it, or the GPUs cannot.
+/// Whether the error can be ignored: access is already enabled, or the GPUs do not support it.
 bool is_expected(cudaError_t status) {
   return status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorPeerAccessUnsupported ||
          status == cudaErrorTooManyPeers;
@@ -36,7 +36,7 @@ struct known_pairs {
 }  // namespace
 
 void enable_peer_access(int from, int to) {
-  // Never destroyed: copies may come from the destructors of static objects.
+  // Never destroyed: destructors of static objects may copy.
   static auto* known = new known_pairs;
   std::lock_guard lock(known->mutex);
   if (known->pairs.contains({from, to})) return;

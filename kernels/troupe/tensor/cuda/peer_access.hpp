@@ -2,9 +2,9 @@
 
 namespace troupe {
 
-/// Lets GPU `from` reach the memory of GPU `to` by itself where the machine can do that, so that copies
-/// between them do not go through the CPU's memory; they do otherwise. Once for each pair, at its first call;
-/// makes contexts on both. Thread-safe. Throws cuda_error if CUDA fails.
+/// Enables direct access of GPU `from` to the memory of GPU `to`, if the machine supports it; otherwise
+/// copies between them go through CPU memory. Acts at the first call for a pair, and creates contexts on both
+/// GPUs. Thread-safe. Throws cuda_error.
 void enable_peer_access(int from, int to);
 
 }  // namespace troupe

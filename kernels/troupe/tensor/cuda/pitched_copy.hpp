@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// `num_rows` times `width_bytes` within one GPU's memory. Rows begin `..._pitch_bytes` apart.
+/// A 2D copy within one GPU's memory: `num_rows` rows of `width_bytes`; rows begin `..._pitch_bytes` apart.
 struct pitched_copy {
   std::byte* to;
   std::size_t to_pitch_bytes;
@@ -15,7 +15,7 @@ struct pitched_copy {
   std::size_t num_rows;
 };
 
-/// Queues the copy in the stream, for any extents. Throws cuda_error.
-void queue(const pitched_copy& what, cudaStream_t stream);
+/// Queues the copy in the stream; supports extents beyond CUDA's limits. Throws cuda_error.
+void queue(const pitched_copy& copy, cudaStream_t stream);
 
 }  // namespace troupe

@@ -35,7 +35,7 @@ void staging_buffer::to_gpu(std::byte* to, const std::byte* from, std::size_t si
   }
 }
 
-// Copies are queued as far ahead as there are slots; each is emptied as soon as it is full.
+// Queues copies for all free slots ahead, and empties each slot as soon as its copy is complete.
 void staging_buffer::from_gpu(std::byte* to, const std::byte* from, std::size_t size_bytes) {
   std::lock_guard lock(mutex_);
   auto num_parts = (size_bytes + slot_bytes - 1) / slot_bytes;

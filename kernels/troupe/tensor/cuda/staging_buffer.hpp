@@ -7,9 +7,8 @@
 
 namespace troupe {
 
-/// Pinned memory between one GPU and the CPU's ordinary memory, in slots taken in turn: while the GPU copies
-/// from or to some of them, the CPU fills or empties others. Thread-safe. The GPU is the current device of
-/// the calling thread.
+/// Copies between pageable CPU memory and a GPU through a ring of pinned slots: while the GPU copies some
+/// slots, the CPU fills or empties others. Thread-safe. The GPU must be the calling thread's current device.
 class staging_buffer {
  public:
   explicit staging_buffer(cudaStream_t stream) : stream_(stream) {}
@@ -17,7 +16,7 @@ class staging_buffer {
   staging_buffer(const staging_buffer&) = delete;
   staging_buffer& operator=(const staging_buffer&) = delete;
 
-  /// Returns when `from` has been read; the rest is queued in the stream.
+  /// Returns when `from` has been read; the copies to the GPU are queued in the stream.
   void to_gpu(std::byte* to, const std::byte* from, std::size_t size_bytes);
   /// Returns when the bytes are in `to`.
   void from_gpu(std::byte* to, const std::byte* from, std::size_t size_bytes);
@@ -32,7 +31,7 @@ class staging_buffer {
     slot& operator=(const slot&) = delete;
 
     std::byte* memory = nullptr;
-    cudaEvent_t done = nullptr;  // the GPU's last copy from or to it
+    cudaEvent_t done = nullptr;  // recorded after the GPU's last copy from or to the slot
   };
   slot& slot_at(std::size_t turn) { return slots_[turn % num_slots]; }
 

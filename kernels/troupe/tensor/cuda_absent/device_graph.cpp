@@ -10,6 +10,6 @@ std::unique_ptr<device_graph> make_cuda_graph(int index) {
   return nullptr;
 }
 
-void refuse_in_recording(std::string_view) {}  // no thread records
+void refuse_in_capture(std::string_view) {}  // no thread captures
 
 }  // namespace troupe

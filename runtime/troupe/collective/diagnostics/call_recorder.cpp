@@ -54,7 +54,7 @@ std::string call_recorder::describe(const entry& of) const {
   auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
   if (of.peer >= 0)
     text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
-            std::to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
+            to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
   return text;
 }
 

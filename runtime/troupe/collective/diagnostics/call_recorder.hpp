@@ -13,7 +13,7 @@ namespace troupe {
 class call_recorder {
  public:
   /// ranks: of the members, for the text. capacity: calls that are kept.
-  explicit call_recorder(std::vector<int> ranks, std::size_t capacity = 64)
+  explicit call_recorder(std::vector<world_rank> ranks, std::size_t capacity = 64)
       : ranks_(std::move(ranks)), entries_(capacity) {}
 
   /// A call did not end in its first round.
@@ -41,7 +41,7 @@ class call_recorder {
   /// age: 0 for the newest entry, below num_kept_.
   const entry& newest(std::size_t age) const { return entries_[place_of(age)]; }
 
-  std::vector<int> ranks_;
+  std::vector<world_rank> ranks_;
   mutable std::mutex mutex_;
   std::vector<entry> entries_;  ///< a ring buffer
   std::size_t next_ = 0;        ///< index of the next entry

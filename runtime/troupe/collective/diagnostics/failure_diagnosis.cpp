@@ -14,7 +14,8 @@ std::vector<member_state> failure_diagnosis::member_states(const member_reports&
     if (i == group_.member) continue;
     const auto& report = reports[static_cast<std::size_t>(i)];
     bool is_waiting = report && !report->waits_for.empty();
-    states.push_back({i, report ? report->activity : "says nothing", waited_for.contains(i) && !is_waiting});
+    states.push_back(
+        {i, report ? report->activity : "has sent no report", waited_for.contains(i) && !is_waiting});
   }
   return states;
 }
@@ -26,7 +27,7 @@ std::string failure_diagnosis::text_of(const failed_call& call) const {
 
 collective_error failure_diagnosis::timed_out(const call& late, const std::vector<member_state>& states,
                                               const std::string& recent_calls) const {
-  std::vector<int> missing;
+  std::vector<world_rank> missing;
   std::string activities;
   for (const auto& state : states) {
     bool is_missed = late.what.peer >= 0 ? state.member == late.what.peer : state.is_behind;
@@ -47,14 +48,15 @@ collective_error failure_diagnosis::cancelled(const failed_call& unwanted) const
           text_of(unwanted) + ", was cancelled on " + rank_text(group_.member)};
 }
 
-collective_error failure_diagnosis::aborted_by(int from, const failure_report& report) const {
+collective_error failure_diagnosis::aborted_by(member_index from, const failure_report& report) const {
   auto ranks = report.failed_ranks;
   if (ranks.empty()) ranks.push_back(rank_of(from));
   return {report.failure.value_or(collective_failure::transport), group_.name, report.sequence,
-          std::move(ranks), "group " + group_.name + ": " + rank_text(from) + " gave up: " + report.cause};
+          std::move(ranks),
+          "group " + group_.name + " was aborted by " + rank_text(from) + ": " + report.cause};
 }
 
-collective_error failure_diagnosis::lost(const failed_call& of, int member, const std::string& how,
+collective_error failure_diagnosis::lost(const failed_call& of, member_index member, const std::string& how,
                                          const std::string& activity) const {
   return {collective_failure::lost_member,
           group_.name,
@@ -63,7 +65,7 @@ collective_error failure_diagnosis::lost(const failed_call& of, int member, cons
           text_of(of) + ": " + how + "; it " + activity};
 }
 
-collective_error failure_diagnosis::mismatch(const failed_call& own, int other,
+collective_error failure_diagnosis::mismatch(const failed_call& own, member_index other,
                                              const call_signature& theirs) const {
   auto [least, most] = std::minmax({rank_of(group_.member), rank_of(other)});
   return {collective_failure::mismatch,
@@ -75,7 +77,7 @@ collective_error failure_diagnosis::mismatch(const failed_call& own, int other,
               " on " + rank_text(other) + ": all members must make the same calls in the same order"};
 }
 
-collective_error failure_diagnosis::wrong_message(const failed_call& expected, int from,
+collective_error failure_diagnosis::wrong_message(const failed_call& expected, member_index from,
                                                   const call_signature& theirs) const {
   return {collective_failure::mismatch,
           group_.name,
@@ -96,7 +98,7 @@ collective_error failure_diagnosis::local_failure(const failed_call& of, const s
 collective_error failure_diagnosis::library_failure(const failed_call& of, const std::string& problem,
                                                     const member_reports& reports) const {
   auto kind = collective_failure::transport;
-  std::vector<int> silent;
+  std::vector<world_rank> silent;
   std::string message = local_failure(of, problem).what();
   for (int i = 0; i < group_.size(); ++i) {
     const auto& report = reports[static_cast<std::size_t>(i)];
@@ -104,7 +106,7 @@ collective_error failure_diagnosis::library_failure(const failed_call& of, const
     if (report && report->failure && !report->cause.empty()) return aborted_by(i, *report);
     if (!report) silent.push_back(rank_of(i));
     if (report && report->failure) kind = *report->failure;
-    message += "; " + rank_text(i) + ' ' + (report ? report->activity : "says nothing");
+    message += "; " + rank_text(i) + ' ' + (report ? report->activity : "has sent no report");
   }
   if (kind == collective_failure::transport && !silent.empty()) kind = collective_failure::lost_member;
   return {kind, group_.name, of.sequence, std::move(silent), message};

@@ -33,25 +33,26 @@ class failure_diagnosis {
   /// This member has cancelled a call.
   collective_error cancelled(const failed_call& unwanted) const;
   /// Member `from` has aborted the group.
-  collective_error aborted_by(int from, const failure_report& report) const;
+  collective_error aborted_by(member_index from, const failure_report& report) const;
   /// A member has ended. how: "the process of rank 3 has ended"; activity: what it did before.
-  collective_error lost(const failed_call& of, int member, const std::string& how,
+  collective_error lost(const failed_call& of, member_index member, const std::string& how,
                         const std::string& activity) const;
   /// Members have made different calls.
-  collective_error mismatch(const failed_call& own, int other, const call_signature& theirs) const;
+  collective_error mismatch(const failed_call& own, member_index other, const call_signature& theirs) const;
   /// A message of `from` differs from what was expected.
-  collective_error wrong_message(const failed_call& expected, int from, const call_signature& theirs) const;
+  collective_error wrong_message(const failed_call& expected, member_index from,
+                                 const call_signature& theirs) const;
   /// The library below has failed with `problem`. The others' reports may have the cause.
   collective_error library_failure(const failed_call& of, const std::string& problem,
                                    const member_reports& reports) const;
   /// This member has failed, whatever the others do.
   collective_error local_failure(const failed_call& of, const std::string& problem) const;
 
-  int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
+  world_rank rank_of(member_index member) const { return group_.rank_of(member); }
 
  private:
   std::string text_of(const failed_call& call) const;
-  std::string rank_text(int member) const { return "rank " + std::to_string(rank_of(member)); }
+  std::string rank_text(member_index member) const { return "rank " + to_string(rank_of(member)); }
 
   const group_description& group_;
 };

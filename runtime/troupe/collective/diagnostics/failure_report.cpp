@@ -14,17 +14,19 @@ std::string call_text(std::uint64_t sequence, const call_signature& signature) {
   return "call " + std::to_string(sequence) + ", " + to_string(signature);
 }
 
-std::string line_of(const std::vector<int>& numbers) {
+template <class Number>
+std::string line_of(const std::vector<Number>& numbers) {
   std::string line;
-  for (int number : numbers) line += std::to_string(number) + ' ';
+  for (auto number : numbers) line += std::to_string(static_cast<int>(number)) + ' ';
   return line;
 }
 
-std::vector<int> numbers_in(std::istream& text) {
+template <class Number>
+std::vector<Number> numbers_in(std::istream& text) {
   std::string line;
   std::getline(text, line);
   std::istringstream from(line);
-  std::vector<int> numbers;
+  std::vector<Number> numbers;
   for (int number; from >> number;) numbers.push_back(number);
   return numbers;
 }
@@ -65,16 +67,16 @@ failure_report decode_failure_report(std::span<const std::byte> bytes) {
         std::clamp(failure, 0, static_cast<int>(collective_failure::transport)));
   std::string rest_of_line;
   std::getline(text, rest_of_line);
-  report.waits_for = numbers_in(text);
-  report.failed_ranks = numbers_in(text);
+  report.waits_for = numbers_in<member_index>(text);
+  report.failed_ranks = numbers_in<world_rank>(text);
   std::getline(text, report.activity);
   std::getline(text, report.cause, '\0');
   return report;
 }
 
-std::string failure_report_store::key(int member) const {
+std::string failure_report_store::key(member_index member) const {
   std::string name = group_.name + "/failure_report";
-  for (int rank : group_.ranks) name += '/' + std::to_string(rank);
+  for (auto rank : group_.ranks) name += '/' + to_string(rank);
   return name + "/of/" + std::to_string(member);
 }
 

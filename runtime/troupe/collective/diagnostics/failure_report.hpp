@@ -20,11 +20,11 @@ struct failure_report {
   std::uint64_t sequence = 0;  ///< of the newest collective call, 0: none
   std::string activity =
       "has begun no collective yet";  ///< one line: "is in call 7, all_reduce(sum, f32[4])"
-  std::vector<int> waits_for = {};    ///< members
+  std::vector<member_index> waits_for = {};
   std::optional<collective_failure> failure =
-      std::nullopt;                    ///< why the member aborted the group; nothing: not
-  std::vector<int> failed_ranks = {};  ///< in the world, if the member knows them
-  std::string cause = {};              ///< of the failure; empty while the member does not know it
+      std::nullopt;                           ///< why the member aborted the group; nothing: not
+  std::vector<world_rank> failed_ranks = {};  ///< if the member knows them
+  std::string cause = {};                     ///< of the failure; empty while the member does not know it
 };
 
 /// By member; nothing for those without a report.
@@ -59,7 +59,7 @@ class failure_report_store {
   member_reports read_all();
 
  private:
-  std::string key(int member) const;
+  std::string key(member_index member) const;
 
   const group_description& group_;
   store& keys_;

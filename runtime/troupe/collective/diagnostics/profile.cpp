@@ -116,7 +116,7 @@ std::string communication_profile::text(const std::string& title) const {
   return made;
 }
 
-std::string communication_profile::json(int rank) const {
+std::string communication_profile::json(world_rank rank) const {
   std::string made;
   for (const auto& [key, line] : lines()) {
     made += made.empty() ? "" : ",";
@@ -128,7 +128,7 @@ std::string communication_profile::json(int rank) const {
                   line.num_members, static_cast<unsigned long long>(line.count), line.bytes, line.mean_s(),
                   line.algorithm_bandwidth(), line.bus_bandwidth(key.kind), line.exposed_s, line.overlap());
   }
-  return R"({"event":"communication","rank":)" + std::to_string(rank) + R"(,"lines":[)" + made + "]}\n";
+  return R"({"event":"communication","rank":)" + to_string(rank) + R"(,"lines":[)" + made + "]}\n";
 }
 
 }  // namespace troupe

@@ -59,7 +59,7 @@ class communication_profile {
   /// A table with one line for each key; empty without calls.
   std::string text(const std::string& title) const;
   /// {"event":"communication","rank":R,"lines":[{"group":..,"operation":..,...}]}
-  std::string json(int rank) const;
+  std::string json(world_rank rank) const;
 
  private:
   mutable std::mutex mutex_;

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int rounds_between_checks = 32;
-constexpr auto longest_sleep = 50ms;
+constexpr auto max_sleep = 50ms;
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -79,7 +79,7 @@ std::exception_ptr operation_queue::failure() {
 }
 
 void operation_queue::wait(call& wanted) {
-  refuse_in_recording("wait");
+  refuse_in_capture("wait");
   if (wanted.finished) return;
   if (!hooks_.on_waited) return wait_for_end(wanted);
   auto since = call::clock::now();
@@ -100,7 +100,7 @@ void operation_queue::wait_for_end(call& wanted) {
 bool operation_queue::wait_for_poller(call& wanted, std::unique_lock<std::mutex>& poller) {
   num_passive_waiters_.fetch_add(1, std::memory_order_acq_rel);
   bool is_poller = poller.try_lock();
-  // Without a limit: the polling thread ends every call, at its timeout if by nothing else.
+  // Without a limit: the polling thread ends every call, at the latest when its timeout has passed.
   if (!is_poller) wanted.finished.wait(false);
   num_passive_waiters_.fetch_sub(1, std::memory_order_acq_rel);
   return is_poller;
@@ -260,7 +260,7 @@ void operation_queue::sleep() {
     is_sleeping_ = true;
     return backend_.announce_sleep();
   }
-  if (!abort_requested_) backend_.sleep(longest_sleep);
+  if (!abort_requested_) backend_.sleep(max_sleep);
   cancel_sleep();
 }
 

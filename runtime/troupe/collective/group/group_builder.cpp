@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 
 namespace troupe {
 namespace {
@@ -13,10 +13,11 @@ constexpr std::size_t max_listed = 16;
 
 template <class Number>
 std::string listed(const std::vector<Number>& numbers, char between) {
+  using std::to_string;
   std::string text;
   for (auto number : numbers) {
     if (!text.empty()) text += between;
-    text += std::to_string(number);
+    text += to_string(number);
   }
   return text;
 }
@@ -37,12 +38,12 @@ std::string incarnations_text(const std::vector<std::uint32_t>& incarnations) {
   return '@' + (incarnations.size() <= max_listed ? listed(incarnations, '.') : hash_text(incarnations));
 }
 
-collective_error lost(const std::string& group, int rank, const std::string& cause) {
+collective_error lost(const std::string& group, world_rank rank, const std::string& cause) {
   return {collective_failure::lost_member,
           group,
           0,
           {rank},
-          "rank " + std::to_string(rank) + " of group " + group + " was lost: " + cause +
+          "rank " + to_string(rank) + " of group " + group + " was lost: " + cause +
               ". Make a new group, with its successor or without it"};
 }
 
@@ -63,23 +64,25 @@ struct group_builder::built_group {
   std::unique_ptr<communicator> group;
 };
 
-group_builder::group_builder(int rank, process_table& members, store& keys, communicator_maker make)
+group_builder::group_builder(world_rank rank, process_table& members, store& keys, communicator_maker make)
     : rank_(rank), members_(members), keys_(keys), make_(std::move(make)) {
-  members_.set_listener([this](int lost_rank, const std::string& cause) { on_loss(lost_rank, cause); });
+  members_.set_listener(
+      [this](std::optional<world_rank> lost_rank, const std::string& cause) { on_loss(lost_rank, cause); });
 }
 
 group_builder::~group_builder() { members_.set_listener({}); }
 
-std::shared_ptr<communicator> group_builder::build(const std::string& name, const std::vector<int>& ranks,
+std::shared_ptr<communicator> group_builder::build(const std::string& name,
+                                                   const std::vector<world_rank>& ranks,
                                                    const communicator_options& options) {
   std::lock_guard lock(building_);
   suspect_lost_members();
   auto incarnations = wait_for_members(name, ranks, options.timeout);
   auto unique_name = name + incarnations_text(incarnations);
   if (auto count = ++counts_[unique_name]; count > 1) unique_name += '#' + std::to_string(count);
-  auto member = static_cast<int>(std::ranges::find(ranks, rank_) - ranks.begin());
-  auto made = std::make_shared<built_group>(group_description{unique_name, ranks, member},
-                                            std::move(incarnations), members_, keys_);
+  group_description description{unique_name, ranks};
+  description.member = description.member_of(rank_).value();
+  auto made = std::make_shared<built_group>(std::move(description), std::move(incarnations), members_, keys_);
   made->group = make_(made->description, made->keys, options);
   {
     std::lock_guard listing(listing_);
@@ -91,7 +94,7 @@ std::shared_ptr<communicator> group_builder::build(const std::string& name, cons
 }
 
 std::vector<std::uint32_t> group_builder::wait_for_members(const std::string& name,
-                                                           const std::vector<int>& ranks,
+                                                           const std::vector<world_rank>& ranks,
                                                            std::chrono::milliseconds timeout) {
   if (auto incarnations = members_.wait_for(ranks, timeout)) return *incarnations;
   auto missing = members_.missing(ranks);
@@ -112,17 +115,16 @@ void group_builder::suspect_lost_members() {
       std::rethrow_exception(failure);
     } catch (const collective_error& error) {
       if (error.kind() != collective_failure::lost_member) continue;
-      const auto& ranks = known->description.ranks;
-      for (int rank : error.ranks())
-        if (auto at = std::ranges::find(ranks, rank); at != ranks.end())
-          members_.suspect(rank, known->incarnations[static_cast<std::size_t>(at - ranks.begin())]);
+      for (auto rank : error.ranks())
+        if (auto member = known->description.member_of(rank))
+          members_.suspect(rank, known->incarnations[static_cast<std::size_t>(*member)]);
     } catch (const std::exception&) {
       continue;  // no loss
     }
   }
 }
 
-void group_builder::on_loss(int rank, const std::string& cause) {
+void group_builder::on_loss(std::optional<world_rank> rank, const std::string& cause) {
   std::vector<std::shared_ptr<built_group>> living;
   {
     std::lock_guard lock(listing_);
@@ -131,17 +133,17 @@ void group_builder::on_loss(int rank, const std::string& cause) {
   }
   for (const auto& each : living) {
     const auto& group = each->description;
-    if (rank < 0)
+    if (!rank)
       each->group->abort(collective_error(collective_failure::cancelled, group.name, 0, {},
                                           "group " + group.name + " ends with the job: " + cause));
-    else if (std::ranges::count(group.ranks, rank) != 0 && rank != rank_)
-      each->group->abort(lost(group.name, rank, cause));
+    else if (group.member_of(*rank) && *rank != rank_)
+      each->group->abort(lost(group.name, *rank, cause));
   }
 }
 
-std::string group_builder::name_of(const std::vector<int>& ranks) {
+std::string group_builder::name_of(const std::vector<world_rank>& ranks) {
   if (ranks.size() <= max_listed) return '{' + listed(ranks, ',') + '}';
-  return '{' + std::to_string(ranks.front()) + ",..," + std::to_string(ranks.back()) + " of " +
+  return '{' + to_string(ranks.front()) + ",..," + to_string(ranks.back()) + " of " +
          std::to_string(ranks.size()) + ' ' + hash_text(ranks) + '}';
 }
 

@@ -25,7 +25,7 @@ class group_builder {
                                                                          const communicator_options&)>;
 
   /// `members` and `keys` outlive it. make: makes this member's communicator of a group.
-  group_builder(int rank, process_table& members, store& keys, communicator_maker make);
+  group_builder(world_rank rank, process_table& members, store& keys, communicator_maker make);
   ~group_builder();
   group_builder(const group_builder&) = delete;
   group_builder& operator=(const group_builder&) = delete;
@@ -33,22 +33,22 @@ class group_builder {
   /// Builds a group. ranks: of the members, in this order, distinct, this process among them. Blocks until
   /// all members build it; for a lost one, until its rank has a new process. Throws collective_error if a
   /// member is lost or does not come within options.timeout, and job_failed.
-  std::shared_ptr<communicator> build(const std::string& name, const std::vector<int>& ranks,
+  std::shared_ptr<communicator> build(const std::string& name, const std::vector<world_rank>& ranks,
                                       const communicator_options& options);
 
   /// A name for a group of these ranks: "{0,2,4}"; of long lists, a hash.
-  static std::string name_of(const std::vector<int>& ranks);
+  static std::string name_of(const std::vector<world_rank>& ranks);
 
  private:
   /// A communicator, and what it uses as long as it lives.
   struct built_group;
 
-  std::vector<std::uint32_t> wait_for_members(const std::string& name, const std::vector<int>& ranks,
+  std::vector<std::uint32_t> wait_for_members(const std::string& name, const std::vector<world_rank>& ranks,
                                               std::chrono::milliseconds timeout);
   void suspect_lost_members();
-  void on_loss(int rank, const std::string& cause);
+  void on_loss(std::optional<world_rank> rank, const std::string& cause);
 
-  int rank_;
+  world_rank rank_;
   process_table& members_;
   store& keys_;
   communicator_maker make_;

@@ -15,7 +15,7 @@ void process_table::on_view(const std::vector<std::uint32_t>& incarnations) {
   changed_.notify_all();
 }
 
-void process_table::on_loss(int rank, const std::string& cause) {
+void process_table::on_loss(world_rank rank, const std::string& cause) {
   {
     std::lock_guard lock(mutex_);
     auto& lost = entries_.at(static_cast<std::size_t>(rank));
@@ -26,7 +26,7 @@ void process_table::on_loss(int rank, const std::string& cause) {
   notify(rank, cause);
 }
 
-void process_table::suspect(int rank, std::uint32_t incarnation) {
+void process_table::suspect(world_rank rank, std::uint32_t incarnation) {
   std::lock_guard lock(mutex_);
   auto& suspected = entries_.at(static_cast<std::size_t>(rank));
   if (suspected.first_possible > incarnation) return;
@@ -40,7 +40,7 @@ void process_table::on_end(const std::string& cause) {
     if (!ended_) ended_ = cause;
   }
   changed_.notify_all();
-  notify(-1, cause);
+  notify({}, cause);
 }
 
 void process_table::set_listener(listener next) {
@@ -48,31 +48,32 @@ void process_table::set_listener(listener next) {
   listener_ = std::move(next);
 }
 
-void process_table::notify(int rank, const std::string& cause) {
+void process_table::notify(std::optional<world_rank> rank, const std::string& cause) {
   std::lock_guard lock(notifying_);
   if (listener_) listener_(rank, cause);
 }
 
-std::optional<std::vector<std::uint32_t>> process_table::wait_for(std::span<const int> ranks,
+std::optional<std::vector<std::uint32_t>> process_table::wait_for(std::span<const world_rank> ranks,
                                                                   std::chrono::milliseconds timeout) const {
   std::unique_lock lock(mutex_);
   bool all_came = changed_.wait_for(lock, timeout, [&] { return ended_ || all_alive(ranks); });
   throw_if_ended();
   if (!all_came) return {};
   std::vector<std::uint32_t> incarnations;
-  for (int rank : ranks) incarnations.push_back(*entries_.at(static_cast<std::size_t>(rank)).incarnation);
+  for (world_rank rank : ranks)
+    incarnations.push_back(*entries_.at(static_cast<std::size_t>(rank)).incarnation);
   return incarnations;
 }
 
-std::vector<int> process_table::missing(std::span<const int> ranks) const {
+std::vector<world_rank> process_table::missing(std::span<const world_rank> ranks) const {
   std::lock_guard lock(mutex_);
-  std::vector<int> without;
-  for (int rank : ranks)
+  std::vector<world_rank> without;
+  for (world_rank rank : ranks)
     if (!entries_.at(static_cast<std::size_t>(rank)).is_alive()) without.push_back(rank);
   return without;
 }
 
-std::optional<std::string> process_table::loss_of(int rank, std::uint32_t incarnation) const {
+std::optional<std::string> process_table::loss_of(world_rank rank, std::uint32_t incarnation) const {
   std::lock_guard lock(mutex_);
   throw_if_ended();
   const auto& asked = entries_.at(static_cast<std::size_t>(rank));
@@ -81,9 +82,9 @@ std::optional<std::string> process_table::loss_of(int rank, std::uint32_t incarn
   return asked.loss;
 }
 
-bool process_table::all_alive(std::span<const int> ranks) const {
+bool process_table::all_alive(std::span<const world_rank> ranks) const {
   return std::ranges::all_of(
-      ranks, [this](int rank) { return entries_.at(static_cast<std::size_t>(rank)).is_alive(); });
+      ranks, [this](world_rank rank) { return entries_.at(static_cast<std::size_t>(rank)).is_alive(); });
 }
 
 void process_table::throw_if_ended() const {

@@ -24,9 +24,9 @@ constexpr auto poll_interval = 100ms;
 rendezvous::rendezvous(const group_description& group, store& keys, std::chrono::milliseconds timeout)
     : group_(group), keys_(keys), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
 
-std::string rendezvous::key(const std::string& name, int member) const {
+std::string rendezvous::key(const std::string& name, member_index member) const {
   std::string text = "group/" + group_.name;
-  for (auto rank : group_.ranks) text += '/' + std::to_string(rank);
+  for (auto rank : group_.ranks) text += '/' + to_string(rank);
   return text + '/' + name + '/' + std::to_string(member);
 }
 
@@ -34,7 +34,7 @@ void rendezvous::put(const std::string& name, const std::string& value) {
   keys_.put(key(name, member()), std::as_bytes(std::span(value)));
 }
 
-std::string rendezvous::get(const std::string& name, int from) {
+std::string rendezvous::get(const std::string& name, member_index from) {
   while (true) {
     auto now = std::chrono::steady_clock::now();
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - now);
@@ -44,7 +44,7 @@ std::string rendezvous::get(const std::string& name, int from) {
     if (now < deadline_) continue;
     auto rank = rank_of(from);
     throw collective_error(collective_failure::timed_out, group_.name, 0, {rank},
-                           "rank " + std::to_string(rank) + " did not come to make group " + group_.name +
+                           "rank " + to_string(rank) + " did not come to make group " + group_.name +
                                " within " + std::to_string(timeout_.count()) + " ms (its " + name +
                                " is missing)");
   }
@@ -55,7 +55,7 @@ void rendezvous::throw_if_ended(const std::string& name) const {
     if (!peers_[i] || !peers_[i]->has_ended()) continue;
     auto rank = rank_of(static_cast<int>(i));
     throw collective_error(collective_failure::lost_member, group_.name, 0, {rank},
-                           "rank " + std::to_string(rank) + " ended while group " + group_.name +
+                           "rank " + to_string(rank) + " ended while group " + group_.name +
                                " was made (before the " + name + " of all was there)");
   }
 }

@@ -18,8 +18,8 @@ class rendezvous {
   rendezvous(const group_description& group, store& keys, std::chrono::milliseconds timeout);
 
   const group_description& group() const { return group_; }
-  int member() const { return group_.member; }
-  int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
+  member_index member() const { return group_.member; }
+  world_rank rank_of(member_index member) const { return group_.rank_of(member); }
   /// The deadline of connecting. The second half of the time is for telling the others about a failure.
   std::chrono::steady_clock::time_point half_time() const { return deadline_ - timeout_ / 2; }
   /// From now on waiting fails when one of these processes ends. By member; null: not watched.
@@ -27,12 +27,12 @@ class rendezvous {
 
   void put(const std::string& name, const std::string& value);
   /// Waits until member `from` has put this name, and returns its value.
-  std::string get(const std::string& name, int from);
+  std::string get(const std::string& name, member_index from);
   /// Puts `own`, and returns the values of all members.
   std::vector<std::string> all_gather(const std::string& name, const std::string& own);
 
  private:
-  std::string key(const std::string& name, int member) const;
+  std::string key(const std::string& name, member_index member) const;
   void throw_if_ended(const std::string& name) const;
 
   const group_description& group_;

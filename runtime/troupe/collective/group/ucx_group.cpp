@@ -20,8 +20,8 @@ void require_same_sizes(const std::vector<member_info>& infos, const group_descr
   for (std::size_t i = 1; i < infos.size(); ++i)
     if (infos[i].sizes != infos[0].sizes)
       throw bad_input("group " + group.name + ": --network-sizes is " + infos[0].sizes + " on rank " +
-                      std::to_string(group.ranks[0]) + " and " + infos[i].sizes + " on rank " +
-                      std::to_string(group.ranks[i]) + ": start all processes with the same");
+                      to_string(group.ranks[0]) + " and " + infos[i].sizes + " on rank " +
+                      to_string(group.ranks[i]) + ": start all processes with the same");
 }
 
 std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vector<member_info>& infos,

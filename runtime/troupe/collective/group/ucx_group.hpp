@@ -4,7 +4,7 @@
 
 #include "troupe/collective/communicator.hpp"
 #include "troupe/collective/group/store.hpp"
-#include "troupe/collective/net/network_context.hpp"
+#include "troupe/collective/net/network_options.hpp"
 #include "troupe/collective/shm/peer_connector.hpp"
 #include "troupe/collective/shm/shared_heap.hpp"
 

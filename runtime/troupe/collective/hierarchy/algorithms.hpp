@@ -11,11 +11,29 @@
 ///
 /// Small calls (S up to the limit) take one message from each other host. First the members of a host give
 /// each other their inputs in shared memory. Then each member receives from one member of each other host
-/// what all members of that host have to say (small_calls.hpp).
+/// what all members of that host have to say (hierarchy_call.hpp).
 ///
-/// Large calls cut the elements into chunks with one owner each (chunk_plan.hpp). The owner collects a chunk
+/// Large calls cut the elements into chunks with one owner each (placement.hpp). The owner collects a chunk
 /// from all hosts, reduces it and sends the result back. All chunks are in flight side by side
 /// (pipeline.hpp), and a byte crosses from one host to another once.
+///
+/// Between hosts, for n members. Nodes: bytes of the tree nodes that a host sends instead of its inputs, S if
+/// its members are one node of the tree and are reduced in their own type. In shared memory a call costs what
+/// shm/algorithms.hpp says of the same call among the members of one host.
+///
+/// | call | small: messages of all, bytes of each | large: bytes that a host sends |
+/// |---|---|---|
+/// | all_reduce | n (H-1), nodes | nodes (H-1)/H, and S (H-1)/H of results |
+/// | reduce_scatter | n (H-1), nodes | nodes of the elements that other hosts own |
+/// | reduce | H - 1, nodes | H = 2: nodes (the root's: 0); else nodes (H-1)/H, and S/H (the root's: 0) |
+/// | all_gather | n (H-1), the parts of a host | the parts of its members, to each other host |
+/// | broadcast | one to each member of another host, S | the root's: S; others: S (H-2)/(H-1) |
+/// | barrier | n ceil(log2 H), none | |
+///
+/// A large call sends one message for each chunk (network_sizes::block) in place of each S above. Not
+/// counted: the host_dissemination that ends large calls, and small ones with a root: n ceil(log2 H) empty
+/// messages. gather, scatter, all_to_all and messages between hosts are those of net/, since each byte of
+/// them has one receiver; messages on one host are those of shm/.
 namespace troupe::hierarchy {
 
 algorithm all_reduce(hierarchy_call call);

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "troupe/collective/hierarchy/algorithms.hpp"
+#include "troupe/collective/hierarchy/hierarchy_call.hpp"
 #include "troupe/collective/hierarchy/pipeline.hpp"
-#include "troupe/collective/hierarchy/small_calls.hpp"
 
 // all_gather, broadcast and barrier. S: bytes of the call, H: number of hosts.
 

@@ -9,8 +9,8 @@
 #include "troupe/collective/hierarchy/placement.hpp"
 #include "troupe/collective/net/network_backend.hpp"
 #include "troupe/collective/shm/control_block.hpp"
-#include "troupe/collective/shm/host_members.hpp"
 #include "troupe/collective/shm/member_memory.hpp"
+#include "troupe/collective/shm/process_backend.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
 namespace troupe {

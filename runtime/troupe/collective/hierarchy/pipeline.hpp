@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "troupe/collective/engine/algorithm.hpp"
-#include "troupe/collective/hierarchy/chunk_plan.hpp"
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
+#include "troupe/collective/hierarchy/placement.hpp"
 
 namespace troupe::hierarchy {
 
@@ -42,7 +42,7 @@ algorithm send_input_of(pipeline& flow, int source);
 algorithm forward(pipeline& flow, int host);
 
 /// Runs algorithms side by side. It ends when they have ended, all messages have been transferred, and all
-/// local members have come as far: nobody accesses this member's tensors any more.
+/// local members have finished too, so that none accesses this member's tensors any more.
 algorithm run_all(hierarchy_call& call, std::vector<algorithm> steps);
 
 /// 0 to H - 1.

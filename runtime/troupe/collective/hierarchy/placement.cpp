@@ -26,4 +26,77 @@ int placement::sender_for(int member, int host) const {
   return members[static_cast<std::size_t>(local_index_of(member)) % members.size()];
 }
 
+namespace {
+
+/// Which of `num_ranges` equal ranges of `total` elements contains `element`.
+int range_containing(std::int64_t element, std::int64_t total, std::size_t element_bytes, int num_ranges) {
+  int i = 0;
+  while (i + 1 < num_ranges && range_of_member(total, element_bytes, num_ranges, i + 1).first <= element) ++i;
+  return i;
+}
+
+}  // namespace
+
+chunk_plan::chunk_plan(const placement& layout, const std::vector<element_range>& owned,
+                       const options& wanted)
+    : chunks_(static_cast<std::size_t>(layout.num_members())) {
+  for (int host = 0; host < layout.num_hosts(); ++host) plan_host(layout, owned, host, wanted);
+}
+
+/// Takes what the owners of `host` own as one row of elements. Another host with as many members lets member
+/// i serve owner i; any other host divides the row evenly among its members. A chunk ends where it reaches
+/// the maximal size, or where on some host the next member begins to serve.
+void chunk_plan::plan_host(const placement& layout, const std::vector<element_range>& owned, int host,
+                           const options& wanted) {
+  const auto& owners = layout.members_on(host);
+  std::int64_t total = 0;
+  for (int owner : owners) total += owned[static_cast<std::size_t>(owner)].count;
+  auto max_elements =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(wanted.max_bytes / wanted.element_bytes));
+  std::int64_t row_begin = 0;
+  for (int owner : owners) {
+    const auto& own = owned[static_cast<std::size_t>(owner)];
+    for (std::int64_t begin = 0; begin < own.count;) {
+      auto end = std::min(own.count, begin + max_elements);
+      chunk next;
+      for (int other = 0; other < layout.num_hosts(); ++other) {
+        const auto& members = layout.members_on(other);
+        auto index = layout.local_index_of(owner);
+        if (members.size() != owners.size()) {
+          auto num_ranges = static_cast<int>(members.size());
+          index = range_containing(row_begin + begin, total, wanted.element_bytes, num_ranges);
+          auto served = range_of_member(total, wanted.element_bytes, num_ranges, index);
+          end = std::min(end, served.first + served.count - row_begin);
+        }
+        next.partners.push_back(members[static_cast<std::size_t>(index)]);
+      }
+      next.elements = {own.first + begin, end - begin};
+      chunks_[static_cast<std::size_t>(owner)].push_back(std::move(next));
+      begin = end;
+    }
+    row_begin += own.count;
+  }
+}
+
+std::size_t chunk_plan::max_chunks() const {
+  std::size_t most = 0;
+  for (const auto& each : chunks_) most = std::max(most, each.size());
+  return most;
+}
+
+std::vector<element_range> ranges_by_host(const placement& layout, const std::vector<int>& hosts,
+                                          std::int64_t count, std::size_t element_bytes) {
+  std::vector<element_range> ranges(static_cast<std::size_t>(layout.num_members()));
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    auto of_host = range_of_member(count, element_bytes, static_cast<int>(hosts.size()), static_cast<int>(i));
+    const auto& members = layout.members_on(hosts[i]);
+    for (std::size_t index = 0; index < members.size(); ++index) {
+      auto own = range_of_member(of_host.count, element_bytes, static_cast<int>(members.size()),
+                                 static_cast<int>(index));
+      ranges[static_cast<std::size_t>(members[index])] = {of_host.first + own.first, own.count};
+    }
+  }
+  return ranges;
+}
+
 }  // namespace troupe::hierarchy

@@ -1,6 +1,6 @@
 #include "troupe/collective/hierarchy/algorithms.hpp"
+#include "troupe/collective/hierarchy/hierarchy_call.hpp"
 #include "troupe/collective/hierarchy/pipeline.hpp"
-#include "troupe/collective/hierarchy/small_calls.hpp"
 
 // all_reduce, reduce_scatter and reduce. S: bytes of the call, H: number of hosts.
 //

@@ -4,7 +4,7 @@
 namespace troupe {
 
 /// Reductions by libraries that do not know bf16 and f16: they reduce f32 copies, which are rounded once at
-/// the end. CPU memory.
+/// the end. CPU memory. Apart from library_backend, since NCCL's backend links no operations of tensors.
 class reduced_elements {
  public:
   /// x itself, or a copy of its elements as f32.

@@ -148,7 +148,8 @@ algorithm all_to_all(net_call call) {
 }
 
 // Dissemination (Hensgen, Finkel, Manber 1988): in round k each member sends an empty message to the member
-// 2^k after it. After ceil(log2 n) rounds it has heard, directly or through others, of all members.
+// 2^k after it. After ceil(log2 n) rounds a message has reached it, directly or through others, from all
+// members.
 algorithm dissemination(net_call& call) {
   std::uint32_t round = 0;
   for (int distance = 1; distance < call.num_members(); distance *= 2, ++round) {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <span>
 
-#include "troupe/collective/engine/element_range.hpp"
 #include "troupe/collective/group.hpp"
 #include "troupe/collective/net/messages.hpp"
-#include "troupe/collective/net/network_sizes.hpp"
+#include "troupe/collective/net/network_options.hpp"
+#include "troupe/collective/operation.hpp"
 
 namespace troupe::net {
 

@@ -23,9 +23,9 @@ std::string unreachable_members(const ucx_exchange& own, const rendezvous& at, c
   for (int i = 0; i < at.group().size(); ++i) {
     const auto& status = own.status_of(i);
     if (i == at.member() || (status.is_connected && status.lost_cause.empty())) continue;
-    missing += "rank " + std::to_string(at.rank_of(i)) + " from rank " +
-               std::to_string(at.rank_of(at.member())) + " over " + interface +
-               (status.lost_cause.empty() ? "" : " (" + status.lost_cause + ")") + "; ";
+    missing += "rank " + to_string(at.rank_of(i)) + " from rank " + to_string(at.rank_of(at.member())) +
+               " over " + interface + (status.lost_cause.empty() ? "" : " (" + status.lost_cause + ")") +
+               "; ";
   }
   return missing;
 }
@@ -44,8 +44,8 @@ std::string wait_for_hellos(ucx_exchange& own, const rendezvous& at, const std::
   return missing;
 }
 
-/// Exchanges addresses through the store, connects to all other members, and waits until all have heard from
-/// all. The number of the group is the exclusive or of random numbers of its members.
+/// Exchanges addresses through the store, connects to all other members, and waits until all have received a
+/// hello from all. The number of the group is the exclusive or of random numbers of its members.
 void connect_members(ucx_exchange& own, rendezvous& at, const std::string& interface) {
   std::uint64_t number = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   auto address = own.address();
@@ -61,18 +61,18 @@ void connect_members(ucx_exchange& own, rendezvous& at, const std::string& inter
     each.erase(0, sizeof number);
   }
   own.connect(group_number, entries);
-  for (const auto& verdict : at.all_gather("connections", wait_for_hellos(own, at, interface)))
-    if (!verdict.empty())
+  for (const auto& problem : at.all_gather("connections", wait_for_hellos(own, at, interface)))
+    if (!problem.empty())
       throw collective_error(
           collective_failure::transport, at.group().name, 0, {},
-          "group " + at.group().name + " has members that cannot reach each other: " + verdict);
+          "group " + at.group().name + " has members that cannot reach each other: " + problem);
 }
 
 }  // namespace
 
 network_backend::network_backend(rendezvous& at, network_context& over)
     : group_(at.group()), options_(over.options()) {
-  ucx_silence failures_are_reported_as_errors;
+  ucx_log_suppressor failures_are_reported_as_errors;
   exchange_ = std::make_unique<ucx_exchange>(
       over.get(), group_,
       ucx_exchange::callbacks{.describe = [this] { return own_report(); },
@@ -86,7 +86,7 @@ network_backend::network_backend(rendezvous& at, network_context& over)
 
 network_backend::~network_backend() {
   if (!exchange_) return;
-  ucx_silence lost_peers_are_expected;
+  ucx_log_suppressor lost_peers_are_expected;
   exchange_->send_to_all(net::message_kind::leaving);
   exchange_->connections().flush(clock::now() + options_.flush_timeout);
 }
@@ -133,7 +133,7 @@ algorithm network_backend::make_algorithm(const collective_operation& what, std:
 
 void network_backend::progress() {
   if (!exchange_) return;
-  ucx_silence failures_are_reported_as_errors;
+  ucx_log_suppressor failures_are_reported_as_errors;
   has_moved_ = exchange_->progress();
 }
 
@@ -161,7 +161,7 @@ void network_backend::drain_messages() {
 void network_backend::throw_lost(int member) const {
   const auto& status = exchange_->status_of(member);
   failure_diagnosis diagnosis(group_);
-  auto rank = "rank " + std::to_string(diagnosis.rank_of(member));
+  auto rank = "rank " + to_string(diagnosis.rank_of(member));
   auto how = status.has_left ? rank + " has ended its part of the group"
                              : "the connection to " + rank + " has ended (" + status.lost_cause + ')';
   auto sequence = running_.empty() ? 0 : running_.front().sequence;
@@ -194,12 +194,12 @@ failure_report network_backend::own_report() const {
 std::string network_backend::activity_of(int member) const {
   const auto& status = exchange_->status_of(member);
   if (status.report) return status.report->activity;
-  if (status.sequence == 0) return "was not heard of in any call";
-  return "was heard of last in call " + std::to_string(status.sequence) + ", " + to_string(status.signature);
+  if (status.sequence == 0) return "has sent no message of a call";
+  return "was last seen in call " + std::to_string(status.sequence) + ", " + to_string(status.signature);
 }
 
 void network_backend::request_reports() {
-  ucx_silence lost_peers_are_expected;
+  ucx_log_suppressor lost_peers_are_expected;
   exchange_->clear_reports();
   exchange_->send_to_all(net::message_kind::report_request);
   for (auto end = clock::now() + options_.report_timeout; clock::now() < end;) {
@@ -229,7 +229,7 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
 void network_backend::abort(const collective_error& why) noexcept {
   if (!exchange_) return;
   try {
-    ucx_silence lost_peers_are_expected;
+    ucx_log_suppressor lost_peers_are_expected;
     // A failure that another member has reported is forwarded, since that member's connections may have ended
     // before the others have received it.
     auto report = received_failure_ ? *received_failure_ : with_failure({.sequence = why.sequence()}, why);

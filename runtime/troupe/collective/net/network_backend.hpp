@@ -6,7 +6,7 @@
 #include "troupe/collective/backend.hpp"
 #include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/collective/net/net_call.hpp"
-#include "troupe/collective/net/network_context.hpp"
+#include "troupe/collective/net/network_options.hpp"
 #include "troupe/collective/net/ucx_exchange.hpp"
 #include "troupe/transport/wakeup.hpp"
 

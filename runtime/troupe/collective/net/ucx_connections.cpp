@@ -27,7 +27,7 @@ ucx_connections::ucx_connections(ucp_context_h context, int num_members, listene
 }
 
 ucx_connections::~ucx_connections() {
-  ucx_silence requests_in_flight_are_expected;
+  ucx_log_suppressor requests_in_flight_are_expected;
   close();
   phase_ = phase::destroying;
   worker_.reset();

@@ -55,7 +55,7 @@ class ucx_connections {
   void connect(int member, std::span<const std::byte> address);
   /// `bytes` stay valid until the message is done. Does nothing for a member whose connection is lost.
   void send(const std::shared_ptr<ucx_message>& sent, std::span<const std::byte> bytes);
-  /// Fetches the bytes that `descriptor` stands for to `received->place`. Does nothing for a member whose
+  /// Copies the bytes that `descriptor` names to `received->place`. Does nothing for a member whose
   /// connection is lost.
   void fetch(const std::shared_ptr<ucx_message>& received, void* descriptor);
 

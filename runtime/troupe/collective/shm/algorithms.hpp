@@ -12,6 +12,23 @@
 /// range of the work directly on the others' tensors, so that n members together move no more bytes than n
 /// concurrent copies of S bytes. A call ends when all members have finished, since tensors are accessed until
 /// then.
+///
+/// Each member fills n - 1 slots in a call, its messages. Bytes that a member moves, with its own part:
+///
+/// | call | small: posted / read | large: read / written |
+/// |---|---|---|
+/// | all_reduce | (n-1) S / n S | S / S |
+/// | reduce_scatter | S (n-1)/n / S | S / S/n |
+/// | reduce | S (the root: 0) / 0 (the root: n S) | S / S/n |
+/// | all_gather | S (n-1)/n / S | S/n / S |
+/// | broadcast | 0 (the root: (n-1) S) / S (the root: 0) | S / S (the root: 0 / 0) |
+/// | gather | S/n (the root: 0) / 0 (the root: S) | S/n / S/n |
+/// | scatter | 0 (the root: S (n-1)/n) / S/n | S/n / S/n |
+/// | all_to_all | S (n-1)/n / S | S / S |
+/// | barrier | 0 / 0 | |
+/// | send, receive | S / S, one slot | S / S, one slot |
+///
+/// A tensor in private memory costs one more copy on its own member in a large call.
 namespace troupe::shm {
 
 algorithm all_reduce(shm_call call);

@@ -210,7 +210,8 @@ void control_block::abort(const collective_error& why) {
     head().member = member_;
     head().sequence = why.sequence();
     head().num_ranks = static_cast<std::uint32_t>(std::min(why.ranks().size(), max_ranks));
-    std::copy_n(why.ranks().begin(), head().num_ranks, head().ranks);
+    std::transform(why.ranks().begin(), why.ranks().begin() + head().num_ranks, head().ranks,
+                   [](world_rank each) { return each.value(); });
     std::string_view cause = why.what();
     cause = cause.substr(0, max_cause_bytes - 1);
     *std::copy(cause.begin(), cause.end(), head().cause) = 0;

@@ -113,7 +113,7 @@ class control_block {
     int member = -1;  ///< which aborted first
     collective_failure kind = collective_failure::cancelled;
     std::uint64_t sequence = 0;
-    std::vector<int> ranks;
+    std::vector<world_rank> ranks;
     std::string cause;
   };
   /// Stores the cause, unless another member was first, and wakes all members.

@@ -58,12 +58,12 @@ std::shared_ptr<std::byte> zeroed_memory(std::size_t size_bytes) {
 std::vector<std::unique_ptr<communicator>> make_local_group(int size, const communicator_options& options,
                                                             std::string name) {
   if (size < 1) throw_invalid("make_local_group", "at least one member", std::to_string(size));
-  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<world_rank> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return make_local_group(std::move(ranks), options, std::move(name));
 }
 
-std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<int> ranks,
+std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_rank> ranks,
                                                             const communicator_options& options,
                                                             std::string name) {
   if (ranks.empty()) throw_invalid("make_local_group", "at least one rank", "none");

@@ -14,7 +14,7 @@ std::vector<std::unique_ptr<communicator>> make_local_group(int size,
                                                             std::string name = "local");
 
 /// The same with other ranks than 0 to size - 1: `ranks` by member.
-std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<int> ranks,
+std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_rank> ranks,
                                                             const communicator_options& options,
                                                             std::string name);
 

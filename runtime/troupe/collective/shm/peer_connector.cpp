@@ -122,12 +122,12 @@ std::shared_ptr<peer_process> peer_connector::connect(std::uint64_t process, con
   hello own;
   own.process = process_;
   job_token_.copy(own.token.data(), own.token.size());
-  check_posix(::send(made.get(), &own, sizeof own, MSG_NOSIGNAL), "greet " + address);
+  check_posix(::send(made.get(), &own, sizeof own, MSG_NOSIGNAL), "send a hello to " + address);
   hello answer;
   if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
   auto size = ::recv(made.get(), &answer, sizeof answer, 0);
   if (size != sizeof answer || answer.magic != hello_magic || answer.process != process)
-    throw std::runtime_error(address + " did not welcome this process: it belongs to another job");
+    throw std::runtime_error(address + " refused this process: it belongs to another job");
   return add(process, std::move(made));
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "troupe/collective/shm/shared_segment.hpp"
+#include "troupe/collective/shm/shared_heap.hpp"
 
 namespace troupe {
 

@@ -61,7 +61,7 @@ void shm_backend::throw_if_waiting_for(int member) const {
     if (is_point_to_point ? each.what->peer != member : last.left >= each.sequence) continue;
     failure_diagnosis diagnosis(group_);
     throw diagnosis.lost({each.what->signature, each.sequence}, member,
-                         "the process of rank " + std::to_string(diagnosis.rank_of(member)) + " has ended",
+                         "the process of rank " + to_string(diagnosis.rank_of(member)) + " has ended",
                          describe(last));
   }
 }

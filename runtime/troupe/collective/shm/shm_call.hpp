@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "troupe/collective/engine/algorithm.hpp"
-#include "troupe/collective/engine/element_range.hpp"
 #include "troupe/collective/group.hpp"
+#include "troupe/collective/operation.hpp"
 #include "troupe/collective/shm/control_block.hpp"
 #include "troupe/collective/shm/member_memory.hpp"
 #include "troupe/ops/tree_reduction.hpp"

@@ -30,8 +30,8 @@ inline void set(tensor target, const std::vector<float>& values) {
   std::ranges::copy(values, target.values<float>().begin());
 }
 
-inline std::vector<float> numbers(const tensor& of) {
-  auto values = of.values<float>();
+inline std::vector<float> numbers(const tensor& value) {
+  auto values = value.values<float>();
   return {values.begin(), values.end()};
 }
 

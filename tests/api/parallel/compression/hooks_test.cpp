@@ -4,9 +4,9 @@
 #include "api/parallel/compression/hooked_bucket.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/optim/sgd.hpp"
+#include "troupe/parallel/compression/half_precision_gradients.hpp"
 #include "troupe/parallel/compression/local_sgd.hpp"
 #include "troupe/parallel/compression/power_sgd.hpp"
-#include "troupe/parallel/compression/rounded_gradients.hpp"
 #include "troupe/parallel/compression/top_k_gradients.hpp"
 
 using namespace troupe;
@@ -18,16 +18,17 @@ using hook_maker = std::function<std::shared_ptr<comm_hook>()>;
 
 const std::vector<std::pair<std::string, hook_maker>>& hooks() {
   static const std::vector<std::pair<std::string, hook_maker>> all{
-      {"bf16", [] { return std::make_shared<rounded_gradients>(); }},
-      {"f16", [] { return std::make_shared<rounded_gradients>(dtype::f16); }},
+      {"bf16", [] { return std::make_shared<half_precision_gradients>(); }},
+      {"f16", [] { return std::make_shared<half_precision_gradients>(dtype::f16); }},
       {"top-k",
        [] {
-         return std::make_shared<top_k_gradients>(top_k_gradients_options{.ratio = 0.1, .whole_below = 0});
+         return std::make_shared<top_k_gradients>(
+             top_k_gradients_options{.ratio = 0.1, .min_compressed_elements = 0});
        }},
       {"top-k with momentum",
        [] {
-         return std::make_shared<top_k_gradients>(
-             top_k_gradients_options{.ratio = 0.1, .whole_below = 20, .momentum = 0.5, .dense_steps = 1});
+         return std::make_shared<top_k_gradients>(top_k_gradients_options{
+             .ratio = 0.1, .min_compressed_elements = 20, .momentum = 0.5, .dense_steps = 1});
        }},
       {"PowerSGD",
        [] { return std::make_shared<power_sgd>(power_sgd_options{.rank = 2, .dense_steps = 1}); }},

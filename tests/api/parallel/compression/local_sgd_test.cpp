@@ -36,7 +36,7 @@ std::vector<std::vector<tensor>> train(const local_sgd_options& options,
 
 }  // namespace
 
-TEST_CASE("members train on their own gradients and meet at every period") {
+TEST_CASE("members train on their own gradients and average at every period") {
   std::vector<std::uint64_t> averaged;
   auto weights = train({.period = 3}, averaged);
   CHECK(averaged == std::vector<std::uint64_t>{2, 5});
@@ -74,7 +74,7 @@ TEST_CASE("a member's own gradient is not scaled as a share of the mean") {
   });
 }
 
-TEST_CASE("average_parameters brings the mean of all members' values to all") {
+TEST_CASE("average_parameters gives every member the mean of all members' values") {
   for (int members : {1, 2, 4})
     on_members(members, [members](communicator& group) {
       nn::Sequential model(nn::Linear(3, 2));

@@ -8,7 +8,7 @@
 #include "api/parallel/compression/hooked_bucket.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/matmul.hpp"
-#include "troupe/parallel/compression/orthogonal_columns.hpp"
+#include "troupe/parallel/compression/orthonormalize_columns.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -28,7 +28,7 @@ float largest_difference(const tensor& a, const tensor& b) {
 
 TEST_CASE("columns become orthonormal in their order, and those that others span zero") {
   auto matrix = tensor::from(floats{3, 6, 1, 4, 8, 1, 0, 0, 1}, {3, 3});
-  make_columns_orthonormal(matrix);
+  orthonormalize_columns(matrix);
   auto values = matrix.values<float>();
   CHECK(values[0] == 0.6F);
   CHECK(values[3] == 0.8F);
@@ -36,15 +36,15 @@ TEST_CASE("columns become orthonormal in their order, and those that others span
   auto products = matmul(matrix, matrix, {.transpose_a = true});
   CHECK(largest_difference(products, tensor::from(floats{1, 0, 0, 0, 0, 0, 0, 0, 1}, {3, 3})) < 1e-6F);
   auto random = random_tensor({50, 4}, "random");
-  make_columns_orthonormal(random);
+  orthonormalize_columns(random);
   auto identity = tensor::from(floats{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, {4, 4});
   CHECK(largest_difference(matmul(random, random, {.transpose_a = true}), identity) < 1e-6F);
   auto zeros = tensor::zeros({5, 2});
-  make_columns_orthonormal(zeros);
+  orthonormalize_columns(zeros);
   CHECK(same_bits(zeros, tensor::zeros({5, 2})));
 }
 
-TEST_CASE("matrices that are worth it are factored, and other parameters are reduced as they are") {
+TEST_CASE("matrices are factored if that saves enough, other parameters are all-reduced uncompressed") {
   auto members = make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"bias", {40}}, {"conv", {16, 2, 5, 5}}, {"small", {6, 8}}});
   power_sgd hook({.rank = 3});
@@ -62,7 +62,7 @@ TEST_CASE("matrices that are worth it are factored, and other parameters are red
   CHECK_FALSE(same_bits(part_of(bucket.sum, bucket.parts[1]), part_of(before, bucket.parts[1])));
 }
 
-TEST_CASE("sums of low rank come through, and nothing is left behind") {
+TEST_CASE("gradients of low rank are sent exactly, and residuals are zero") {
   on_members(2, [](communicator& group) {
     auto bucket = bucket_of(group, {{"w", {20, 30}}});
     power_sgd hook({.rank = 2});
@@ -95,7 +95,7 @@ TEST_CASE("a step is the power iteration of the paper") {
     reduce(hook, bucket, *members[0]);
     auto m = add(gradient, residual);
     auto p = matmul(m, q);
-    make_columns_orthonormal(p);
+    orthonormalize_columns(p);
     q = matmul(m, p, {.transpose_a = true});
     auto expected = matmul(p, q, {.transpose_b = true});
     residual = subtract(m, expected);
@@ -166,6 +166,6 @@ TEST_CASE("a matrix that is not finite gives one that is not, and factors and re
 
 TEST_CASE("PowerSGD options out of their ranges are refused") {
   CHECK_THROWS_AS(power_sgd({.rank = 0}), std::invalid_argument);
-  CHECK_THROWS_AS(power_sgd({.least_saving = 0.5}), std::invalid_argument);
+  CHECK_THROWS_AS(power_sgd({.min_compression_rate = 0.5}), std::invalid_argument);
   CHECK_THROWS_AS(power_sgd({.dense_steps = -1}), std::invalid_argument);
 }

@@ -38,7 +38,7 @@ using floats = std::vector<float>;
 }  // namespace
 
 TEST_CASE("the largest gradients are sent, and the others as soon as their sums are the largest") {
-  steps step({.ratio = 0.25, .whole_below = 0}, 4);
+  steps step({.ratio = 0.25, .min_compressed_elements = 0}, 4);
   CHECK(step({1, -5, 2, 3}) == floats{0, -5, 0, 0});
   CHECK(step.kept("residual") == floats{1, 0, 2, 3});
   CHECK(step({1, 1, 2, 0}) == floats{0, 0, 4, 0});
@@ -49,16 +49,16 @@ TEST_CASE("the largest gradients are sent, and the others as soon as their sums 
 }
 
 TEST_CASE("the share of elements is rounded up, and every parameter sends one at least") {
-  steps a_third({.ratio = 0.3, .whole_below = 0}, 4);
+  steps a_third({.ratio = 0.3, .min_compressed_elements = 0}, 4);
   CHECK(a_third({1, 2, 3, 4}) == floats{0, 0, 3, 4});
-  steps little({.ratio = 1e-6, .whole_below = 0}, 4);
+  steps little({.ratio = 1e-6, .min_compressed_elements = 0}, 4);
   CHECK(little({1, 2, 3, 4}) == floats{0, 0, 0, 4});
-  steps all({.ratio = 1, .whole_below = 0}, 4);
+  steps all({.ratio = 1, .min_compressed_elements = 0}, 4);
   CHECK(all({1, 2, 3, 4}) == floats{1, 2, 3, 4});
 }
 
 TEST_CASE("velocities are summed up until they are sent, and begin again there") {
-  steps step({.ratio = 0.5, .whole_below = 0, .momentum = 0.5}, 2);
+  steps step({.ratio = 0.5, .min_compressed_elements = 0, .momentum = 0.5}, 2);
   CHECK(step({4, 2}) == floats{4, 0});  // u = 4 2, v = 4 2
   CHECK(step.kept("velocity") == floats{0, 2});
   CHECK(step({1, 2}) == floats{0, 5});  // u = 1 3, v = 1 5
@@ -68,7 +68,7 @@ TEST_CASE("velocities are summed up until they are sent, and begin again there")
 }
 
 TEST_CASE("dense steps send everything, as momentum alone would") {
-  steps step({.ratio = 0.5, .whole_below = 0, .momentum = 0.5, .dense_steps = 2}, 2);
+  steps step({.ratio = 0.5, .min_compressed_elements = 0, .momentum = 0.5, .dense_steps = 2}, 2);
   CHECK(step({4, 2}) == floats{4, 2});
   CHECK(step({1, 2}) == floats{3, 3});
   CHECK(step.kept("residual") == floats{0, 0});
@@ -76,10 +76,10 @@ TEST_CASE("dense steps send everything, as momentum alone would") {
 }
 
 TEST_CASE("small parameters are sent whole, as momentum alone would") {
-  steps step({.ratio = 0.5, .whole_below = 3, .momentum = 0.5}, 2);
+  steps step({.ratio = 0.5, .min_compressed_elements = 3, .momentum = 0.5}, 2);
   CHECK(step({4, 2}) == floats{4, 2});
   CHECK(step({1, 2}) == floats{3, 3});
-  steps larger({.ratio = 0.5, .whole_below = 2}, 2);
+  steps larger({.ratio = 0.5, .min_compressed_elements = 2}, 2);
   CHECK(larger({4, 2}) == floats{4, 0});
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("what was sent and what is left are the gradients' sum") {
     std::mutex adding;
     on_members(members, [&](communicator& group) {
       auto bucket = bucket_of(group, {{"a", {30}}, {"b", {3, 4}}}, 4 / members);
-      top_k_gradients hook({.ratio = 0.1, .whole_below = 0});
+      top_k_gradients hook({.ratio = 0.1, .min_compressed_elements = 0});
       hook.prepare({bucket});
       for (int step = 0; step < 7; ++step) {
         for (std::size_t leaf = 0; leaf < bucket.leaves.size(); ++leaf)
@@ -122,10 +122,10 @@ TEST_CASE("what was sent and what is left are the gradients' sum") {
   }
 }
 
-TEST_CASE("a gradient that is not finite gives one that is not, and is not remembered") {
+TEST_CASE("a gradient that is not finite gives a result that is not, and does not change the state") {
   auto infinity = std::numeric_limits<float>::infinity();
   for (int dense_steps : {0, 9}) {
-    steps step({.ratio = 0.25, .whole_below = 0, .momentum = 0.5, .dense_steps = dense_steps}, 4);
+    steps step({.ratio = 0.25, .min_compressed_elements = 0, .momentum = 0.5, .dense_steps = dense_steps}, 4);
     step({1, 2, 3, 4});
     auto residual = step.kept("residual"), velocity = step.kept("velocity");
     auto sum = step({0, infinity, 0, 0});
@@ -141,6 +141,6 @@ TEST_CASE("top-k options out of their ranges are refused by name") {
   CHECK_THROWS_AS(top_k_gradients({.ratio = std::nan("")}), std::invalid_argument);
   CHECK_THROWS_AS(top_k_gradients({.momentum = 1}), std::invalid_argument);
   CHECK_THROWS_AS(top_k_gradients({.momentum = -0.1}), std::invalid_argument);
-  CHECK_THROWS_AS(top_k_gradients({.whole_below = -1}), std::invalid_argument);
+  CHECK_THROWS_AS(top_k_gradients({.min_compressed_elements = -1}), std::invalid_argument);
   CHECK_THROWS_AS(top_k_gradients({.dense_steps = -1}), std::invalid_argument);
 }

@@ -42,11 +42,12 @@ struct layer {
   struct results {
     tensor y, dx, dweight, dbias;
   };
-  results on(device where) const {
-    auto dweight = tensor::full(weight.shape(), 1).to(where), dbias = tensor::full({6}, 1).to(where);
-    results found{conv2d_forward(x.to(where), weight.to(where), bias.to(where), options),
-                  conv2d_backward_input(dy.to(where), weight.to(where), x.shape(), options), dweight, dbias};
-    conv2d_backward_weight(x.to(where), dy.to(where), dweight, dbias, options, gradient_mode::accumulate);
+  results on(device target) const {
+    auto dweight = tensor::full(weight.shape(), 1).to(target), dbias = tensor::full({6}, 1).to(target);
+    results found{conv2d_forward(x.to(target), weight.to(target), bias.to(target), options),
+                  conv2d_backward_input(dy.to(target), weight.to(target), x.shape(), options), dweight,
+                  dbias};
+    conv2d_backward_weight(x.to(target), dy.to(target), dweight, dbias, options, gradient_mode::accumulate);
     return found;
   }
 };
@@ -76,9 +77,9 @@ int num_passes() {
 }  // namespace
 
 TEST_CASE("convolutions that cuDNN supports are its own") {
-  layer of{7};
+  layer conv{7};
   auto before = num_passes();
-  require_alike(of.on(first_gpu()), of.on({}));
+  require_alike(conv.on(first_gpu()), conv.on({}));
   CHECK(num_passes() == before + 3);
 }
 
@@ -86,19 +87,19 @@ TEST_CASE("convolutions that cuDNN does not support are computed by kernels of t
   answered not_supported(CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
   auto before = num_passes();
   for (auto type : floating_types) {
-    layer of{8, type};
-    require_alike(of.on(first_gpu()), of.on({}));
+    layer conv{8, type};
+    require_alike(conv.on(first_gpu()), conv.on({}));
   }
   CHECK(num_passes() == before);
 }
 
 TEST_CASE("convolutions that cuDNN refuses as it is called are computed otherwise, then and later") {
-  layer of{9};
+  layer conv{9};
   for (auto function : pass_calls) the_fake_cudnn().fail_call(function, CUDNN_STATUS_NOT_SUPPORTED);
-  auto first = of.on(first_gpu());
-  require_alike(first, of.on({}));
+  auto first = conv.on(first_gpu());
+  require_alike(first, conv.on({}));
   auto before = num_passes();
-  auto again = of.on(first_gpu());
+  auto again = conv.on(first_gpu());
   CHECK(num_passes() == before);
   CHECK(same_bits(first.y, again.y));
   CHECK(same_bits(first.dx, again.dx));
@@ -108,12 +109,12 @@ TEST_CASE("convolutions that cuDNN refuses as it is called are computed otherwis
 TEST_CASE("where cuDNN cannot be loaded kernels of the project convolve, and the numeric class says so") {
   auto& fake = the_fake_cudnn();
   fake.is_there = false;
-  layer of{10};
+  layer conv{10};
   auto before = num_passes();
   auto name = numeric_class(first_gpu());
-  auto found = of.on(first_gpu());
+  auto found = conv.on(first_gpu());
   fake.is_there = true;
-  require_alike(found, of.on({}));
+  require_alike(found, conv.on({}));
   CHECK(num_passes() == before);
   CHECK_THAT(name, ContainsSubstring("+cudnn-none+"));
   CHECK(numeric_class(first_gpu()) != name);
@@ -121,12 +122,12 @@ TEST_CASE("where cuDNN cannot be loaded kernels of the project convolve, and the
 
 TEST_CASE("an installation of cuDNN that lacks a part is an error, not another arithmetic") {
   answered broken(CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE);
-  layer of{11};
-  CHECK_THROWS_AS(of.on(first_gpu()), cuda_error);
+  layer conv{11};
+  CHECK_THROWS_AS(conv.on(first_gpu()), cuda_error);
 }
 
 TEST_CASE("a failing call of cuDNN names the convolution, leaks nothing, and is tried again") {
-  layer of{12};
+  layer conv{12};
   auto& fake = the_fake_cudnn();
   for (std::string_view function :
        {"cudnnCreateTensorDescriptor", "cudnnSetTensor4dDescriptor", "cudnnCreateFilterDescriptor",
@@ -137,14 +138,14 @@ TEST_CASE("a failing call of cuDNN names the convolution, leaks nothing, and is 
     auto live = fake.num_live();
     fake.fail_call(function, CUDNN_STATUS_INTERNAL_ERROR);
     CHECK_THROWS_MATCHES(
-        of.on(first_gpu()), cuda_error,
+        conv.on(first_gpu()), cuda_error,
         MessageMatches(
             ContainsSubstring("cuDNN: ") &&
             ContainsSubstring("in conv2d of bf16 x [2, 3, 6, 12] and weight [6, 1, 3, 2], stride 2 x 1, "
                               "padding 1 x 0, dilation 1 x 2, groups 3")));
     CHECK(fake.num_live() == live);
   }
-  require_alike(of.on(first_gpu()), of.on({}));
+  require_alike(conv.on(first_gpu()), conv.on({}));
 }
 
 TEST_CASE("a convolution of more elements than cuDNN counts is none of its own") {
@@ -152,25 +153,25 @@ TEST_CASE("a convolution of more elements than cuDNN counts is none of its own")
   auto gpu = first_gpu();
   auto memory = tensor::zeros({64}, dtype::f32, gpu);
   auto side = std::int64_t{1} << 20;
-  conv2d_problem of{side, 1, 1, {side, 1}, {side, 1}, {1, 1}, {}};
+  conv2d_problem problem{side, 1, 1, {side, 1}, {side, 1}, {1, 1}, {}};
   auto images = [&] {
     return tensor::wrap(nullptr, memory.bytes().data(), {side, 1, side, 1}, dtype::f32, gpu);
   };
   auto y = images();
   auto asked = the_fake_cudnn().num_calls("cudnnCreateTensorDescriptor");
   CHECK_THROWS_WITH(
-      kernels_on(gpu).conv2d.forward(of, images(), memory.rows(0, 1).reshape({1, 1, 1, 1}), {}, y),
+      kernels_on(gpu).conv2d.forward(problem, images(), memory.rows(0, 1).reshape({1, 1, 1, 1}), {}, y),
       ContainsSubstring("2^31 - 1 blocks"));
   CHECK(the_fake_cudnn().num_calls("cudnnCreateTensorDescriptor") == asked);
 }
 
 TEST_CASE("a recorded convolution can be repeated when its plan is gone") {
-  layer of{13};
+  layer conv{13};
   auto gpu = first_gpu();
-  auto x = of.x.to(gpu), weight = of.weight.to(gpu), bias = of.bias.to(gpu);
-  auto expected = conv2d_forward(x, weight, bias, of.options);
+  auto x = conv.x.to(gpu), weight = conv.weight.to(gpu), bias = conv.bias.to(gpu);
+  auto expected = conv2d_forward(x, weight, bias, conv.options);
   auto y = tensor::zeros(expected.shape(), dtype::bf16, gpu);
-  captured_step step(gpu, [&] { y.copy_from(conv2d_forward(x, weight, bias, of.options)); });
+  captured_step step(gpu, [&] { y.copy_from(conv2d_forward(x, weight, bias, conv.options)); });
   step.run();
   step.run();
   auto one = tensor::zeros({1, 1, 1, 1}, dtype::bf16, gpu);

@@ -61,13 +61,13 @@ struct layer {
 
 TEST_CASE("a product whose bias cuBLASLt cannot add is computed without, and bias and relu follow in f32") {
   std::vector<described_product> asked;
-  offered plain_alone([&](const described_product& of) {
-    asked.push_back(of);
-    return of.has_bias ? nothing() : all();
+  offered plain_alone([&](const described_product& product) {
+    asked.push_back(product);
+    return product.has_bias ? nothing() : all();
   });
-  layer of{3};
+  layer linear{3};
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
-  of.require_right(of.forward());
+  linear.require_right(linear.forward());
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls + 1);
   REQUIRE(asked.size() == 2);
   CHECK(asked[0].to == dtype::bf16);
@@ -78,19 +78,19 @@ TEST_CASE("a product that cuBLASLt does not support at all is computed by a kern
   offered none([](const auto&) { return nothing(); });
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
   for (auto type : floating_types) {
-    layer of{4, type};
-    of.require_right(of.forward());
+    layer linear{4, type};
+    linear.require_right(linear.forward());
   }
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls);
 }
 
 TEST_CASE("what computes a product is decided once for its shape, dtypes and alignment") {
   offered none([](const auto&) { return nothing(); });
-  layer of{5};
-  auto first = of.forward();
+  layer linear{5};
+  auto first = linear.forward();
   auto asked = the_fake_cublaslt().num_calls(heuristic);
   offered everything([](const auto&) { return all(); });
-  CHECK(same_bits(of.forward(), first));
+  CHECK(same_bits(linear.forward(), first));
   CHECK(the_fake_cublaslt().num_calls(heuristic) == asked);
 }
 
@@ -98,22 +98,22 @@ TEST_CASE("of cuBLASLt's candidates the first that works is taken") {
   offered second_works([](const auto&) {
     return std::vector{CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS};
   });
-  layer of{6};
+  layer linear{6};
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
-  of.require_right(of.forward());
+  linear.require_right(linear.forward());
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls + 1);
 }
 
 TEST_CASE("cuBLASLt's heuristics see how operands and bias are aligned") {
   std::vector<described_product> asked;
-  offered everything([&](const described_product& of) {
-    asked.push_back(of);
+  offered everything([&](const described_product& product) {
+    asked.push_back(product);
     return all();
   });
-  layer of{7};
+  layer linear{7};
   auto biases = random_tensor({15}, "biases", dtype::bf16).to(first_gpu());
-  of.bias = biases.reshape({15, 1}).rows(1, 7).reshape({7});
-  of.require_right(of.forward());
+  linear.bias = biases.reshape({15, 1}).rows(1, 7).reshape({7});
+  linear.require_right(linear.forward());
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].bias_alignment_bytes == 2);
   CHECK(asked[0].alignment_bytes == 256);
@@ -121,18 +121,18 @@ TEST_CASE("cuBLASLt's heuristics see how operands and bias are aligned") {
 }
 
 TEST_CASE("a product that cuBLASLt refuses as it is called is computed otherwise, then and later") {
-  layer of{8};
+  layer linear{8};
   auto& fake = the_fake_cublaslt();
   fake.fail_call(matmul_call, CUBLAS_STATUS_NOT_SUPPORTED);
-  auto first = of.forward();
-  of.require_right(first);
+  auto first = linear.forward();
+  linear.require_right(first);
   auto asked = fake.num_calls(heuristic);
-  CHECK(same_bits(of.forward(), first));
+  CHECK(same_bits(linear.forward(), first));
   CHECK(fake.num_calls(heuristic) == asked);
 }
 
 TEST_CASE("a failing call of cuBLASLt names the product, leaks nothing, and is tried again") {
-  layer of{9};
+  layer linear{9};
   auto& fake = the_fake_cublaslt();
   for (std::string_view function :
        {"cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
@@ -142,16 +142,16 @@ TEST_CASE("a failing call of cuBLASLt names the product, leaks nothing, and is t
     auto live = fake.num_live();
     fake.fail_call(function, CUBLAS_STATUS_ALLOC_FAILED);
     CHECK_THROWS_MATCHES(
-        of.forward(), cuda_error,
+        linear.forward(), cuda_error,
         MessageMatches(ContainsSubstring("cuBLASLt: ") &&
                        ContainsSubstring("in the product bf16 [9, 5] x [7, 5]^T to bf16, bias "
                                          "aligned to 256 bytes")));
     CHECK(fake.num_live() == live);
   }
-  of.require_right(of.forward());
+  linear.require_right(linear.forward());
   fake.fail_call(matmul_call, CUBLAS_STATUS_EXECUTION_FAILED);
-  CHECK_THROWS_AS(of.forward(), cuda_error);
-  of.require_right(of.forward());
+  CHECK_THROWS_AS(linear.forward(), cuda_error);
+  linear.require_right(linear.forward());
 }
 
 TEST_CASE("more pairs than cuBLASLt counts are none of its products") {
@@ -167,9 +167,9 @@ TEST_CASE("more pairs than cuBLASLt counts are none of its products") {
 }
 
 TEST_CASE("a recorded product can be repeated when its plan is gone") {
-  layer of{11};
+  layer linear{11};
   auto y = tensor::zeros({11, 7}, dtype::bf16, first_gpu());
-  captured_step step(first_gpu(), [&] { y.copy_from(of.forward()); });
+  captured_step step(first_gpu(), [&] { y.copy_from(linear.forward()); });
   step.run();
   step.run();
   auto live = the_fake_cublaslt().num_live();
@@ -179,5 +179,5 @@ TEST_CASE("a recorded product can be repeated when its plan is gone") {
   CHECK(the_fake_cublaslt().num_live() < live + 4 * 1030);
   y.copy_from(tensor::zeros({11, 7}, dtype::bf16, first_gpu()));
   step.run();
-  of.require_right(y);
+  linear.require_right(y);
 }

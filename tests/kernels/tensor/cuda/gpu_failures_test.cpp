@@ -81,7 +81,7 @@ TEST_CASE("a recording that fails gives its memory back at once") {
   CHECK(troupe::memory_of(target).current == before);
   CHECK(emulation::num_pinned_allocations() == pinned);
   step.run();
-  CHECK(step.is_recorded());
+  CHECK(step.is_captured());
 }
 
 TEST_CASE("a step that goes while another is recorded waits for its own replays") {
@@ -97,7 +97,7 @@ TEST_CASE("a step that goes while another is recorded waits for its own replays"
   });
   outer.run();
   outer.run();
-  CHECK(outer.is_recorded());
+  CHECK(outer.is_captured());
   CHECK(same_bits(y, numbers(7)));
   CHECK(same_bits(z, numbers(1)));
 }
@@ -115,7 +115,7 @@ TEST_CASE("a recorded step cannot run within the recording of another") {
   outer.run();
   CHECK_THROWS_MATCHES(outer.run(), std::logic_error,
                        MessageMatches(ContainsSubstring("[captured_step] expected runs outside of another")));
-  CHECK_FALSE(outer.is_recorded());
+  CHECK_FALSE(outer.is_captured());
   inner.run();
   CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
 }

@@ -37,7 +37,7 @@ tensor rows_with_ends(std::int64_t rows, std::int64_t columns) {
 void copy_columns(const tensor& from, std::int64_t first, std::int64_t width, tensor& to,
                   std::int64_t to_first) {
   troupe::gpu_scope scope(gpu.index);
-  auto pitch = [](const tensor& of) { return static_cast<std::size_t>(of.shape()[1]); };
+  auto pitch = [](const tensor& value) { return static_cast<std::size_t>(value.shape()[1]); };
   troupe::queue({.to = to.bytes().data() + to_first,
                  .to_pitch_bytes = pitch(to),
                  .from = from.bytes().data() + first,

@@ -13,7 +13,7 @@ namespace troupe::testing {
 struct members {
   communicator& all;
   /// Called by every member of the group; `ranks` of `all`.
-  std::function<std::unique_ptr<communicator>(const std::string& name, const std::vector<int>& ranks)>
+  std::function<std::unique_ptr<communicator>(const std::string& name, const std::vector<world_rank>& ranks)>
       make_group;
   /// Whether reductions are those of tree_reduce, bit for bit.
   bool has_fixed_order = true;

@@ -74,10 +74,11 @@ void fill(tensor& x, int rank) {
     values[i] = static_cast<float>(rank + 1 + static_cast<int>(i % 5));
 }
 
-void expect_sum_of(const std::vector<int>& ranks, const tensor& x, std::string_view when) {
+void expect_sum_of(const std::vector<world_rank>& ranks, const tensor& x, std::string_view when) {
   auto values = x.values<float>();
   auto n = static_cast<float>(ranks.size());
-  auto all = static_cast<float>(std::accumulate(ranks.begin(), ranks.end(), 0)) + n;
+  auto all = n;
+  for (auto rank : ranks) all += static_cast<float>(rank);
   for (std::size_t i = 0; i < values.size(); ++i)
     expect(values[i] == all + n * static_cast<float>(i % 5), when);
 }
@@ -91,8 +92,8 @@ collective_error error_of(communicator& group, member_tensors& tensors, collecti
   }
 }
 
-std::vector<int> without(int size, int victim) {
-  std::vector<int> ranks;
+std::vector<world_rank> without(int size, int victim) {
+  std::vector<world_rank> ranks;
   for (int i = 0; i < size; ++i)
     if (i != victim) ranks.push_back(i);
   return ranks;
@@ -125,7 +126,7 @@ void live_on(const fault_case& how, test_rank& self, folder_store& place, ucx_gr
   sum_again("right bytes in the group after");
   for (auto each : ranks) {
     if (each == self.rank()) self.post(goes_on);
-    self.wait_for(each, goes_on);
+    self.wait_for(each.value(), goes_on);
   }
   if (self.rank() == how.helper && how.kind == fault::stopped) self.resume(how.victim);
   for (int i = 0; i < 10; ++i) sum_again("right bytes while the stopped one goes on");
@@ -134,14 +135,14 @@ void live_on(const fault_case& how, test_rank& self, folder_store& place, ucx_gr
     expect_sum_of(ranks, *each, "the same bytes when the stopped one has gone on");
   sum_again("right bytes after the stopped one has gone on");
   self.post(done);
-  for (auto each : ranks) self.wait_for(each, done);
+  for (auto each : ranks) self.wait_for(each.value(), done);
 }
 
 void survive(const fault_case& how, network_of_rank network, test_rank& self,
              const std::filesystem::path& folder) {
   folder_store place(folder);
   ucx_group_resources resources("token", network(self.rank()));
-  std::vector<int> ranks(static_cast<std::size_t>(how.size));
+  std::vector<world_rank> ranks(static_cast<std::size_t>(how.size));
   std::iota(ranks.begin(), ranks.end(), 0);
   auto group = make_ucx_group({"before", ranks, self.rank()}, place, resources);
   member_tensors tensors{group->allocate({how.part * how.size}), group->allocate({how.part * how.size})};
@@ -158,7 +159,8 @@ void survive(const fault_case& how, network_of_rank network, test_rank& self,
   expect(error.kind() ==
              (how.kind == fault::killed ? collective_failure::lost_member : collective_failure::timed_out),
          "the kind of the failure: " + std::string(error.what()));
-  expect(error.ranks() == std::vector{how.victim}, "the victim's rank: " + std::string(error.what()));
+  expect(error.ranks() == std::vector<world_rank>{how.victim},
+         "the victim's rank: " + std::string(error.what()));
   expect(error.group() == "failing" && error.sequence() > 0, "group and sequence number");
   std::string_view told = error.what();
   expect(told.find(to_string(how.operation)) != told.npos && told.find("failing") != told.npos &&

@@ -34,7 +34,7 @@ void overlapping_groups(members& given) {
 /// Members in another order than their ranks, and the same members in many groups.
 void many_groups_of_the_same_members(members& given) {
   auto& all = given.all;
-  std::vector<int> reversed;
+  std::vector<world_rank> reversed;
   for (int i = all.size(); i-- > 0;) reversed.push_back(i);
   std::vector<std::unique_ptr<communicator>> groups;
   for (int i = 0; i < 6; ++i) groups.push_back(given.make_group("reversed " + std::to_string(i), reversed));

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "troupe/collective/net/network_context.hpp"
+#include "troupe/collective/net/network_options.hpp"
 
 namespace troupe::testing {
 

@@ -6,14 +6,14 @@
 
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
 namespace troupe::testing {
 
 /// All processes of a test, seen by this one.
 inline group_description everyone(const test_rank& self, std::string name = "all") {
-  group_description group{std::move(name), std::vector<int>(static_cast<std::size_t>(self.size())),
+  group_description group{std::move(name), std::vector<world_rank>(static_cast<std::size_t>(self.size())),
                           self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;

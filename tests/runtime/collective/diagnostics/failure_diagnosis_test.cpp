@@ -4,7 +4,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -13,7 +13,7 @@ namespace {
 
 const group_description three{"g", {4, 7, 9}, 0};
 
-collective_error some_error(std::vector<int> ranks, const std::string& cause) {
+collective_error some_error(std::vector<world_rank> ranks, const std::string& cause) {
   return {collective_failure::lost_member, "g", 6, std::move(ranks), cause};
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("failure reports are read as they were said") {
   CHECK(plain.cause.empty());
   auto last = as_read(with_failure(words, some_error({7, 9}, "rank 7 ended\nits calls:\n")));
   CHECK(last.failure == collective_failure::lost_member);
-  CHECK(last.failed_ranks == std::vector{7, 9});
+  CHECK(last.failed_ranks == std::vector<world_rank>{7, 9});
   CHECK(last.cause == "rank 7 ended\nits calls:\n");
   CHECK(as_read(with_failure(words, some_error({}, std::string(9000, 'x')))).cause.size() == 4000);
   CHECK(decode_failure_report(std::as_bytes(std::span("no words"))).sequence == 0);
@@ -47,24 +47,25 @@ TEST_CASE("behind is who is awaited by somebody and waits for nobody") {
   CHECK_FALSE(states[0].is_behind);
   CHECK(states[0].activity == "is in call 3, barrier");
   CHECK(states[1].is_behind);
-  CHECK(states[1].activity == "says nothing");
+  CHECK(states[1].activity == "has sent no report");
   auto others = failure_diagnosis(three).member_states({own, failure_report(), {}});
   CHECK(others[0].is_behind);
   CHECK(others[0].activity == "has begun no collective yet");
   CHECK_FALSE(others[1].is_behind);  // done with its part, and computes
 }
 
-TEST_CASE("who gave up first is told by all, with the ranks that it blames or its own") {
+TEST_CASE(
+    "the error of all members names who aborted the group first, and the ranks that it blames or its own") {
   failure_diagnosis found(three);
   failure_report silent_about_whom{
       .sequence = 5, .failure = collective_failure::cancelled, .cause = "enough"};
-  CHECK(found.aborted_by(1, silent_about_whom).ranks() == std::vector{7});
+  CHECK(found.aborted_by(1, silent_about_whom).ranks() == std::vector<world_rank>{7});
   auto blaming = with_failure({.sequence = 6}, some_error({9}, "rank 9 ended"));
   call_signature call;
   auto error = found.library_failure({call, 6}, "connection reset", {failure_report(), blaming, {}});
   CHECK(error.kind() == collective_failure::lost_member);
-  CHECK(error.ranks() == std::vector{9});
-  CHECK(std::string(error.what()) == "group g: rank 7 gave up: rank 9 ended");
+  CHECK(error.ranks() == std::vector<world_rank>{9});
+  CHECK(std::string(error.what()) == "group g was aborted by rank 7: rank 9 ended");
 }
 
 TEST_CASE("where nobody knows the cause, those who say nothing are lost") {
@@ -72,7 +73,7 @@ TEST_CASE("where nobody knows the cause, those who say nothing are lost") {
   auto error = failure_diagnosis(three).library_failure({call, 6}, "connection reset",
                                                         {failure_report(), failure_report(), {}});
   CHECK(error.kind() == collective_failure::lost_member);
-  CHECK(error.ranks() == std::vector{9});
+  CHECK(error.ranks() == std::vector<world_rank>{9});
   auto late = failure_diagnosis(three).library_failure(
       {call, 6}, "connection reset",
       {failure_report(), failure_report{.failure = collective_failure::timed_out}, {}});

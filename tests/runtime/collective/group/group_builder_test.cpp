@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "troupe/collective/group/backend_registry.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -19,7 +19,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-using ranks = std::vector<int>;
+using ranks = std::vector<world_rank>;
 
 /// What the processes of a job share: a store, and the ends of groups that meet in it.
 struct shared_job {
@@ -73,7 +73,7 @@ struct job {
   template <class Body>
   void on(const ranks& which, Body body) {
     std::vector<std::future<void>> running;
-    for (int rank : which)
+    for (auto rank : which)
       running.push_back(
           std::async(std::launch::async, [&, rank] { body(*all[static_cast<std::size_t>(rank)]); }));
     for (auto& each : running) each.get();

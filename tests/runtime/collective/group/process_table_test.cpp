@@ -14,7 +14,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-using ranks = std::vector<int>;
+using ranks = std::vector<world_rank>;
 using lives = std::vector<std::uint32_t>;
 
 }  // namespace
@@ -73,11 +73,12 @@ TEST_CASE("a listener hears of losses and of the end, until it is taken away") {
   process_table members(2);
   members.on_view({0, 0});
   std::vector<std::string> heard;
-  members.set_listener(
-      [&](int rank, const std::string& cause) { heard.push_back(std::to_string(rank) + ' ' + cause); });
+  members.set_listener([&](std::optional<world_rank> rank, const std::string& cause) {
+    heard.push_back((rank ? to_string(*rank) : "all") + ' ' + cause);
+  });
   members.on_loss(1, "killed");
   members.on_end("over");
   members.set_listener({});
   members.on_loss(0, "unheard");
-  CHECK(heard == std::vector<std::string>{"1 killed", "-1 over"});
+  CHECK(heard == std::vector<std::string>{"1 killed", "all over"});
 }

@@ -6,9 +6,9 @@
 #include "runtime/collective/cases/fault_cases.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
-#include "troupe/collective/hierarchy/chunk_plan.hpp"
+#include "troupe/collective/hierarchy/placement.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -28,7 +28,7 @@ network_options on(const std::string& host) {
 }
 
 group_description everyone(const test_rank& self) {
-  group_description group{"all", std::vector<int>(static_cast<std::size_t>(self.size())), self.rank()};
+  group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
 }
@@ -39,7 +39,7 @@ void keep_promises(const host_names& hosts,
   auto body = [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token", options(hosts[static_cast<std::size_t>(self.rank())]));
-    auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
+    auto make_group = [&](const std::string& name, const std::vector<world_rank>& ranks) {
       auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
     };

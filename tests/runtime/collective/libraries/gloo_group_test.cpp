@@ -1,5 +1,5 @@
 #include "troupe/collective/libraries/gloo/gloo_group.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 
 #include <algorithm>
 #include <array>
@@ -40,11 +40,11 @@ void with_group(int count, const std::function<void(members&, test_rank&)>& body
     auto options = by_rank.empty() ? communicator_options{} : by_rank[static_cast<std::size_t>(self.rank())];
     folder_store place(folder.path());
     gloo_group_resources resources;
-    auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
-      auto member = std::find(ranks.begin(), ranks.end(), self.rank()) - ranks.begin();
+    auto make_group = [&](const std::string& name, const std::vector<world_rank>& ranks) {
+      auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_gloo_group({name, ranks, static_cast<int>(member)}, place, resources, options);
     };
-    std::vector<int> everyone(static_cast<std::size_t>(self.size()));
+    std::vector<world_rank> everyone(static_cast<std::size_t>(self.size()));
     std::iota(everyone.begin(), everyone.end(), 0);
     auto all = make_group("all", everyone);
     members given{*all, make_group, false};
@@ -85,7 +85,7 @@ TEST_CASE("gloo names the process that was killed to all others") {
     auto x = tensor::zeros({100000});
     auto error = failure_of([&] { given.all.all_reduce(x).wait(); });
     expect(error.kind() == collective_failure::lost_member, error.what());
-    expect(error.ranks() == std::vector{2}, error.what());
+    expect(error.ranks() == std::vector<world_rank>{2}, error.what());
     expect(std::string(error.what()).find("all_reduce(sum, f32[100000])") != std::string::npos, error.what());
     self.post(1000);  // the other survivor may still ask
     self.wait_for(1 - self.rank(), 1000);
@@ -107,7 +107,7 @@ TEST_CASE("gloo names the process that is stopped to all others") {
         auto x = tensor::zeros({100});
         auto error = failure_of([&] { given.all.all_reduce(x).wait(); });
         expect(error.kind() == collective_failure::timed_out, error.what());
-        expect(error.ranks() == std::vector{1}, error.what());
+        expect(error.ranks() == std::vector<world_rank>{1}, error.what());
         expect(failure_of([&] { given.all.barrier().wait(); }).kind() == collective_failure::timed_out,
                "later calls to fail alike");
         self.post(2);
@@ -161,7 +161,7 @@ TEST_CASE("a gloo group that does not come together names who is missing") {
     make_gloo_group({"all", {4, 7}, 0}, place, resources, {.timeout = std::chrono::milliseconds(200)});
   });
   CHECK(error.kind() == collective_failure::timed_out);
-  CHECK(error.ranks() == std::vector{7});
+  CHECK(error.ranks() == std::vector<world_rank>{7});
 }
 
 namespace {
@@ -207,7 +207,7 @@ TEST_CASE("who waits in gloo for a member that told its address and died hears o
       group->barrier({.timeout = std::chrono::milliseconds(200)}).wait();
     });
     over.set_value();
-    CHECK(error.ranks() == std::vector{1});
+    CHECK(error.ranks() == std::vector<world_rank>{1});
     CHECK(of_dying.get().kind() == collective_failure::cancelled);
   }
 }

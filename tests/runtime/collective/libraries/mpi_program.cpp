@@ -6,7 +6,7 @@
 
 #include "runtime/collective/cases/collective_case.hpp"
 #include "support/spawn_ranks.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -15,15 +15,15 @@ using namespace troupe::testing;
 
 namespace {
 
-std::unique_ptr<communicator> make_group(const std::string& name, const std::vector<int>& ranks, store& place,
-                                         mpi_group_resources& resources,
+std::unique_ptr<communicator> make_group(const std::string& name, const std::vector<world_rank>& ranks,
+                                         store& place, mpi_group_resources& resources,
                                          const communicator_options& options = {}) {
-  auto member = std::find(ranks.begin(), ranks.end(), resources.rank()) - ranks.begin();
+  auto member = std::ranges::find(ranks, resources.rank()) - ranks.begin();
   return make_mpi_group({name, ranks, static_cast<int>(member)}, place, resources, options);
 }
 
-std::vector<int> everyone(const mpi_group_resources& resources) {
-  std::vector<int> ranks(static_cast<std::size_t>(resources.size()));
+std::vector<world_rank> everyone(const mpi_group_resources& resources) {
+  std::vector<world_rank> ranks(static_cast<std::size_t>(resources.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
@@ -31,7 +31,7 @@ std::vector<int> everyone(const mpi_group_resources& resources) {
 void run_cases(store& place, mpi_group_resources& resources) {
   auto all = make_group("all", everyone(resources), place, resources);
   members given{*all,
-                [&](const std::string& name, const std::vector<int>& ranks) {
+                [&](const std::string& name, const std::vector<world_rank>& ranks) {
                   return make_group(name, ranks, place, resources);
                 },
                 false};
@@ -61,8 +61,8 @@ void expect_late(store& place, mpi_group_resources& resources) {
     all->barrier().wait();
   } catch (const collective_error& error) {
     expect(error.kind() == collective_failure::timed_out, error.what());
-    expect(error.ranks() == std::vector{1}, error.what());
-    place.put("gave up " + std::to_string(resources.rank()), {});
+    expect(error.ranks() == std::vector<world_rank>{1}, error.what());
+    place.put("gave up " + to_string(resources.rank()), {});
     return;
   }
   expect(false, "an error");
@@ -70,7 +70,7 @@ void expect_late(store& place, mpi_group_resources& resources) {
 
 void expect_refusals(store& place, mpi_group_resources& resources) {
   for (const group_description& wrong :
-       {group_description{"all", {0, 2}, 0}, {"all", {1, 0}, resources.rank()}}) {
+       {group_description{"all", {0, 2}, 0}, {"all", {1, 0}, resources.rank().value()}}) {
     try {
       make_mpi_group(wrong, place, resources);
     } catch (const bad_input& refused) {
@@ -83,7 +83,7 @@ void expect_refusals(store& place, mpi_group_resources& resources) {
 
 void run(const std::string& what, store& place) {
   mpi_group_resources resources;
-  auto rank = std::to_string(resources.rank());
+  auto rank = to_string(resources.rank());
   if (what == "cases") run_cases(place, resources);
   if (what == "mismatch") expect_mismatch(place, resources);
   if (what == "wrong ranks") expect_refusals(place, resources);

@@ -19,8 +19,8 @@ const communicator_options options{.timeout = std::chrono::seconds(100), .decora
 void run_member(communicator& all, store& place) {
   auto on = make_nccl_connections(gpu_of_member(all.rank()));
   members given{all,
-                [&](const std::string& name, const std::vector<int>& ranks) {
-                  auto member = std::ranges::find(ranks, all.rank()) - ranks.begin();
+                [&](const std::string& name, const std::vector<world_rank>& ranks) {
+                  auto member = std::ranges::find(ranks, all.group().rank_of(all.rank())) - ranks.begin();
                   return make_nccl_group({name, ranks, static_cast<int>(member)}, place, on, options);
                 },
                 false};

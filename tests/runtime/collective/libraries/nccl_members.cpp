@@ -27,7 +27,7 @@ namespace troupe::testing {
 
 std::unique_ptr<communicator> nccl_member(store& place, int size, int member,
                                           const communicator_options& options) {
-  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<world_rank> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return make_nccl_group({"all", ranks, member}, place, make_nccl_connections(gpu_of_member(member)),
                          options);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/nccl/nccl_group.hpp"
 
 namespace troupe::testing {

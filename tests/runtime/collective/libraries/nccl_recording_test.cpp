@@ -23,7 +23,7 @@ void require_refused(device where, const std::string& name, const std::function<
   CHECK_THROWS_MATCHES(
       step.run(), std::logic_error,
       MessageMatches(ContainsSubstring("[" + name + "] expected a call outside of captured_step's")));
-  CHECK_FALSE(step.is_recorded());
+  CHECK_FALSE(step.is_captured());
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ TEST_CASE("a gradient hook that reduces over NCCL is refused while a captured pa
   weight.has_gradient = false;
   CHECK_THROWS_MATCHES(pass.run(), std::logic_error,
                        MessageMatches(ContainsSubstring("[all_reduce] expected a call outside of") &&
-                                      ContainsSubstring("without captured_pass")));
-  CHECK_FALSE(pass.is_recorded());
+                                      ContainsSubstring("call sync_gradients() after each run")));
+  CHECK_FALSE(pass.is_captured());
 }
 
 TEST_CASE("other threads call over NCCL while a step is recorded, and replays leave their calls alone") {
@@ -99,7 +99,7 @@ TEST_CASE("other threads call over NCCL while a step is recorded, and replays le
     std::thread([&] { group->all_reduce(x).wait(); }).join();
   });
   for (int run = 0; run < 3; ++run) step.run();
-  CHECK(step.is_recorded());
+  CHECK(step.is_captured());
   CHECK(fake_nccl::calls("ncclAllReduce").size() == 2);  // of the runs that call the work
   expect_elements(y.to({}), [](std::int64_t) { return 1; });
   group = nullptr;

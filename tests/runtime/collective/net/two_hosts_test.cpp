@@ -6,7 +6,7 @@
 #include "support/joined_namespaces.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/stores.hpp"
+#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
 using namespace troupe;
@@ -23,15 +23,15 @@ struct host_process {
       : place((hosts.enter(self.rank() % 2), folder.path())),
         resources("token", {.interface = joined_namespaces::interface}) {}
 
-  std::unique_ptr<communicator> make_group(const std::string& name, const std::vector<int>& ranks, int rank,
-                                           const communicator_options& options = {}) {
+  std::unique_ptr<communicator> make_group(const std::string& name, const std::vector<world_rank>& ranks,
+                                           int rank, const communicator_options& options = {}) {
     auto member = std::ranges::find(ranks, rank) - ranks.begin();
     return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources, options);
   }
 };
 
-std::vector<int> first_ranks(int count) {
-  std::vector<int> ranks(static_cast<std::size_t>(count));
+std::vector<world_rank> first_ranks(int count) {
+  std::vector<world_rank> ranks(static_cast<std::size_t>(count));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
@@ -58,7 +58,7 @@ TEST_CASE("members on two hosts keep what every backend promises") {
   temp_folder folder;
   auto body = [&](test_rank& self) {
     host_process own(hosts, self, folder);
-    auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
+    auto make_group = [&](const std::string& name, const std::vector<world_rank>& ranks) {
       return own.make_group(name, ranks, self.rank());
     };
     auto all = make_group("all", first_ranks(4));
@@ -74,7 +74,7 @@ TEST_CASE("members of one of two hosts have a group in each other's memory") {
   temp_folder folder;
   spawn_ranks(4, [&](test_rank& self) {
     host_process own(hosts, self, folder);
-    auto neighbours = self.rank() % 2 == 0 ? std::vector{0, 2} : std::vector{1, 3};
+    auto neighbours = self.rank() % 2 == 0 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1, 3};
     auto near = own.make_group("near", neighbours, self.rank());
     auto all = own.make_group("all", first_ranks(4), self.rank());
     expect_sum(*near);
@@ -98,7 +98,7 @@ TEST_CASE("a member that is killed on the other host is named, and the rest go o
     self.barrier(1);
     if (self.rank() == 0) self.kill(1);
     auto error = error_of_sums(*all);
-    expect(error.kind() == collective_failure::lost_member && error.ranks() == std::vector{1},
+    expect(error.kind() == collective_failure::lost_member && error.ranks() == std::vector<world_rank>{1},
            std::string("rank 1 lost: ") + error.what());
     expect_sum(*own.make_group("rest", {0, 2}, self.rank()));
     self.post(2);
@@ -118,12 +118,12 @@ TEST_CASE("members behind a cable that is cut are named to those on this side, a
     if (self.rank() == 0) hosts.cut();
     self.barrier(2);
     auto error = error_of_sums(*all);
-    auto beyond = self.rank() % 2 == 0 ? std::vector{1, 3} : std::vector{0, 2};
+    auto beyond = self.rank() % 2 == 0 ? std::vector<world_rank>{1, 3} : std::vector<world_rank>{0, 2};
     expect(error.kind() == collective_failure::timed_out || error.kind() == collective_failure::lost_member,
            std::string("a loss: ") + error.what());
-    for (int rank : error.ranks())
+    for (auto rank : error.ranks())
       expect(std::ranges::count(beyond, rank) == 1, std::string("the other host's ranks: ") + error.what());
-    auto neighbours = self.rank() % 2 == 0 ? std::vector{0, 2} : std::vector{1, 3};
+    auto neighbours = self.rank() % 2 == 0 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1, 3};
     expect_sum(*own.make_group("rest", neighbours, self.rank(), options));
     self.barrier(3);
   });

@@ -32,8 +32,8 @@ class local_groups {
 
 void run_member(communicator& all, local_groups& groups, std::string& failure) {
   members given{all,
-                [&](const std::string& name, const std::vector<int>& ranks) {
-                  auto member = std::find(ranks.begin(), ranks.end(), all.rank()) - ranks.begin();
+                [&](const std::string& name, const std::vector<world_rank>& ranks) {
+                  auto member = std::ranges::find(ranks, all.group().rank_of(all.rank())) - ranks.begin();
                   return groups.take(name, ranks.size(), static_cast<int>(member));
                 },
                 true};

@@ -13,8 +13,8 @@ void run_cases(int size, group_path path = group_path::nearest) {
   auto body = [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token", {.path = path});
-    auto make_group = [&](const std::string& name, const std::vector<int>& ranks) {
-      auto member = std::find(ranks.begin(), ranks.end(), self.rank()) - ranks.begin();
+    auto make_group = [&](const std::string& name, const std::vector<world_rank>& ranks) {
+      auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
     };
     auto all = make_group("all", everyone(self).ranks);

@@ -148,7 +148,7 @@ TEST_CASE("a member that never comes is named when the group is made") {
       make_ucx_group(everyone(self), place, resources, {.timeout = std::chrono::milliseconds(50)});
       expect(false, "no group");
     } catch (const collective_error& error) {
-      expect(error.kind() == collective_failure::timed_out && error.ranks() == std::vector{1},
+      expect(error.kind() == collective_failure::timed_out && error.ranks() == std::vector<world_rank>{1},
              "rank 1 named");
     }
     self.barrier(1);

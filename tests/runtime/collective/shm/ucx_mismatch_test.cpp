@@ -114,7 +114,7 @@ TEST_CASE("a member that calls in another group is named to those that wait for 
       auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
       expect(error.kind() == collective_failure::timed_out, "nobody else came in time");
       expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
-      auto missing = self.rank() == 1 ? std::vector{0, 2} : std::vector{1};
+      auto missing = self.rank() == 1 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1};
       expect(error.ranks() == missing, std::string("those who did not come: ") + error.what());
       self.barrier(2);
       expect_right_sum(*make_ucx_group(three("after", self.rank()), place, resources));

@@ -7,12 +7,12 @@
 
 namespace troupe::cpu {
 
-/// As block_product, in tiles of the result that stay in registers. Each element is one chain of fused
-/// multiply-adds in the order of `inner`, so that both give the same bits.
-void tiles_of_avx2(const block_product_shape& of, const float* a, const float* b, float* c);
-void tiles_of_avx512(const block_product_shape& of, const float* a, const float* b, float* c);
+/// block_product with register tiles of the result (a GEMM micro-kernel). Each element is one chain of fused
+/// multiply-adds in the order of `inner`, so both versions give the same bits.
+void tiles_of_avx2(const block_product_shape& product, const float* a, const float* b, float* c);
+void tiles_of_avx512(const block_product_shape& product, const float* a, const float* b, float* c);
 
-// The code behind both: compiled for an instruction set by the file that includes it, with contraction.
+// Shared implementation: compiled for one instruction set by the file that includes it, with FMA contraction.
 namespace {
 
 template <int Width>
@@ -36,7 +36,7 @@ template <class Vector>
   std::memcpy(to, &elements, sizeof elements);
 }
 
-/// Where the operands of a tile begin.
+/// Pointers to the operands of a tile.
 struct tile_place {
   const float *a, *b;
   float* c;
@@ -44,18 +44,18 @@ struct tile_place {
 
 /// [Rows, Vectors * Width] of the result. a: any strides; b: rows of [inner, columns].
 template <int Rows, int Vectors, int Width>
-[[gnu::always_inline]] inline void multiply_tile(const block_product_shape& of, const tile_place& at) {
+[[gnu::always_inline]] inline void multiply_tile(const block_product_shape& product, const tile_place& at) {
   using vector = typename vector_of<Width>::type;
-  const auto row_step = of.left_is_transposed ? 1 : of.left_stride;
-  const auto inner_step = of.left_is_transposed ? of.left_stride : 1;
+  const auto row_step = product.left_is_transposed ? 1 : product.left_stride;
+  const auto inner_step = product.left_is_transposed ? product.left_stride : 1;
   vector sums[Rows][Vectors];
 #pragma GCC unroll 8
   for (int row = 0; row < Rows; ++row)
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v)
-      sums[row][v] = of.accumulate ? load<vector>(at.c + row * of.stride + v * Width) : vector{};
+      sums[row][v] = product.accumulate ? load<vector>(at.c + row * product.stride + v * Width) : vector{};
   const auto *left = at.a, *right = at.b;
-  for (std::int64_t k = 0; k < of.inner; ++k, left += inner_step, right += of.right_stride) {
+  for (std::int64_t k = 0; k < product.inner; ++k, left += inner_step, right += product.right_stride) {
     vector terms[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) terms[v] = load<vector>(right + v * Width);
@@ -67,36 +67,36 @@ template <int Rows, int Vectors, int Width>
 #pragma GCC unroll 8
   for (int row = 0; row < Rows; ++row)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) store(sums[row][v], at.c + row * of.stride + v * Width);
+    for (int v = 0; v < Vectors; ++v) store(sums[row][v], at.c + row * product.stride + v * Width);
 }
 
-/// Some columns of all rows, as many rows at a time as there are, at most Rows.
+/// Computes some columns of all rows, Rows rows at a time, then smaller tiles.
 template <int Rows, int Vectors, int Width>
-void multiply_columns(const block_product_shape& of, tile_place at, std::int64_t rows) {
-  const auto row_step = of.left_is_transposed ? 1 : of.left_stride;
+void multiply_columns(const block_product_shape& product, tile_place at, std::int64_t rows) {
+  const auto row_step = product.left_is_transposed ? 1 : product.left_stride;
   for (; rows >= Rows; rows -= Rows) {
-    multiply_tile<Rows, Vectors, Width>(of, at);
+    multiply_tile<Rows, Vectors, Width>(product, at);
     at.a += Rows * row_step;
-    at.c += Rows * of.stride;
+    at.c += Rows * product.stride;
   }
   if constexpr (Rows > 1)
-    if (rows > 0) multiply_columns<Rows / 2, Vectors, Width>(of, at, rows);
+    if (rows > 0) multiply_columns<Rows / 2, Vectors, Width>(product, at, rows);
 }
 
-/// As many columns at a time as there are: whole tiles, single vectors, then shorter ones.
+/// Computes all columns: whole tiles, then single vectors, then narrower vectors.
 template <int Rows, int Vectors, int Width>
-void multiply_in_tiles(const block_product_shape& of, tile_place at, std::int64_t columns) {
+void multiply_in_tiles(const block_product_shape& product, tile_place at, std::int64_t columns) {
   constexpr int at_once = Vectors * Width;
   for (; columns >= at_once; columns -= at_once) {
-    multiply_columns<Rows, Vectors, Width>(of, at, of.rows);
+    multiply_columns<Rows, Vectors, Width>(product, at, product.rows);
     at.b += at_once;
     at.c += at_once;
   }
   if (columns == 0) return;
   if constexpr (Vectors > 1)
-    multiply_in_tiles<Rows, Vectors / 2, Width>(of, at, columns);
+    multiply_in_tiles<Rows, Vectors / 2, Width>(product, at, columns);
   else if constexpr (Width > 1)
-    multiply_in_tiles<Rows, 1, (Width > 4 ? Width / 2 : 1)>(of, at, columns);
+    multiply_in_tiles<Rows, 1, (Width > 4 ? Width / 2 : 1)>(product, at, columns);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "troupe/ops/cpu/block_product.hpp"
 
-// After the headers that others include too: what those define inline must run on every machine.
+// Placed after headers that other sources also include: their inline functions must run on every machine.
 #if defined(__x86_64__)
 #pragma GCC target("avx2,fma")
 #endif
@@ -12,8 +12,8 @@
 
 namespace troupe::cpu {
 
-void tiles_of_avx2(const block_product_shape& of, const float* a, const float* b, float* c) {
-  multiply_in_tiles<4, 2, 8>(of, {a, b, c}, of.columns);
+void tiles_of_avx2(const block_product_shape& product, const float* a, const float* b, float* c) {
+  multiply_in_tiles<4, 2, 8>(product, {a, b, c}, product.columns);
 }
 
 }  // namespace troupe::cpu

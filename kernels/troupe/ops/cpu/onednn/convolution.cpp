@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "troupe/ops/cpu/onednn/bordered_primitive.hpp"
 #include "troupe/ops/cpu/onednn/library_threads.hpp"
+#include "troupe/ops/cpu/onednn/reordering_primitive.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 
 namespace troupe::cpu {
@@ -17,13 +17,13 @@ using tag = memory::format_tag;
 
 enum class direction { forward, backward_input, backward_weight };
 
-/// What a primitive is made for, and found by.
+/// The parameters of a cached primitive.
 struct key {
   direction towards;
   dtype type;
   bool has_bias;
   int threads;  ///< oneDNN fixes how work is split when it makes a primitive
-  conv2d_problem of;
+  conv2d_problem problem;
   bool operator==(const key&) const = default;
 };
 
@@ -31,30 +31,32 @@ memory::data_type data_type_of(dtype type) {
   return type == dtype::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-/// Extents as oneDNN wants them.
+/// Extents as oneDNN's dims.
 struct extents {
   memory::dims x, weight, bias, y, stride, dilation, padding;
 
-  explicit extents(const conv2d_problem& of)
-      : x{of.batch, of.in_channels, of.in.h, of.in.w},
-        weight{of.out_channels, of.in_channels / of.options.groups, of.kernel.h, of.kernel.w},
-        bias{of.out_channels},
-        y{of.batch, of.out_channels, of.out.h, of.out.w},
-        stride{of.options.stride.h, of.options.stride.w},
-        dilation{of.options.dilation.h - 1, of.options.dilation.w - 1},
-        padding{of.options.padding.h, of.options.padding.w} {
-    if (of.options.groups == 1) return;
-    weight[0] /= of.options.groups;
-    weight.insert(weight.begin(), of.options.groups);
+  explicit extents(const conv2d_problem& problem)
+      : x{problem.batch, problem.in_channels, problem.in.h, problem.in.w},
+        weight{problem.out_channels, problem.in_channels / problem.options.groups, problem.kernel.h,
+               problem.kernel.w},
+        bias{problem.out_channels},
+        y{problem.batch, problem.out_channels, problem.out.h, problem.out.w},
+        stride{problem.options.stride.h, problem.options.stride.w},
+        dilation{problem.options.dilation.h - 1, problem.options.dilation.w - 1},
+        padding{problem.options.padding.h, problem.options.padding.w} {
+    if (problem.options.groups == 1) return;
+    weight[0] /= problem.options.groups;
+    weight.insert(weight.begin(), problem.options.groups);
   }
   tag plain_weight() const { return weight.size() == 5 ? tag::goihw : tag::oihw; }
 };
 
-/// Formats are left to oneDNN: its blocks of channels run at up to twice the rate of plain formats, and the
-/// way in and out costs a twentieth of that. Where the channels of the result would hardly fill a block,
-/// most of the work would go into padding, and plain formats are faster.
-tag inner_format(const key& of) {
-  auto few = of.towards == direction::backward_input && of.of.in_channels / of.of.options.groups < 8;
+/// Lets oneDNN choose the format: its channel-blocked formats are up to twice as fast as plain ones, and
+/// reordering costs a twentieth of that. If the result has too few channels to fill a block, most of the work
+/// would be padding, and plain formats are faster.
+tag inner_format(const key& wanted) {
+  auto few = wanted.towards == direction::backward_input &&
+             wanted.problem.in_channels / wanted.problem.options.groups < 8;
   return few ? tag::nchw : tag::any;
 }
 
@@ -64,11 +66,11 @@ dnnl::primitive_attr attributes() {
   return result;
 }
 
-dnnl::convolution_forward::primitive_desc forward_description(const key& of, const extents& size) {
-  auto type = data_type_of(of.type);
-  auto format = inner_format(of);
+dnnl::convolution_forward::primitive_desc forward_description(const key& wanted, const extents& size) {
+  auto type = data_type_of(wanted.type);
+  auto format = inner_format(wanted);
   memory::desc bias;
-  if (of.has_bias) bias = {size.bias, type, tag::a};
+  if (wanted.has_bias) bias = {size.bias, type, tag::a};
   return {{dnnl::prop_kind::forward_training,
            dnnl::algorithm::convolution_direct,
            {size.x, type, format},
@@ -83,21 +85,21 @@ dnnl::convolution_forward::primitive_desc forward_description(const key& of, con
           this_engine()};
 }
 
-bordered_primitive make_forward(const key& of, const extents& size) {
-  auto type = data_type_of(of.type);
-  auto description = forward_description(of, size);
-  bordered_primitive made{dnnl::convolution_forward(description)};
+reordering_primitive make_forward(const key& wanted, const extents& size) {
+  auto type = data_type_of(wanted.type);
+  auto description = forward_description(wanted, size);
+  reordering_primitive made{dnnl::convolution_forward(description)};
   made.add_input(DNNL_ARG_SRC, {size.x, type, tag::nchw}, description.src_desc());
   made.add_input(DNNL_ARG_WEIGHTS, {size.weight, type, size.plain_weight()}, description.weights_desc());
   made.add_output(DNNL_ARG_DST, {size.y, type, tag::nchw}, description.dst_desc());
-  if (of.has_bias) made.add_input(DNNL_ARG_BIAS, description.bias_desc(), description.bias_desc());
+  if (wanted.has_bias) made.add_input(DNNL_ARG_BIAS, description.bias_desc(), description.bias_desc());
   made.add_scratchpad(description.scratchpad_desc());
   return made;
 }
 
-bordered_primitive make_backward_input(const key& of, const extents& size) {
-  auto type = data_type_of(of.type);
-  auto format = inner_format(of);
+reordering_primitive make_backward_input(const key& wanted, const extents& size) {
+  auto type = data_type_of(wanted.type);
+  auto format = inner_format(wanted);
   dnnl::convolution_backward_data::primitive_desc description{{dnnl::algorithm::convolution_direct,
                                                                {size.x, type, format},
                                                                {size.weight, type, tag::any},
@@ -108,8 +110,8 @@ bordered_primitive make_backward_input(const key& of, const extents& size) {
                                                                size.padding},
                                                               attributes(),
                                                               this_engine(),
-                                                              forward_description(of, size)};
-  bordered_primitive made{dnnl::convolution_backward_data(description)};
+                                                              forward_description(wanted, size)};
+  reordering_primitive made{dnnl::convolution_backward_data(description)};
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());
   made.add_input(DNNL_ARG_WEIGHTS, {size.weight, type, size.plain_weight()}, description.weights_desc());
   made.add_output(DNNL_ARG_DIFF_SRC, {size.x, type, tag::nchw}, description.diff_src_desc());
@@ -117,11 +119,11 @@ bordered_primitive make_backward_input(const key& of, const extents& size) {
   return made;
 }
 
-bordered_primitive make_backward_weight(const key& of, const extents& size) {
-  auto type = data_type_of(of.type);
+reordering_primitive make_backward_weight(const key& wanted, const extents& size) {
+  auto type = data_type_of(wanted.type);
   constexpr auto f32 = memory::data_type::f32;
   memory::desc bias;
-  if (of.has_bias) bias = {size.bias, f32, tag::a};
+  if (wanted.has_bias) bias = {size.bias, f32, tag::a};
   dnnl::convolution_backward_weights::primitive_desc description{{dnnl::algorithm::convolution_direct,
                                                                   {size.x, type, tag::any},
                                                                   {size.weight, f32, tag::any},
@@ -133,51 +135,52 @@ bordered_primitive make_backward_weight(const key& of, const extents& size) {
                                                                   size.padding},
                                                                  attributes(),
                                                                  this_engine(),
-                                                                 forward_description(of, size)};
-  bordered_primitive made{dnnl::convolution_backward_weights(description)};
+                                                                 forward_description(wanted, size)};
+  reordering_primitive made{dnnl::convolution_backward_weights(description)};
   made.add_input(DNNL_ARG_SRC, {size.x, type, tag::nchw}, description.src_desc());
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());
   made.add_output(DNNL_ARG_DIFF_WEIGHTS, {size.weight, f32, size.plain_weight()},
                   description.diff_weights_desc());
-  if (of.has_bias)
+  if (wanted.has_bias)
     made.add_output(DNNL_ARG_DIFF_BIAS, description.diff_bias_desc(), description.diff_bias_desc());
   made.add_scratchpad(description.scratchpad_desc());
   return made;
 }
 
-bordered_primitive make(const key& of) {
-  extents size(of.of);
-  switch (of.towards) {
+reordering_primitive make(const key& wanted) {
+  extents size(wanted.problem);
+  switch (wanted.towards) {
     case direction::forward:
-      return make_forward(of, size);
+      return make_forward(wanted, size);
     case direction::backward_input:
-      return make_backward_input(of, size);
+      return make_backward_input(wanted, size);
     case direction::backward_weight:
       break;
   }
-  return make_backward_weight(of, size);
+  return make_backward_weight(wanted, size);
 }
 
-/// The calling thread's primitive for `of`, made at the first call. The oldest one makes room for a new one.
-bordered_primitive& primitive_for(const key& of) {
+/// The calling thread's cached primitive for `wanted`, created at the first call. A full cache evicts the
+/// oldest one.
+reordering_primitive& primitive_for(const key& wanted) {
   constexpr std::size_t most = 256;
-  thread_local std::deque<std::pair<key, bordered_primitive>> known;
+  thread_local std::deque<std::pair<key, reordering_primitive>> known;
   for (auto& [made_for, primitive] : known)
-    if (made_for == of) return primitive;
+    if (made_for == wanted) return primitive;
   if (known.size() == most) known.pop_front();
-  return known.emplace_back(of, make(of)).second;
+  return known.emplace_back(wanted, make(wanted)).second;
 }
 
-int convolution_threads(const conv2d_problem& of) {
-  auto in_a_group = of.in_channels / of.options.groups;
-  auto multiply_adds =
-      of.batch * of.out_channels * of.out.h * of.out.w * in_a_group * of.kernel.h * of.kernel.w;
+int convolution_threads(const conv2d_problem& problem) {
+  auto in_a_group = problem.in_channels / problem.options.groups;
+  auto multiply_adds = problem.batch * problem.out_channels * problem.out.h * problem.out.w * in_a_group *
+                       problem.kernel.h * problem.kernel.w;
   return threads_for(multiply_adds / multiply_adds_per_element);
 }
 
-void run(const key& of, std::span<void* const> elements) {
-  library_threads scope(of.threads);
-  primitive_for(of).run(elements);
+void run(const key& wanted, std::span<void* const> elements) {
+  library_threads scope(wanted.threads);
+  primitive_for(wanted).run(elements);
 }
 
 void* elements_of(const tensor& value) { return const_cast<std::byte*>(value.bytes().data()); }
@@ -193,21 +196,21 @@ bool convolution_takes(dtype type) {
   return type == dtype::f32;
 }
 
-void convolution_forward(const conv2d_problem& of, const tensor& x, const tensor& weight, const tensor& bias,
-                         tensor& y) {
-  run({direction::forward, x.dtype(), bias.defined(), convolution_threads(of), of},
+void convolution_forward(const conv2d_problem& problem, const tensor& x, const tensor& weight,
+                         const tensor& bias, tensor& y) {
+  run({direction::forward, x.dtype(), bias.defined(), convolution_threads(problem), problem},
       std::array{elements_of(x), elements_of(weight), elements_of(y), elements_of(bias)});
 }
 
-void convolution_backward_input(const conv2d_problem& of, const tensor& dy, const tensor& weight,
+void convolution_backward_input(const conv2d_problem& problem, const tensor& dy, const tensor& weight,
                                 tensor& dx) {
-  run({direction::backward_input, dy.dtype(), false, convolution_threads(of), of},
+  run({direction::backward_input, dy.dtype(), false, convolution_threads(problem), problem},
       std::array{elements_of(dy), elements_of(weight), elements_of(dx)});
 }
 
-void convolution_backward_weight(const conv2d_problem& of, const tensor& x, const tensor& dy, tensor& dweight,
-                                 tensor& dbias) {
-  run({direction::backward_weight, x.dtype(), dbias.defined(), convolution_threads(of), of},
+void convolution_backward_weight(const conv2d_problem& problem, const tensor& x, const tensor& dy,
+                                 tensor& dweight, tensor& dbias) {
+  run({direction::backward_weight, x.dtype(), dbias.defined(), convolution_threads(problem), problem},
       std::array{elements_of(x), elements_of(dy), elements_of(dweight), elements_of(dbias)});
 }
 

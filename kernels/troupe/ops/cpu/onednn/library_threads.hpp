@@ -3,9 +3,8 @@
 
 namespace troupe::cpu {
 
-/// While it lives, oneDNN uses so many threads for what this thread asks of it, and fixes how it splits the
-/// work of a primitive that is made. OpenMP's own number, which the rest of the program may have set for this
-/// thread, comes back at the end.
+/// Sets the number of threads that oneDNN uses for calls of this thread while it lives; primitives created
+/// meanwhile split their work for this number. Restores OpenMP's previous number at the end.
 class library_threads {
  public:
   explicit library_threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }

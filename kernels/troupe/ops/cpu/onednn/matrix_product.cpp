@@ -9,16 +9,16 @@
 namespace troupe::cpu {
 namespace {
 
-/// Variable shapes must not fill the memory with machine code.
-constexpr std::size_t most_primitives = 512;
+/// Limits the cache: with variable shapes, JIT-compiled primitives would fill the memory.
+constexpr std::size_t max_primitives = 512;
 
-/// One thread's primitives, since an executing primitive's memory handles and scratchpad are its own.
+/// One cache per thread, since a primitive's memory handles and scratchpad cannot be shared during execution.
 class product_cache {
  public:
   product_primitive& get(const product_key& key) {
     auto found = primitives_.find(key);
     if (found != primitives_.end()) return found->second;
-    if (primitives_.size() == most_primitives) primitives_.clear();
+    if (primitives_.size() == max_primitives) primitives_.clear();
     return primitives_.try_emplace(key, key).first->second;
   }
 
@@ -40,12 +40,13 @@ bool multiplies_bf16() {
   return (isa & dnnl_cpu_isa_avx512_core_bf16) == static_cast<int>(dnnl_cpu_isa_avx512_core_bf16);
 }
 
-void multiply(const matrix_product_shape& of, const tensor& a, const tensor& b, const tensor& bias,
+void multiply(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
               tensor& c) {
   thread_local product_cache cache;
-  auto threads = threads_for(of.batch * of.rows * of.columns * of.inner / multiply_adds_per_element);
+  auto threads =
+      threads_for(product.batch * product.rows * product.columns * product.inner / multiply_adds_per_element);
   library_threads scope(threads);
-  auto& primitive = cache.get({of, a.dtype(), c.dtype(), bias.defined(), threads});
+  auto& primitive = cache.get({product, a.dtype(), c.dtype(), bias.defined(), threads});
   primitive.run(a, b, bias, c, cache.scratchpad(primitive.scratchpad_bytes()));
 }
 

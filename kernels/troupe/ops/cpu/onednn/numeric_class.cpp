@@ -29,7 +29,7 @@ dnnl_cpu_isa_t isa_named(std::string_view name) {
   throw std::logic_error("no oneDNN instruction set is named " + std::string(name));
 }
 
-/// Sets of instructions are sets of bits.
+/// Instruction sets are bit masks.
 bool is_within(dnnl_cpu_isa_t isa, dnnl_cpu_isa_t cap) { return (isa & cap) == static_cast<int>(isa); }
 
 std::string name_of(dnnl_cpu_isa_t isa) {

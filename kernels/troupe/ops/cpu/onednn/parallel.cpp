@@ -8,8 +8,8 @@ namespace troupe::cpu {
 
 int threads_for(std::int64_t elements) { return elements < elements_worth_a_team ? 1 : num_threads(); }
 
-// OpenMP, as oneDNN: one set of helper threads serves both. All of them or none: libgomp ends those that a
-// smaller region does not use, and starts new ones for the next.
+// Uses OpenMP, so that oneDNN and these loops share one set of helper threads. Always uses all threads or
+// one: libgomp ends the threads that a smaller region does not use, and starts new ones for the next region.
 void parallel_for(std::int64_t count, std::int64_t elements,
                   void (*run)(const void* context, std::int64_t index), const void* context) {
   auto threads = threads_for(elements);

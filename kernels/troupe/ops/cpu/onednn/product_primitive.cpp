@@ -24,25 +24,25 @@ memory::desc matrices(std::int64_t batch, std::int64_t rows, std::int64_t column
 }
 
 dnnl::matmul::desc operation_of(const product_key& key) {
-  const auto& of = key.of;
-  auto a = matrices(of.batch, of.rows, of.inner, of.left_is_transposed, key.operands);
-  auto b =
-      matrices(of.right_is_shared ? 1 : of.batch, of.inner, of.columns, of.right_is_transposed, key.operands);
-  auto c = matrices(of.batch, of.rows, of.columns, false, key.result);
+  const auto& product = key.product;
+  auto a = matrices(product.batch, product.rows, product.inner, product.left_is_transposed, key.operands);
+  auto b = matrices(product.right_is_shared ? 1 : product.batch, product.inner, product.columns,
+                    product.right_is_transposed, key.operands);
+  auto c = matrices(product.batch, product.rows, product.columns, false, key.result);
   if (!key.has_bias) return {a, b, c};
-  return {a, b, matrices(1, 1, of.columns, false, key.operands), c};
+  return {a, b, matrices(1, 1, product.columns, false, key.operands), c};
 }
 
-dnnl::primitive_attr attributes_of(const matrix_product_shape& of) {
+dnnl::primitive_attr attributes_of(const matrix_product_shape& product) {
   dnnl::post_ops after;
-  if (of.accumulate) after.append_sum(1);
+  if (product.accumulate) after.append_sum(1);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-memory without_data(const memory::desc& of) { return {of, cpu_engine(), nullptr}; }
+memory without_data(const memory::desc& description) { return {description, cpu_engine(), nullptr}; }
 
 void point(memory& at, const tensor& elements) {
   at.set_data_handle(const_cast<std::byte*>(elements.bytes().data()));  // oneDNN has one type for both
@@ -51,7 +51,7 @@ void point(memory& at, const tensor& elements) {
 }  // namespace
 
 product_primitive::product_primitive(const product_key& key) {
-  dnnl::matmul::primitive_desc chosen(operation_of(key), attributes_of(key.of), cpu_engine());
+  dnnl::matmul::primitive_desc chosen(operation_of(key), attributes_of(key.product), cpu_engine());
   a_ = without_data(chosen.src_desc());
   b_ = without_data(chosen.weights_desc());
   if (key.has_bias) bias_ = without_data(chosen.bias_desc());

@@ -5,9 +5,9 @@
 
 namespace troupe::cpu {
 
-/// All that decides how oneDNN computes a product.
+/// All parameters that decide how oneDNN computes a product.
 struct product_key {
-  matrix_product_shape of;
+  matrix_product_shape product;
   dtype operands = dtype::f32;
   dtype result = dtype::f32;
   bool has_bias = false;
@@ -15,15 +15,15 @@ struct product_key {
   auto operator<=>(const product_key&) const = default;
 };
 
-/// oneDNN's matmul for one key. Operands stay as they lie: on plain layouts it is as fast as on its own ones,
-/// and transposition, bias and accumulation cost nothing. Failures throw dnnl::error.
+/// oneDNN's matmul for one key. Operands are not reordered: plain layouts are as fast as oneDNN's own, and
+/// transposition, bias and accumulation are fused. Throws dnnl::error.
 class product_primitive {
  public:
   explicit product_primitive(const product_key& key);
 
   std::size_t scratchpad_bytes() const { return scratchpad_.get_desc().get_size(); }
 
-  /// Not for two threads at once.
+  /// Not thread-safe.
   void run(const tensor& a, const tensor& b, const tensor& bias, tensor& c, std::byte* scratchpad);
 
  private:

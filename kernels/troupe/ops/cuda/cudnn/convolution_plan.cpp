@@ -6,7 +6,7 @@
 namespace troupe::cuda {
 namespace {
 
-// Each adds up in a fixed order, which not all of cuDNN's algorithms do.
+// Deterministic algorithms: they sum in a fixed order, which not all of cuDNN's algorithms do.
 constexpr auto forward_algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
 constexpr auto input_gradient_algorithm = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
 constexpr auto weight_gradient_algorithm = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
@@ -21,30 +21,37 @@ cudnnMathType_t math_of(const convolution_key& key) {
   return key.are_short ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-/// Whether the library knows a problem like this. Throws for failures, among them those that are the
-/// installation's: another process of the same numeric class would not have them.
-bool is_supported(cudnnStatus_t status, const std::source_location& where = std::source_location::current()) {
+/// Whether cuDNN supports the problem. Throws for all other failures, including those of the installation,
+/// which another process of the same numeric class might not have.
+bool is_supported(cudnnStatus_t status,
+                  const std::source_location& location = std::source_location::current()) {
   if (status == CUDNN_STATUS_SUCCESS) return true;
   auto is_of_installation = status == CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER ||
                             status == CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART ||
                             status == CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING ||
                             status == CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
-  if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED || is_of_installation) check(status, where);
+  if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED || is_of_installation)
+    check(status, location);
   return false;
 }
 
-shape x_extents(const conv2d_problem& of) { return {of.batch, of.in_channels, of.in.h, of.in.w}; }
-shape y_extents(const conv2d_problem& of) { return {of.batch, of.out_channels, of.out.h, of.out.w}; }
-shape weight_extents(const conv2d_problem& of) {
-  return {of.out_channels, of.in_channels / of.options.groups, of.kernel.h, of.kernel.w};
+shape x_extents(const conv2d_problem& problem) {
+  return {problem.batch, problem.in_channels, problem.in.h, problem.in.w};
+}
+shape y_extents(const conv2d_problem& problem) {
+  return {problem.batch, problem.out_channels, problem.out.h, problem.out.w};
+}
+shape weight_extents(const conv2d_problem& problem) {
+  return {problem.out_channels, problem.in_channels / problem.options.groups, problem.kernel.h,
+          problem.kernel.w};
 }
 
-/// cuDNN counts in 32 bits, the elements of a tensor too.
-bool fits(const conv2d_problem& of) {
-  const auto& [stride, padding, dilation, groups, relu] = of.options;
-  auto largest =
-      std::max({x_extents(of).num_elements(), weight_extents(of).num_elements(), y_extents(of).num_elements(),
-                stride.h, stride.w, padding.h, padding.w, dilation.h, dilation.w});
+/// cuDNN uses 32-bit indices, also for the elements of a tensor.
+bool fits(const conv2d_problem& problem) {
+  const auto& [stride, padding, dilation, groups, relu] = problem.options;
+  auto largest = std::max({x_extents(problem).num_elements(), weight_extents(problem).num_elements(),
+                           y_extents(problem).num_elements(), stride.h, stride.w, padding.h, padding.w,
+                           dilation.h, dilation.w});
   return largest <= INT_MAX;
 }
 
@@ -62,7 +69,7 @@ bool describe_images(cudnnTensorDescriptor_t images, dtype type, const shape& ex
                                          number(extents[1]), number(extents[2]), number(extents[3])));
 }
 
-std::string by(size_2d of) { return std::to_string(of.h) + " x " + std::to_string(of.w); }
+std::string by(size_2d size) { return std::to_string(size.h) + " x " + std::to_string(size.w); }
 
 std::string_view name_of(convolution_pass pass) {
   if (pass == convolution_pass::forward) return "conv2d";
@@ -72,59 +79,59 @@ std::string_view name_of(convolution_pass pass) {
 }  // namespace
 
 std::string to_string(const convolution_key& key) {
-  const auto& of = key.of;
-  const auto& [stride, padding, dilation, groups, relu] = of.options;
+  const auto& problem = key.problem;
+  const auto& [stride, padding, dilation, groups, relu] = problem.options;
   return std::string(name_of(key.pass)) + " of " + std::string(to_string(key.type)) + " x " +
-         to_string(x_extents(of)) + " and weight " + to_string(weight_extents(of)) + ", stride " +
+         to_string(x_extents(problem)) + " and weight " + to_string(weight_extents(problem)) + ", stride " +
          by(stride) + ", padding " + by(padding) + ", dilation " + by(dilation) + ", groups " +
          std::to_string(groups);
 }
 
-void cudnn_delete::operator()(cudnnTensorStruct* of) const { cudnn().tensor_destroy(of); }
-void cudnn_delete::operator()(cudnnFilterStruct* of) const { cudnn().filter_destroy(of); }
-void cudnn_delete::operator()(cudnnConvolutionStruct* of) const { cudnn().convolution_destroy(of); }
+void cudnn_delete::operator()(cudnnTensorStruct* handle) const { cudnn().tensor_destroy(handle); }
+void cudnn_delete::operator()(cudnnFilterStruct* handle) const { cudnn().filter_destroy(handle); }
+void cudnn_delete::operator()(cudnnConvolutionStruct* handle) const { cudnn().convolution_destroy(handle); }
 
 std::optional<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const convolution_key& key) {
-  if (!fits(key.of)) return std::nullopt;
+  if (!fits(key.problem)) return std::nullopt;
   convolution_plan made(key);
   if (!made.describe(key) || !made.find_workspace(handle)) return std::nullopt;
   return made;
 }
 
 bool convolution_plan::describe(const convolution_key& key) {
-  const auto& of = key.of;
-  const auto& [stride, padding, dilation, groups, relu] = of.options;
+  const auto& problem = key.problem;
+  const auto& [stride, padding, dilation, groups, relu] = problem.options;
   x_ = new_tensor();
   y_ = new_tensor();
   cudnnFilterDescriptor_t filter = nullptr;
   check(cudnn().filter_create(&filter));
   weight_.reset(filter);
-  cudnnConvolutionDescriptor_t how = nullptr;
-  check(cudnn().convolution_create(&how));
-  how_.reset(how);
-  return describe_images(x_.get(), key.type, x_extents(of)) &&
-         describe_images(y_.get(), key.type, y_extents(of)) &&
+  cudnnConvolutionDescriptor_t descriptor = nullptr;
+  check(cudnn().convolution_create(&descriptor));
+  convolution_.reset(descriptor);
+  return describe_images(x_.get(), key.type, x_extents(problem)) &&
+         describe_images(y_.get(), key.type, y_extents(problem)) &&
          is_supported(cudnn().filter_set(filter, data_type(key.type), CUDNN_TENSOR_NCHW,
-                                         number(of.out_channels), number(of.in_channels / groups),
-                                         number(of.kernel.h), number(of.kernel.w))) &&
-         is_supported(cudnn().convolution_set(how, number(padding.h), number(padding.w), number(stride.h),
-                                              number(stride.w), number(dilation.h), number(dilation.w),
-                                              CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) &&
-         is_supported(cudnn().convolution_set_groups(how, number(groups))) &&
-         is_supported(cudnn().convolution_set_math(how, math_of(key)));
+                                         number(problem.out_channels), number(problem.in_channels / groups),
+                                         number(problem.kernel.h), number(problem.kernel.w))) &&
+         is_supported(cudnn().convolution_set(
+             descriptor, number(padding.h), number(padding.w), number(stride.h), number(stride.w),
+             number(dilation.h), number(dilation.w), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) &&
+         is_supported(cudnn().convolution_set_groups(descriptor, number(groups))) &&
+         is_supported(cudnn().convolution_set_math(descriptor, math_of(key)));
 }
 
 bool convolution_plan::find_workspace(cudnnHandle_t handle) {
   switch (pass_) {
     case convolution_pass::forward:
-      return is_supported(cudnn().forward_workspace(handle, x_.get(), weight_.get(), how_.get(), y_.get(),
-                                                    forward_algorithm, &workspace_bytes_));
+      return is_supported(cudnn().forward_workspace(handle, x_.get(), weight_.get(), convolution_.get(),
+                                                    y_.get(), forward_algorithm, &workspace_bytes_));
     case convolution_pass::input_gradient:
-      return is_supported(cudnn().input_gradient_workspace(handle, weight_.get(), y_.get(), how_.get(),
-                                                           x_.get(), input_gradient_algorithm,
-                                                           &workspace_bytes_));
+      return is_supported(cudnn().input_gradient_workspace(handle, weight_.get(), y_.get(),
+                                                           convolution_.get(), x_.get(),
+                                                           input_gradient_algorithm, &workspace_bytes_));
     default:
-      return is_supported(cudnn().weight_gradient_workspace(handle, x_.get(), y_.get(), how_.get(),
+      return is_supported(cudnn().weight_gradient_workspace(handle, x_.get(), y_.get(), convolution_.get(),
                                                             weight_.get(), weight_gradient_algorithm,
                                                             &workspace_bytes_));
   }
@@ -134,15 +141,15 @@ bool convolution_plan::run(cudnnHandle_t handle, void* x, void* weight, void* y,
   const float one = 1;
   switch (pass_) {
     case convolution_pass::forward:
-      return is_supported(cudnn().forward(handle, &one, x_.get(), x, weight_.get(), weight, how_.get(),
-                                          forward_algorithm, workspace, workspace_bytes_, &kept_, y_.get(),
-                                          y));
+      return is_supported(cudnn().forward(handle, &one, x_.get(), x, weight_.get(), weight,
+                                          convolution_.get(), forward_algorithm, workspace, workspace_bytes_,
+                                          &kept_, y_.get(), y));
     case convolution_pass::input_gradient:
-      return is_supported(cudnn().input_gradient(handle, &one, weight_.get(), weight, y_.get(), y, how_.get(),
-                                                 input_gradient_algorithm, workspace, workspace_bytes_,
-                                                 &kept_, x_.get(), x));
+      return is_supported(cudnn().input_gradient(handle, &one, weight_.get(), weight, y_.get(), y,
+                                                 convolution_.get(), input_gradient_algorithm, workspace,
+                                                 workspace_bytes_, &kept_, x_.get(), x));
     default:
-      return is_supported(cudnn().weight_gradient(handle, &one, x_.get(), x, y_.get(), y, how_.get(),
+      return is_supported(cudnn().weight_gradient(handle, &one, x_.get(), x, y_.get(), y, convolution_.get(),
                                                   weight_gradient_algorithm, workspace, workspace_bytes_,
                                                   &kept_, weight_.get(), weight));
   }

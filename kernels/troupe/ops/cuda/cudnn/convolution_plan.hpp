@@ -4,37 +4,36 @@
 #include <string>
 
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
-#include "troupe/ops/cuda/library_convolution.hpp"
+#include "troupe/ops/cuda/cudnn_convolution.hpp"
 
 namespace troupe::cuda {
 
-/// What decides how cuDNN computes a convolution.
+/// All parameters that decide how cuDNN computes a convolution.
 struct convolution_key {
   convolution_pass pass = convolution_pass::forward;
   dtype type = dtype::f32;  ///< of all three tensors
-  /// Whether f32 factors may be cut to TF32's 11 bits, as those that come from bf16 or f16 have no more.
+  /// Whether f32 operands may be rounded to TF32 without loss, since they were converted from bf16 or f16.
   bool are_short = false;
   bool accumulate = false;
   std::uint32_t alignment_bytes = 0;  ///< of all three tensors, a power of two up to 256
-  conv2d_problem of;                  ///< without relu
+  conv2d_problem problem;             ///< without relu
   bool operator==(const convolution_key&) const = default;
 };
 
 /// For messages: the pass, dtype, extents and options.
-std::string to_string(const convolution_key& of);
+std::string to_string(const convolution_key& key);
 
 /// Calls one of cuDNN's destroy functions.
 struct cudnn_delete {
-  void operator()(cudnnTensorStruct* of) const;
-  void operator()(cudnnFilterStruct* of) const;
-  void operator()(cudnnConvolutionStruct* of) const;
+  void operator()(cudnnTensorStruct* handle) const;
+  void operator()(cudnnFilterStruct* handle) const;
+  void operator()(cudnnConvolutionStruct* handle) const;
 };
 
-/// cuDNN's descriptions for one pass, with the algorithm of its kind that gives the same bits every time. Not
-/// thread-safe.
+/// cuDNN's descriptors for one pass, with a deterministic algorithm. Not thread-safe.
 class convolution_plan {
  public:
-  /// Empty for what cuDNN does not support. Throws cuda_error if it fails.
+  /// Empty if cuDNN does not support the key. Throws cuda_error if it fails.
   static std::optional<convolution_plan> make(cudnnHandle_t handle, const convolution_key& key);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
@@ -50,10 +49,10 @@ class convolution_plan {
   bool find_workspace(cudnnHandle_t handle);
 
   convolution_pass pass_;
-  float kept_;  ///< the factor of what was there before
+  float kept_;  ///< beta: factor of the previous content of the result
   std::unique_ptr<cudnnTensorStruct, cudnn_delete> x_, y_;
   std::unique_ptr<cudnnFilterStruct, cudnn_delete> weight_;
-  std::unique_ptr<cudnnConvolutionStruct, cudnn_delete> how_;
+  std::unique_ptr<cudnnConvolutionStruct, cudnn_delete> convolution_;
   std::size_t workspace_bytes_ = 0;
 };
 

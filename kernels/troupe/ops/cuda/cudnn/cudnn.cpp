@@ -7,7 +7,7 @@
 namespace troupe::cuda {
 namespace {
 
-library_place place() {
+library_location place() {
   return {.file_name = "libcudnn.so." + std::to_string(CUDNN_MAJOR),
           .folder = TROUPE_CUDA_LIBRARY_DIR,
           .need = "convolutions on GPUs need cuDNN"};
@@ -47,17 +47,17 @@ const cudnn_functions& cudnn() {
   return all;
 }
 
-const cudnn_functions* cudnn_if_there() {
-  static const bool is_there = dynamic_library::is_there(place());
+const cudnn_functions* cudnn_if_available() {
+  static const bool is_there = dynamic_library::can_load(place());
   return is_there ? &cudnn() : nullptr;
 }
 
-void check(cudnnStatus_t status, const std::source_location& where) {
-  if (status != CUDNN_STATUS_SUCCESS) throw cuda_error("cuDNN", cudnn().get_error_string(status), where);
+void check(cudnnStatus_t status, const std::source_location& location) {
+  if (status != CUDNN_STATUS_SUCCESS) throw cuda_error("cuDNN", cudnn().get_error_string(status), location);
 }
 
 std::string cudnn_version() {
-  const auto* functions = cudnn_if_there();
+  const auto* functions = cudnn_if_available();
   if (!functions) return "";
   auto version = functions->get_version();
   return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// cuDNN's functions. The library is loaded when the first convolution asks for it.
+/// cuDNN's functions. The library is loaded by the first convolution.
 struct cudnn_functions {
   decltype(&cudnnGetVersion) get_version = nullptr;
   decltype(&cudnnGetErrorString) get_error_string = nullptr;
@@ -33,9 +33,9 @@ struct cudnn_functions {
 /// Throws bad_input, naming the file and what to do, if the library cannot be loaded. Thread-safe.
 const cudnn_functions& cudnn();
 
-/// Null if the library cannot be loaded: what it is at the first call it stays.
-const cudnn_functions* cudnn_if_there();
+/// Null if the library cannot be loaded; the result of the first call is kept.
+const cudnn_functions* cudnn_if_available();
 
-void check(cudnnStatus_t status, const std::source_location& where = std::source_location::current());
+void check(cudnnStatus_t status, const std::source_location& location = std::source_location::current());
 
 }  // namespace troupe::cuda

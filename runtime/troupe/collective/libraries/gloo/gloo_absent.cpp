@@ -19,4 +19,8 @@ std::unique_ptr<communicator> make_gloo_group(const group_description&, store&, 
   refuse();
 }
 
+group_backend gloo_groups() {
+  return {"gloo", [](const auto&) -> std::unique_ptr<backend_instance> { refuse(); }};
+}
+
 }  // namespace troupe

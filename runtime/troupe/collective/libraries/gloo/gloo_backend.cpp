@@ -4,7 +4,6 @@
 #include <gloo/common/error.h>
 
 #include "troupe/collective/libraries/call_thread.hpp"
-#include "troupe/collective/libraries/gloo/gloo_calls.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,6 @@
 #pragma once
+#include <gloo/context.h>
+
 #include <map>
 #include <memory>
 
@@ -34,3 +36,19 @@ class gloo_backend final : public library_backend {
 };
 
 }  // namespace troupe
+
+/// The collectives of gloo, one function for each. They block, and throw gloo::Exception.
+namespace troupe::gloo_calls {
+
+using context = std::shared_ptr<::gloo::Context>;
+
+void all_reduce(const context& with, const collective_operation& what);
+void reduce_scatter(const context& with, const collective_operation& what);
+void reduce(const context& with, const collective_operation& what);
+void all_gather(const context& with, const collective_operation& what);
+void broadcast(const context& with, const collective_operation& what);
+void gather(const context& with, const collective_operation& what);
+void scatter(const context& with, const collective_operation& what);
+void all_to_all(const context& with, const collective_operation& what);
+
+}  // namespace troupe::gloo_calls

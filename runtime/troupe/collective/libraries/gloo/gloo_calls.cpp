@@ -1,4 +1,4 @@
-#include "troupe/collective/libraries/gloo/gloo_calls.hpp"
+#include "troupe/collective/libraries/gloo/gloo_backend.hpp"
 
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
@@ -12,6 +12,7 @@
 #include <array>
 #include <utility>
 
+#include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/reduced_elements.hpp"
 
 namespace troupe::gloo_calls {

@@ -8,6 +8,21 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
+
+class gloo_instance final : public backend_instance {
+ public:
+  explicit gloo_instance(const backend_options& options) : resources_(options.network_interface) {}
+  std::unique_ptr<communicator> make(const group_description& group, store& keys,
+                                     const communicator_options& options) override {
+    return make_gloo_group(group, keys, resources_, options);
+  }
+
+ private:
+  gloo_group_resources resources_;
+};
+
+}  // namespace
 
 gloo_group_resources::gloo_group_resources(const std::string& interface) {
   broken_pipe_guard guard;  // for gloo's thread, which begins here
@@ -29,6 +44,10 @@ std::unique_ptr<communicator> make_gloo_group(const group_description& group, st
   auto mesh = std::make_shared<gloo_mesh>(group, keys, std::move(device), options.timeout);
   return std::make_unique<communicator>(group, std::make_unique<gloo_backend>(group, keys, std::move(mesh)),
                                         options);
+}
+
+group_backend gloo_groups() {
+  return {"gloo", [](const auto& options) { return std::make_unique<gloo_instance>(options); }};
 }
 
 }  // namespace troupe

@@ -147,7 +147,7 @@ gloo_mesh::addresses gloo_mesh::wait_for(int member, store& keys, deadline until
   if (auto found = keys.get(key_of(member), std::max(left, std::chrono::milliseconds(0)))) return *found;
   throw collective_error(collective_failure::timed_out, group_.name, 0, {rank_of(member)},
                          "group " + group_.name + " cannot begin over gloo: nothing came from rank " +
-                             std::to_string(rank_of(member)));
+                             to_string(rank_of(member)));
 }
 
 std::vector<char> gloo_mesh::address_for_me(int member, const addresses& of_all) const {
@@ -170,7 +170,7 @@ void gloo_mesh::connect(int member, const addresses& of_all, store& keys) {
   } catch (const ::gloo::Exception& failure) {
     throw collective_error(collective_failure::transport, group_.name, 0, {rank_of(member)},
                            "group " + group_.name + " cannot begin over gloo: no connection to rank " +
-                               std::to_string(rank_of(member)) + ": " + failure.what());
+                               to_string(rank_of(member)) + ": " + failure.what());
   } catch (...) {
     pair.close();
     throw;
@@ -179,7 +179,7 @@ void gloo_mesh::connect(int member, const addresses& of_all, store& keys) {
 
 std::string gloo_mesh::key_of(int member) const {
   auto key = group_.name + "/gloo";
-  for (int each : group_.ranks) key += '/' + std::to_string(each);
+  for (auto each : group_.ranks) key += '/' + to_string(each);
   return key + "/of/" + std::to_string(member);
 }
 

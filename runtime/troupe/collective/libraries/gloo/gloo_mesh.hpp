@@ -63,7 +63,7 @@ class gloo_mesh final : public ::gloo::Context {
   std::vector<char> address_for_me(int member, const addresses& of_all) const;
   void connect(int member, const addresses& of_all, store& keys);
   std::string key_of(int member) const;
-  int rank_of(int member) const { return group_.ranks[static_cast<std::size_t>(member)]; }
+  world_rank rank_of(member_index member) const { return group_.rank_of(member); }
 
   group_description group_;
   std::shared_ptr<closable_context> connections_;

@@ -24,4 +24,8 @@ std::unique_ptr<communicator> make_mpi_group(const group_description&, store&, m
   refuse();
 }
 
+group_backend mpi_groups() {
+  return {"mpi", [](const auto&) -> std::unique_ptr<backend_instance> { refuse(); }};
+}
+
 }  // namespace troupe

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "troupe/collective/libraries/mpi/mpi_calls.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {

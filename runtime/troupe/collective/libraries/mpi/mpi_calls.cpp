@@ -1,8 +1,9 @@
-#include "troupe/collective/libraries/mpi/mpi_calls.hpp"
+#include "troupe/collective/libraries/mpi/mpi_backend.hpp"
 
 #include <limits>
 #include <utility>
 
+#include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/reduced_elements.hpp"
 #include "troupe/error/errors.hpp"
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "troupe/collective/libraries/mpi/mpi_backend.hpp"
-#include "troupe/collective/libraries/mpi/mpi_calls.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
@@ -18,15 +17,34 @@ int tag_of(const std::string& name) {
 }
 
 void require_ranks(const group_description& group, const mpi_group_resources& resources) {
-  for (int rank : group.ranks)
+  for (auto rank : group.ranks)
     if (rank < 0 || rank >= resources.size())
-      throw bad_input("group " + group.name + " has rank " + std::to_string(rank) + ", but mpirun started " +
+      throw bad_input("group " + group.name + " has rank " + to_string(rank) + ", but mpirun started " +
                       std::to_string(resources.size()) + " processes: start one for each rank");
-  if (group.ranks[static_cast<std::size_t>(group.member)] != resources.rank())
+  if (group.rank_of(group.member) != resources.rank())
     throw bad_input("member " + std::to_string(group.member) + " of group " + group.name + " is rank " +
-                    std::to_string(group.ranks[static_cast<std::size_t>(group.member)]) +
-                    ", but this process is rank " + std::to_string(resources.rank()) + " of mpirun");
+                    to_string(group.rank_of(group.member)) + ", but this process is rank " +
+                    to_string(resources.rank()) + " of mpirun");
 }
+
+class mpi_instance final : public backend_instance {
+ public:
+  explicit mpi_instance(const backend_options& options) {
+    if (resources_.size() == options.world_size && resources_.rank() == options.rank) return;
+    throw bad_input("--backend mpi: this is rank " + to_string(options.rank) + " of " +
+                    std::to_string(options.world_size) + " in the job, but " + to_string(resources_.rank()) +
+                    " of " + std::to_string(resources_.size()) +
+                    " for MPI: start the program with `mpirun -n " + std::to_string(options.world_size) +
+                    " PROGRAM` and without another launcher");
+  }
+  std::unique_ptr<communicator> make(const group_description& group, store& keys,
+                                     const communicator_options& options) override {
+    return make_mpi_group(group, keys, resources_, options);
+  }
+
+ private:
+  mpi_group_resources resources_;
+};
 
 }  // namespace
 
@@ -71,10 +89,12 @@ std::unique_ptr<communicator> make_mpi_group(const group_description& group, sto
                                              mpi_group_resources& resources,
                                              const communicator_options& options) {
   require_ranks(group, resources);
+  std::vector<int> ranks;
+  for (auto rank : group.ranks) ranks.push_back(rank.value());
   MPI_Group world, members;
   MPI_Comm made = MPI_COMM_NULL;
   check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
-  check_mpi(MPI_Group_incl(world, group.size(), group.ranks.data(), &members));
+  check_mpi(MPI_Group_incl(world, group.size(), ranks.data(), &members));
   int status = MPI_Comm_create_group(MPI_COMM_WORLD, members, tag_of(group.name), &made);
   MPI_Group_free(&members);
   MPI_Group_free(&world);
@@ -82,6 +102,10 @@ std::unique_ptr<communicator> make_mpi_group(const group_description& group, sto
   check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
   return std::make_unique<communicator>(group, std::make_unique<mpi_backend>(group, keys, resources, made),
                                         options);
+}
+
+group_backend mpi_groups() {
+  return {"mpi", [](const auto& options) { return std::make_unique<mpi_instance>(options); }};
 }
 
 }  // namespace troupe

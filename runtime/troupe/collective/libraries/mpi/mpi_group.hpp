@@ -20,7 +20,7 @@ class mpi_group_resources {
   mpi_group_resources& operator=(const mpi_group_resources&) = delete;
 
   /// This process in MPI_COMM_WORLD: the ranks of groups are these.
-  int rank() const { return rank_; }
+  world_rank rank() const { return rank_; }
   int size() const { return size_; }
 
   /// Keeps the memory of a failed call, which MPI may still access, until the process ends.

@@ -173,10 +173,10 @@ nccl_connection& nccl_backend::connection_for(const collective_operation& what) 
   auto found = connections_.find(between);
   if (found != connections_.end()) return found->second;
   auto key = group().name + "/nccl";
-  for (int rank : group().ranks) key += '/' + std::to_string(rank);
+  for (auto rank : group().ranks) key += '/' + to_string(rank);
   key += "/from/" + std::to_string(between.first) + "/to/" + std::to_string(between.second);
   int size = what.peer >= 0 ? 2 : group().size();
-  int member = what.peer < 0 ? group().member : sends ? 0 : 1;
+  member_index member = what.peer < 0 ? group().member : member_index(sends ? 0 : 1);
   return connections_
       .try_emplace(between, on_, keys_, nccl_endpoint{std::move(key), size, member}, finalize_timeout_)
       .first->second;

@@ -49,7 +49,7 @@ std::shared_ptr<nccl_connections> make_nccl_connections(device gpu) {
 std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys,
                                               std::shared_ptr<nccl_connections> on,
                                               const communicator_options& options) {
-  refuse_in_recording("make_nccl_group");
+  refuse_in_capture("make_nccl_group");
   auto timeout = std::min(options.timeout, longest_timeout);
   try {
     auto backend =

@@ -9,8 +9,8 @@ class nccl_instance final : public backend_instance {
  public:
   explicit nccl_instance(const backend_options& options) : gpu_{device::kind::cuda, options.local_rank} {
     if (options.local_rank < num_cuda_devices()) return;
-    throw bad_input("--backend nccl wants a GPU for each process of a host: rank " +
-                    std::to_string(options.rank) + " would take " + to_string(gpu_) + ", and there are " +
+    throw bad_input("--backend nccl wants a GPU for each process of a host: rank " + to_string(options.rank) +
+                    " would take " + to_string(gpu_) + ", and there are " +
                     std::to_string(num_cuda_devices()) +
                     " (see `troupe doctor`); start fewer processes, or use --backend ucx for tensors in CPU "
                     "memory");

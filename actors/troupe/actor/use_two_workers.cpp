@@ -1,0 +1,14 @@
+#include "troupe/actor/use_two_workers.hpp"
+
+#include <caf/actor_system_config.hpp>
+#include <caf/atom.hpp>
+
+namespace troupe {
+
+caf::actor_system_config& use_two_workers(caf::actor_system_config& config) {
+  config.set("scheduler.max-threads", std::size_t{2});
+  config.set("scheduler.policy", caf::atom("sharing"));
+  return config;
+}
+
+}  // namespace troupe

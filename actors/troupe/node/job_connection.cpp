@@ -1,0 +1,94 @@
+#include "troupe/node/job_connection.hpp"
+
+#include <unistd.h>
+
+#include <optional>
+#include <span>
+
+#include "troupe/cluster/agent_client.hpp"
+#include "troupe/cluster/local_membership.hpp"
+#include "troupe/transport/loopback_transport.hpp"
+#include "troupe/transport/ucx_transport.hpp"
+
+namespace troupe {
+
+job_connection::job_connection(const node_options& options, event_router& events) : options_(options) {
+  if (options_.launch) {
+    connect(*options_.launch, events);
+    return;
+  }
+  group_token_ = derived_token(make_job_secret(), "groups");
+  transport_ = make_loopback_transport(events);
+  members_ = make_local_membership(events);
+}
+
+void job_connection::connect(const launch_environment& launch, event_router& events) {
+  auto secret = job_secret(launch);
+  group_token_ = derived_token(secret, "groups");
+  if (!launch.launched_by_troupe && launch.rank == 0) start_agent(launch, secret);
+  ucx_transport_options ucx;
+  ucx.rank = launch.rank;
+  ucx.secret = secret;
+  ucx.interface = options_.network_interface;
+  ucx.verify_frames = options_.verify_frames;
+  transport_ = make_ucx_transport(ucx, events);
+  agent_client_options client;
+  client.address = launch.master_addr;
+  client.port = launch.master_port;
+  client.secret = secret;
+  client.rank = launch.rank;
+  client.world_size = launch.world_size;
+  client.incarnation = launch.incarnation;
+  client.connect_timeout = options_.join_timeout;
+  members_ = connect_agent(client, events);
+}
+
+/// From the launcher. Without one rank 0 publishes a secret in a file, which works on one host.
+std::vector<std::byte> job_connection::job_secret(const launch_environment& launch) {
+  if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
+  if (launch.rank != 0)
+    return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
+  published_ = std::make_unique<published_job_secret>(launch.runtime_folder, launch.master_port);
+  return published_->secret();
+}
+
+/// Without a launcher rank 0 hosts the agent, and lost processes are not restarted.
+void job_connection::start_agent(const launch_environment& launch, const std::vector<std::byte>& secret) {
+  agent_options made;
+  made.address = launch.master_addr;
+  made.port = launch.master_port;
+  made.secret = secret;
+  made.world_size = launch.world_size;
+  made.join_timeout = options_.join_timeout;
+  made.replaces_lost_members = false;
+  agent_ = make_agent(made, {});
+}
+
+bool job_connection::ends_job() const {
+  return agent_ || (options_.launch && !options_.launch->launched_by_troupe);
+}
+
+void job_connection::join(const std::string& host) {
+  member self;
+  self.rank = options_.launch ? options_.launch->rank : 0;
+  self.incarnation = options_.launch ? options_.launch->incarnation : 0;
+  self.pid = ::getpid();
+  self.host = host;
+  self.numeric_class = options_.numeric_class;
+  self.address = transport_->begin_generation(0);
+  members_->join(self);
+}
+
+std::string job_connection::unique_job_id(const std::string& given) {
+  if (!options_.launch || options_.launch->launched_by_troupe) return given;
+  const std::string key = "job/drawn";
+  if (options_.launch->rank == 0) {
+    auto text = to_hex(make_job_secret()).substr(0, 8);
+    members_->keys().put(key, std::as_bytes(std::span(text)));
+  }
+  std::optional<std::vector<std::byte>> drawn;
+  while (!drawn) drawn = members_->keys().get(key, options_.join_timeout);
+  return given + "/" + std::string(reinterpret_cast<const char*>(drawn->data()), drawn->size());
+}
+
+}  // namespace troupe

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/cluster/agent.hpp"
+#include "troupe/cluster/job_secret.hpp"
+#include "troupe/cluster/membership.hpp"
+#include "troupe/node/event_router.hpp"
+#include "troupe/node/node.hpp"
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+/// This process's connection to its job: transport and membership, and the agent itself where this process is
+/// rank 0 of a job without launcher. A job of one process without launcher opens no socket.
+class job_connection {
+ public:
+  /// Starts or reaches the agent and creates the transport. Both arguments must outlive the connection.
+  /// Throws bad_input (wrong secret, port in use, ...), system_failure, or what UCX throws.
+  job_connection(const node_options& options, event_router& events);
+
+  transport& data() { return *transport_; }
+  membership& members() { return *members_; }
+  /// Authenticates the connections of process groups; derived from the job's secret.
+  const std::string& group_token() const { return group_token_; }
+  /// Whether the end of this process ends the job: it hosts the agent, or no launcher restarts it.
+  bool ends_job() const;
+
+  /// Joins the job as a member.
+  void join(const std::string& host);
+  /// Returns `given`, made unique for this job. Ids of jobs without `troupe launch` (a port, a Slurm job id)
+  /// may repeat, and snapshots of an earlier job with the same id may exist: rank 0 draws a suffix and shares
+  /// it through the key-value store. Blocks until it has; throws when the job ends.
+  std::string unique_job_id(const std::string& given);
+
+ private:
+  std::vector<std::byte> job_secret(const launch_environment& launch);
+  void start_agent(const launch_environment& launch, const std::vector<std::byte>& secret);
+  void connect(const launch_environment& launch, event_router& events);
+
+  const node_options& options_;
+  std::string group_token_;
+  std::unique_ptr<published_job_secret> published_;
+  std::unique_ptr<agent> agent_;
+  std::unique_ptr<transport> transport_;
+  std::unique_ptr<membership> members_;
+};
+
+}  // namespace troupe

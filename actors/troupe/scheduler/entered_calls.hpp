@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "troupe/job/call.hpp"
+
+namespace troupe {
+
+/// Which call each process has entered, with its request and the description of its job. The scheduler runs a
+/// call when all processes have entered it and their requests agree. A later enter() of a rank replaces the
+/// earlier one.
+class entered_calls {
+ public:
+  /// `description_hash`: hash of this rank's job description; 0: it has no job yet.
+  void enter(int rank, const call_request& request, std::uint64_t description_hash = 0);
+  /// The description behind the hash that this rank enters with.
+  void learn(int rank, const job_description& description) { descriptions_[rank] = description; }
+  /// Forgets all entries; descriptions stay.
+  void clear() { entered_.clear(); }
+
+  /// Whether all `world_size` processes are in the call of this index.
+  bool is_complete(int world_size, std::size_t index) const;
+  /// The lowest rank's request. At least one rank must have entered.
+  const call_request& request() const { return entered_.begin()->second; }
+  /// Which ranks differ, and in which fields of the job or the request; none if all agree.
+  std::optional<std::string> disagreement() const;
+  /// The problems that ranks reported in their requests, "rank 0: ..."; empty if there are none.
+  std::string problems() const;
+  /// By rank.
+  const std::map<int, call_request>& entered() const { return entered_; }
+
+ private:
+  std::optional<std::string> difference_of_jobs() const;
+
+  std::map<int, call_request> entered_;
+  std::map<int, std::uint64_t> hashes_;  ///< of ranks that have a job
+  std::map<int, job_description> descriptions_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+#include "troupe/scheduler/step_tracker.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr double seconds_per_ns = 1e-9;
+
+}  // namespace
+
+std::vector<finished_step> step_tracker::add(const step_done& report) {
+  auto& entry = open_[report.step];
+  entry.sums.metrics += report.metrics;
+  if (entry.begin_ns == 0 || (report.first_begin_ns != 0 && report.first_begin_ns < entry.begin_ns))
+    entry.begin_ns = report.first_begin_ns;
+  entry.end_ns = std::max(entry.end_ns, report.last_end_ns);
+  entry.busy_ns += report.busy_ns;
+  entry.copy_ns = std::max(entry.copy_ns, report.copy_ns);
+  peak_ = std::max(peak_, report.peak_activations);
+  done_.at(report.device) = report.step + 1;
+
+  std::vector<finished_step> finished;
+  for (auto all = *std::ranges::min_element(done_); complete_ < all; ++complete_) {
+    auto gathered = open_.extract(complete_).mapped();
+    auto& step = finished.emplace_back(gathered.sums);
+    step.step = complete_;
+    step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
+    step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
+    step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;
+    spans_.add(step.span_s);
+    busies_.add(step.busy_s);
+    if (step.span_s > 0) bubbles_.add(1 - step.busy_s / step.span_s);
+  }
+  return finished;
+}
+
+step_timing step_tracker::timing() const {
+  return {spans_.median(), busies_.median(), bubbles_.median(), peak_};
+}
+
+}  // namespace troupe

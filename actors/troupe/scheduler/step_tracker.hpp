@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "troupe/job/call.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/sampled_median.hpp"
+
+namespace troupe {
+
+/// A step that every device has finished.
+struct finished_step {
+  std::uint64_t step = 0;
+  step_metrics metrics;
+  double span_s = 0, busy_s = 0, copy_s = 0;
+};
+
+/// Collects the devices' step_done reports of one activity (a range of steps or batches). A step is complete
+/// when every device has reported it; steps complete in order.
+class step_tracker {
+ public:
+  step_tracker() = default;
+  step_tracker(std::uint32_t num_devices, std::uint64_t first_step)
+      : done_(num_devices, first_step), complete_(first_step) {}
+  /// Returns the steps that this report completes, in order.
+  std::vector<finished_step> add(const step_done& report);
+  /// Steps below this are complete.
+  std::uint64_t complete() const { return complete_; }
+  /// Medians over the complete steps, see sampled_median.
+  step_timing timing() const;
+
+ private:
+  struct gathered {
+    finished_step sums;
+    std::int64_t begin_ns = 0, end_ns = 0, busy_ns = 0, copy_ns = 0;
+  };
+  std::vector<std::uint64_t> done_;
+  std::uint64_t complete_ = 0;
+  std::map<std::uint64_t, gathered> open_;
+  sampled_median spans_, busies_, bubbles_;
+  std::uint32_t peak_ = 0;
+};
+
+}  // namespace troupe

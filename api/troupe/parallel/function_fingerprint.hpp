@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <typeinfo>
+
+#include "troupe/nn/loss.hpp"
+#include "troupe/optim/optimizer.hpp"
+
+namespace troupe {
+
+// Functions cannot be compared, so their results on a few small inputs are. Two fingerprints are equal if the
+// functions give the same bits on these inputs, or throw the same messages.
+
+/// Evaluates the loss on a classifier's output and on a regression's output, each with targets.
+std::string fingerprint(const nn::Loss& loss);
+/// Steps two small parameters at step numbers from 0 to a million.
+std::string fingerprint(const optim::Optimizer& optimizer);
+/// Fills a small tensor with as many axes as `extents`.
+std::string fingerprint(const initializer& begin, const shape& extents);
+
+/// The demangled name of a type.
+std::string type_name(const std::type_info& type);
+
+}  // namespace troupe

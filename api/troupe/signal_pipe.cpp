@@ -1,0 +1,54 @@
+#include "troupe/signal_pipe.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// The pipe's write end; global, since a signal handler has no other access to it.
+std::atomic<int> handler_fd = -1;
+
+void write_down(int number) {
+  auto before = errno;
+  auto byte = static_cast<unsigned char>(number);
+  [[maybe_unused]] auto wrote = ::write(handler_fd, &byte, 1);
+  errno = before;
+}
+
+}  // namespace
+
+signal_pipe::signal_pipe() {
+  int ends[2];
+  check_posix(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "make a pipe");
+  read_ = unique_fd(ends[0]);
+  write_ = unique_fd(ends[1]);
+  handler_fd = ends[1];
+  struct sigaction action {};
+  action.sa_handler = write_down;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    ::sigaction(numbers_[i], nullptr, &before_[i]);
+    bool is_ignored = !(before_[i].sa_flags & SA_SIGINFO) && before_[i].sa_handler == SIG_IGN;
+    if (!is_ignored) ::sigaction(numbers_[i], &action, nullptr);
+  }
+}
+
+signal_pipe::~signal_pipe() {
+  for (std::size_t i = 0; i < numbers_.size(); ++i) ::sigaction(numbers_[i], &before_[i], nullptr);
+  handler_fd = -1;
+}
+
+std::optional<int> signal_pipe::next() {
+  unsigned char byte = 0;
+  if (::read(fd(), &byte, 1) != 1) return {};
+  return byte;
+}
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+#include "troupe/autograd/saved_parameter.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+
+std::uint64_t saved_parameter::ready_version(const parameter* param) {
+  if (!param) return 0;
+  param->wait_ready();
+  return param->version();
+}
+
+tensor saved_parameter::value() const {
+  require_unchanged();
+  return target_ ? target_->value() : tensor();
+}
+
+const tensor& saved_parameter::as(dtype type) const {
+  require_unchanged();
+  return target_->as(type);
+}
+
+void saved_parameter::throw_changed() const {
+  throw std::logic_error("[backward] expected the parameter " + target_->name + to_string(target_->extents) +
+                         " as it was in forward, got one that was written to " +
+                         std::to_string(target_->version() - version_) +
+                         " times since; run backward before the optimizer's step, or forward again");
+}
+
+}  // namespace troupe

@@ -1,0 +1,80 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+struct ucp_context;
+
+namespace troupe {
+
+/// The sizes that decide which algorithm a call over the network takes (net/algorithms.hpp). The same on all
+/// members of a group.
+struct network_sizes {
+  /// Bytes that one member sends to all others up to which all_reduce and reduce send whole inputs, in one
+  /// round. Beyond, they send ranges, in two rounds. In a group with several members on a host: the bytes of
+  /// the call, and for reduce_scatter and all_gather too (hierarchy/algorithms.hpp).
+  std::size_t whole_inputs = 32768;
+  /// Bytes up to which broadcast uses a binomial tree. Beyond, the root sends ranges, which the others
+  /// forward to each other.
+  std::size_t whole_broadcast = 65536;
+  /// Bytes of one message of a range. Smaller blocks overlap reduction and transfer better, larger ones have
+  /// less overhead.
+  std::size_t block = std::size_t{1} << 19;
+  /// Blocks from each member that are received at a time. Each needs memory of its size.
+  int blocks_ahead = 3;
+};
+
+/// Parses "whole_inputs=64K,block=1M"; sizes that are not named keep their defaults. Throws bad_input for
+/// unknown names, and for sizes that are not numbers or out of range.
+network_sizes network_sizes_from(std::string_view text);
+/// All sizes, in that form.
+std::string to_string(const network_sizes& sizes);
+
+/// How the members of a group communicate.
+enum class group_path : std::uint8_t {
+  nearest,  ///< through shared memory on one host, over the network between hosts
+  network   ///< always over the network, for tests and measurements
+};
+
+/// Options of the groups of one process. The same on all members, but for `host`.
+struct network_options {
+  /// The name of this process's host. Processes with the same name use shared memory with each other. Empty:
+  /// a name made of the kernel's boot id, network namespace and user. For tests and measurements on one
+  /// machine.
+  std::string host = {};
+  /// The network interface that UCX uses. UCX authenticates nobody, so between hosts it should be the
+  /// interface of a private network.
+  std::string interface = "lo";
+  group_path path = group_path::nearest;
+  network_sizes sizes = {};
+  /// How long a member that aborts or ends a group waits until its last messages have been sent.
+  std::chrono::milliseconds flush_timeout = std::chrono::milliseconds(200);
+  /// How long a member whose call has timed out waits for the others' failure reports.
+  std::chrono::milliseconds report_timeout = std::chrono::milliseconds(300);
+};
+
+/// The UCX context of all groups of a process, over the job's network interface. Initialised by the first
+/// group that needs it, since that takes some hundred milliseconds. Thread-safe.
+class network_context {
+ public:
+  explicit network_context(network_options options);
+  ~network_context();
+  network_context(const network_context&) = delete;
+  network_context& operator=(const network_context&) = delete;
+
+  const network_options& options() const { return options_; }
+  /// Throws ucx_error.
+  ucp_context* get();
+
+ private:
+  struct owned;
+  network_options options_;
+  std::mutex mutex_;
+  std::unique_ptr<owned> owned_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,118 @@
+#include "bench/measure/report.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <sstream>
+
+using namespace troupe::bench;
+
+namespace {
+
+/// The lines that `print` writes to standard output.
+std::vector<std::string> printed_lines(const std::function<void()>& print) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+  REQUIRE(file);
+  std::fflush(stdout);
+  auto saved = ::dup(STDOUT_FILENO);
+  REQUIRE(::dup2(::fileno(file.get()), STDOUT_FILENO) == STDOUT_FILENO);
+  print();
+  std::fflush(stdout);
+  ::dup2(saved, STDOUT_FILENO);
+  ::close(saved);
+  std::rewind(file.get());
+  std::string text;
+  for (int c = std::fgetc(file.get()); c != EOF; c = std::fgetc(file.get())) text += static_cast<char>(c);
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+const table shown{{{"model", {"model"}, 6},
+                   {"ms", {"step_s"}, 18, 1, 1e3},
+                   {"items/s", {"tokens_per_s", "samples_per_s"}, 0, 0},
+                   {"peaks", {"peaks"}, 0, 0},
+                   {"equal", {"equal"}}}};
+
+nlohmann::ordered_json result() {
+  return {{"model", "mlp"},
+          {"step_s", spread_json({0.001, 0.002, 0.004})},
+          {"samples_per_s", 12.4},
+          {"peaks", {3, 2}},
+          {"equal", nullptr}};
+}
+
+}  // namespace
+
+TEST_CASE("a spread has the quantiles of the values in any order") {
+  auto of = spread_of({5, 1, 4, 2, 3});
+  CHECK(of.count == 5);
+  CHECK(of.smallest == 1);
+  CHECK(of.lower_quartile == 2);
+  CHECK(of.median == 3);
+  CHECK(of.upper_quartile == 4);
+  CHECK(of.largest == 5);
+}
+
+TEST_CASE("the spread of one value is that value, and of none is zero") {
+  CHECK(spread_of({7}).smallest == 7);
+  CHECK(spread_of({7}).largest == 7);
+  CHECK(spread_of({}).count == 0);
+  CHECK(spread_of({}).median == 0);
+}
+
+TEST_CASE("a spread as text says median, least and most, scaled") {
+  CHECK(to_text(spread_of({0.001, 0.002, 0.004}), 1e3, 1) == "2.0 [1.0..4.0]");
+}
+
+TEST_CASE("a spread as JSON has every quantile and the number of values") {
+  CHECK(to_json(spread_of({1, 2, 3})).dump() ==
+        R"({"median":2.0,"p25":2.0,"p75":3.0,"min":1.0,"max":3.0,"n":3})");
+}
+
+TEST_CASE("a spread of nothing is null as JSON") { CHECK(spread_json({}).is_null()); }
+
+TEST_CASE("a report as text has the machine, headings once, and a line for each result") {
+  auto lines = printed_lines([] {
+    report output("compute", false);
+    output.note("torch", "no peer was measured");
+    output.add(shown, result());
+    output.add(shown, result());
+  });
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].starts_with("machine    "));
+  CHECK(lines[1] == "torch      no peer was measured");
+  CHECK(lines[2] == "model  ms                 items/s peaks equal");
+  CHECK(lines[3] == "mlp    2.0 [1.0..4.0]     12      3,2   -");
+  CHECK(lines[4] == lines[3]);
+}
+
+TEST_CASE("a report as blocks has a line for each field") {
+  auto lines = printed_lines([] {
+    report output("compute", false);
+    output.add({shown.columns, table_layout::blocks}, result());
+  });
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[1].empty());
+  CHECK(lines[2] == "model    mlp");
+  CHECK(lines[4] == "items/s  12");
+}
+
+TEST_CASE("a report as JSON is the bench, the machine and the result, a line each, and nothing else") {
+  auto lines = printed_lines([] {
+    report output("compute", true);
+    output.note("torch", "no peer was measured");
+    output.add(shown, result());
+    output.add_detail(shown, result());
+  });
+  REQUIRE(lines.size() == 1);
+  auto line = nlohmann::json::parse(lines[0]);
+  CHECK(line.at("bench") == "compute");
+  CHECK(line.at("machine").at("cores") >= 1);
+  CHECK(line.at("step_s").at("median") == 0.002);
+  CHECK(line.at("equal").is_null());
+}

@@ -1,0 +1,70 @@
+#include "bench/collective/gloo_call.hpp"
+
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/math.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include "troupe/collective/libraries/gloo/gloo_mesh.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe::bench {
+namespace {
+
+using context = std::shared_ptr<::gloo::Context>;
+
+std::shared_ptr<::gloo::transport::Device> loopback() {
+  ::gloo::transport::tcp::attr where;
+  where.iface = "lo";
+  return ::gloo::transport::tcp::CreateDevice(where);
+}
+
+void all_reduce(const context& with, std::span<float> x) {
+  ::gloo::AllreduceOptions options(with);
+  options.setOutput(x.data(), x.size());
+  options.setReduceFunction([](void* result, const void* a, const void* b, std::size_t count) {
+    ::gloo::sum<float>(result, a, b, count);
+  });
+  ::gloo::allreduce(options);
+}
+
+void all_gather(const context& with, std::span<float> x) {
+  ::gloo::AllgatherOptions options(with);
+  options.setOutput(x.data(), x.size());
+  ::gloo::allgather(options);
+}
+
+void ping_pong(const context& with, std::span<float> x) {
+  auto buffer = with->createUnboundBuffer(x.data(), x.size_bytes());
+  for (int from = 0; from < 2; ++from) {
+    constexpr std::uint64_t slot = 1;
+    if (with->rank == from) {
+      buffer->send(1 - from, slot);
+      buffer->waitSend();
+    } else {
+      buffer->recv(from, slot);
+      buffer->waitRecv();
+    }
+  }
+}
+
+using function = void (*)(const context&, std::span<float>);
+
+function call_named(const std::string& operation) {
+  if (operation == "all_reduce") return all_reduce;
+  if (operation == "all_gather") return all_gather;
+  if (operation == "p2p") return ping_pong;
+  throw bad_input("gloo has no " + operation + " like this");
+}
+
+}  // namespace
+
+std::function<void(tensor&)> make_gloo_call(const group_description& group, store& keys,
+                                            const std::string& operation) {
+  auto call = call_named(operation);
+  context with = std::make_shared<gloo_mesh>(group, keys, loopback(), std::chrono::minutes(5));
+  return [call, with](tensor& x) { call(with, x.values<float>()); };
+}
+
+}  // namespace troupe::bench

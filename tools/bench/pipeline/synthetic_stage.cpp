@@ -1,0 +1,56 @@
+#include "bench/pipeline/synthetic_stage.hpp"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "troupe/trace/trace.hpp"
+
+namespace troupe::bench {
+namespace {
+
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+
+/// Sleeps until `deadline_ns` of the steady clock, as exactly as the kernel can: with the default timer slack
+/// it may batch wake-ups.
+void sleep_until(std::int64_t deadline_ns) {
+  thread_local const bool exact = ::prctl(PR_SET_TIMERSLACK, 1UL) == 0;
+  static_cast<void>(exact);
+  timespec deadline{deadline_ns / ns_per_s, deadline_ns % ns_per_s};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) == EINTR) continue;
+}
+
+}  // namespace
+
+synthetic_stage::synthetic_stage(const synthetic_stage_options& options, std::vector<stage_step>& record)
+    : options_(options),
+      record_(record),
+      payload_(tensor::zeros({options.size_bytes}, dtype::u8)),
+      state_{{std::to_string(options.stage) + ".state", tensor::zeros({1})}} {}
+
+stage_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
+  auto& done = record_.at(step);
+  auto begin = now_ns();
+  if (nominal.count() > 0) sleep_until(begin + nominal.count());
+  done.last_end_ns = nominal.count() > 0 ? now_ns() : begin;
+  if (done.first_begin_ns == 0) done.first_begin_ns = begin;
+  done.asleep_ns += done.last_end_ns - begin;
+  return done;
+}
+
+tensor synthetic_stage::forward(const microbatch& which, tensor input, tensor) {
+  auto& done = work(which.step, options_.forward);
+  done.peak_saved = std::max(done.peak_saved, ++saved_);
+  if (options_.stage == options_.num_stages - 1) return {};
+  return options_.stage == 0 ? payload_ : input;
+}
+
+tensor synthetic_stage::backward_input(const microbatch& which, tensor output_gradient) {
+  work(which.step, options_.backward);
+  if (options_.stage == 0) return {};
+  return output_gradient.defined() ? output_gradient : payload_;
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,56 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "troupe/program/stage_program.hpp"
+
+namespace troupe::bench {
+
+/// What a stage did in one step, written by its device and read when the job is over. Times are of the steady
+/// clock, in ns.
+struct stage_step {
+  std::int64_t first_begin_ns = 0;  ///< of the first forward
+  std::int64_t last_end_ns = 0;     ///< of the last input gradient
+  std::int64_t asleep_ns = 0;       ///< in all its actions
+  int peak_saved = 0;               ///< microbatches between forward and weight gradient, at most
+};
+
+struct synthetic_stage_options {
+  int stage = 0;
+  int num_stages = 1;
+  std::int64_t size_bytes = 4;  ///< of the tensors that go from stage to stage
+  /// How long the stage sleeps in place of computing; 0: it does nothing. It sleeps, so that more devices
+  /// than cores do not take each other's time. The whole backward pass counts as the input gradient, as in
+  /// the formulas for the idle time of a pipeline.
+  std::chrono::nanoseconds forward{0};
+  std::chrono::nanoseconds backward{0};
+};
+
+/// A stage that computes nothing: it hands on a tensor of a given size, forwards and backwards.
+class synthetic_stage final : public stage_program {
+ public:
+  /// `record` [num_steps] must outlive the stage.
+  synthetic_stage(const synthetic_stage_options& options, std::vector<stage_step>& record);
+
+  tensor forward(const microbatch& which, tensor input, tensor targets) override;
+  tensor backward_input(const microbatch& which, tensor output_gradient) override;
+  void backward_weight(const microbatch&) override { --saved_; }
+  void apply(std::uint64_t) override {}
+  void discard() override { saved_ = 0; }
+  step_metrics take_metrics() override { return {}; }
+  std::vector<named_tensor> state() override { return state_; }
+  std::vector<named_tensor> parameters() override { return state_; }
+  void load_state(const std::vector<named_tensor>&) override {}
+
+ private:
+  stage_step& work(std::uint64_t step, std::chrono::nanoseconds nominal);
+
+  synthetic_stage_options options_;
+  std::vector<stage_step>& record_;
+  tensor payload_;
+  std::vector<named_tensor> state_;
+  int saved_ = 0;
+};
+
+}  // namespace troupe::bench

@@ -1,0 +1,46 @@
+#include "bench/processes/bench_node.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+namespace troupe::bench {
+namespace {
+
+class constant_source final : public batch_source {
+ public:
+  explicit constant_source(int num_microbatches)
+      : batch_{tensor::zeros({num_microbatches, 1}, dtype::u8),
+               tensor::zeros({num_microbatches, 1}, dtype::u8)} {}
+  std::uint64_t num_steps_per_epoch() const override { return 1; }
+  batch at(std::uint64_t) override { return batch_; }
+
+ private:
+  batch batch_;
+};
+
+std::unique_ptr<node> start_node(std::optional<launch_environment> launch) {
+  node_options options;
+  options.launch = std::move(launch);
+  options.numeric_class = "none";  // nothing is computed
+  options.log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  options.log->set_level(spdlog::level::warn);
+  return node::start(options);
+}
+
+}  // namespace
+
+std::unique_ptr<node> start_local_node() { return start_node({}); }
+
+std::unique_ptr<node> start_launched_node() {
+  return start_node(read_launch_environment(process_environment()));
+}
+
+call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps) {
+  call_request request;
+  request.kind = call_kind::train;
+  request.source = self.add_source(std::make_shared<constant_source>(job->training.num_microbatches));
+  request.target_step = num_steps;
+  self.define(std::move(job));
+  return self.run(request, {});
+}
+
+}  // namespace troupe::bench
