@@ -11,14 +11,29 @@ captured_pass::captured_pass(device target, std::function<void()> work, std::vec
 void captured_pass::run() {
   for (const auto* each : parameters_) each->wait_ready();
   require_no_gradients();
-  if (step_.is_captured()) require_same_memory();
-  run_step();
+  if (step_.is_captured()) {
+    require_same_memory();
+    run_step();
+  } else {
+    capture_step();
+  }
   if (reached_.empty())
     for (auto* each : parameters_)
       if (each->has_gradient) reached_.push_back(each);
   for (auto* each : reached_) each->has_gradient = true;  // a replay does not set it
-  if (step_.is_captured() && captured_.empty())
-    for (const auto* each : parameters_) captured_.push_back(addresses_of(*each));
+}
+
+/// A run that may capture the work. The graph reads conversions that were cached before; optimizers update
+/// them with the value. Others it computes itself.
+void captured_pass::capture_step() {
+  std::vector<parameter_addresses> before;
+  for (const auto* each : parameters_) before.push_back(addresses_of(*each));
+  run_step();
+  if (!step_.is_captured()) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    captured_.push_back(addresses_of(*parameters_[i]));
+    if (captured_[i].converted != before[i].converted) captured_[i].converted = nullptr;
+  }
 }
 
 /// After a failed capture the gradients and the conversions to another dtype have never been computed.
@@ -42,18 +57,25 @@ void captured_pass::require_no_gradients() const {
 }
 
 void captured_pass::require_same_memory() const {
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (addresses_of(*parameters_[i]) != captured_[i])
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto now = addresses_of(*parameters_[i]);
+    if (captured_[i].converted != nullptr && now.converted != captured_[i].converted)
+      throw std::logic_error("[captured_pass] expected \"" + parameters_[i]->name +
+                             "\" changed by optimizers only, got another value, of which the captured work "
+                             "has no conversion: make a new captured_pass after weights are loaded");
+    now.converted = captured_[i].converted;
+    if (now != captured_[i])
       throw std::logic_error(
           "[captured_pass] expected \"" + parameters_[i]->name +
           "\" and its gradient in the memory in which they were captured, got other "
           "memory: make a new captured_pass after the model has moved or was wrapped, and one "
           "for each of a DataParallel's replicas (replicas_per_rank)");
+  }
 }
 
 captured_pass::parameter_addresses captured_pass::addresses_of(const parameter& parameter) {
   auto address_of = [](const tensor& x) { return x.defined() ? x.bytes().data() : nullptr; };
-  return {address_of(parameter.value()), address_of(parameter.gradient())};
+  return {address_of(parameter.value()), address_of(parameter.gradient()), address_of(parameter.converted())};
 }
 
 }  // namespace troupe

@@ -27,8 +27,9 @@ class captured_pass {
   /// Waits for the parameters' pending updates and runs the pass; afterwards the parameters that it reaches
   /// have a gradient. Throws std::logic_error if one of them has a gradient before the call, since the
   /// captured work overwrites gradients and does not accumulate, or if its value or gradient is no longer in
-  /// the memory in which it was captured. If the work throws, no parameter has a gradient afterwards, and
-  /// later passes of any kind are not affected.
+  /// the memory in which it was captured, or if a value was changed by other code than an optimizer (loaded
+  /// weights, for example) and the graph reads a conversion of the old one (autocast). If the work throws, no
+  /// parameter has a gradient afterwards, and later passes of any kind are not affected.
   void run();
   bool is_captured() const { return step_.is_captured(); }
 
@@ -37,12 +38,14 @@ class captured_pass {
   struct parameter_addresses {
     const std::byte* value;
     const std::byte* gradient;
+    const std::byte* converted;  ///< null if the graph converts the value itself
     bool operator==(const parameter_addresses&) const = default;
   };
 
   void require_no_gradients() const;
   void require_same_memory() const;
   void run_step();
+  void capture_step();
   static parameter_addresses addresses_of(const parameter& parameter);
 
   captured_step step_;

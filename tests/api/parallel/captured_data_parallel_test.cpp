@@ -216,3 +216,28 @@ TEST_CASE("captured passes of a DataParallel's replicas train to the bits of oth
   }
   check_same(found[1], found[0]);
 }
+
+TEST_CASE(
+    "a captured pass in bf16 is refused after weights were loaded, and goes on after optimizers' steps") {
+  memory_store place;
+  auto group = nccl_member(place, 1, 0);
+  trained_model one(*group);
+  auto pass = one.pass([&] {
+    autocast mixed(dtype::bf16);
+    one.captured_work();
+  });
+  for (int step = 0; step < num_steps; ++step) {
+    one.load_batch(step);
+    pass.run();
+    one.replicated->sync_gradients();
+    one.step_weights(step);
+  }
+  CHECK(pass.is_captured());
+  one.weights();  // waits for the last step
+  for (auto* parameter : one.model().parameters()) {
+    parameter->value().copy_from(parameter->value().clone());
+    parameter->mark_changed();
+  }
+  auto told = refusal_of(pass);
+  CHECK(told.starts_with("[captured_pass] expected \"weight\" changed by optimizers only"));
+}
