@@ -119,7 +119,7 @@ TEST_CASE("published weights are loaded by name, projections transposed, masks s
   }
 }
 
-TEST_CASE("names with a prefix, the layers of a pipeline and half-width files come to the same") {
+TEST_CASE("names with a prefix, pipeline layers and half-width files give the same weights") {
   in_a_folder here;
   here.write(published_file());
   nn::GPT expected(tiny());
@@ -194,7 +194,7 @@ TEST_CASE("tensors that are missing, unknown or of another shape are all named, 
                        ContainsSubstring("ln_f.bias is i64[4]") && ContainsSubstring("model.safetensors"));
 }
 
-TEST_CASE("a head of its own does not fit a tied model, and names may not be there twice") {
+TEST_CASE("a separate head is refused by a tied model, and so are duplicate names") {
   in_a_folder here;
   auto file = published_file();
   file.push_back({"lm_head.weight", counting({vocabulary, width}, 9)});

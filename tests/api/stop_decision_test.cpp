@@ -9,12 +9,12 @@ namespace {
 constexpr stop_limits limits{.answer = 2s, .grace = 20s, .end_alone = 3s};
 }
 
-TEST_CASE("a process that alone received a signal ends by it if the job does not confirm a stop") {
+TEST_CASE("a process that alone received a signal ends by it unless the job confirms a stop") {
   CHECK(decide_stop({1s, false, {}}, limits) == stop_decision::keep_waiting);
   CHECK(decide_stop({2s, false, {}}, limits) == stop_decision::only_this_process);
 }
 
-TEST_CASE("a job that stops has the grace period") {
+TEST_CASE("a job that stops gets the grace period") {
   CHECK(decide_stop({19s, true, {}}, limits) == stop_decision::keep_waiting);
   CHECK(decide_stop({20s, true, {}}, limits) == stop_decision::grace_over);
 }

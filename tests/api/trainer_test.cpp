@@ -113,7 +113,7 @@ TEST_CASE("samples without labels are refused for training and evaluation") {
                        MessageMatches(ContainsSubstring("labels") && ContainsSubstring("predictions")));
 }
 
-TEST_CASE("a saved model is read again into other stages, and predicts the same bits") {
+TEST_CASE("a saved model is loaded into other stages and predicts the same bits") {
   temp_folder folder;
   auto file = folder.path() / "model.safetensors";
   tensor outputs;
@@ -142,7 +142,7 @@ TEST_CASE("save refuses a file that cannot be written, and training continues") 
   trainer.save(folder.path() / "model");
 }
 
-TEST_CASE("training that a callback cancels keeps the state of the last step, and goes on from there") {
+TEST_CASE("training cancelled by a callback keeps the state of the last step and continues from there") {
   std::uint64_t last_seen = 0;
   trainer_callbacks callbacks;
   callbacks.on_step = [&](const step_event& event) {
@@ -164,7 +164,7 @@ TEST_CASE("training that a callback cancels keeps the state of the last step, an
   CHECK(same_bits(reference.state_dict(), weights));
 }
 
-TEST_CASE("after a cancelled call another one does all of its steps") {
+TEST_CASE("a call after a cancelled one does all its steps") {
   bool cancels = true;
   trainer_callbacks callbacks;
   callbacks.on_step = [&](const step_event& event) {
@@ -178,7 +178,7 @@ TEST_CASE("after a cancelled call another one does all of its steps") {
   CHECK(trainer.fit(data).steps == first + 30);
 }
 
-TEST_CASE("an exception after a cancel leaves fit when the training has ended") {
+TEST_CASE("an exception after a cancel leaves fit once the training has ended") {
   trainer_callbacks callbacks;
   std::uint64_t num_heard = 0;
   callbacks.on_step = [&](const step_event& event) {
@@ -252,7 +252,7 @@ TEST_CASE("Trainers of other models follow one another in a World, each with ste
   CHECK(trainer.weights_sha256() == expected_first);
 }
 
-TEST_CASE("a second Trainer beside the first one is refused, and the first goes on") {
+TEST_CASE("a second Trainer beside the first one is refused, and the first one continues") {
   auto world = World::local(2, steps(4));
   Trainer first(world, pipeline(2));
   CHECK_THROWS_MATCHES(Trainer(world, pipeline(2)), std::logic_error,

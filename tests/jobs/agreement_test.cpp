@@ -99,7 +99,9 @@ TEST_CASE(
   CHECK(times_in(result.errors, field + "rank 2 has ") == 1);
 }
 
-TEST_CASE("so it does where nobody launched it, among two and three, in every process") {
+TEST_CASE(
+    "a member that differs ends a job of two or three without a launcher, with exit code 2 in every "
+    "process") {
   auto num_processes = GENERATE(2, 3);
   auto [what, field] = GENERATE(from_range(differences));
   INFO(num_processes << " " << what);
@@ -112,7 +114,7 @@ TEST_CASE("so it does where nobody launched it, among two and three, in every pr
   }
 }
 
-TEST_CASE("data that differ between those who read them, and calls, are named too") {
+TEST_CASE("differing data and differing calls are named too") {
   auto first = launched(4, worker("[ $RANK = 3 ]", "--differs data"));
   INFO(first.errors);
   CHECK(first.exit_code == 2);
@@ -123,7 +125,7 @@ TEST_CASE("data that differ between those who read them, and calls, are named to
   CHECK_THAT(second.errors, ContainsSubstring("call: rank 1 has evaluate"));
 }
 
-TEST_CASE("a process that is started again as something else is refused") {
+TEST_CASE("a process restarted with other options is refused") {
   auto result = launched(4, worker("[ $RANK = 2 ] && [ \"$TROUPE_INCARNATION\" = 1 ]", "--differs seed",
                                    {"--fault", "forward:kill@rank=2,step=7"}));
   INFO(result.output << result.errors);
@@ -131,7 +133,7 @@ TEST_CASE("a process that is started again as something else is refused") {
   CHECK_THAT(result.errors, ContainsSubstring("seed: rank 2 has 2, ranks 0, 1 and 3 have 1"));
 }
 
-TEST_CASE("a job that goes on from snapshots of another arithmetic is refused, with the option to use") {
+TEST_CASE("a job that continues from snapshots of another numeric class is refused with the option to use") {
   temp_folder folder;
   words job = {AGREEMENT_WORKER, "--devices", "2", "--snapshot-dir", folder.path() / "snapshots",
                "--steps",        "8"};
@@ -145,7 +147,7 @@ TEST_CASE("a job that goes on from snapshots of another arithmetic is refused, w
   weights_of(run_process(options_for(join(job, {"--resume", "--isa", "sse41"}))));
 }
 
-TEST_CASE("by hand a later job is never told the results of one before that had the same address") {
+TEST_CASE("without a launcher a later job at the same address never gets the results of an earlier one") {
   temp_folder folder;
   auto port = free_port();
   auto run = [&](const std::string& steps, const words& more) {

@@ -167,7 +167,7 @@ TEST_CASE("microbatches that do not divide the batch") {
 
 TEST_CASE("an option that does not exist") { check_refused({"--epoch", "3"}, {"--epoch"}); }
 
-TEST_CASE("an option whose value is no number") {
+TEST_CASE("an option with a value that is no number") {
   check_refused({"--batch", "many"}, {"--batch", "expected a whole number", "many"});
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("a data set file that is missing or truncated") {
   CHECK_THAT(result.errors, ContainsSubstring(images.string()) && ContainsSubstring("--data"));
 }
 
-TEST_CASE("RANK without WORLD_SIZE, and ranks that cannot be") {
+TEST_CASE("RANK without WORLD_SIZE, and impossible ranks") {
   struct wrong {
     variables environment;
     std::string text;
@@ -241,7 +241,7 @@ TEST_CASE("a wrong secret") {
   CHECK_THAT(result.errors, ContainsSubstring("rank 1"));
 }
 
-TEST_CASE("a secret that is none") {
+TEST_CASE("a malformed secret") {
   auto result = run(example({}), by_hand(0, free_port(), "hush"));
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors, ContainsSubstring("TROUPE_JOB_SECRET") && !ContainsSubstring("hush"));
@@ -276,7 +276,7 @@ TEST_CASE("a program that cannot be started") {
 }
 
 TEST_CASE(
-    "folders that cannot be written to are refused before the first step, by whichever rank needs them") {
+    "folders that cannot be written to are refused before the first step, on any rank that needs them") {
   temp_folder folder;
   auto file = folder.path() / "file";
   std::ofstream(file) << "in the way";
@@ -323,8 +323,7 @@ TEST_CASE("results that cannot be written to standard output are an error") {
   }
 }
 
-TEST_CASE(
-    "resuming where no snapshot can be used is refused in every form, naming each, and changes nothing") {
+TEST_CASE("resuming without a usable snapshot is refused, naming each one, and changes none") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
   words job = {"--steps", "8", "--stages", "4", "--snapshot-dir", snapshots, "--disk-every", "4"};
@@ -352,19 +351,19 @@ TEST_CASE(
   auto resumed =
       example({"--steps", "12", "--stages", "4", "--snapshot-dir", snapshots, "--resume", "--json"});
   SECTION("in one process") { check(run(resumed), true); }
-  SECTION("four of them under troupe launch") {
+  SECTION("four processes under troupe launch") {
     auto result = run(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--"}, resumed));
     check(result, true);
     CHECK_THAT(result.errors, !ContainsSubstring("restarts"));
   }
-  SECTION("started by hand, as mpirun does, each ends with bad input") {
+  SECTION("processes started without troupe launch, as by mpirun, each end with bad input") {
     auto port = free_port();
     std::string secret(64, 'a');
     background_process second(options_for(resumed, by_hand(1, port, secret)));
     check(run_process(options_for(resumed, by_hand(0, port, secret))), true);
     check(second.wait(), false);
   }
-  SECTION("a fresh start that is asked for keeps them under other names") {
+  SECTION("a requested fresh start keeps them under other names") {
     check_refused({"--stages", "4", "--snapshot-dir", snapshots}, {"--resume", "--fresh-start"});
     auto fresh = run(example({"--stages", "4", "--snapshot-dir", snapshots, "--fresh-start"}));
     CHECK(fresh.exit_code == 0);
@@ -376,7 +375,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a damaged newest snapshot is named, and the one before is used") {
+TEST_CASE("a damaged newest snapshot is named, and the previous one is used") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
   words job = {"--steps", "8", "--snapshot-dir", snapshots, "--disk-every", "4"};
@@ -400,7 +399,7 @@ TEST_CASE("a damaged newest snapshot is named, and the one before is used") {
              ContainsSubstring("step 8: set aside"));
 }
 
-TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
+TEST_CASE("snapshots of another job are neither used nor overwritten by default") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
   REQUIRE(run(example({"--snapshot-dir", snapshots})).exit_code == 0);
@@ -411,7 +410,7 @@ TEST_CASE("snapshots of another job are neither used nor overwritten unasked") {
   CHECK_THAT(other.errors, ContainsSubstring("seed is 7, the snapshot has 1"));
 }
 
-TEST_CASE("resuming in an empty folder begins from the initial weights, and says so") {
+TEST_CASE("resuming in an empty folder starts from the initial weights and reports that") {
   check_refused({"--resume"}, {"--resume", "--snapshot-dir"});
   temp_folder folder;
   auto result = run(example({"--resume", "--snapshot-dir", folder.path(), "--json"}));
@@ -422,7 +421,7 @@ TEST_CASE("resuming in an empty folder begins from the initial weights, and says
   CHECK(weights_of(result) == weights_of(run(example({"--json"}))));
 }
 
-TEST_CASE("an example's mistyped option is refused with what was meant, and its version is told") {
+TEST_CASE("a mistyped option of an example is refused with a suggestion, and --version prints its version") {
   auto mistyped = run({FASHION_MNIST_PROGRAM, "--microbatch", "4"});
   CHECK(mistyped.exit_code == 2);
   CHECK_THAT(mistyped.errors, ContainsSubstring("did you mean '--microbatches'?"));

@@ -29,7 +29,7 @@ std::vector<std::string> tiny_with(const std::vector<std::string>& more) {
 
 }  // namespace
 
-TEST_CASE("a trained GPT is exported in the published form, sampled from it, and trained on from it") {
+TEST_CASE("a trained GPT is exported in the published form, and sampled and trained further from it") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto file = (folder.path() / "model.safetensors").string();

@@ -74,7 +74,7 @@ int count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("five processes form every group they want, overlapping ones, groups of one and slices of a mesh") {
+TEST_CASE("five processes form overlapping groups, groups of one and slices of a mesh") {
   auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
   require_built(backend);
   words options = {"--scenario", "groups", "--backend", backend}, program = {GROUP_WORKER};
@@ -86,7 +86,8 @@ TEST_CASE("five processes form every group they want, overlapping ones, groups o
 }
 
 TEST_CASE(
-    "a loop over groups survives a killed rank: the others hear its number, go on, and meet its successor") {
+    "a loop over groups survives a killed rank: the others get its number, continue, and group with its "
+    "replacement") {
   auto victim = GENERATE(0, 2);
   auto backend = GENERATE(std::string("ucx"), "gloo");
   require_built(backend);
@@ -101,7 +102,7 @@ TEST_CASE(
                                         std::to_string(victim) + "\n(.|\n)*"));
 }
 
-TEST_CASE("a program in which some gave up a group's calls goes on with a new one, and ends") {
+TEST_CASE("a program in which some members cancel a group's calls continues with a new group and ends") {
   auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
   require_built(backend);
   words options = {"--scenario", "given-up", "--backend", backend}, program = {GROUP_WORKER};
@@ -112,14 +113,14 @@ TEST_CASE("a program in which some gave up a group's calls goes on with a new on
   CHECK(count_of(result.output, ": done") == 3);
 }
 
-TEST_CASE("a rank that is killed before its first group is met by the others when it is started again") {
+TEST_CASE("a rank killed before its first group joins the others' group after its restart") {
   auto result = launch(4, {"--scenario", "late"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code == 0);
   CHECK(count_of(result.output, ": done") == 4);
 }
 
-TEST_CASE("without a launcher a lost rank ends the job for the others with its number and what to do") {
+TEST_CASE("without a launcher a lost rank ends the job on the others with its number and what to do") {
   auto port = free_port();
   std::list<background_process> processes;
   for (int rank = 0; rank < 3; ++rank)
@@ -163,7 +164,7 @@ TEST_CASE("a backend that cannot carry a group of processes says so and what to 
   CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
 }
 
-TEST_CASE("sizes at which algorithms change are an option of the job, which is looked at first") {
+TEST_CASE("sizes at which algorithms change are an option of the job, and it is checked first") {
   auto result = launch(2, {"--network-sizes", "block=1"}, {}, GROUPS_PROGRAM);
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors, ContainsSubstring("--network-sizes: expected block from 1024"));
@@ -181,7 +182,7 @@ TEST_CASE("the backend mpi is for processes that mpirun started") {
   CHECK(grid.output == "mean 1.5, last of the row 1, 2 first ones\n");
 }
 
-TEST_CASE("DataParallel learns over gloo and MPI what it learns over ucx, but for rounding") {
+TEST_CASE("DataParallel trains over gloo and MPI as over ucx, up to rounding") {
   auto losses = [](const process_result& result) {
     INFO(result.errors);
     REQUIRE(result.exit_code == 0);
@@ -201,7 +202,7 @@ TEST_CASE("DataParallel learns over gloo and MPI what it learns over ucx, but fo
     CHECK_THAT(found[i], Catch::Matchers::WithinRel(expected[i], 1e-4));
 }
 
-TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls went") {
+TEST_CASE("TROUPE_PROFILE prints the profile of each process's calls on standard error") {
   auto table = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "1"}});
   INFO(table.errors);
   CHECK(table.exit_code == 0);
@@ -212,7 +213,7 @@ TEST_CASE("TROUPE_PROFILE tells on standard error where each process's calls wen
   CHECK_THAT(launch(1, {}, {{"TROUPE_PROFILE", "2"}}).errors, ContainsSubstring("TROUPE_PROFILE"));
 }
 
-TEST_CASE("TROUPE_PROFILE=json tells the same to programs") {
+TEST_CASE("TROUPE_PROFILE=json prints the profile as JSON") {
   auto backend = GENERATE(std::string("ucx"), "gloo");
   require_built(backend);
   auto result = launch(5, {"--scenario", "groups", "--backend", backend}, {{"TROUPE_PROFILE", "json"}});

@@ -39,7 +39,7 @@ TEST_CASE(
   CHECK_THAT(outcome.process.errors, ContainsSubstring(what));
 }
 
-TEST_CASE("without a launcher a job whose stage does not return ends, and says which") {
+TEST_CASE("without a launcher a job whose stage does not return ends, and the error names the stage") {
   run_options options;
   options.command = {FASHION_MNIST_PROGRAM, "--json"};
   for (const auto& option : hanging_job("forward:hang@rank=0,step=7")) options.command.push_back(option);

@@ -24,7 +24,7 @@ std::string undisturbed_weights() { return run_local(with(small_job(), {"--stage
 
 }  // namespace
 
-TEST_CASE("the memory through which a job's tensors pass is its user's alone") {
+TEST_CASE("only a job's user can access the shared memory of its tensors") {
   if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
   constexpr uid_t user = 64331;
   auto id = std::to_string(user);

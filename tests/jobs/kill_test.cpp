@@ -83,7 +83,7 @@ TEST_CASE("a respawned rank may be killed while it is being restored") {
   check_drill(at("forward", rank, ",step=7") + ";" + at("recovery", rank, ",incarnation=1"), {rank, rank});
 }
 
-TEST_CASE("any rank may stop for good: its silence is noticed, it is killed and replaced") {
+TEST_CASE("any rank may stop for good: its missing heartbeats are noticed, it is killed and replaced") {
   auto rank = GENERATE(0, 1, 2, 3);
   check_drill(at("forward:stop", rank, ",step=7"), {rank});
 }
@@ -104,14 +104,14 @@ TEST_CASE("an actor that fails in a job of one process is started again from the
 }
 
 TEST_CASE(
-    "two ranks that keep each other's copies may be killed at once: the state comes from disk or is computed "
+    "two ranks that hold each other's copies may be killed at once: the state is read from disk or computed "
     "again") {
   auto rank = GENERATE(0, 1, 2, 3);
   check_drill(at("forward", rank, ",step=9") + ";" + at("forward", next(rank), ",step=9"),
               {rank, next(rank)});
 }
 
-TEST_CASE("a rank that is killed while it leaves is not missed: the job's work is done") {
+TEST_CASE("a rank killed while it leaves is not replaced, since the job's work is done") {
   auto rank = GENERATE(0, 1, 2, 3);
   auto options = small_job();
   options.insert(options.end(), {"--fault", at("leaving", rank)});
@@ -122,8 +122,8 @@ TEST_CASE("a rank that is killed while it leaves is not missed: the job's work i
 }
 
 TEST_CASE(
-    "two neighbours lost at once without a snapshot folder end the job, which names what would have saved "
-    "it") {
+    "the loss of two neighbours at once without a snapshot folder ends the job, and the error names the "
+    "remedy") {
   run_options options;
   options.command = {
       TROUPE_PROGRAM, "launch", "--nproc-per-node",    "4",       "--drill", "1@20",           "--drill",
@@ -140,7 +140,7 @@ TEST_CASE(
     auto reference = run_local({"--batch", "64", "--microbatches", "4", "--steps", "300", "--stages", "4"});
     CHECK_THAT(result.output, Catch::Matchers::ContainsSubstring(reference.weights_sha256()));
   }
-  SECTION("as it is told by default") {
+  SECTION("with the default policy") {
     auto result = run_process(options);
     INFO(result.errors);
     CHECK(result.exit_code == 1);

@@ -32,7 +32,9 @@ std::vector<double> losses(const job_outcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("a tied, clipped GPT in f16 has the same bits on any devices and processes, checkpointed or not") {
+TEST_CASE(
+    "a tied, clipped GPT in f16 has the same bits on any number of devices and processes, checkpointed or "
+    "not") {
   REQUIRE(losses(undisturbed()).size() == 12);
   for (const auto& layout : {std::vector<std::string>{"--devices", "1", "--stages", "4"},
                              {"--devices", "3"},
@@ -53,7 +55,7 @@ TEST_CASE("steps whose gradients overflow in f16 are skipped until the loss scal
   CHECK(undisturbed().weights_sha256() != after_one);
 }
 
-TEST_CASE("precision and clipping change the bits, and each says what it does") {
+TEST_CASE("precision and effective clipping change the bits, and each precision in its own way") {
   auto hash = [](const std::vector<std::string>& more) {
     auto options = small_job();
     options.insert(options.end(), more.begin(), more.end());
@@ -79,7 +81,7 @@ TEST_CASE("any rank may be killed while it combines gradients with the others") 
   CHECK(outcome.named("recovery").size() == 1);
 }
 
-TEST_CASE("a job whose loss or gradients become NaN ends on its last finite state, which is on disk") {
+TEST_CASE("a job whose loss or gradients become NaN ends, and its last finite state is on disk") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto options = small_job();

@@ -39,7 +39,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the cut does not change the bits") {
+TEST_CASE("the partition into stages does not change the bits") {
   auto whole = run_local(with({"--devices", "1", "--stages", "1"}));
   CHECK(run_local(with({"--devices", "2", "--stages", "3"})).weights_sha256() == whole.weights_sha256());
   CHECK(run_launched(2, with({"--devices", "2", "--stages", "4"})).weights_sha256() ==

@@ -87,7 +87,7 @@ TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130 and says what that costs") {
+TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the message says what is lost") {
   background_process job(launched(long_job()));
   job.wait_for_line("\"event\":\"step\"");
   job.signal(SIGINT);
@@ -113,7 +113,7 @@ TEST_CASE("SIGTERM to all members, but not to the launcher, does the same as to 
   CHECK(saved_step(result.errors) > 0);
 }
 
-TEST_CASE("SIGTERM to one worker loses that one, which is started again") {
+TEST_CASE("SIGTERM to one worker ends that worker, which is started again") {
   temp_folder folder;
   auto options = launched(join(long_job(), {"--snapshot-dir", folder.path().string()}));
   options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
@@ -127,7 +127,7 @@ TEST_CASE("SIGTERM to one worker loses that one, which is started again") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("SIGTERM to all processes of a job that was started by hand saves the last step too") {
+TEST_CASE("SIGTERM to all processes of a job without a launcher saves the last step too") {
   temp_folder folder, runtime;
   std::vector<std::unique_ptr<background_process>> job;
   auto port = std::to_string(21000 + ::getpid() % 9000);
@@ -167,8 +167,7 @@ TEST_CASE("a process alone saves its last step at SIGTERM") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE(
-    "an exception of one rank is printed, ends the job after three times, and stands in the last line") {
+TEST_CASE("an exception of one rank is printed, ends the job after three attempts, and is in the last line") {
   auto result = run_process(
       {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", FAILING_WORKER, "2", "throw"},
        .environment = {},

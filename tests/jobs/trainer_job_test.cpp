@@ -85,7 +85,7 @@ std::string kill(const std::string& point, int rank, int step) {
 
 }  // namespace
 
-TEST_CASE("four processes get the weights and predictions of one, each of them") {
+TEST_CASE("each of four processes gets the weights and predictions of a job of one") {
   REQUIRE(reference_run().values.size() == 10);
   for (const auto& [key, values] : reference_run().values) CHECK(values.size() == 1);
   check_same_as_reference(run_worker(4, {}), 0);
@@ -105,13 +105,13 @@ TEST_CASE("a rank that is killed in later training gets the same weights again")
   check_same_as_reference(run_worker(4, {"--fault", kill("apply", rank, 31)}), 1);
 }
 
-TEST_CASE("so does one that is killed with the next model, after another that was killed before") {
+TEST_CASE("a rank killed in training of the next model, after an earlier kill, gets the same weights again") {
   auto faults = kill("gather", 1, 1) + ";" + kill("gather", 2, 10);
   check_same_as_reference(run_worker(4, {"--fault", faults}), 2);
 }
 
 TEST_CASE(
-    "gathered weights that are in no cache any more end the job with an error, never as other weights") {
+    "gathered weights that no cache holds any more end the job with an error, and never give other weights") {
   temp_folder folder;
   auto faults = kill("apply", 1, 31) + ";" + kill("apply", 2, 31);
   auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
@@ -121,7 +121,7 @@ TEST_CASE(
   for (const auto& [key, values] : printed_by(result).values) CHECK(values == reference_run().values.at(key));
 }
 
-TEST_CASE("rank 0 may be killed while it saves: the file is whole, and the same") {
+TEST_CASE("rank 0 may be killed while it saves: the file is complete and unchanged") {
   temp_folder folder;
   auto file = (folder.path() / "model.safetensors").string();
   auto result = run_worker(4, {"--file", file, "--fault", kill("gather", 0, 8)});
@@ -141,7 +141,7 @@ TEST_CASE("a file that cannot be written is refused in every process, and the jo
   CHECK(all.values["other-state"] == reference_run().values.at("other-state"));
 }
 
-TEST_CASE("training that is cancelled ends at one step in all processes, in one that is started again too") {
+TEST_CASE("cancelled training ends at the same step in all processes, also in a restarted one") {
   words faults = GENERATE(words{}, words{"--fault", "gather@rank=2,step=1"});
   auto result = run_worker(4, join({"--cancel-at", "6"}, faults));
   INFO(result.output << result.errors);

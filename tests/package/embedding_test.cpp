@@ -99,7 +99,7 @@ TEST_CASE("an exception in a module ends training with its text, and a new world
   CHECK(train(2) == train(1));
 }
 
-TEST_CASE("an exception from a callback leaves fit, and the trainer can go on") {
+TEST_CASE("an exception from a callback leaves fit, and the trainer stays usable") {
   auto alone = train(1);
   Trainer trainer(World::local(2, small_options()), small_pipeline(),
                   {.on_step = [](const step_event& event) {
@@ -107,14 +107,14 @@ TEST_CASE("an exception from a callback leaves fit, and the trainer can go on") 
                   }});
   auto samples = four_corners(256);
   CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error, MessageMatches(ContainsSubstring("enough")));
-  SECTION("with the next call, which begins when the training is over") {
+  SECTION("for the next call, which begins when the training has ended") {
     CHECK(trainer.weights_sha256() == alone);
   }
-  SECTION("also when calls are left again and again") {
+  SECTION("after several calls that ended with an exception") {
     CHECK_THROWS_AS(trainer.fit(samples), std::runtime_error);
     CHECK(trainer.weights_sha256() != alone);
   }
-  SECTION("or be dropped in the middle of training") {}
+  SECTION("for destruction during training") {}
 }
 
 TEST_CASE("worlds end in any order and at any time") {
@@ -136,7 +136,7 @@ TEST_CASE("worlds end in any order and at any time") {
   }
 }
 
-TEST_CASE("a training loop of one's own stays on its thread, also where it may use more") {
+TEST_CASE("a user's training loop stays on its thread, even if it may use more") {
   auto samples = four_corners(64);
   auto before = threads_of_this_process();
   std::vector<tensor> weights;
@@ -195,7 +195,7 @@ TEST_CASE("what cannot be trained is refused before anything starts") {
   refused(options, small_pipeline(), "3 devices");
 }
 
-TEST_CASE("samples that are not there are refused, and the trainer can go on with others") {
+TEST_CASE("missing samples are refused, and the trainer can use others") {
   Trainer trainer(World::local(2, small_options()), small_pipeline());
   auto refused = [](const char* text) { return MessageMatches(ContainsSubstring(text)); };
   CHECK_THROWS_MATCHES(trainer.fit(nullptr), bad_input, refused("fit needs a data set"));
@@ -209,7 +209,7 @@ TEST_CASE("samples that are not there are refused, and the trainer can go on wit
   CHECK(trainer.evaluate(samples).accuracy > 0.9);
 }
 
-TEST_CASE("an option that was given and that the pipeline does not follow is refused by name") {
+TEST_CASE("a given option that the pipeline does not use is refused with its name") {
   auto made = [](const job_options& options, Pipeline pipeline) {
     Trainer(World::local(options.devices, options), std::move(pipeline));
   };

@@ -26,7 +26,7 @@ TEST_CASE("an exception becomes an error with its text") {
   CHECK(described(std::logic_error("")) == "");
 }
 
-TEST_CASE("an actor that ended is told from one that answers that it cannot") {
+TEST_CASE("an ended actor gives another error than an actor that answers with an error") {
   CHECK(has_ended(error_from(std::make_exception_ptr(std::runtime_error("no memory")))));
   CHECK(has_ended(error_from(std::make_exception_ptr(bad_input("no such class")))));
   CHECK(has_ended(caf::make_error(caf::sec::request_receiver_down)));
@@ -35,7 +35,7 @@ TEST_CASE("an actor that ended is told from one that answers that it cannot") {
   CHECK(describe(unavailable("no such copy")) == "no such copy");
 }
 
-TEST_CASE("what is no std::exception is described as such") {
+TEST_CASE("an exception that is no std::exception is described as unknown") {
   CHECK(described(42) == "an exception that is no std::exception");
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("errors of CAF are described in its own words") {
   CHECK(describe(caf::make_error(caf::exit_reason::kill)).find("kill") != std::string::npos);
 }
 
-TEST_CASE("an error from inside CAF is none of ours, whatever its code and text") {
+TEST_CASE("an error from inside CAF is not taken for an actor_error, whatever its code and text") {
   for (auto code : {caf::sec::invalid_argument, caf::sec::runtime_error, caf::sec::unavailable_or_would_block,
                     static_cast<caf::sec>(actor_error::bad_input)}) {
     auto problem = caf::make_error(code, "CAF's own text");

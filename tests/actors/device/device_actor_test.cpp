@@ -138,7 +138,8 @@ TEST_CASE("one device with all stages trains by itself") {
   CHECK(here.out.tensors.empty());
 }
 
-TEST_CASE("a report names its generation, call and device; the last of a call says what was done when") {
+TEST_CASE(
+    "a report names its generation, call and device, and the last report of a call holds the timeline") {
   one_device here(1, 1, 0);
   here.begin(4);
   auto given = here.training(0, 2);
@@ -192,7 +193,7 @@ void gradients_come(one_device& here, std::uint32_t stage) {
 }  // namespace
 
 TEST_CASE(
-    "a stage's share goes to the others after its last weight gradient, and it waits for all of theirs") {
+    "a stage sends its share after its last weight gradient and waits for the shares of all other stages") {
   one_device here(3, 3, 2);
   with_reductions(here, 3);
   here.begin();
@@ -214,7 +215,7 @@ TEST_CASE(
   CHECK(here.steps_done() == steps{0});
 }
 
-TEST_CASE("a stage that takes part in the second reduction only gives its share at once") {
+TEST_CASE("a stage that takes part only in the second reduction sends its share at once") {
   one_device here(3, 3, 1);
   with_reductions(here, 3);
   here.begin();

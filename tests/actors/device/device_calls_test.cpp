@@ -9,7 +9,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("the grant bounds what is computed") {
+TEST_CASE("a device computes no step beyond the grant") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2));
@@ -34,7 +34,7 @@ TEST_CASE("grants of another generation are dropped") {
   CHECK(here.loader.size() == 0);
 }
 
-TEST_CASE("batches are asked for ahead of the step at hand, each once, none beyond the grant") {
+TEST_CASE("batches are requested ahead of the current step, each once, none beyond the grant") {
   one_device here(1, 1, 0);
   here.begin();
   auto wanted = [&] {
@@ -57,7 +57,7 @@ TEST_CASE("batches are asked for ahead of the step at hand, each once, none beyo
   CHECK(wanted() == steps{0, 1, 2, 3});
 }
 
-TEST_CASE("samples of another call, another source or a step that is over are not used") {
+TEST_CASE("samples of another call, another source or a finished step are not used") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2));
@@ -90,7 +90,7 @@ TEST_CASE("states are copied after the steps for which a copy is due, and not af
   CHECK(done[1].copy_ns > 0);
 }
 
-TEST_CASE("a copy does not change with the training that goes on") {
+TEST_CASE("a copy of the state does not change while training continues") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2, {{1, 0}, {2, 0}}));
@@ -102,7 +102,7 @@ TEST_CASE("a copy does not change with the training that goes on") {
   CHECK_FALSE(same_bits(here.owner.last<state_copied>().packed, before));
 }
 
-TEST_CASE("owners hear of a committed step once, and only of newer ones") {
+TEST_CASE("stages are told of each committed step once, and not of older steps") {
   one_device here(2, 1, 0);
   here.begin();
   here.give(here.training(0, 1, {}, 5));
@@ -112,7 +112,8 @@ TEST_CASE("owners hear of a committed step once, and only of newer ones") {
   CHECK(here.owner.last<drop_before>().step == 5);
 }
 
-TEST_CASE("what was committed before everything was lost keeps nobody from dropping copies afterwards") {
+TEST_CASE(
+    "after a restart from scratch, stages drop old copies although a higher step was committed before") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1, {}, 50));
@@ -121,7 +122,7 @@ TEST_CASE("what was committed before everything was lost keeps nobody from dropp
   CHECK(here.owner.last<drop_before>().step == 3);
 }
 
-TEST_CASE("evaluation goes forward only, in the microbatches of its call") {
+TEST_CASE("evaluation runs forward only, in the microbatches of its call") {
   one_device here(2, 2, 1);
   here.begin();
   here.give({1, {3, call_kind::evaluate, 1, 0, 2, 4}, 0, 2, {{1, 1}}, 0});
@@ -138,7 +139,7 @@ TEST_CASE("evaluation goes forward only, in the microbatches of its call") {
   CHECK(here.owner.all<state_copied>().empty());
 }
 
-TEST_CASE("a call that trains and then evaluates begins anew for the second") {
+TEST_CASE("an evaluation that follows training starts with its own microbatches and source") {
   one_device here(1, 1, 0);
   here.begin();
   here.give({1, {3, call_kind::train, 0, 1, 1, 2}, 0, 1, {}, 0});
@@ -152,7 +153,7 @@ TEST_CASE("a call that trains and then evaluates begins anew for the second") {
   CHECK(here.steps_done() == steps{0, 0});
 }
 
-TEST_CASE("training goes on with other samples when the grant says so") {
+TEST_CASE("training continues with other samples when the grant says so") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1));
@@ -167,7 +168,7 @@ TEST_CASE("training goes on with other samples when the grant says so") {
   CHECK(here.steps_done() == steps{0, 1});
 }
 
-TEST_CASE("for a hash each stage's parameters, and nothing else, go to the scheduler's node") {
+TEST_CASE("for a hash, each stage sends its parameters, and nothing else, to the scheduler's node") {
   one_device here(4, 2, 1);
   here.begin(6);
   here.give({6, {3, call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
@@ -182,7 +183,7 @@ TEST_CASE("for a hash each stage's parameters, and nothing else, go to the sched
   CHECK(here.model->calls.empty());
 }
 
-TEST_CASE("weights go to every process, or to the one that asks") {
+TEST_CASE("gathered weights go to every process, or to the one process that asks") {
   one_device here(4, 2, 1);
   here.world_size = 3;
   here.begin(6);

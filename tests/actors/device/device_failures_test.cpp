@@ -19,7 +19,7 @@ TEST_CASE("the abort word stops a device between two actions") {
   CHECK(here.steps_done().empty());
 }
 
-TEST_CASE("the abort word of the generation at hand stops nothing") {
+TEST_CASE("the abort word of the current generation does not stop a device") {
   one_device here(1, 1, 0);
   here.fenced->store(2);
   here.begin(2);
@@ -28,7 +28,7 @@ TEST_CASE("the abort word of the generation at hand stops nothing") {
   CHECK(here.steps_done() == steps{0});
 }
 
-TEST_CASE("a device that is told to stop says which step is interrupted, and computes no more") {
+TEST_CASE("a stopped device reports the interrupted step and computes no more") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 3));
@@ -43,7 +43,7 @@ TEST_CASE("a device that is told to stop says which step is interrupted, and com
   CHECK(here.model->calls.empty());
 }
 
-TEST_CASE("between two steps of a call the steps done are what was interrupted") {
+TEST_CASE("a device stopped between two steps reports the number of finished steps as interrupted") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1));
@@ -51,7 +51,7 @@ TEST_CASE("between two steps of a call the steps done are what was interrupted")
   CHECK(here.stop(2).value->interrupted_step == 1);
 }
 
-TEST_CASE("a device that does not train has nothing to make up for") {
+TEST_CASE("a device that does not train reports no interrupted step") {
   one_device here(1, 1, 0);
   CHECK(here.stop(1).value->interrupted_step == 0);
   here.begin();
@@ -70,7 +70,7 @@ TEST_CASE("two fences in a row get the same answer") {
   CHECK(here.stop(3).value->interrupted_step == 2);
 }
 
-TEST_CASE("a device that is stopped lets go of its stages") {
+TEST_CASE("a stopped device releases its stages") {
   one_device here(1, 1, 0);
   auto program = std::make_shared<fake_program>(here.model, 0);
   std::weak_ptr<fake_program> watched = program;
@@ -85,7 +85,7 @@ TEST_CASE("a device that is stopped lets go of its stages") {
   CHECK(watched.expired());
 }
 
-TEST_CASE("in a new generation tensors of the old one are dropped, those of the new one were held") {
+TEST_CASE("a new generation drops tensors of the old one and delivers its own, which were held") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(here.training(0, 1));
@@ -116,7 +116,7 @@ TEST_CASE("copies that were due in the old generation are forgotten") {
   CHECK(copies[0].generation == 2);
 }
 
-TEST_CASE("an exception of the program ends the device with its words") {
+TEST_CASE("an exception of the program ends the device with its text") {
   one_device here(1, 1, 0);
   obituary of(here.actors, here.device);
   here.begin();
@@ -129,7 +129,7 @@ TEST_CASE("an exception of the program ends the device with its words") {
   CHECK(here.steps_done().empty());
 }
 
-TEST_CASE("the same tensor twice ends the device") {
+TEST_CASE("a tensor that arrives twice ends the device") {
   one_device here(3, 3, 1);
   obituary of(here.actors, here.device);
   here.begin();
@@ -139,7 +139,7 @@ TEST_CASE("the same tensor twice ends the device") {
   CHECK(of.reason()->find("each tensor once") != std::string::npos);
 }
 
-TEST_CASE("a device that finds a value that is not finite names it, applies nothing and stops") {
+TEST_CASE("a device that finds a non-finite value names it, applies no update and stops") {
   one_device here(2, 1, 0);
   here.begin();
   here.model->non_finite = [](int stage, std::uint64_t step) {
@@ -156,7 +156,7 @@ TEST_CASE("a device that finds a value that is not finite names it, applies noth
   for (const auto& copy : here.owner.all<state_copied>()) CHECK(copy.step == 1);
 }
 
-TEST_CASE("a device whose job skips such steps names them and goes on") {
+TEST_CASE("a device whose job skips non-finite steps names each skipped step and continues") {
   one_device here(1, 1, 0);
   here.job->on_non_finite = non_finite_policy::skip;
   here.begin();

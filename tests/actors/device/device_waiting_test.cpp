@@ -94,8 +94,7 @@ struct threaded_device {
 
 }  // namespace
 
-TEST_CASE(
-    "a device takes the tensors it waits for in the transport, and is out of it when it has nothing to do") {
+TEST_CASE("a device waits for its tensors in the transport, and leaves the transport when it is idle") {
   threaded_device here;
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto role : {tensor_role::activation, tensor_role::gradient})
@@ -106,7 +105,8 @@ TEST_CASE(
   CHECK(here.out.tensors.size() == 4);
 }
 
-TEST_CASE("a device that waits in the transport leaves what is not for it, and hears messages") {
+TEST_CASE(
+    "a device that waits in the transport leaves other devices' tensors there, and still handles messages") {
   threaded_device here;
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   auto foreign = here.tag(0, tensor_role::activation);

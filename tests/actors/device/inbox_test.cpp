@@ -43,7 +43,7 @@ TEST_CASE("tensors of an older generation are dropped and counted") {
   CHECK_FALSE(box.take(tag_of(2, 5)));
 }
 
-TEST_CASE("tensors of a newer generation are held until the device gets there") {
+TEST_CASE("tensors of a newer generation are held until the device is in that generation") {
   inbox box;
   box.begin_generation(1);
   box.put(tag_of(2, 5), tensor::full({1}, 7));
@@ -55,7 +55,7 @@ TEST_CASE("tensors of a newer generation are held until the device gets there") 
   CHECK(value_of(box.take(tag_of(3, 5))) == 8);
 }
 
-TEST_CASE("what was left of older generations goes with them, whatever its tag") {
+TEST_CASE("tensors left over from older generations are dropped, whatever their tag") {
   inbox box;
   box.begin_generation(1);
   tensor_tag greatest{1, ~0ull, ~0u, ~0u, ~0u, tensor_role::snapshot_part};
@@ -68,7 +68,7 @@ TEST_CASE("what was left of older generations goes with them, whatever its tag")
   CHECK(value_of(box.take(tag_of(2, 0))) == 3);
 }
 
-TEST_CASE("the same tensor twice is a mistake that is named; in another generation it is none") {
+TEST_CASE("a tensor that arrives twice is an error that names it, but not in another generation") {
   inbox box;
   box.put(tag_of(1, 5, 2), tensor::full({1}, 7));
   CHECK_NOTHROW(box.put(tag_of(2, 5, 2), tensor::full({1}, 7)));
@@ -80,7 +80,7 @@ TEST_CASE("the same tensor twice is a mistake that is named; in another generati
   }
 }
 
-TEST_CASE("tensors that nobody takes are bounded") {
+TEST_CASE("the number of tensors that no action takes is bounded") {
   inbox held;
   held.begin_generation(1);
   tensor_tag tag{.generation = 1};

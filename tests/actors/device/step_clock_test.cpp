@@ -17,7 +17,7 @@ TEST_CASE("a step's time runs from its first action to its last, its work is the
                                                         {3, 1, 0, action_kind::backward, 170, 200}});
 }
 
-TEST_CASE("a new step begins with nothing") {
+TEST_CASE("a new step starts with all figures at zero") {
   event_ring ring("device 0", 16);
   step_clock clock(ring, 0);
   clock.begin_step();
@@ -46,7 +46,7 @@ TEST_CASE("the peak counts the activations that one stage holds at once") {
   CHECK(clock.peak_activations() == 3);
 }
 
-TEST_CASE("actions and notes are events of the trace; notes are no work") {
+TEST_CASE("actions and other events are recorded in the trace, and only actions count as work") {
   event_ring ring("device 0", 16);
   step_clock clock(ring, 0);
   clock.begin_step();

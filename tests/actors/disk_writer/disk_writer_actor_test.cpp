@@ -109,7 +109,7 @@ struct one_disk_writer {
 
 // ---- disk
 
-TEST_CASE("a part is written and told to the scheduler with what the manifest needs") {
+TEST_CASE("a written part is reported to the scheduler with its manifest entry") {
   one_disk_writer here;
   auto written = here.write(10, 1);
   CHECK(written.generation == 1);
@@ -137,7 +137,7 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
   CHECK(here.read(10, 0).value);
 }
 
-TEST_CASE("a snapshot keeps what all calls came to, and gives it back") {
+TEST_CASE("a snapshot stores the results of all calls and returns them when it is read") {
   one_disk_writer here;
   auto log = std::make_shared<call_log>(), read = std::make_shared<call_log>();
   for (std::uint32_t index = 0; index < 1000; ++index) {
@@ -160,7 +160,7 @@ TEST_CASE("a snapshot keeps what all calls came to, and gives it back") {
   CHECK(again.problem.find("calls.part cannot be used") != std::string::npos);
 }
 
-TEST_CASE("a state that is not finite is not written, and is named") {
+TEST_CASE("a state with a non-finite tensor is not written, and the tensor is named") {
   one_disk_writer here;
   here.actors.send(here.writer, write_part{1, 5, 0, packed(std::numeric_limits<float>::quiet_NaN())});
   auto written = here.scheduler.last<part_written>();
@@ -169,7 +169,9 @@ TEST_CASE("a state that is not finite is not written, and is named") {
   CHECK(here.write(6, 0).problem.empty());
 }
 
-TEST_CASE("a tensor that began infinite and stayed so is written; one that became so, or changed, is not") {
+TEST_CASE(
+    "a tensor that is infinite and unchanged since the start is written; one that became infinite, or "
+    "changed, is not") {
   one_disk_writer here;
   auto infinity = std::numeric_limits<float>::infinity();
   auto begun = std::make_shared<const std::vector<named_tensor>>(state_of(-infinity));
@@ -195,7 +197,9 @@ TEST_CASE("parts of another generation are not written") {
   CHECK_THROWS(here.file_of(10));
 }
 
-TEST_CASE("a folder that cannot be written is a problem in part_written and a warning, and no more") {
+TEST_CASE(
+    "a folder that cannot be written is reported in part_written and as a warning, and does not end the "
+    "writer") {
   one_disk_writer here("file/snapshots");
   std::ofstream(here.folder.path() / "file") << "no folder";
   auto written = here.write(10, 1);
@@ -218,7 +222,7 @@ TEST_CASE("a manifest that cannot be written is an error in the answer") {
   CHECK_FALSE(committed.problem.empty());
 }
 
-TEST_CASE("a damaged snapshot is named and set aside, and the one before is found") {
+TEST_CASE("a damaged snapshot is named and set aside, and the previous one is found") {
   one_disk_writer here;
   here.snapshot(10);
   here.snapshot(20);
@@ -230,7 +234,7 @@ TEST_CASE("a damaged snapshot is named and set aside, and the one before is foun
   CHECK(std::filesystem::exists(here.folder.path() / "snapshots" / "set-aside-step-000000000020"));
 }
 
-TEST_CASE("where no snapshot can be used each is named, and nothing is changed") {
+TEST_CASE("if no snapshot is usable, each one is named and none is changed") {
   one_disk_writer here;
   here.snapshot(10);
   std::filesystem::resize_file(here.file_of(10), 40);
@@ -242,7 +246,7 @@ TEST_CASE("where no snapshot can be used each is named, and nothing is changed")
   CHECK_NOTHROW(here.file_of(10));
 }
 
-TEST_CASE("a snapshot that was never finished is no reason to refuse a recovery") {
+TEST_CASE("an unfinished snapshot does not prevent a recovery") {
   one_disk_writer here;
   here.write(5, 0);
   auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
@@ -260,7 +264,7 @@ TEST_CASE("the parts of a snapshot that failed are removed") {
   CHECK(here.find()->step == 10);
 }
 
-TEST_CASE("a part that was damaged since it was found is an error in the answer, and the writer lives on") {
+TEST_CASE("a part damaged after it was found is an error in the answer, and the writer keeps running") {
   one_disk_writer here;
   obituary of(here.actors, here.writer);
   here.snapshot(10);
@@ -270,14 +274,14 @@ TEST_CASE("a part that was damaged since it was found is an error in the answer,
   CHECK_FALSE(of.reason());
 }
 
-TEST_CASE("a snapshot that is not there is an error that says where it was looked for") {
+TEST_CASE("a missing snapshot is an error that names the folder") {
   one_disk_writer here;
   auto problem = here.read(30, 0).problem;
   CHECK(problem.find("step 30") != std::string::npos);
   CHECK(problem.find(here.folder.path().string()) != std::string::npos);
 }
 
-TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the writer lives on") {
+TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the writer keeps running") {
   one_disk_writer here;
   here.start(here.folder.path() / "snapshots", "job-0", true);
   obituary of(here.actors, here.writer);
@@ -288,7 +292,7 @@ TEST_CASE("a folder that cannot be read is an error for a job that resumes, and 
   CHECK_FALSE(of.reason());
 }
 
-TEST_CASE("another job's snapshots are used by a job that resumes only") {
+TEST_CASE("only a job that resumes uses the snapshots of another job") {
   one_disk_writer here("snapshots", "job-0");
   here.snapshot(10, "job-0");
   here.start(here.folder.path() / "snapshots", "job-1", false);
@@ -299,7 +303,7 @@ TEST_CASE("another job's snapshots are used by a job that resumes only") {
   CHECK(found->job_id == "job-0");
 }
 
-TEST_CASE("without a folder nothing is on disk, and asking is no mistake") {
+TEST_CASE("without a snapshot folder a request for snapshots answers that there are none") {
   one_disk_writer here;
   here.start({}, "job-1", false);
   here.begin(1);
@@ -310,7 +314,7 @@ TEST_CASE("without a folder nothing is on disk, and asking is no mistake") {
   CHECK(here.scheduler.all<part_written>().empty());
 }
 
-TEST_CASE("it knows how long ago it wrote a part, and what it is told of others") {
+TEST_CASE("the writer reports the time since the last part that it wrote or that others reported") {
   one_disk_writer here;
   auto since = [&] { return ask<held_parts>(here.actors, here.writer, list_parts{}).value->since_disk_s; };
   here.actors.advance(30s);

@@ -86,7 +86,7 @@ using steps = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("of each stage two states are held whatever the disk does: the older one that waits is skipped") {
+TEST_CASE("at most two states of each stage are held: a new state replaces the one that waits for the disk") {
   stalled_disk here;
   for (std::uint64_t step = 1; step <= 6; ++step) here.write(step);
   for (std::uint64_t step : {1, 2}) here.write(step, 1);  // none of this one is being written
@@ -99,7 +99,7 @@ TEST_CASE("of each stage two states are held whatever the disk does: the older o
   CHECK(here.disk->begun[2].stage == 1);
 }
 
-TEST_CASE("a disk that stalls is told of once, and so is that it goes on") {
+TEST_CASE("a disk that stalls is reported once, and so is its recovery") {
   stalled_disk here;
   here.write(1);
   here.actors.advance(9s);
@@ -113,7 +113,7 @@ TEST_CASE("a disk that stalls is told of once, and so is that it goes on") {
   CHECK(here.scheduler.last<part_written>().problem.empty());
 }
 
-TEST_CASE("a disk that gets on may take its time") {
+TEST_CASE("a slow disk that makes progress is not reported as stalled") {
   stalled_disk here;
   auto search = std::make_shared<answer<found_on_disk>>();
   auto asker = here.actors.system().spawn([&](caf::event_based_actor* self) {
@@ -135,7 +135,7 @@ TEST_CASE("a disk that gets on may take its time") {
   CHECK(here.log.str().empty());
 }
 
-TEST_CASE("a disk that stalls for long is given up: all who wait are told, and it is used when it goes on") {
+TEST_CASE("after the limit requests to a stalled disk fail, and the disk is used again once it continues") {
   stalled_disk here;
   here.write(1);
   here.write(2);
@@ -156,7 +156,7 @@ TEST_CASE("a disk that stalls for long is given up: all who wait are told, and i
   CHECK(here.scheduler.last<part_written>().problem.empty());
 }
 
-TEST_CASE("what waits for the disk goes with its generation") {
+TEST_CASE("states that wait for the disk are dropped with their generation") {
   stalled_disk here;
   here.write(1);
   here.write(2);

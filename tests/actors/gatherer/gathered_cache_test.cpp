@@ -25,7 +25,7 @@ std::vector<std::uint32_t> indices(const gathered_cache& kept, std::uint32_t cal
 
 }  // namespace
 
-TEST_CASE("each tensor is kept by two neighbours, so that no single process takes one away") {
+TEST_CASE("two neighbouring processes keep each tensor, so that the loss of one process loses none") {
   constexpr int world_size = 5;
   std::map<std::uint32_t, std::set<int>> keepers;
   for (int rank = 0; rank < world_size; ++rank) {
@@ -58,7 +58,7 @@ TEST_CASE("the newest call's tensors are kept whatever their size, older ones up
   CHECK(kept.size_bytes() == 9 * tensor_bytes);
 }
 
-TEST_CASE("a process that was started again takes older calls after newer ones, and each once") {
+TEST_CASE("a restarted process accepts older calls after newer ones, and each once") {
   gathered_cache kept(0, 2, 2 * tensor_bytes);
   kept.add(7, tensors(1));
   kept.add(4, tensors(1));

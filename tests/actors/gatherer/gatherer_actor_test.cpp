@@ -59,7 +59,8 @@ TEST_CASE("the program gets all tensors of a call once, in order, when the last 
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
-TEST_CASE("a call that is announced twice keeps what has come, a new generation begins anew") {
+TEST_CASE(
+    "a call announced twice keeps the tensors that have arrived; a new generation starts without them") {
   one_gatherer here;
   here.gather(1, 4);
   here.comes(1, 4, 2);
@@ -77,7 +78,7 @@ TEST_CASE("a call that is announced twice keeps what has come, a new generation 
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
-TEST_CASE("who asks for a call gets what this process keeps of it, and is told what that is") {
+TEST_CASE("a request for a call is answered with the tensors that this process keeps, and with their names") {
   one_gatherer here;
   here.gather(1, 4);
   here.all_come(1, 4);
@@ -94,7 +95,8 @@ TEST_CASE("who asks for a call gets what this process keeps of it, and is told w
   CHECK(decode_message(here.out.frames[1].body).content.get_as<cached_sent>(0).indices.empty());
 }
 
-TEST_CASE("for a call that is over all others are asked, and what they have goes to the program") {
+TEST_CASE(
+    "for a finished call the gatherer asks all other processes and delivers what they have to the program") {
   one_gatherer here;
   here.gather(2, 4, true);
   REQUIRE(here.out.frames.size() == 2);
@@ -110,7 +112,7 @@ TEST_CASE("for a call that is over all others are asked, and what they have goes
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
-TEST_CASE("a call that was announced before it was known to be over is asked for too, and once") {
+TEST_CASE("a call announced before it is known to be finished is requested from the others as well, once") {
   one_gatherer here;
   here.gather(2, 4);
   here.gather(2, 4, true);
@@ -121,7 +123,7 @@ TEST_CASE("a call that was announced before it was known to be over is asked for
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
-TEST_CASE("what nobody has is gone, when all have said so") {
+TEST_CASE("a tensor that no process keeps is reported as lost once all processes have answered") {
   one_gatherer here;
   here.gather(2, 4, true);
   here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});

@@ -42,7 +42,7 @@ TEST_CASE("results are kept in the order of their calls, each once") {
   CHECK(log.newest() == result(1));
 }
 
-TEST_CASE("the newest result has its timeline, older ones have lost theirs and nothing else") {
+TEST_CASE("only the newest result keeps its timeline, and older ones keep everything else") {
   call_log log;
   for (std::uint32_t index = 0; index < many; ++index) REQUIRE(log.add(result(index)));
   CHECK(log.newest() == result(many - 1));
@@ -50,7 +50,7 @@ TEST_CASE("the newest result has its timeline, older ones have lost theirs and n
   CHECK_THROWS_AS(log.at(many), std::out_of_range);
 }
 
-TEST_CASE("pieces are bounded and follow on each other") {
+TEST_CASE("pieces of the log have a bounded size and no gaps between them") {
   call_log log, copy;
   for (std::uint32_t index = 0; index < many; ++index) log.add(result(index));
   while (copy.size() < log.size()) {
@@ -63,7 +63,7 @@ TEST_CASE("pieces are bounded and follow on each other") {
   CHECK(log.piece(many).empty());
 }
 
-TEST_CASE("the call that took a step is found, however long ago it was") {
+TEST_CASE("the call that a step belongs to is found, however old it is") {
   call_log log;
   CHECK_FALSE(log.trained(0));
   for (std::uint32_t index = 0; index < many; ++index) log.add(result(index));
@@ -75,7 +75,7 @@ TEST_CASE("the call that took a step is found, however long ago it was") {
   CHECK_FALSE(log.trained(log.newest().steps_done));
 }
 
-TEST_CASE("where no file can be written results stay in memory, which is said once") {
+TEST_CASE("if no file can be written, results stay in memory, and one warning says so") {
   std::vector<std::string> warnings;
   call_log log([&](const std::string& problem) { warnings.push_back(problem); }, "/no/such/folder");
   for (std::uint32_t index = 0; index < many; ++index) REQUIRE(log.add(result(index)));

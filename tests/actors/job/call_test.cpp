@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a call's description tells all in which calls can differ") {
+TEST_CASE("the description of a call contains every field in which calls can differ") {
   const call_request request{3, call_kind::train, 1, 60, 0, 0, "8 samples of [2]", "f32"};
   auto differs = [&](auto change) {
     auto other = request;

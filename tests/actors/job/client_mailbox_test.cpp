@@ -21,7 +21,7 @@ TEST_CASE("events are taken in the order they were put, whatever they are") {
   CHECK(std::get<job_failure>(mailbox.take()).cause == "no more");
 }
 
-TEST_CASE("a thread that takes waits until somebody puts") {
+TEST_CASE("a thread that takes an event waits until another thread puts one") {
   client_mailbox mailbox;
   std::uint64_t sum = 0;
   std::thread user([&] {

@@ -57,7 +57,7 @@ TEST_CASE("no block is larger for more calls") {
   CHECK(largest < 64'000);
 }
 
-TEST_CASE("also those of a loss that has gone to infinity or is no number") {
+TEST_CASE("results with an infinite or NaN loss come back bit for bit") {
   for (double loss : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     auto log = std::make_shared<call_log>();
     auto result = example();
@@ -76,7 +76,7 @@ TEST_CASE("timelines are left out") {
   CHECK(read_back(log, 1)->newest() == example());
 }
 
-TEST_CASE("what is known is not added again, and what is no block is refused") {
+TEST_CASE("known results are not added twice, and bytes that are no block are refused") {
   auto log = log_of(300);
   add_calls(blocks_of_calls(log, 300)(1), *log);
   CHECK(log->size() == 300);

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("ranks own blocks of devices, and so the stages on them") {
+TEST_CASE("each rank owns a block of devices and the stages on them") {
   job_definition job;
   job.training = make_plan({schedule_kind::gpipe, 6, 2, 4});
   job.devices_per_rank = 2;

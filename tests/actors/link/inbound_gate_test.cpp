@@ -43,7 +43,7 @@ using order = std::vector<std::uint32_t>;
 
 }  // namespace
 
-TEST_CASE("frames of the open generation go to whom they name") {
+TEST_CASE("frames of the open generation go to the actor that they name") {
   gate_and_receivers here;
   here.gate.open(2);
   here.deliver(2, frame(1));
@@ -52,7 +52,7 @@ TEST_CASE("frames of the open generation go to whom they name") {
   CHECK(indices(here.device) == order{2});
 }
 
-TEST_CASE("a frame for nobody here is dropped") {
+TEST_CASE("a frame for an actor that this node does not have is dropped") {
   gate_and_receivers here;
   here.gate.open(2);
   here.deliver(2, frame(1, {actor_role::device, 4}));
@@ -83,7 +83,7 @@ TEST_CASE("frames of a newer generation are held, and delivered in order when it
   CHECK(here.gate.num_stale() == 0);
 }
 
-TEST_CASE("a generation that never opened takes its frames with it") {
+TEST_CASE("frames of a generation that never opened are dropped with it") {
   gate_and_receivers here;
   here.deliver(2, frame(1));
   here.deliver(3, frame(2));
@@ -106,7 +106,7 @@ TEST_CASE("held frames are delivered once") {
   CHECK(indices(here.scheduler) == order{1});
 }
 
-TEST_CASE("a held frame goes to whoever has the name when its generation opens") {
+TEST_CASE("a held frame goes to the actor that has the name when its generation opens") {
   gate_and_receivers here;
   probe next(here.actors);
   here.deliver(2, frame(1));
@@ -117,7 +117,7 @@ TEST_CASE("a held frame goes to whoever has the name when its generation opens")
   CHECK(indices(next) == order{1});
 }
 
-TEST_CASE("a closed gate delivers to nobody") {
+TEST_CASE("a closed gate delivers no frame") {
   gate_and_receivers here;
   here.gate.open(1);
   here.gate.close();
@@ -125,7 +125,7 @@ TEST_CASE("a closed gate delivers to nobody") {
   CHECK(here.scheduler.size() == 0);
 }
 
-TEST_CASE("a frame that is no message is refused when it comes, not when its generation opens") {
+TEST_CASE("a frame that is no message is refused on arrival, not when its generation opens") {
   gate_and_receivers here;
   std::vector<std::byte> bad(40, std::byte{0x5a});
   here.gate.open(1);
@@ -137,7 +137,7 @@ TEST_CASE("a frame that is no message is refused when it comes, not when its gen
   CHECK(indices(here.scheduler) == order{1});
 }
 
-TEST_CASE("what is held for a generation that does not begin is bounded, and said to be") {
+TEST_CASE("a frame beyond the limit of frames held for later generations is refused") {
   gate_and_receivers here;
   for (std::size_t i = 0; i < inbound_gate::max_held; ++i) here.gate.deliver(2, frame(1));
   CHECK_THROWS_AS(here.gate.deliver(2, frame(1)), decode_error);

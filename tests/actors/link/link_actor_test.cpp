@@ -52,7 +52,7 @@ TEST_CASE("messages to several actors behind one link keep their order") {
   caf::anon_send_exit(device, caf::exit_reason::kill);
 }
 
-TEST_CASE("what goes into a proxy comes out of the gate of the other node") {
+TEST_CASE("a message to a proxy is delivered by the gate of the other node") {
   one_link remote;
   probe scheduler(remote.actors);
   inbound_gate gate;
@@ -64,7 +64,8 @@ TEST_CASE("what goes into a proxy comes out of the gate of the other node") {
   CHECK(scheduler.last<part_written>().problem == "disk full");
 }
 
-TEST_CASE("a message that does not cross nodes ends the link, naming the receiver, and its proxies with it") {
+TEST_CASE(
+    "a message that cannot cross nodes ends the link and its proxies, and the error names the receiver") {
   one_link remote;
   obituary of_link(remote.actors, remote.link), of_proxy(remote.actors, remote.proxy);
   remote.actors.send(remote.proxy, quiesce{7});
@@ -74,7 +75,7 @@ TEST_CASE("a message that does not cross nodes ends the link, naming the receive
   CHECK(remote.out.frames.empty());
 }
 
-TEST_CASE("a proxy that nobody needs any more leaves its link alone") {
+TEST_CASE("a proxy that is no longer referenced does not end its link") {
   one_link remote;
   obituary of_link(remote.actors, remote.link);
   spawn_proxy(remote.actors.system(), remote.link, {actor_role::device, 1});
@@ -84,7 +85,7 @@ TEST_CASE("a proxy that nobody needs any more leaves its link alone") {
   CHECK(remote.out.frames.size() == 1);
 }
 
-TEST_CASE("when a link is told to end, whoever monitors a proxy hears of it") {
+TEST_CASE("when a link ends, actors that monitor one of its proxies get a down message") {
   one_link remote;
   obituary of(remote.actors, remote.proxy);
   CHECK_FALSE(of.reason());

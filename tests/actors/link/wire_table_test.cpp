@@ -36,7 +36,7 @@ int number_of(const caf::message& content) {
 
 }  // namespace
 
-TEST_CASE("every message that crosses nodes comes out as it went in") {
+TEST_CASE("every message that crosses nodes is decoded as it was encoded") {
   auto size = GENERATE(fields::empty, fields::full, fields::large);
   for_each_example(size, [&]<class Message>(const Message& message) {
     addressed_message decoded = decode_message(encoded(caf::make_message(message)));
@@ -57,7 +57,7 @@ TEST_CASE("every type has a number of its own") {
   CHECK(numbers.size() == count);
 }
 
-TEST_CASE("the numbers of the first version are still the same") {
+TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(restore_order{})) == 0x0100);
   CHECK(number_of(caf::make_message(call_finished{})) == 0x0101);
   CHECK(number_of(caf::make_message(call_entered{})) == 0x0200);
@@ -81,7 +81,7 @@ TEST_CASE("messages that do not cross nodes are refused") {
   CHECK_FALSE(encode_message(receiver, caf::make_message(grant{}, grant{})));
 }
 
-TEST_CASE("bodies that nobody encoded are refused") {
+TEST_CASE("bodies that do not decode are refused") {
   CHECK_THROWS_AS(decode_message({}), decode_error);
   CHECK_THROWS_AS(decode_message(std::vector<std::byte>(3)), decode_error);
   auto body = encoded(caf::make_message(result_seen{1, 2, 3}));
@@ -99,7 +99,7 @@ TEST_CASE("a body that is cut anywhere, or goes on, is refused") {
   });
 }
 
-TEST_CASE("whatever bytes come, they are a message or a decode_error") {
+TEST_CASE("arbitrary bytes give a message or a decode_error") {
   std::mt19937 random(GENERATE(1u, 2u, 3u));
   int refused = 0;
   for_each_example(fields::full, [&](const auto& message) {

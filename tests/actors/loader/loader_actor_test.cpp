@@ -40,7 +40,7 @@ struct one_loader {
 
 }  // namespace
 
-TEST_CASE("the sender gets the samples of the step it asked for") {
+TEST_CASE("the sender gets the samples of the step that it requested") {
   one_loader here;
   here.want(here.device, {4, 0, 7});
   auto ready = here.device.last<batch_ready>();
@@ -51,7 +51,7 @@ TEST_CASE("the sender gets the samples of the step it asked for") {
   CHECK(here.other.size() == 0);
 }
 
-TEST_CASE("several devices share one making of a batch") {
+TEST_CASE("a batch that several devices request is made once") {
   one_loader here;
   here.want(here.device, {4, 0, 7});
   here.want(here.other, {5, 0, 7});
@@ -70,7 +70,7 @@ TEST_CASE("only the newest batches are kept") {
   CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(1).at(20).inputs));
 }
 
-TEST_CASE("sources count from 0 in the order they come, and their batches do not mix") {
+TEST_CASE("sources are numbered from 0 in the order of their arrival, and their batches are kept apart") {
   one_loader here;
   here.actors.send(here.loader, add_source{std::make_shared<fake_source>(2)});
   here.want(here.device, {0, 0, 7});
@@ -78,7 +78,7 @@ TEST_CASE("sources count from 0 in the order they come, and their batches do not
   CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(2).at(7).inputs));
 }
 
-TEST_CASE("a source that throws ends the loader with its words") {
+TEST_CASE("a source that throws ends the loader with the exception's text") {
   one_loader here;
   obituary of(here.actors, here.loader);
   here.want(here.device, {0, 0, 13});
@@ -86,7 +86,7 @@ TEST_CASE("a source that throws ends the loader with its words") {
   CHECK(here.device.size() == 0);
 }
 
-TEST_CASE("a source that nobody added ends the loader") {
+TEST_CASE("a request for an unknown source ends the loader") {
   one_loader here;
   obituary of(here.actors, here.loader);
   here.want(here.device, {0, 1, 1});

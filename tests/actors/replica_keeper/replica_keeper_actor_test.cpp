@@ -35,7 +35,7 @@ struct one_keeper {
 
 }  // namespace
 
-TEST_CASE("a peer's copy is kept and told to the scheduler") {
+TEST_CASE("a peer's copy is kept and reported to the scheduler") {
   one_keeper here;
   here.replica(1, 5, 0);
   auto held = here.scheduler.last<part_held>();
@@ -49,7 +49,7 @@ TEST_CASE("a peer's copy is kept and told to the scheduler") {
         "no replica of stage 1 at step 5");
 }
 
-TEST_CASE("copies of steps that are rolled back go with their generation, older steps stay") {
+TEST_CASE("copies of rolled back steps are dropped with their generation, and older steps are kept") {
   one_keeper here;
   for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
   here.begin(2, 5);
@@ -64,7 +64,7 @@ TEST_CASE("copies of older generations that come late are not kept") {
   CHECK(here.held().empty());
 }
 
-TEST_CASE("copies that come before their generation begins are kept, and told when it does") {
+TEST_CASE("copies that arrive before their generation begins are kept, and reported when it begins") {
   one_keeper here;
   here.replica(2, 6, 0);
   here.scheduler.clear();
@@ -85,7 +85,7 @@ TEST_CASE("copies older than a committed step are dropped") {
         std::vector<held_part>{{6, 0, 1, part_location::peer_memory}, {6, 1, 1, part_location::peer_memory}});
 }
 
-TEST_CASE("it knows the newest step that was committed, until that is rolled back") {
+TEST_CASE("the keeper knows the newest committed step until that step is rolled back") {
   one_keeper here;
   CHECK(here.list().committed_step == 0);
   here.actors.send(here.keeper, drop_before{6});

@@ -6,7 +6,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a snapshot tells the results of the calls before it") {
+TEST_CASE("a snapshot stores the results of the calls before it") {
   one_scheduler here({.generation = 2, .window = 8, .on_disk = true});
   here.all_enter(here.train(1, 1), {finished_training(0, 0)});
   here.all_restored();
@@ -17,7 +17,7 @@ TEST_CASE("a snapshot tells the results of the calls before it") {
   CHECK(here.disk->committed_results == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("a grant says when copies are due: every step, or more rarely, and always at the end") {
+TEST_CASE("a grant names the steps to copy: every step, or fewer, and always the last") {
   one_scheduler each({.window = 8}), third({.window = 8, .memory_every_steps = 3});
   each.begin_training(4);
   third.begin_training(8);
@@ -34,7 +34,7 @@ TEST_CASE("later grants name only copies of steps that were not granted before")
   CHECK(steps_of(here.granted().copies) == numbers{5, 6});
 }
 
-TEST_CASE("with a folder the last step of a call, and those of the cadence, are due on disk") {
+TEST_CASE("with a folder the last step of a call and the steps of the cadence are written to disk") {
   one_scheduler here({.window = 8, .on_disk = true, .disk_every_steps = 3});
   here.begin_training(5);
   numbers on_disk;
@@ -43,7 +43,7 @@ TEST_CASE("with a folder the last step of a call, and those of the cadence, are 
   CHECK(on_disk == numbers{3, 5});
 }
 
-TEST_CASE("time since the last snapshot on disk goes on through generations, as the nodes remember it") {
+TEST_CASE("the time since the last snapshot on disk continues through generations, as the nodes report it") {
   one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
   for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}})
     here.actors.send(here.scheduler, call_entered{2, {rank, since, {}}, here.train(0, 100), {}, 0});
@@ -56,7 +56,7 @@ TEST_CASE("time since the last snapshot on disk goes on through generations, as 
   CHECK(here.granted().copies[1].to_disk == 0);
 }
 
-TEST_CASE("with a folder a call is over when its last state is on disk") {
+TEST_CASE("with a folder a call ends when its last state is on disk") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);
@@ -79,7 +79,7 @@ TEST_CASE("with a folder a call is over when its last state is on disk") {
   CHECK(manifest.parts[1] == manifest_part{1, "file", 10, "sum", "host"});
 }
 
-TEST_CASE("a part that cannot be written does not hold the call up") {
+TEST_CASE("a part that cannot be written does not delay the end of the call") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);
@@ -90,7 +90,7 @@ TEST_CASE("a part that cannot be written does not hold the call up") {
   CHECK(here.disk->committed.empty());
 }
 
-TEST_CASE("a manifest that cannot be written does not hold the call up") {
+TEST_CASE("a manifest that cannot be written does not delay the end of the call") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.disk->problem = "disk full";
   here.begin_training(1);
@@ -100,7 +100,7 @@ TEST_CASE("a manifest that cannot be written does not hold the call up") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("what was written of a snapshot that fails is told to be removed, also what comes late") {
+TEST_CASE("the scheduler has the written parts of a failed snapshot removed, also those reported later") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);
@@ -114,7 +114,7 @@ TEST_CASE("what was written of a snapshot that fails is told to be removed, also
   CHECK(here.supervisors[1].all<snapshot_failed>().size() == 2);
 }
 
-TEST_CASE("what was written of a snapshot without a manifest is told to be removed") {
+TEST_CASE("the scheduler has the parts of a snapshot without a manifest removed") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.disk->problem = "disk full";
   here.begin_training(1);
@@ -156,7 +156,7 @@ TEST_CASE("a disk that stalls does not stop the training: snapshots are skipped 
   CHECK(here.granted().copies[0].to_disk == 1);
 }
 
-TEST_CASE("parts of other generations count for nothing") {
+TEST_CASE("parts of other generations are ignored") {
   one_scheduler here({.generation = 3, .window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);

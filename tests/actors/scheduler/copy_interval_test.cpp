@@ -5,7 +5,7 @@
 
 using namespace troupe;
 
-TEST_CASE("every step is copied until something was observed") {
+TEST_CASE("every step is copied until a copy was timed") {
   copy_interval interval;
   CHECK(interval.steps() == 1);
   CHECK(interval.step_time().count() == 0);
@@ -20,8 +20,7 @@ TEST_CASE("copying takes at most two hundredths of the time") {
   CHECK_THAT(interval.step_time().count(), Catch::Matchers::WithinRel(1.0, 1e-9));
 }
 
-TEST_CASE(
-    "copies that cost next to nothing are made at every step, dear ones no more rarely than each 64th") {
+TEST_CASE("cheap copies are made at every step, expensive ones at least at each 64th") {
   copy_interval cheap, dear;
   cheap.observe(1, 1e-6);
   dear.observe(10, 9.9);
@@ -29,21 +28,21 @@ TEST_CASE(
   CHECK(dear.steps() == 64);
 }
 
-TEST_CASE("steps without a copy leave what copies take as it was") {
+TEST_CASE("steps without a copy do not change the estimate of a copy's time") {
   copy_interval interval;
   interval.observe(1.1, 0.1);
   for (int i = 0; i < 10; ++i) interval.observe(1, 0);
   CHECK(interval.steps() == 5);
 }
 
-TEST_CASE("the mean follows what is observed") {
+TEST_CASE("the mean follows the observed times") {
   copy_interval interval;
   interval.observe(1.1, 0.1);
   for (int i = 0; i < 100; ++i) interval.observe(10.1, 0.1);
   CHECK(interval.steps() == 1);
 }
 
-TEST_CASE("a copy that seems longer than its step says nothing about steps") {
+TEST_CASE("a copy reported as longer than its step gives no estimate of the step time") {
   copy_interval interval;
   interval.observe(0.1, 0.2);
   CHECK(interval.step_time().count() == 0);

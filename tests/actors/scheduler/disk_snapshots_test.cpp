@@ -16,7 +16,7 @@ part_written written(std::uint64_t step, std::uint32_t stage, const std::string&
 
 }  // namespace
 
-TEST_CASE("the last snapshot is as old as the node knows it that remembers farthest back") {
+TEST_CASE("the age of the last snapshot is the largest that a node reports") {
   disk_snapshots disk(began);
   disk.note_since_last(40s, began);
   disk.note_since_last(10s, began + 1s);
@@ -25,7 +25,7 @@ TEST_CASE("the last snapshot is as old as the node knows it that remembers farth
   CHECK(disk.since_last(began + 4s) == 1s);
 }
 
-TEST_CASE("a snapshot is whole when its last part comes, in whatever order") {
+TEST_CASE("a snapshot is complete when its last part arrives, in any order") {
   disk_snapshots disk(began);
   disk.announced(10, began);
   CHECK(disk.is_pending(10));
@@ -43,7 +43,7 @@ TEST_CASE("a snapshot is whole when its last part comes, in whatever order") {
   CHECK(disk.num_pending() == 0);
 }
 
-TEST_CASE("snapshots under way do not mix") {
+TEST_CASE("snapshots in progress are kept apart") {
   disk_snapshots disk(began);
   disk.announced(10, began);
   disk.announced(11, began);
@@ -54,7 +54,7 @@ TEST_CASE("snapshots under way do not mix") {
   CHECK(disk.add(written(11, 0), 2));
 }
 
-TEST_CASE("a part that could not be written ends its snapshot, late parts of it are ignored") {
+TEST_CASE("a part that could not be written ends its snapshot, and later parts of it are ignored") {
   disk_snapshots disk(began);
   disk.announced(10, began);
   CHECK_FALSE(disk.add(written(10, 0), 2));
@@ -64,7 +64,7 @@ TEST_CASE("a part that could not be written ends its snapshot, late parts of it 
   CHECK_FALSE(disk.add(written(10, 0), 2));
 }
 
-TEST_CASE("parts that nobody announced are ignored") {
+TEST_CASE("parts of a snapshot that was not announced are ignored") {
   disk_snapshots disk(began);
   CHECK_FALSE(disk.add(written(10, 0), 1));
   CHECK(disk.num_pending() == 0);

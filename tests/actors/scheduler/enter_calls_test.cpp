@@ -20,7 +20,8 @@ TEST_CASE("a call begins only when every process has entered it") {
   CHECK(here.members.failures.empty());
 }
 
-TEST_CASE("calls that differ are refused to all, naming who does what, and nothing is restored") {
+TEST_CASE(
+    "calls that differ are refused on all processes, naming each rank's call, and nothing is restored") {
   one_scheduler here;
   here.enter(0, here.train(0, 10));
   here.enter(1, here.train(0, 20));
@@ -55,7 +56,7 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
   }
 }
 
-TEST_CASE("a process that was started again differently is refused in its generation") {
+TEST_CASE("a process restarted with another job is refused in its generation") {
   one_scheduler here({.generation = 2});
   for (int rank : {0, 1}) {
     job_description job;
@@ -98,13 +99,13 @@ TEST_CASE("a barrier needs no job and restores nothing") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("a barrier says how many steps are done although nothing is restored") {
+TEST_CASE("the result of a barrier names the finished steps although nothing is restored") {
   one_scheduler here({.generation = 2});
   here.all_enter(here.barrier(1), {finished_training(0, 7)});
   CHECK(here.result(1).steps_done == 7);
 }
 
-TEST_CASE("the own node hears of a result last, when all others have confirmed it") {
+TEST_CASE("the scheduler's own node gets a result last, after all others have confirmed it") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   CHECK(here.finished(1) == numbers{0});
@@ -119,7 +120,7 @@ TEST_CASE("the own node hears of a result last, when all others have confirmed i
   CHECK(here.finished(0) == numbers{0});
 }
 
-TEST_CASE("a confirmation that does not come holds the own node up for a while only") {
+TEST_CASE("a missing confirmation delays the scheduler's own node for a limited time only") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
@@ -131,7 +132,7 @@ TEST_CASE("a confirmation that does not come holds the own node up for a while o
   CHECK(here.finished(0) == numbers{0});
 }
 
-TEST_CASE("the wait for one call's confirmations does not end the next one's") {
+TEST_CASE("a timeout of one call's confirmations does not end the wait for the next call's") {
   one_scheduler here;
   here.all_enter(here.barrier(0));
   here.actors.advance(3s);
@@ -143,7 +144,7 @@ TEST_CASE("the wait for one call's confirmations does not end the next one's") {
   CHECK(here.finished(0) == numbers{0, 1});
 }
 
-TEST_CASE("a process of one hears at once") {
+TEST_CASE("in a world of one process the result is delivered at once") {
   one_scheduler here({.world_size = 1});
   here.all_enter(here.barrier(0));
   CHECK(here.finished(0) == numbers{0});
@@ -161,7 +162,8 @@ TEST_CASE("a node that missed the end of a call gets its result, and the others 
   CHECK(here.finished(1) == numbers{0, 1});
 }
 
-TEST_CASE("it gets the result, too, if it entered before anyone who knows it") {
+TEST_CASE(
+    "a node that missed the end of a call gets its result also if it enters before the nodes that know it") {
   one_scheduler here({.generation = 2});
   here.enter(1, here.train(0, 12));
   CHECK(here.finished(1).empty());
@@ -169,9 +171,7 @@ TEST_CASE("it gets the result, too, if it entered before anyone who knows it") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE(
-    "a scheduler that has just begun learns the results of calls in bounded pieces, from one who knows "
-    "them") {
+TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a node that has them") {
   one_scheduler here({.generation = 2});
   auto known = [&](std::uint32_t first, std::uint32_t end) {
     std::vector<call_result> results;
@@ -194,7 +194,7 @@ TEST_CASE(
   CHECK(here.num_orders() == 1);
 }
 
-TEST_CASE("what is said of a call does not grow with the calls before it") {
+TEST_CASE("the size of a call's result message does not grow with the calls before it") {
   one_scheduler here({.world_size = 1});
   std::size_t first_bytes = 0;
   for (std::uint32_t index = 0; index < 1000; ++index) {
@@ -205,7 +205,7 @@ TEST_CASE("what is said of a call does not grow with the calls before it") {
   CHECK(encode(here.supervisors[0].last<call_finished>()).size() == first_bytes);
 }
 
-TEST_CASE("a process whose user is still in a call is told its result, whatever its log knows") {
+TEST_CASE("a process whose program is still in a call gets its result, even if its log has it already") {
   one_scheduler here({.generation = 2});
   here.enter(1, here.barrier(1), {}, {finished_training(0, 12)});
   here.enter(0, here.train(0, 12), {}, {finished_training(0, 12)});

@@ -12,7 +12,7 @@ call_request train(std::uint32_t index, std::uint64_t target) {
 
 }  // namespace
 
-TEST_CASE("a call is complete when every process is in it, and no earlier or later one") {
+TEST_CASE("a call is complete when every process is in it, not in an earlier or later one") {
   entered_calls calls;
   CHECK_FALSE(calls.is_complete(2, 0));
   calls.enter(1, train(0, 5));
@@ -26,7 +26,7 @@ TEST_CASE("a call is complete when every process is in it, and no earlier or lat
   CHECK_FALSE(calls.is_complete(2, 1));
 }
 
-TEST_CASE("processes that want the same agree, others are named with what they want") {
+TEST_CASE("processes with equal requests agree, and of differing ones each rank is named with its value") {
   entered_calls calls;
   calls.enter(1, train(0, 5));
   calls.enter(0, train(0, 5));
@@ -37,7 +37,7 @@ TEST_CASE("processes that want the same agree, others are named with what they w
   CHECK(told.find("steps at its end: rank 1 has 6, rank 0 has 5") != std::string::npos);
 }
 
-TEST_CASE("what only some have read of the data is compared among them") {
+TEST_CASE("descriptions of data are compared among the processes that have read it") {
   auto reading = [](const std::string& content) {
     auto request = train(0, 5);
     request.content = content;
@@ -52,7 +52,7 @@ TEST_CASE("what only some have read of the data is compared among them") {
   CHECK(calls.disagreement().value_or("").find("samples: rank 2 has u8 5678") != std::string::npos);
 }
 
-TEST_CASE("jobs are compared before calls, also in calls that come later") {
+TEST_CASE("jobs are compared before calls, in later calls too") {
   entered_calls calls;
   std::vector<job_description> jobs(3);
   for (auto& job : jobs) job.add("seed", &job == &jobs[1] ? "7" : "1");
@@ -73,7 +73,7 @@ TEST_CASE("jobs are compared before calls, also in calls that come later") {
   CHECK_FALSE(calls.disagreement());
 }
 
-TEST_CASE("a process that has no job yet is compared with nobody's") {
+TEST_CASE("a process without a job is not compared with the jobs of others") {
   entered_calls calls;
   job_description job;
   job.add("seed", "1");

@@ -30,7 +30,7 @@ void cancel(one_scheduler& here, std::uint32_t call) {
 
 }  // namespace
 
-TEST_CASE("weights are asked of every device, and the call is over when all programs have them") {
+TEST_CASE("weights are requested from every device, and the call ends when all programs have them") {
   one_scheduler here;
   here.all_enter(gather(0, 0));
   here.all_restored();
@@ -46,7 +46,7 @@ TEST_CASE("weights are asked of every device, and the call is over when all prog
   CHECK(here.result(1).problem.empty());
 }
 
-TEST_CASE("weights for one rank wait for that one only, and what it could not do is told to all") {
+TEST_CASE("a call for the weights of one rank waits for that rank only, and its error goes to all") {
   one_scheduler here;
   here.all_enter(gather(0, 0, 0));
   here.all_restored();
@@ -55,7 +55,7 @@ TEST_CASE("weights for one rank wait for that one only, and what it could not do
   CHECK(here.result(1).problem == "rank 0: the disk is full");
 }
 
-TEST_CASE("a call that cannot be is over at once, before anything is gathered, and the job goes on") {
+TEST_CASE("an impossible call ends at once, before anything is gathered, and the job continues") {
   one_scheduler here;
   auto impossible = gather(0, 0, 0);
   impossible.problem = "there is no such folder";
@@ -70,7 +70,7 @@ TEST_CASE("a call that cannot be is over at once, before anything is gathered, a
   CHECK(here.num_grants() == 1);
 }
 
-TEST_CASE("predictions are over when all batches are done and all programs have them") {
+TEST_CASE("a call of predictions ends when all batches are done and all programs have the outputs") {
   one_scheduler here;
   here.all_enter(predict(0, 2));
   here.all_restored();
@@ -84,7 +84,7 @@ TEST_CASE("predictions are over when all batches are done and all programs have 
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("training that is cancelled ends one step after those that are granted, with a copy") {
+TEST_CASE("cancelled training ends one step after the granted steps, and that step is copied") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   here.all_done(0);
@@ -101,7 +101,7 @@ TEST_CASE("training that is cancelled ends one step after those that are granted
   CHECK(here.granted().end_step == 8);
 }
 
-TEST_CASE("a cancel that comes after the call, or of another one, changes nothing") {
+TEST_CASE("a cancel that arrives after its call, or for another call, changes nothing") {
   one_scheduler here({.window = 4});
   here.begin_training(6);
   cancel(here, 3);
@@ -111,7 +111,7 @@ TEST_CASE("a cancel that comes after the call, or of another one, changes nothin
   CHECK(here.granted().end_step == 10);
 }
 
-TEST_CASE("after a loss what the program has seen done is done again before a cancelled call ends") {
+TEST_CASE("after a loss a cancelled call repeats the steps that the program was told of before it ends") {
   one_scheduler here({.generation = 2});
   cancel(here, 1);
   auto before = finished_training(0, 2);
@@ -125,7 +125,7 @@ TEST_CASE("after a loss what the program has seen done is done again before a ca
   CHECK(here.granted().end_step == 6);
 }
 
-TEST_CASE("steps of earlier calls that are made up for are not cancelled") {
+TEST_CASE("repeated steps of earlier calls are not cancelled") {
   one_scheduler here({.generation = 2, .window = 100});
   cancel(here, 1);
   auto before = finished_training(0, 20);
@@ -134,7 +134,7 @@ TEST_CASE("steps of earlier calls that are made up for are not cancelled") {
   CHECK(here.granted().end_step == 20);
 }
 
-TEST_CASE("the next job of the same processes begins from nothing, with steps of its own") {
+TEST_CASE("the next job of the same processes starts at step 0") {
   one_scheduler here;
   here.begin_training(3);
   here.train_to_end(0, 3);
@@ -155,7 +155,7 @@ TEST_CASE("the next job of the same processes begins from nothing, with steps of
   CHECK(here.result(1).steps_done == 2);
 }
 
-TEST_CASE("steps that another job took do not count as steps to be made up for") {
+TEST_CASE("steps of another job are not repeated") {
   one_scheduler here({.generation = 2, .knows_job = false});
   here.job_number = 1;
   here.first_call = 1;

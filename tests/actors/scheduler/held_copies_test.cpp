@@ -37,7 +37,7 @@ TEST_CASE("copies older than the committed step are forgotten") {
     for (const auto& part : node.parts) CHECK(part.step == 4);
 }
 
-TEST_CASE("what a node says it holds takes the place of what was known of it") {
+TEST_CASE("a node's report of its copies replaces its earlier report") {
   held_copies held;
   hold_everywhere(held, 3);
   held.set({1, 0, {}});
@@ -46,7 +46,7 @@ TEST_CASE("what a node says it holds takes the place of what was known of it") {
   CHECK(held.inventories()[1].parts.empty());
 }
 
-TEST_CASE("after going back newer copies count for nothing, from scratch none does") {
+TEST_CASE("after a rollback newer copies are forgotten, and after a start from scratch all copies") {
   held_copies held;
   hold_everywhere(held, 3);
   held.add(0, {5, 0, 1, own}, num_stages);
@@ -57,7 +57,7 @@ TEST_CASE("after going back newer copies count for nothing, from scratch none do
   CHECK(held.inventories()[0].parts.empty());
 }
 
-TEST_CASE("copies that were ordered are uncommitted until their step or a later one is committed") {
+TEST_CASE("requested copies count as uncommitted until their step or a later one is committed") {
   held_copies held;
   for (std::uint64_t step : {1, 2, 3}) held.order(step);
   held.order(3);

@@ -19,7 +19,7 @@ TEST_CASE("a fresh job begins from scratch without looking at the disk") {
   }
 }
 
-TEST_CASE("after a failure every stage goes back to its owner's copy of the newest step that all have") {
+TEST_CASE("after a failure every stage restores its owner's copy of the newest step that all owners hold") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}, {5, 0, 1, own}});
   here.enter(1, here.train(0, 10), {{3, 1, 1, own}, {4, 1, 1, own}});
@@ -33,7 +33,7 @@ TEST_CASE("a lost node's stage comes from the peer that kept it") {
   CHECK(here.order(0).plan == restore_plan{4, false, {{0, 0, own}, {1, 0, peer}}});
 }
 
-TEST_CASE("copies of steps that are rolled back count for nothing any more") {
+TEST_CASE("copies of rolled back steps are ignored") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 5), {{4, 0, 1, own}, {4, 1, 1, peer}, {5, 0, 1, own}});
   here.enter(1, here.train(0, 5), {{4, 1, 1, own}, {4, 0, 1, peer}, {5, 0, 1, peer}});
@@ -48,7 +48,7 @@ TEST_CASE("copies of steps that are rolled back count for nothing any more") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("a state that no other process had a copy of yet is made again from the initial weights") {
+TEST_CASE("a state without a copy on another process is computed again from the initial weights") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
   here.enter(1, here.train(0, 10));
@@ -57,8 +57,8 @@ TEST_CASE("a state that no other process had a copy of yet is made again from th
 }
 
 TEST_CASE(
-    "a committed state that is nowhere any more ends a job without a folder, naming what would have saved "
-    "it") {
+    "the loss of all copies of a committed state ends a job without a folder, and the error names the "
+    "remedy") {
   for (auto with : {scheduler_settings{.generation = 2, .committed_step = 4},
                     scheduler_settings{.generation = 2, .trained_before = true}}) {
     one_scheduler here(with);
@@ -70,14 +70,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("unless the user wants it to begin again") {
+TEST_CASE("with lost_state_policy::restart a job starts from scratch after the loss of all copies") {
   one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart, .committed_step = 4});
   here.all_enter(here.train(0, 10));
   CHECK(here.order().plan.from_scratch);
   CHECK(here.members.failures.empty());
 }
 
-TEST_CASE("where no snapshot on disk can be used the job ends, naming each") {
+TEST_CASE("if no snapshot on disk is usable the job ends and names each one") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->unusable = {"the snapshot of step 8 is damaged", "the snapshot of step 4 is damaged"};
   here.all_enter(here.train(0, 10));
@@ -86,7 +86,7 @@ TEST_CASE("where no snapshot on disk can be used the job ends, naming each") {
   for (auto text : {"step 8", "step 4"}) CHECK(here.members.failures[0].find(text) != std::string::npos);
 }
 
-TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on disk") {
+TEST_CASE("if no process has a stage in memory, all stages restore the snapshot on disk") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 3;
@@ -100,7 +100,7 @@ TEST_CASE("when a stage is nowhere in memory, all go back to the snapshot on dis
   CHECK(here.granted().first_step == 3);
 }
 
-TEST_CASE("memory is preferred to the disk") {
+TEST_CASE("copies in memory are preferred to the snapshot on disk") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
   here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
@@ -109,14 +109,15 @@ TEST_CASE("memory is preferred to the disk") {
   CHECK(here.order().plan.step == 4);
 }
 
-TEST_CASE("with an empty folder all begin from scratch") {
+TEST_CASE("with an empty folder all stages start from scratch") {
   one_scheduler here({.generation = 2, .on_disk = true, .committed_step = 1});
   here.all_enter(here.train(0, 10));
   CHECK(here.disk->num_searches == 1);
   CHECK(here.order().plan.from_scratch);
 }
 
-TEST_CASE("a job that resumes goes on from what was found before it began, without reading the disk again") {
+TEST_CASE(
+    "a job that resumes continues from the snapshot found before its start, without reading the disk again") {
   snapshot_manifest found;
   found.step = 30;
   one_scheduler here({.on_disk = true, .resume = true, .begin_with = found});
@@ -138,7 +139,7 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
   CHECK(here.num_orders() == 0);
 }
 
-TEST_CASE("a snapshot that was computed with another arithmetic is refused to all, with what to do") {
+TEST_CASE("a snapshot of another numeric class is refused on all processes, with what to do") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
   here.disk->on_disk->step = 30;
@@ -155,7 +156,9 @@ TEST_CASE("a snapshot that was computed with another arithmetic is refused to al
   }
 }
 
-TEST_CASE("a disk writer that ends while it looks fails nothing: it starts again with the next generation") {
+TEST_CASE(
+    "a disk writer that ends during its search is restarted with the next generation, and the job "
+    "continues") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
@@ -194,7 +197,8 @@ void put_on_disk(one_scheduler& here, const std::string& job_id) {
 
 }  // namespace
 
-TEST_CASE("processes that were all lost are told again what their calls came to, then go on from the disk") {
+TEST_CASE(
+    "after the loss of all processes they get the results of their calls again and continue from the disk") {
   one_scheduler here({.generation = 2, .on_disk = true});
   put_on_disk(here, "job-1");
   here.all_enter(here.train(0, 12));
@@ -215,7 +219,7 @@ TEST_CASE("processes that were all lost are told again what their calls came to,
   CHECK(here.granted().end_step == 24);
 }
 
-TEST_CASE("after the loss of everyone the time since the last snapshot is the age of the one on disk") {
+TEST_CASE("after the loss of all processes the time since the last snapshot is the age of the one on disk") {
   using written = std::tuple<std::string, std::string, double>;  // by which job, when, seconds in the order
   for (const auto& [job_id, created, expected] :
        {written{"job-1", "2024-06-07T08:09:10Z", 60}, written{"job-1", "2999-01-01T00:00:00Z", 0},
@@ -236,7 +240,7 @@ TEST_CASE("after the loss of everyone the time since the last snapshot is the ag
   }
 }
 
-TEST_CASE("what another job's calls came to is nothing to one that resumes from its snapshot") {
+TEST_CASE("a job that resumes from another job's snapshot ignores the results of that job's calls") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   put_on_disk(here, "job-0");
   here.all_enter(here.train(0, 30));
@@ -255,7 +259,7 @@ TEST_CASE("nothing is granted before every node is restored") {
   CHECK(here.num_grants() == 1);
 }
 
-TEST_CASE("a generation is restored once") {
+TEST_CASE("a generation is restored only once") {
   one_scheduler here({.window = 8});
   here.begin_training(2);
   here.train_to_end(0, 2);
@@ -265,7 +269,7 @@ TEST_CASE("a generation is restored once") {
   CHECK(here.granted().end_step == 4);
 }
 
-TEST_CASE("processes that were all lost are told the results of any number of calls again") {
+TEST_CASE("after the loss of all processes the results of any number of calls are delivered again") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk = written_by("job-1");
   for (std::uint32_t call = 0; call < 1000; ++call)
@@ -283,7 +287,7 @@ TEST_CASE("processes that were all lost are told the results of any number of ca
   CHECK(here.order(1).plan.step == 20);
 }
 
-TEST_CASE("a job whose results on disk cannot be had ends, and says why") {
+TEST_CASE("a job that cannot read the results on disk ends with the reason") {
   one_scheduler earlier({.generation = 2, .on_disk = true}), damaged({.generation = 2, .on_disk = true});
   put_on_disk(earlier, "job-1");
   earlier.disk->on_disk->calls.reset();
@@ -298,7 +302,7 @@ TEST_CASE("a job whose results on disk cannot be had ends, and says why") {
   CHECK(earlier.num_orders() + damaged.num_orders() == 0);
 }
 
-TEST_CASE("where nothing is to be made up for, the recovery is over when the first step is granted") {
+TEST_CASE("a recovery without steps to repeat ends when the first step is granted") {
   one_scheduler here({.generation = 2});
   here.begin_training(10);
   CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
@@ -307,7 +311,7 @@ TEST_CASE("where nothing is to be made up for, the recovery is over when the fir
   CHECK(here.phases().size() == 3);
 }
 
-TEST_CASE("else it is over when the step that was interrupted is done, and that is told once") {
+TEST_CASE("a recovery with steps to repeat ends when the interrupted step is done, which is reported once") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{3, 0, 1, own}}, {}, 5);
   here.enter(1, here.train(0, 10), {{3, 1, 1, own}}, {}, 4);
@@ -323,7 +327,7 @@ TEST_CASE("else it is over when the step that was interrupted is done, and that 
   CHECK(here.phases().size() == 3);
 }
 
-TEST_CASE("a recovery in a barrier is over with the barrier") {
+TEST_CASE("a recovery during a barrier ends with the barrier") {
   one_scheduler here({.generation = 2});
   here.all_enter(here.barrier(0));
   CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});

@@ -35,7 +35,7 @@ TEST_CASE("the grant ends with the call") {
   CHECK(here.num_grants() == 2);
 }
 
-TEST_CASE("a grant says what is committed: what two nodes hold of every stage") {
+TEST_CASE("a grant names the committed step: the newest of which two nodes hold every stage") {
   one_scheduler here({.window = 2});
   here.begin_training(100);
   here.all_done(0);
@@ -49,7 +49,9 @@ TEST_CASE("a grant says what is committed: what two nodes hold of every stage") 
   CHECK(here.granted().committed_step == 1);
 }
 
-TEST_CASE("no further steps are granted while many copies are uncommitted, and then they are") {
+TEST_CASE(
+    "no steps are granted while too many copies are uncommitted, and granting continues when they are "
+    "committed") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   for (std::uint64_t step = 0; step < 20; ++step) here.all_done(step);
@@ -59,7 +61,7 @@ TEST_CASE("no further steps are granted while many copies are uncommitted, and t
   CHECK(here.granted().end_step > stopped_at);
 }
 
-TEST_CASE("each step is told to the user and the agent with its metrics") {
+TEST_CASE("each step is reported to the program and the agent with its metrics") {
   one_scheduler here;
   here.begin_training(10);
   here.all_done(0);
@@ -74,7 +76,7 @@ TEST_CASE("each step is told to the user and the agent with its metrics") {
   CHECK(here.members.progress_reports[1] == job_progress{1, 2, 10, 1.5 / 64});
 }
 
-TEST_CASE("training is over when its last state is committed") {
+TEST_CASE("training ends when its last state is committed") {
   one_scheduler here({.window = 8});
   here.begin_training(2);
   here.all_done(0);
@@ -91,7 +93,7 @@ TEST_CASE("training is over when its last state is committed") {
   CHECK(here.result(1).kind == call_kind::train);
 }
 
-TEST_CASE("the copy may be committed before the step is reported") {
+TEST_CASE("a copy may arrive before the report of its step") {
   one_scheduler here({.window = 8});
   here.begin_training(1);
   here.all_held(1);
@@ -100,7 +102,7 @@ TEST_CASE("the copy may be committed before the step is reported") {
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("in a world of one process its own copy is enough") {
+TEST_CASE("in a world of one process a single copy commits a step") {
   one_scheduler here({.world_size = 1});
   here.begin_training(1);
   here.all_done(0);
@@ -120,9 +122,7 @@ TEST_CASE("a call whose steps are all done ends with the metrics of the last one
   CHECK(here.result(1).steps_done == 4);
 }
 
-TEST_CASE(
-    "steps of earlier calls are made up for with the samples they had, before the call goes on with its "
-    "own") {
+TEST_CASE("steps of earlier calls are repeated with their samples before the call continues with its own") {
   one_scheduler here({.generation = 2, .window = 8});
   here.all_enter(here.train(2, 6, 5), {finished_training(0, 2, 3), finished_training(1, 4, 4)});
   CHECK(here.order().plan.from_scratch);
@@ -165,7 +165,7 @@ TEST_CASE("an evaluation of nothing ends at once") {
   CHECK(here.result(1).metrics == step_metrics{});
 }
 
-TEST_CASE("steps that an evaluation must make up for are no part of its result") {
+TEST_CASE("training steps repeated during an evaluation are not part of its result") {
   one_scheduler here({.generation = 2, .window = 8});
   here.all_enter(here.evaluate(1, 2, 1), {finished_training(0, 2)});
   here.all_restored();
@@ -181,7 +181,7 @@ TEST_CASE("steps that an evaluation must make up for are no part of its result")
   CHECK(here.result(1).last_step.empty());
 }
 
-TEST_CASE("the hash is over the parameters of all stages, whatever the order they come in") {
+TEST_CASE("the hash covers the parameters of all stages, whatever the order of arrival") {
   one_scheduler here({.world_size = 2});
   here.all_enter(here.hash(0, 0));
   here.all_restored();
@@ -200,7 +200,7 @@ TEST_CASE("the hash is over the parameters of all stages, whatever the order the
   CHECK(here.result(1).weights_sha256 == weights_sha256({first, second}));
 }
 
-TEST_CASE("steps are granted no faster than the program's callback takes in what is done") {
+TEST_CASE("steps are granted no faster than the program's callback handles finished steps") {
   one_scheduler here({.world_size = 1});
   here.begin_training(10'000);
   std::uint64_t step = 0;

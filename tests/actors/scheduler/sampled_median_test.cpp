@@ -13,7 +13,7 @@ TEST_CASE("the median of few values is exact") {
   CHECK(few.median() == 4);
 }
 
-TEST_CASE("memory is bounded, and the median of many values is near") {
+TEST_CASE("memory is bounded, and the median of many values is approximate") {
   sampled_median many;
   std::mt19937 random(3);
   for (int i = 0; i < 1'000'000; ++i) many.add(static_cast<double>(random() % 1'000'000));
@@ -23,7 +23,7 @@ TEST_CASE("memory is bounded, and the median of many values is near") {
   CHECK(std::abs(many.median() - 500'000) < 5 * 0.016 * 1'000'000);
 }
 
-TEST_CASE("what is kept is spread over all values evenly") {
+TEST_CASE("the kept samples are spread evenly over all values") {
   sampled_median growing;
   for (int i = 0; i < 100'000; ++i) growing.add(i);
   CHECK(std::abs(growing.median() - 50'000) < 100);

@@ -54,7 +54,8 @@ TEST_CASE("metrics add up over devices") {
   CHECK(finished[0].metrics == step_metrics{3.5, 8, 5});
 }
 
-TEST_CASE("a step spans from the first device's begin to the last one's end; its copy is the longest") {
+TEST_CASE(
+    "the span of a step is from the first begin to the last end on any device, its copy time the longest") {
   step_tracker ledger(2, 0);
   ledger.add(report(0, 0, 3'000'000'000, 7'000'000'000, 2'000'000'000, 500'000'000));
   auto finished = ledger.add(report(0, 1, 1'000'000'000, 5'000'000'000, 4'000'000'000, 250'000'000));
@@ -78,9 +79,11 @@ TEST_CASE("timings are medians over the steps, the peak is the greatest") {
   CHECK(timing.peak_activations == 4);
 }
 
-TEST_CASE("nothing complete has no timing") { CHECK(step_tracker(2, 0).timing() == step_timing{}); }
+TEST_CASE("without a complete step there is no timing") {
+  CHECK(step_tracker(2, 0).timing() == step_timing{});
+}
 
-TEST_CASE("a device that is none of the job's is refused") {
+TEST_CASE("a report of a device that the job does not have is refused") {
   step_tracker ledger(2, 0);
   CHECK_THROWS_AS(ledger.add(report(0, 2)), std::out_of_range);
 }

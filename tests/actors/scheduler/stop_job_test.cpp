@@ -14,7 +14,7 @@ void stop(one_scheduler& here) { here.actors.send(here.scheduler, stop_job{15});
 
 }  // namespace
 
-TEST_CASE("a job that is to stop in training does what is granted and one step more, and saves that") {
+TEST_CASE("a stop during training finishes the granted steps and one more, and saves that step") {
   one_scheduler here({.window = 4, .on_disk = true, .disk_interval = 1000s});
   here.begin_training(100);
   here.all_done(0);
@@ -33,7 +33,7 @@ TEST_CASE("a job that is to stop in training does what is granted and one step m
   CHECK(here.finished(1).empty());
 }
 
-TEST_CASE("a job that is to stop and cannot write says so") {
+TEST_CASE("a stopped job that cannot write its snapshot reports that") {
   one_scheduler here({.window = 4, .on_disk = true, .disk_interval = 1000s});
   here.begin_training(100);
   here.all_done(0);
@@ -45,7 +45,9 @@ TEST_CASE("a job that is to stop and cannot write says so") {
   CHECK_THAT(here.members.stops[0], ContainsSubstring("at step 5, which could not be saved in "));
 }
 
-TEST_CASE("without a snapshot folder a job that is to stop stops at once and says what would have saved it") {
+TEST_CASE(
+    "without a snapshot folder a stop ends the job at once, and the message names the option that saves the "
+    "state") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   here.all_done(0);
@@ -74,7 +76,7 @@ TEST_CASE("before the first step, in an evaluation and between calls there is no
   CHECK(inside.members.stops == between.members.stops);
 }
 
-TEST_CASE("a recovery comes to its end before the job stops, since only memory has the state") {
+TEST_CASE("a stop during a recovery waits for the recovery, since only memory holds the state") {
   one_scheduler here({.generation = 2, .window = 4, .on_disk = true, .disk_interval = 1000s});
   stop(here);
   here.enter(0, here.train(0, 100), {{7, 0, 1, own}, {7, 1, 1, peer}});

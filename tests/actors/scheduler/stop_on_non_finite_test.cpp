@@ -42,7 +42,7 @@ TEST_CASE("the newest committed copies are written to disk before a value that i
   CHECK(here.num_grants() == grants);
 }
 
-TEST_CASE("where the last finite state cannot be written the job ends with its cause all the same") {
+TEST_CASE("a job whose last finite state cannot be written still ends with the original cause") {
   one_scheduler full({.window = 4, .on_disk = true, .disk_interval = 1000s}),
       silent({.window = 4, .on_disk = true, .disk_interval = 1000s});
   for (auto* here : {&full, &silent}) {
@@ -60,7 +60,7 @@ TEST_CASE("where the last finite state cannot be written the job ends with its c
 }
 
 TEST_CASE(
-    "without a snapshot folder a value that is not finite ends the job at once, which says what it cost") {
+    "without a snapshot folder a non-finite value ends the job at once, and the message says what is lost") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   here.all_done(0);
@@ -69,7 +69,7 @@ TEST_CASE(
   CHECK_THAT(here.members.failures[0], ContainsSubstring("--snapshot-dir"));
 }
 
-TEST_CASE("a job that skips such steps goes on") {
+TEST_CASE("a job that skips non-finite steps continues") {
   one_scheduler here({.window = 4, .on_non_finite = non_finite_policy::skip});
   here.begin_training(100);
   find_non_finite(here, 0);

@@ -29,7 +29,8 @@ struct watched_job : one_scheduler {
 }  // namespace
 
 TEST_CASE(
-    "a device that does not return is a suspect at the limit, and named with all who wait at half of it") {
+    "a device that does not return is named with all that wait for it at half the limit, and suspected at "
+    "the limit") {
   watched_job here;
   here.begin_training(10);
   here.at(0, waiting, 2, 30);
@@ -50,7 +51,7 @@ TEST_CASE(
         "--progress-timeout sets)");
 }
 
-TEST_CASE("nobody is blamed while one of them is not known to stand still") {
+TEST_CASE("no process is suspected before the state of every device in the chain is known") {
   watched_job here;
   here.begin_training(10);
   here.at(0, waiting, 2, 100);
@@ -59,7 +60,7 @@ TEST_CASE("nobody is blamed while one of them is not known to stand still") {
   CHECK(here.members.suspects.size() == 1);
 }
 
-TEST_CASE("what a node said long ago does not count any more") {
+TEST_CASE("old progress reports of a node are ignored") {
   watched_job here;
   here.begin_training(10);
   here.at(1, computing, 1, 100, 7);  // of a step that is not granted: forgotten in time
@@ -73,7 +74,7 @@ TEST_CASE("what a node said long ago does not count any more") {
   CHECK(other.members.requests.empty());
 }
 
-TEST_CASE("a tensor that was sent and did not come is asked for by a restart of the generation") {
+TEST_CASE("a tensor that was sent and did not arrive causes a request for a new generation") {
   watched_job here;
   here.begin_training(10);
   here.at(0, waiting, 2, 70);
@@ -84,7 +85,7 @@ TEST_CASE("a tensor that was sent and did not come is asked for by a restart of 
             "device 1 has not got what device 0 sent after 0F0 of step 0") == 0);
 }
 
-TEST_CASE("reports of other generations and calls say nothing of this one") {
+TEST_CASE("progress reports of other generations and calls are ignored") {
   watched_job here(3);
   here.begin_training(10);
   here.actors.send(here.scheduler,
@@ -99,7 +100,7 @@ TEST_CASE("reports of other generations and calls say nothing of this one") {
   CHECK(here.members.suspects.empty());
 }
 
-TEST_CASE("a process that does not enter a call is named and not killed: its program may take its time") {
+TEST_CASE("a process that does not enter a call is named and not killed") {
   watched_job here;
   here.enter(0, here.train(0, 10));
   for (int i = 0; i < 8; ++i) {
@@ -111,7 +112,7 @@ TEST_CASE("a process that does not enter a call is named and not killed: its pro
   CHECK(here.members.failures.empty());
 }
 
-TEST_CASE("without a limit nobody is watched") {
+TEST_CASE("without a limit no progress is watched") {
   one_scheduler here;
   here.begin_training(10);
   here.actors.send(here.scheduler,

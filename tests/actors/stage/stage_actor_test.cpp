@@ -89,7 +89,7 @@ TEST_CASE("from scratch a stage has its initial weights and no copies") {
   CHECK(here.scheduler.size() == 0);
 }
 
-TEST_CASE("from scratch again: weights are made anew, and no copy of the other life is left") {
+TEST_CASE("a second start from scratch makes the weights anew and drops all copies") {
   one_stage here;
   auto first = here.restore(1, 0, {}, true);
   here.copied(1, 3);
@@ -99,7 +99,7 @@ TEST_CASE("from scratch again: weights are made anew, and no copy of the other l
   CHECK(here.steps_held().empty());
 }
 
-TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
+TEST_CASE("a copy is kept, reported to the scheduler and sent to the peer") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
@@ -115,7 +115,7 @@ TEST_CASE("a copy is kept, told to the scheduler and given to the peer") {
   CHECK(here.disk_writer.size() == 0);
 }
 
-TEST_CASE("a copy that is gone when it is due on disk is refused to the scheduler, with a warning") {
+TEST_CASE("a dropped copy that is due on disk is reported to the scheduler as not written, with a warning") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
@@ -133,7 +133,7 @@ TEST_CASE("a copy that is gone when it is due on disk is refused to the schedule
   CHECK(here.disk_writer.last<write_part>().step == 5);
 }
 
-TEST_CASE("in a job of one process copies go nowhere") {
+TEST_CASE("in a job of one process copies are not sent") {
   one_stage here{std::nullopt};
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
@@ -195,7 +195,7 @@ TEST_CASE("a stage takes the state it is given and holds it as a copy") {
   CHECK(same_state(copy.value->packed, packed_with(7)));
 }
 
-TEST_CASE("a copy that is not there is an error that says which") {
+TEST_CASE("a restore of a missing copy is an error that names the copy") {
   one_stage here;
   CHECK(here.restore(2, 4).problem == "stage 2 holds no copy of step 4");
   CHECK(ask<stage_copy>(here.actors, here.stage, get_copy{5}).problem == "stage 2 holds no copy of step 5");
@@ -213,7 +213,7 @@ TEST_CASE("a state that cannot be loaded ends the stage with the reason") {
   }
 }
 
-TEST_CASE("older copies go when a step is committed, here and at the replica keeper; that step's stays") {
+TEST_CASE("a committed step drops older copies here and at the replica keeper, and keeps its own") {
   one_stage here;
   here.restore(1, 0, {}, true);
   for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
@@ -222,7 +222,7 @@ TEST_CASE("older copies go when a step is committed, here and at the replica kee
   CHECK(here.replica_keeper.last<drop_before>().step == 4);
 }
 
-TEST_CASE("a stage that outlives its disk writer uses the one that was started in its place") {
+TEST_CASE("a stage that outlives its disk writer uses the writer's replacement") {
   one_stage here;
   here.restore(1, 0, {}, true);
   probe next(here.actors);

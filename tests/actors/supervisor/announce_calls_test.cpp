@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("with its first view a node connects and says which call it is in") {
+TEST_CASE("with its first view a node connects and reports which call it is in") {
   one_node here;
   here.define();
   here.enter(3);
@@ -32,7 +32,7 @@ TEST_CASE("a call that is entered after the view is announced at once, also with
   CHECK(here.sent<call_entered>()[0].request.kind == call_kind::barrier);
 }
 
-TEST_CASE("no timer stays behind with each call, restored or not") {
+TEST_CASE("no call leaves a timer behind, restored or not") {
   for (bool is_restored : {true, false}) {
     one_node here;
     here.define();
@@ -49,7 +49,7 @@ TEST_CASE("no timer stays behind with each call, restored or not") {
   }
 }
 
-TEST_CASE("what a node holds is told anew in each generation") {
+TEST_CASE("a node reports its copies again in each generation") {
   one_node here;
   here.begin();
   here.train(2);
@@ -63,7 +63,7 @@ TEST_CASE("what a node holds is told anew in each generation") {
   CHECK_FALSE(entered[2].inventory.parts.empty());
 }
 
-TEST_CASE("what the job is goes to each generation's scheduler once, its hash with every call") {
+TEST_CASE("the job description goes to each generation's scheduler once, its hash with every call") {
   one_node here;
   here.define();
   here.enter(0);
@@ -80,7 +80,8 @@ TEST_CASE("what the job is goes to each generation's scheduler once, its hash wi
   CHECK(entered[2].description.hash() == entered[0].description_hash);
 }
 
-TEST_CASE("the end of a call is told to the user and confirmed; the next call is another one") {
+TEST_CASE(
+    "the end of a call is delivered to the program and confirmed, and the next call has the next index") {
   one_node here;
   here.begin();
   here.finish(1, result_of(0));
@@ -96,7 +97,7 @@ TEST_CASE("the end of a call is told to the user and confirmed; the next call is
   CHECK(here.sent<call_entered>()[1].num_completed == 1);
 }
 
-TEST_CASE("a call that its user left ends before the user's next one begins") {
+TEST_CASE("a call that the program has left ends before the program's next call begins") {
   one_node here;
   here.begin();
   here.enter(1);
@@ -110,14 +111,14 @@ TEST_CASE("a call that its user left ends before the user's next one begins") {
   CHECK(here.results_told() == indices{0, 1});
 }
 
-TEST_CASE("the result of a call that the user is not in is not told") {
+TEST_CASE("the result of a call that the program is not in is not delivered") {
   one_node here;
   here.begin();
   here.finish(1, result_of(2));
   CHECK(here.results_told().empty());
 }
 
-TEST_CASE("a user who comes late to a call that is over has its result at once") {
+TEST_CASE("a program that enters a finished call gets its result at once") {
   one_node here;
   here.define();
   here.view(2);
@@ -130,7 +131,7 @@ TEST_CASE("a user who comes late to a call that is over has its result at once")
   CHECK(here.out.frames.size() == frames);
 }
 
-TEST_CASE("a call's end that comes after a fence is not told; the next generation tells it") {
+TEST_CASE("the end of a call that arrives after a fence is not delivered; the next generation delivers it") {
   one_node here;
   here.begin();
   here.fence(2);
@@ -141,7 +142,7 @@ TEST_CASE("a call's end that comes after a fence is not told; the next generatio
   CHECK(here.results_told() == indices{0});
 }
 
-TEST_CASE("a scheduler that knows less of the calls before is told, piece by piece") {
+TEST_CASE("a scheduler that lacks results of earlier calls gets them in pieces") {
   one_node here;
   here.begin();
   for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));

@@ -31,7 +31,7 @@ TEST_CASE("states of a newer generation take the place of all older ones") {
   CHECK(value_of(arrived.find(3, 1)) == 3);
 }
 
-TEST_CASE("and an older one that comes late takes no place") {
+TEST_CASE("an older state that arrives late does not replace a newer one") {
   arrived_states arrived;
   arrived.add(3, 1, state_of(3));
   arrived.add(2, 1, state_of(2));

@@ -20,7 +20,7 @@ const outcome nothing, begins{{}, true};
 
 }  // namespace
 
-TEST_CASE("a call begins when it is entered, and is told when it is over, once") {
+TEST_CASE("a call begins when it is entered, and its end is delivered once") {
   call_queue calls;
   CHECK(calls.enter(call(0)) == begins);
   CHECK(calls.current() == call(0));
@@ -30,7 +30,7 @@ TEST_CASE("a call begins when it is entered, and is told when it is over, once")
   CHECK(calls.completed()->size() == 1);
 }
 
-TEST_CASE("calls behind one that the user left begin one after the other") {
+TEST_CASE("calls queued behind one that the program left begin one after the other") {
   call_queue calls;
   calls.enter(call(0));
   CHECK(calls.enter(call(1)) == nothing);
@@ -41,7 +41,7 @@ TEST_CASE("calls behind one that the user left begin one after the other") {
   CHECK(calls.current() == call(2));
 }
 
-TEST_CASE("those of them that are over by then are answered on the way to the next") {
+TEST_CASE("queued calls that have finished meanwhile are answered before the next one begins") {
   call_queue calls;
   for (std::uint32_t index : {0, 1, 2}) calls.enter(call(index));
   calls.completed()->add(std::vector<call_result>{result(0), result(1)});
@@ -49,7 +49,7 @@ TEST_CASE("those of them that are over by then are answered on the way to the ne
   CHECK(calls.current() == call(2));
 }
 
-TEST_CASE("a call that is over before it is entered has its result at once") {
+TEST_CASE("a call that is finished before it is entered has its result at once") {
   call_queue calls;
   calls.completed()->add(std::vector<call_result>{result(0), result(1)});
   CHECK(calls.enter(call(0)) == outcome{{result(0)}, false});
@@ -57,20 +57,20 @@ TEST_CASE("a call that is over before it is entered has its result at once") {
   CHECK(calls.enter(call(2)) == begins);
 }
 
-TEST_CASE("a call that was entered while others were still in the one before begins with the end of that") {
+TEST_CASE("a call entered while other processes are in the previous one begins when that one ends") {
   call_queue calls;
   calls.enter(call(1));
   CHECK(calls.finished(result(0)) == begins);
   CHECK(calls.current() == call(1));
 }
 
-TEST_CASE("the end of a call that the user is not in is not told") {
+TEST_CASE("the end of a call that the program is not in is not delivered") {
   call_queue calls;
   CHECK(calls.finished(result(0)) == nothing);
   CHECK(calls.completed()->size() == 1);
 }
 
-TEST_CASE("calls that wait behind one that does not end are bounded") {
+TEST_CASE("the number of calls queued behind one that does not end is bounded") {
   call_queue calls;
   std::uint32_t index = 0;
   calls.enter(call(index++));

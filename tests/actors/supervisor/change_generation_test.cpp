@@ -29,8 +29,7 @@ TEST_CASE("a node without a job acknowledges at once, also before its first view
 }
 
 TEST_CASE(
-    "after a failure the node says what it holds and which step was interrupted, and goes on from its own "
-    "copy") {
+    "after a failure the node reports its copies and the interrupted step, and continues from its own copy") {
   one_node here;
   here.begin();
   here.train(3);
@@ -68,7 +67,7 @@ TEST_CASE("an old view is ignored, and one that comes before the devices have st
   CHECK(here.out.connected.size() == 2);
 }
 
-TEST_CASE("how long ago the last snapshot was is told to the next generation, and learned from it") {
+TEST_CASE("the age of the last snapshot is reported to the next generation and taken over from it") {
   one_node here;
   here.begin();
   here.advance(20s);
@@ -82,8 +81,7 @@ TEST_CASE("how long ago the last snapshot was is told to the next generation, an
   CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 50);
 }
 
-TEST_CASE(
-    "two fences in a row are one to the devices' work: the step that was interrupted is not forgotten") {
+TEST_CASE("two fences in a row keep the interrupted step") {
   one_node here;
   here.begin();
   here.train(2);
@@ -136,7 +134,7 @@ TEST_CASE(
   CHECK(here.members.acknowledged[0].first == 3);
 }
 
-TEST_CASE("what was interrupted is forgotten when its recovery is over, and not when an older one is") {
+TEST_CASE("the interrupted step is forgotten when its own recovery is done, not when an older one is") {
   for (std::uint64_t over : {1, 2}) {
     one_node here;
     here.begin();

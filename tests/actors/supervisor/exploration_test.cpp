@@ -75,12 +75,12 @@ void explore(const simulated_job_options& options) {
 
 }  // namespace
 
-TEST_CASE("whatever fails when, every process is told the same bits") {
+TEST_CASE("every process gets the same results whatever fails at any moment") {
   auto seed = GENERATE(range(0u, 400u));
   explore(example_job(seed));
 }
 
-TEST_CASE("with snapshots on disk too") {
+TEST_CASE("with snapshots on disk every process gets the same results whatever fails at any moment") {
   auto seed = GENERATE(range(1000u, 1060u));
   temp_folder folder;
   auto options = example_job(seed);

@@ -23,13 +23,13 @@ const execution_position here{3, call_kind::train, device_activity::computing, 1
 
 }  // namespace
 
-TEST_CASE("a place is read as it was set") {
+TEST_CASE("a device's position is read as it was set") {
   device_status status;
   status.set(here);
   CHECK(status.read()->position == here);
 }
 
-TEST_CASE("a device stands still for as long as it says nothing, even at the same place again") {
+TEST_CASE("a device counts as standing still until it sets a position again, even the same one") {
   two_devices job;
   job.first->set(here);
   job.progress.sample(1s);
@@ -50,7 +50,7 @@ TEST_CASE("a device stands still for as long as it says nothing, even at the sam
   CHECK(job.progress.longest_s() == 6);
 }
 
-TEST_CASE("what is within code that does not return is stuck, what waits is not") {
+TEST_CASE("a device that computes beyond the limit is stuck, a device that waits is not") {
   two_devices job;
   job.first->set({3, call_kind::train, device_activity::waiting_for_tensor, 1, 2});
   job.progress.sample(1s);

@@ -77,7 +77,7 @@ TEST_CASE("restarts wait longer each time, and too many of them fail the job wit
   CHECK(here.members.requests.size() == 3);
 }
 
-TEST_CASE("bad input fails the job at once: it would be as bad in the next generation") {
+TEST_CASE("bad input fails the job at once, without a restart") {
   one_node here;
   here.begin();
   here.model->before = [](const std::string& call) {
@@ -155,7 +155,7 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
   }
 }
 
-TEST_CASE("bad input that shows while a stage is restored fails the job at once") {
+TEST_CASE("bad input found during the restore of a stage fails the job at once") {
   one_node here;
   here.model->before = [](const std::string& call) {
     if (call.starts_with("N")) throw bad_input("no file of weights");

@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("from scratch to the first step") {
+TEST_CASE("a node starts from scratch, computes the first step and sends a copy to its peer") {
   one_node here;
   here.begin();
   auto restored = here.sent<node_restored>();
@@ -22,7 +22,7 @@ TEST_CASE("from scratch to the first step") {
   CHECK(here.sent<part_held>().back().part == held_part{1, 1, 1, own});
 }
 
-TEST_CASE("a fence in the middle of a restore begins it anew") {
+TEST_CASE("a fence during a restore starts the restore again") {
   one_node here;
   here.begin();
   here.train(2);
@@ -64,7 +64,7 @@ TEST_CASE("a state from a peer may come after the order to restore it") {
   CHECK(here.steps_done(2) == numbers{4});
 }
 
-TEST_CASE("or before") {
+TEST_CASE("a state from a peer may come before the order to restore it") {
   one_node here;
   here.define();
   here.view(2);
@@ -75,7 +75,7 @@ TEST_CASE("or before") {
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
-TEST_CASE("or even before the view") {
+TEST_CASE("a state from a peer may come before the view") {
   one_node here;
   here.define();
   here.view(1);
@@ -101,7 +101,7 @@ TEST_CASE("a state from an older generation is not used") {
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
-TEST_CASE("and does not take the place of a newer one") {
+TEST_CASE("a state from an older generation does not replace a newer one") {
   one_node here;
   here.define();
   here.view(3);
@@ -112,7 +112,7 @@ TEST_CASE("and does not take the place of a newer one") {
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
-TEST_CASE("nor is it because another stage's has come anew") {
+TEST_CASE("a state from an older generation is not used although the state of another stage arrives again") {
   one_node here(1, 2, 4);
   here.define();
   here.view(2);
@@ -149,7 +149,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   CHECK(here.sent<node_restored>().back().generation == 2);
 }
 
-TEST_CASE("a copy that is ordered and not there fails the job") {
+TEST_CASE("a restore order for a missing copy fails the job") {
   one_node here;
   here.begin();
   here.restore(1, own_plan(9));
@@ -157,7 +157,7 @@ TEST_CASE("a copy that is ordered and not there fails the job") {
   CHECK(here.members.failures[0].find("stage 1 holds no copy of step 9") != std::string::npos);
 }
 
-TEST_CASE("so does a replica that is not there, and a snapshot") {
+TEST_CASE("a restore order for a missing replica or snapshot fails the job") {
   one_node here;
   here.begin();
   here.restore(1, plan_of(9, from(0, 1, peer), from(1, 0, peer)));

@@ -5,7 +5,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("the lowest rank runs a scheduler in each generation, which reaches everyone") {
+TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches every rank") {
   one_node here(0);
   here.define();
   here.view(1);
@@ -39,7 +39,7 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
   CHECK(here.sent<restore_order>().size() == 1);
 }
 
-TEST_CASE("another job takes the place of the one before, with children of its own") {
+TEST_CASE("another job replaces the previous one, with new children") {
   one_node here(1);
   here.begin();
   here.train(2);

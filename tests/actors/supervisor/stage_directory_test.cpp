@@ -50,7 +50,7 @@ TEST_CASE("activations and gradients go to the device of their stage") {
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("parameters go to the scheduler, whoever's stage they are of") {
+TEST_CASE("parameters of any stage go to the scheduler") {
   directory_and_receivers here;
   here.arrives(tensor_role::parameter, 2);
   here.arrives(tensor_role::parameter, 9);
@@ -61,7 +61,7 @@ TEST_CASE("parameters go to the scheduler, whoever's stage they are of") {
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("a part of a stage that lives here comes back to it, any other is kept for a peer") {
+TEST_CASE("a part of a local stage goes to the supervisor, any other to the replica keeper") {
   directory_and_receivers here;
   here.arrives(tensor_role::snapshot_part, 2);
   here.arrives(tensor_role::snapshot_part, 1);
@@ -73,7 +73,7 @@ TEST_CASE("a part of a stage that lives here comes back to it, any other is kept
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("what is for nobody here is dropped") {
+TEST_CASE("tensors without a receiver on this node are dropped") {
   directory_and_receivers here;
   here.arrives(tensor_role::activation, 1);
   here.arrives(static_cast<tensor_role>(99), 2);
@@ -87,7 +87,7 @@ TEST_CASE("what is for nobody here is dropped") {
   CHECK(here.num_delivered() == 0);
 }
 
-TEST_CASE("a new scheduler takes the place of the old one, and of nobody else") {
+TEST_CASE("a new scheduler replaces the old one and no other receiver") {
   directory_and_receivers here;
   probe next(here.actors);
   here.directory.set_scheduler(next.handle());
@@ -98,7 +98,7 @@ TEST_CASE("a new scheduler takes the place of the old one, and of nobody else") 
   CHECK(here.first.size() == 1);
 }
 
-TEST_CASE("what is for the program goes to the gatherer, whichever stage it is of") {
+TEST_CASE("gathered tensors of any stage go to the gatherer") {
   directory_and_receivers here;
   here.arrives(tensor_role::gathered, 2);
   here.arrives(tensor_role::gathered, 9);
@@ -108,7 +108,7 @@ TEST_CASE("what is for the program goes to the gatherer, whichever stage it is o
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("parts of a job that is over are nobody's") {
+TEST_CASE("parts of a finished job are dropped") {
   directory_and_receivers here;
   here.arrives(tensor_role::snapshot_part, 2, 3);
   here.arrives(tensor_role::snapshot_part, 1, 3);

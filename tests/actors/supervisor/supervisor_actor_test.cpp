@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("the end of the job and recoveries are told to the user") {
+TEST_CASE("the end of the job and its recoveries are reported to the program") {
   one_node here;
   recovery_report report;
   report.generation = 5;
@@ -49,7 +49,7 @@ TEST_CASE("a supervisor that fails itself makes its process a suspect, or fails 
   }
 }
 
-TEST_CASE("when the supervisor ends, so does everyone it started") {
+TEST_CASE("when the supervisor ends, all actors that it started end") {
   one_node here(0);
   here.begin();
   caf::anon_send_exit(here.supervisor, caf::exit_reason::user_shutdown);

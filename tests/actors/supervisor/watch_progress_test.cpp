@@ -6,7 +6,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a node says where its devices are only while one of them stands still") {
+TEST_CASE("a node reports the positions of its devices only while one of them stands still") {
   one_node here;
   here.watch_progress(60s);
   here.begin();
@@ -23,7 +23,7 @@ TEST_CASE("a node says where its devices are only while one of them stands still
   CHECK(told.devices[0].for_s >= 15);
 }
 
-TEST_CASE("a device that waits for a tensor says so") {
+TEST_CASE("a device that waits for a tensor reports that it waits") {
   one_node here;
   here.watch_progress(60s);
   here.begin();
@@ -34,7 +34,9 @@ TEST_CASE("a device that waits for a tensor says so") {
         execution_position{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
 }
 
-TEST_CASE("a process that was stopped by a debugger, or a machine that slept, did not stand still") {
+TEST_CASE(
+    "time in which a process was stopped by a debugger or its machine slept does not count as standing "
+    "still") {
   one_node here;
   here.watch_progress(60s);
   here.begin();
@@ -44,14 +46,16 @@ TEST_CASE("a process that was stopped by a debugger, or a machine that slept, di
   CHECK(here.sent<node_progress>().empty());
 }
 
-TEST_CASE("a node whose time is not limited says nothing") {
+TEST_CASE("a node without a progress limit reports nothing") {
   one_node here;
   here.begin();
   here.advance(10000s);
   CHECK(here.sent<node_progress>().empty());
 }
 
-TEST_CASE("a tensor of the job that is lost asks for a new generation at once; a stranger's does not") {
+TEST_CASE(
+    "a lost tensor requests a new generation at once, but not one that is unauthenticated or of another "
+    "generation") {
   one_node here;
   here.begin();
   here.actors.send(here.supervisor, tensor_lost{-1, 1, "its head is not authentic"});
@@ -76,7 +80,8 @@ TEST_CASE("tensors that are lost again and again end the job") {
 }
 
 TEST_CASE(
-    "a stall at one place again and again ends the job, however long each takes; at others it does not") {
+    "repeated stalls at one position end the job, however long each takes; stalls at different positions do "
+    "not") {
   one_node here(0);
   here.begin();
   auto stall = [&](const std::string& cause) {

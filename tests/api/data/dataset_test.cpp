@@ -17,7 +17,7 @@ troupe::labelled_samples content(std::int64_t samples, std::int64_t labels) {
 
 }  // namespace
 
-TEST_CASE("a data set is loaded once, at its first use by any thread") {
+TEST_CASE("a data set is loaded once, by the first thread that uses it") {
   std::atomic<int> reads = 0;
   dataset samples({6, 2}, [&] {
     ++reads;
@@ -43,7 +43,7 @@ TEST_CASE("a failed load is tried again at the next use") {
   CHECK(samples.labels().num_elements() == 6);
 }
 
-TEST_CASE("samples without one label each, or of another shape than declared, are refused") {
+TEST_CASE("samples without one label each, or with an undeclared shape, are refused") {
   CHECK_NOTHROW(dataset(content(3, 3)));
   CHECK_THROWS_AS(dataset(content(3, 2)), std::invalid_argument);
   dataset changed({6, 2}, [] { return content(5, 5); });

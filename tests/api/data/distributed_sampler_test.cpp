@@ -91,7 +91,7 @@ TEST_CASE("a sampler with numbers out of range is refused") {
                   std::invalid_argument);
 }
 
-TEST_CASE("loaders of all replicas bring every sample with its label once an epoch") {
+TEST_CASE("the loaders of all replicas deliver every sample with its label once per epoch") {
   auto samples = testing::small_dataset(24);
   for (std::uint64_t epoch : {0, 3}) {
     std::set<int> seen;
@@ -112,7 +112,7 @@ TEST_CASE("loaders of all replicas bring every sample with its label once an epo
   }
 }
 
-TEST_CASE("uneven shards and their last batches bring every sample exactly once") {
+TEST_CASE("uneven shards and their last batches deliver every sample exactly once") {
   auto samples = testing::small_dataset(23);
   std::multiset<int> seen;
   for (int replica = 0; replica < 3; ++replica) {

@@ -29,7 +29,7 @@ auto advice() { return ContainsSubstring("apt-get install --reinstall dataset-fa
 
 }  // namespace
 
-TEST_CASE("Fashion-MNIST as Debian has it is whole and balanced") {
+TEST_CASE("Debian's package of Fashion-MNIST is complete and balanced") {
   if (!std::filesystem::exists(installed)) SKIP("the package dataset-fashion-mnist is not installed");
   for (auto [split, size] : {std::pair{data_split::train, 60000}, std::pair{data_split::test, 10000}}) {
     auto samples = fashion_mnist(installed, split);
@@ -53,7 +53,7 @@ TEST_CASE("a small split is read from gzipped and from plain files") {
   CHECK(fashion_mnist(plain.path(), data_split::test)->labels().values<std::uint8_t>()[2] == 2);
 }
 
-TEST_CASE("a missing folder or file names the package that brings it") {
+TEST_CASE("the error for a missing folder or file names the package to install") {
   temp_folder folder;
   CHECK_THROWS_WITH(fashion_mnist(folder.path() / "none", data_split::train),
                     ContainsSubstring("none") && advice());

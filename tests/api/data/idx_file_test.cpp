@@ -43,12 +43,12 @@ TEST_CASE("plain and gzipped IDX files give the same elements") {
   }
 }
 
-TEST_CASE("an extent counts with all four bytes") {
+TEST_CASE("all four bytes of an extent are read") {
   CHECK(complaint(idx_bytes({70000}, counting(70000)), 1).empty());
   CHECK(complaint(idx_bytes({70000}, counting(70000)), 1, write_gzipped).empty());
 }
 
-TEST_CASE("a file that is not there, or is a folder, is named") {
+TEST_CASE("a missing file, or a folder in its place, is named") {
   temp_folder folder;
   CHECK_THROWS_WITH(troupe::read_idx(folder.path() / "none", 1),
                     ContainsSubstring("none") && ContainsSubstring("No such file"));
@@ -101,7 +101,7 @@ TEST_CASE("a truncated or changed gzip stream is reported and never read") {
   CHECK_THROWS_WITH(troupe::read_idx(file, 2), ContainsSubstring("damaged"));
 }
 
-TEST_CASE("a file that is cut at any byte, or goes on, is refused with its name") {
+TEST_CASE("a file that is cut at any byte, or has bytes appended, is refused with its name") {
   temp_folder folder;
   auto bytes = idx_bytes({7, 11}, counting(77, 5));
   write_gzipped(folder.path() / "packed", bytes);
@@ -121,7 +121,7 @@ TEST_CASE("a file that is cut at any byte, or goes on, is refused with its name"
   }
 }
 
-TEST_CASE("each bit of a gzip stream's trailer counts") {
+TEST_CASE("every bit of a gzip stream's trailer is checked") {
   temp_folder folder;
   write_gzipped(folder.path() / "packed", idx_bytes({7, 11}, counting(77, 5)));
   std::ifstream packed_file(folder.path() / "packed", std::ios::binary);

@@ -64,7 +64,7 @@ const std::string known_file = std::string("\x93NUMPY\1\0\x76\0", 10) + known_te
 
 }  // namespace
 
-TEST_CASE("arrays of every dtype that NumPy has come back from an npy file as they were") {
+TEST_CASE("arrays of every NumPy dtype are read back from an npy file unchanged") {
   temp_folder folder;
   auto file = folder.path() / "array.npy";
   for (auto type : {dtype::f32, dtype::f16, dtype::i64, dtype::i32, dtype::u8, dtype::boolean})
@@ -78,7 +78,7 @@ TEST_CASE("arrays of every dtype that NumPy has come back from an npy file as th
     }
 }
 
-TEST_CASE("a known npy file is read, and written but for its padding") {
+TEST_CASE("a known npy file is read, and written again equal except for its padding") {
   auto array = tensor::from(std::vector<float>{1, -2, 0, 3}, {2, 2});
   CHECK(same_bits(read(known_file), array));
   temp_folder folder;
@@ -88,7 +88,7 @@ TEST_CASE("a known npy file is read, and written but for its padding") {
   CHECK_THAT(bytes_of(folder.path() / "vector.npy"), ContainsSubstring("'shape': (4,), }"));
 }
 
-TEST_CASE("npy headers of versions 1 to 3, with other quotes, order and commas, say the same") {
+TEST_CASE("npy headers of versions 1 to 3, with other quotes, order and commas, are read alike") {
   auto array = tensor::from(std::vector<std::uint8_t>{7, 8}, {2, 1});
   for (int major : {1, 2, 3}) CHECK(same_bits(read(npy(with_shape("(2, 1)"), "\7\b", major)), array));
   CHECK(same_bits(read(npy(with_shape("(2,1,)"), "\7\b")), array));
@@ -161,7 +161,7 @@ TEST_CASE("random changes of an npy file are refused or give another valid file"
   }
 }
 
-TEST_CASE("an npy file that is not there or cannot be written is named, and bf16 refused") {
+TEST_CASE("an npy file that is missing or cannot be written is named, and bf16 is refused") {
   temp_folder folder;
   CHECK_THROWS_WITH(read_npy(folder.path() / "none.npy"),
                     ContainsSubstring("none.npy") && ContainsSubstring("No such file"));

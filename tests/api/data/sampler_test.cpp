@@ -15,7 +15,7 @@ TEST_CASE("the last incomplete batch is dropped") {
   CHECK(troupe::steps_per_epoch({.num_samples = 256, .batch = 256}) == 1);
 }
 
-TEST_CASE("no sample comes twice in an epoch, and every index is one") {
+TEST_CASE("no sample occurs twice in an epoch, and every index is valid") {
   const sampler_options options{.num_samples = 103, .batch = 10, .seed = 5};
   for (std::uint64_t epoch : {0, 1, 7}) {
     std::set<std::int64_t> seen;

@@ -35,7 +35,7 @@ TEST_CASE("a text's bytes are cut into samples, each token labelled with the nex
   CHECK(evaluate->labels().values<std::uint8_t>()[11] == 120);
 }
 
-TEST_CASE("texts that are too short or not there are refused with what was expected") {
+TEST_CASE("texts that are too short or missing are refused with what was expected") {
   testing::temp_folder folder;
   CHECK(text_bytes(write(folder, 9), 4, text_part::train)->num_samples() == 1);
   CHECK_THROWS_WITH(text_bytes(write(folder, 8), 4, text_part::train),

@@ -32,7 +32,7 @@ TEST_CASE("a training batch that does not cut into microbatches is refused") {
                   troupe::bad_input);
 }
 
-TEST_CASE("training on nothing, or in batches that no data set has, is refused") {
+TEST_CASE("training without samples, or in batches of an impossible size, is refused") {
   CHECK_THROWS_AS(troupe::make_training_source(nullptr, {.batch = 4, .microbatches = 2}), troupe::bad_input);
   CHECK_THROWS_AS(troupe::make_training_source(small_dataset(0), {.batch = 4, .microbatches = 2}),
                   troupe::bad_input);

@@ -156,7 +156,7 @@ TEST_CASE("invalid rank lists are refused") {
   refused({-1}, "got -1");
 }
 
-TEST_CASE("a failed default group is formed anew, and a mesh's groups too") {
+TEST_CASE("a failed default group is formed again, and so are the groups of a mesh") {
   auto world = World::local(1);
   auto mesh = world.mesh({{"dp", 1}});
   auto all = world.default_group(), slice = mesh["dp"];

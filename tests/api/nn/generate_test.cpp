@@ -32,7 +32,7 @@ class Counting : public nn::module_of<Counting> {
 
 }  // namespace
 
-TEST_CASE("the likeliest token follows at temperature 0, and the model sees its context only") {
+TEST_CASE("at temperature 0 the most likely token follows, and the model sees its context only") {
   Counting model(1);
   auto made = nn::generate(model, {2, 3}, {.num_tokens = 6, .temperature = 0, .context = 3});
   CHECK(made == std::vector<std::int64_t>{4, 0, 1, 2, 3, 4});
@@ -41,7 +41,7 @@ TEST_CASE("the likeliest token follows at temperature 0, and the model sees its 
   CHECK(model.is_training());
 }
 
-TEST_CASE("tokens are drawn as often as the model says, and the same ones for the same seed") {
+TEST_CASE("tokens are drawn with the model's probabilities, and equally for equal seeds") {
   Counting model(1);
   auto draw = [&](std::uint64_t seed, int top_k) {
     return nn::generate(model, {0}, {.num_tokens = 4000, .top_k = top_k, .seed = seed});

@@ -71,7 +71,7 @@ TEST_CASE("batch norm moves its running statistics in training and uses them in 
     REQUIRE(std::abs(evaluated.values<float>()[i] - trained.values<float>()[i]) < 0.05);
 }
 
-TEST_CASE("layers without parameters are the functions of their names") {
+TEST_CASE("layers without parameters compute the functions of the same names") {
   troupe::variable x{random_tensor({3, 5}, "x")};
   CHECK(same_bits(nn::ReLU().forward(x).value, relu(x).value));
   CHECK(same_bits(nn::GELU().forward(x).value, gelu(x).value));
@@ -82,7 +82,7 @@ TEST_CASE("layers without parameters are the functions of their names") {
   CHECK(same_bits(nn::LogSoftmax().forward(x).value, log_softmax(x).value));
 }
 
-TEST_CASE("dropout depends on seed, name, step and microbatch, and on nothing else") {
+TEST_CASE("dropout depends only on seed, name, step and microbatch") {
   nn::Sequential model{nn::Dropout(0.25), nn::Dropout(0.25)};
   model.materialize(3);
   auto x = tensor::full({10'000}, 1);
@@ -107,7 +107,7 @@ TEST_CASE("a checkpointed segment draws the same random numbers again") {
   CHECK(same_bits(x.gradient(), y.value));
 }
 
-TEST_CASE("a module of one's own is copied, named and trained like any other") {
+TEST_CASE("a user-defined module is copied, named and trained like any other") {
   class Mine : public nn::module_of<Mine> {
    public:
     troupe::variable forward(const troupe::variable& x) override { return add(x, inner_.forward(x)); }
@@ -142,7 +142,7 @@ TEST_CASE("a state that does not fit changes nothing and says why") {
   CHECK(same_bits(layer.parameters()[0]->value(), before));
 }
 
-TEST_CASE("layers that make no sense are refused") {
+TEST_CASE("layers with invalid options are refused") {
   CHECK_THROWS_AS(nn::Conv2d(3, 4, 0), std::invalid_argument);
   CHECK_THROWS_WITH(nn::Conv2d(3, 4, 3, {.groups = 2}), ContainsSubstring("multiples of groups 2"));
   CHECK_THROWS_AS(nn::MaxPool2d(0), std::invalid_argument);
@@ -179,7 +179,7 @@ tensor one_by_one(const nn::Sequential& model, const tensor& x) {
 
 }  // namespace
 
-TEST_CASE("a model in one piece has the bits of its layers one by one, relus in the same pass or not") {
+TEST_CASE("a model run as a whole has the bits of its layers run one by one, with relu fused or not") {
   nn::Sequential model(nn::Conv2d(2, 5, 3), nn::ReLU(), nn::ReLU(), nn::Reshape({180}), nn::Linear(180, 33),
                        nn::ReLU(), nn::Linear(33, 8, {.bias = false}), nn::ReLU(), nn::Linear(8, 4));
   model.materialize(3);
@@ -192,7 +192,7 @@ TEST_CASE("a model in one piece has the bits of its layers one by one, relus in 
   CHECK(same_bits(own.forward({rows}).value, one_by_one(own, rows)));
 }
 
-TEST_CASE("batch norm in evaluation passes gradients on, and its statistics stay") {
+TEST_CASE("batch norm in evaluation passes gradients on and keeps its statistics") {
   nn::Sequential model(nn::Conv2d(1, 2, 3), nn::BatchNorm2d(2));
   model.materialize(1);
   model.eval();

@@ -97,14 +97,14 @@ TEST_CASE("an error in forward names the layer's path, with its type and its tex
                        MessageMatches(StartsWith("in layer blocks.3.mlp.0: the sensor")));
 }
 
-TEST_CASE("an error of a type of the program's own stays what it is") {
+TEST_CASE("an exception of a user-defined type keeps its type") {
   auto model = nested(std::make_shared<Throws<sensor_error>>());
   model.materialize(1);
   CHECK_THROWS_MATCHES(model.forward(some_input()), sensor_error,
                        MessageMatches(StartsWith("the sensor is unplugged")));
 }
 
-TEST_CASE("layers of a transformer are named by their names in it") {
+TEST_CASE("an error in a layer of a transformer names the layer's path") {
   auto model =
       nn::gpt_layers({.vocabulary = 16, .context = 8, .features = 8, .num_layers = 2, .num_heads = 2});
   model.materialize(1);
@@ -115,7 +115,7 @@ TEST_CASE("layers of a transformer are named by their names in it") {
   CHECK_THROWS_WITH(kept({random_tensor({1, 8, 9}, "x")}), StartsWith("in layer blocks.0.ln_1: "));
 }
 
-TEST_CASE("a module that was not materialized says what to do, whichever layer it begins with") {
+TEST_CASE("the error of a module that was not materialized says what to do, whichever layer is first") {
   auto says = [](nn::Module& module, const tensor& input) {
     CHECK_THROWS_WITH(module.forward({input}), ContainsSubstring("materialize(seed)"));
   };
@@ -135,7 +135,7 @@ TEST_CASE("a module that was not materialized says what to do, whichever layer i
   says(statistics, random_tensor({2, 2, 3, 3}, "x"));
 }
 
-TEST_CASE("a child that each_child forgets is found when it is used") {
+TEST_CASE("a child missing from each_child is found at its first use") {
   nn::Sequential model(Parts({"first"}, {linear(4, 4), linear(4, 4)}));
   model.materialize(1);
   CHECK_THROWS_WITH(model.forward(some_input()), StartsWith("in layer 0: ") &&
@@ -143,7 +143,7 @@ TEST_CASE("a child that each_child forgets is found when it is used") {
                                                      ContainsSubstring("each_child"));
 }
 
-TEST_CASE("two children of one name are refused by it") {
+TEST_CASE("two children of one name are refused, and the name is given") {
   Parts twice({"mlp", "mlp"}, {linear(4, 4), linear(4, 4)});
   CHECK_THROWS_WITH(twice.materialize(1, "3."), ContainsSubstring("3.mlp.weight twice"));
   CHECK_THROWS_WITH(twice.named_parameters(), ContainsSubstring("mlp.weight twice"));
@@ -154,7 +154,7 @@ TEST_CASE("two children of one name are refused by it") {
   silent.materialize(1);  // nothing to be confused
 }
 
-TEST_CASE("a module in two places of a model is refused by both names") {
+TEST_CASE("a module used in two places of a model is refused with both names") {
   auto shared = linear(4, 4);
   Parts twice({"a", "b"}, {shared, shared});
   CHECK_THROWS_WITH(twice.materialize(1), ContainsSubstring("the same as a.weight and b.weight"));
@@ -179,7 +179,7 @@ class Sharing : public nn::module_of<Sharing> {
 
 }  // namespace
 
-TEST_CASE("a clone that would share a child is refused by its name") {
+TEST_CASE("a clone that would share a child is refused with the child's name") {
   Sharing module;
   CHECK_THROWS_WITH(module.clone(),
                     ContainsSubstring("shares child") && ContainsSubstring("copy constructor"));
@@ -210,7 +210,7 @@ TEST_CASE("a copy by value shares nothing, whatever the module") {
   holds(nn::GPT({.vocabulary = 16, .context = 8, .features = 8, .num_layers = 1, .num_heads = 2}));
 }
 
-TEST_CASE("extents that cannot be are refused, however large or small") {
+TEST_CASE("impossible extents of layers are refused, however large or small") {
   constexpr auto huge = std::int64_t{1} << 62, lowest = std::numeric_limits<std::int64_t>::min();
   for (auto wrong : {std::int64_t{-1}, std::int64_t{0}, huge, lowest}) {
     INFO(wrong);
@@ -230,13 +230,13 @@ TEST_CASE("extents that cannot be are refused, however large or small") {
   CHECK_THROWS_AS(wrong.forward(some_input()), std::invalid_argument);
 }
 
-TEST_CASE("a model too large for any memory says so when it is materialized, with its size") {
+TEST_CASE("materializing a model too large for memory is an error with the model's size") {
   nn::Embedding table(std::int64_t{1} << 40, 1 << 10);
   CHECK_THROWS_WITH(table.materialize(1),
                     ContainsSubstring("f32[1099511627776, 1024]") && ContainsSubstring("no memory"));
 }
 
-TEST_CASE("batches without rows go through, or are refused in words") {
+TEST_CASE("batches without rows are computed, or refused with a clear error") {
   nn::Sequential model(nn::Linear(4, 8), nn::ReLU(), nn::LayerNorm(8), nn::Linear(8, 2));
   model.materialize(1);
   auto survives = [](auto call) {

@@ -47,7 +47,7 @@ TEST_CASE("names, numbers and costs are known before there is memory for paramet
   CHECK_THROWS_WITH(model.forward({random_tensor({2, 6}, "x"), nullptr}), ContainsSubstring("materialize"));
 }
 
-TEST_CASE("initial weights depend on the seed and the name alone") {
+TEST_CASE("initial weights depend on seed and name only") {
   auto model = small_model(), again = small_model(), other = small_model();
   model.materialize(1, "");
   again.materialize(1, "");
@@ -59,7 +59,7 @@ TEST_CASE("initial weights depend on the seed and the name alone") {
   CHECK(same_bits(alone.parameters()[0]->value(), model.parameters()[0]->value()));
 }
 
-TEST_CASE("linear begins uniform in one over the root of its inputs, with zero gradients") {
+TEST_CASE("linear starts uniform within one over the root of its inputs, with zero gradients") {
   nn::Linear layer(400, 300);
   layer.materialize(3, "");
   for (auto* each : layer.parameters()) {
@@ -83,7 +83,7 @@ TEST_CASE("a sequential runs its children in order") {
   CHECK(same_bits(y, value.value));
 }
 
-TEST_CASE("a clone has weights of its own") {
+TEST_CASE("a clone has its own weights") {
   auto model = small_model();
   model.materialize(1, "");
   auto copy = model.clone();
@@ -122,7 +122,7 @@ TEST_CASE("bytes are scaled to the unit interval") {
   CHECK(std::abs(y.values<float>()[1] - 1) < 1e-6);
 }
 
-TEST_CASE("what cannot be a layer is refused") {
+TEST_CASE("invalid layers are refused") {
   nn::Sequential model;
   CHECK_THROWS_AS(nn::Linear(0, 3), std::invalid_argument);
   CHECK_THROWS_AS(nn::Linear(3, -1), std::invalid_argument);
@@ -133,7 +133,7 @@ TEST_CASE("what cannot be a layer is refused") {
   CHECK_THROWS_AS(model[1], std::out_of_range);
 }
 
-TEST_CASE("a module moves to where its inputs are, and nowhere that is not there") {
+TEST_CASE("a module moves to the device of its inputs, and a missing device is refused") {
   auto model = small_model();
   model.materialize(1);
   auto before = weights_of(model);

@@ -73,7 +73,7 @@ TEST_CASE("a GPT's gradients are those of finite differences") {
   }
 }
 
-TEST_CASE("no token sees one after it") {
+TEST_CASE("no token attends to a later token") {
   nn::GPT model(tiny(true));
   model.materialize(1);
   auto changed = tokens_of({3, 1, 4, 1, 5, 2});
@@ -110,7 +110,7 @@ TEST_CASE("a GPT learns a sequence by heart, in mixed precision too") {
   CHECK(loss_of(model) < 0.1);
 }
 
-TEST_CASE("what does not fit a GPT is refused with numbers") {
+TEST_CASE("inputs that do not fit a GPT are refused with the numbers") {
   nn::GPT model(tiny(true));
   model.materialize(1);
   CHECK_THROWS_WITH(model.forward({tokens_of({1, 2, 3, 4, 5, 6, 7})}),

@@ -59,7 +59,7 @@ TEST_CASE("gradients that overflowed are dropped, all of them") {
   }
 }
 
-TEST_CASE("what a parameter without a gradient holds does not matter") {
+TEST_CASE("the loss scaler ignores parameters without a gradient") {
   auto a = with_gradient(1), b = with_gradient(std::numeric_limits<float>::infinity());
   b.has_gradient = false;
   CHECK(loss_scaler().unscale_and_check(std::vector{&a, &b}));

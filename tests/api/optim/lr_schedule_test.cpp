@@ -50,7 +50,7 @@ TEST_CASE("an optimizer steps with the scheduled rate") {
   CHECK(stepped(optim::AdamW({.lr = 0.25, .schedule = half})) == stepped(optim::AdamW({.lr = 0.125})));
 }
 
-TEST_CASE("schedules that make no sense are refused") {
+TEST_CASE("invalid learning rate schedules are refused") {
   CHECK_THROWS_AS(optim::cosine(10, 10), std::invalid_argument);
   CHECK_THROWS_AS(optim::cosine(10, 0, 1.5), std::invalid_argument);
   CHECK_THROWS_AS(optim::step_decay(0), std::invalid_argument);

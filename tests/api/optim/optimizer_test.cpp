@@ -109,7 +109,7 @@ TEST_CASE("SGD keeps a buffer only with momentum") {
   CHECK(same_bits(stepped.weight.value(), expected.weight.value()));
 }
 
-TEST_CASE("the state is live: what is written to it decides the next step") {
+TEST_CASE("writes to the optimizer's state take effect in the next step") {
   two_parameters continued, restored;
   auto first = optim::Adam()(continued.named()), second = optim::Adam()(restored.named());
   first->apply(0);
@@ -139,7 +139,7 @@ TEST_CASE("options out of their range are named") {
   CHECK_THROWS_AS(optim::AdamW({.lr = -1}), std::invalid_argument);
 }
 
-TEST_CASE("a step leaves every weight's copy in another dtype as if it were converted anew") {
+TEST_CASE("after a step every weight's copy in another dtype equals a new conversion") {
   for (const optim::Optimizer& description :
        {optim::Optimizer(optim::Adam()), optim::Optimizer(optim::AdamW()), optim::Optimizer(optim::LAMB()),
         optim::Optimizer(optim::SGD({.lr = 0.5})),
@@ -155,7 +155,7 @@ TEST_CASE("a step leaves every weight's copy in another dtype as if it were conv
   }
 }
 
-TEST_CASE("elements that step alone have the bits of those that step together") {
+TEST_CASE("elements stepped separately have the bits of elements stepped together") {
   for (const optim::Optimizer& description :
        {optim::Optimizer(optim::Adam({.weight_decay = 0.5})), optim::Optimizer(optim::AdamW()),
         optim::Optimizer(optim::SGD({.lr = 0.5})),
@@ -178,7 +178,7 @@ TEST_CASE("elements that step alone have the bits of those that step together") 
   }
 }
 
-TEST_CASE("LAMB, whose steps depend on a weight's norm, refuses to step elements alone") {
+TEST_CASE("LAMB, whose steps depend on a weight's norm, refuses to step elements separately") {
   two_parameters model;
   auto optimizer = optim::LAMB()(model.named());
   CHECK_FALSE(optimizer->is_elementwise());

@@ -49,7 +49,7 @@ TEST_CASE("parts of a bucket begin at cache lines and lie one after the other") 
   CHECK(buckets[0].num_elements == 64);
 }
 
-TEST_CASE("with a limit of nothing every parameter has a bucket of its own, and no parameters make none") {
+TEST_CASE("with a limit of 0 every parameter has its own bucket, and no parameters give no bucket") {
   CHECK(plan({{3}, {4}, {5}}, {.first_bytes = 0, .bytes = 0}).buckets.size() == 3);
   CHECK(plan({}, {}).buckets.empty());
 }

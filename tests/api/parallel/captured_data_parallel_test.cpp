@@ -122,7 +122,8 @@ void expect_refused(captured_pass& pass, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("captured passes whose gradients are reduced after each run train to the bits of others") {
+TEST_CASE(
+    "captured passes whose gradients are reduced after each run train to the same bits as uncaptured ones") {
   for (auto type : {dtype::f32, dtype::bf16}) {
     auto captured = weights_after(type, [](trained_model& one) {
       auto pass = one.pass([&] { one.captured_work(); });
@@ -138,7 +139,7 @@ TEST_CASE("captured passes whose gradients are reduced after each run train to t
   }
 }
 
-TEST_CASE("a DataParallel's pass is refused during capture, and training goes on unaffected") {
+TEST_CASE("a DataParallel's pass is refused during capture, and training continues unaffected") {
   struct refused {
     const char* name;
     void (*work)(trained_model&);
@@ -179,7 +180,7 @@ TEST_CASE("sync_parameters is refused during capture") {
   });
 }
 
-TEST_CASE("a captured pass is for one of a DataParallel's replicas") {
+TEST_CASE("a captured pass belongs to one of a DataParallel's replicas") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
   trained_model one(*group, 2);
@@ -196,7 +197,8 @@ TEST_CASE("a captured pass is for one of a DataParallel's replicas") {
   CHECK(told.find("one for each of a DataParallel's replicas") != std::string::npos);
 }
 
-TEST_CASE("captured passes of a DataParallel's replicas train to the bits of others, one for each") {
+TEST_CASE(
+    "one captured pass for each of a DataParallel's replicas trains to the same bits as uncaptured ones") {
   std::vector<std::vector<tensor>> found;
   for (bool is_captured : {false, true}) {
     memory_store place;
@@ -217,8 +219,7 @@ TEST_CASE("captured passes of a DataParallel's replicas train to the bits of oth
   check_same(found[1], found[0]);
 }
 
-TEST_CASE(
-    "a captured pass in bf16 is refused after weights were loaded, and goes on after optimizers' steps") {
+TEST_CASE("a captured pass in bf16 is refused after weights were loaded, and allowed after optimizer steps") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
   trained_model one(*group);

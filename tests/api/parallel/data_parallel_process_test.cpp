@@ -68,7 +68,8 @@ TEST_CASE("one process with four replicas, two with two and four with one train 
 }
 
 TEST_CASE(
-    "a process that is killed while steps are to come is an error for whoever needs the weights, by rank") {
+    "a process killed while updates are pending is an error, with its rank, for members that read the "
+    "weights") {
   for (bool reads : {false, true}) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {
@@ -99,7 +100,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a process that is killed in training is an error for the others, by rank") {
+TEST_CASE("a process killed in training is an error for the others, with its rank") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());

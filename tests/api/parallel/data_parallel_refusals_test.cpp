@@ -41,7 +41,7 @@ TEST_CASE("models with more parameters, frozen ones or other options are refused
   CHECK(options.find("bucket_size_mb 3") != std::string::npos);
 }
 
-TEST_CASE("a loss that is no scalar is refused as that") {
+TEST_CASE("a loss that is no scalar is refused") {
   on_members(1, [](communicator& group) {
     auto model = small_model();
     DataParallel replicated(model, group);
@@ -51,7 +51,7 @@ TEST_CASE("a loss that is no scalar is refused as that") {
   });
 }
 
-TEST_CASE("a number of replicas that is no block of the tree is refused") {
+TEST_CASE("a number of replicas that fits no block of the reduction tree is refused") {
   on_members(2, [&](communicator& group) {
     auto model = small_model();
     auto told = error_of([&] { DataParallel(model, group, {.replicas_per_rank = 3}); });

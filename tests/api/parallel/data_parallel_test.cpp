@@ -43,7 +43,7 @@ void check_same(const outcome& a, const outcome& b) {
 
 }  // namespace
 
-TEST_CASE("losses and weights have the same bits whoever hosts the virtual replicas") {
+TEST_CASE("losses and weights have the same bits wherever the virtual replicas run") {
   auto alone = train(1, {.replicas_per_rank = 4});
   CHECK(alone.losses.front() != alone.losses.back());
   check_same(train(2, {.replicas_per_rank = 2}), alone);

@@ -34,14 +34,14 @@ bool names(const std::string& text, const std::string& field) {
 
 }  // namespace
 
-TEST_CASE("pipelines that are made alike agree, also when one was materialized") {
+TEST_CASE("pipelines with equal definitions agree, also when one is materialized") {
   CHECK(difference(usual(), usual()).empty());
   auto model = four_layer_model();
   model.materialize(7);
   CHECK(difference(usual(), Pipeline(model)).empty());
 }
 
-TEST_CASE("another optimizer differs, by its type or by what it does at any time") {
+TEST_CASE("optimizers of another type or with another effect at any step differ") {
   auto with = [](optim::Optimizer optimizer) { return usual().optimizer(std::move(optimizer)); };
   auto adam = with(optim::Adam({.lr = 1e-3}));
   CHECK(difference(adam, with(optim::Adam({.lr = 1e-3}))).empty());
@@ -61,7 +61,7 @@ TEST_CASE("another optimizer differs, by its type or by what it does at any time
   CHECK(names(difference(own(0.1), own(0.2)), "optimizer"));
 }
 
-TEST_CASE("another loss differs, by its type or by what it gives") {
+TEST_CASE("losses of another type or with other values differ") {
   CHECK(names(difference(usual(), usual().loss(nn::MSELoss())), "loss"));
   CHECK(names(difference(usual(), usual().loss(nn::CrossEntropy({.label_smoothing = 0.1}))), "loss"));
   auto own = [](double factor) {
@@ -83,7 +83,7 @@ TEST_CASE("functions that throw when evaluated have equal fingerprints if their 
   CHECK(names(difference(failing("no lr"), failing("no momentum")), "optimizer"));
 }
 
-TEST_CASE("another model differs, and the first thing that does is named") {
+TEST_CASE("differing models are found, and the first difference is named") {
   auto with = [](auto... layers) { return Pipeline(nn::Sequential(std::move(layers)...)); };
   auto mine = with(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
   CHECK(names(difference(mine, with(nn::Linear(4, 9), nn::ReLU(), nn::Linear(9, 2))), "parameter 0.weight"));

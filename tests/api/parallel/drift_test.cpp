@@ -61,7 +61,7 @@ TEST_CASE("an optimizer of DataParallel refuses gradients that its backward pass
             "use DataParallel::backward instead of the loss's");
 }
 
-TEST_CASE("an optimizer of DataParallel refuses to step over what no_sync has gathered only") {
+TEST_CASE("an optimizer of DataParallel refuses gradients that were only accumulated within no_sync") {
   check_all(refusals([](nn::Module&, DataParallel& replicated, optim::optimizer_state& optimizer) {
               replicated.backward(loss_of(replicated, 1));  // not applied
               auto gathering = replicated.no_sync();
@@ -71,7 +71,7 @@ TEST_CASE("an optimizer of DataParallel refuses to step over what no_sync has ga
             "end no_sync() before the last backward pass of a step");
 }
 
-TEST_CASE("an optimizer of DataParallel steps over what is averaged, clipped or applied twice") {
+TEST_CASE("an optimizer of DataParallel steps over averaged gradients, clipped ones and ones used twice") {
   CHECK(refusals([](nn::Module& model, DataParallel& replicated, optim::optimizer_state& optimizer) {
           {
             auto gathering = replicated.no_sync();
@@ -84,7 +84,7 @@ TEST_CASE("an optimizer of DataParallel steps over what is averaged, clipped or 
         }) == std::vector<std::string>{"none", "none"});
 }
 
-TEST_CASE("a parameter that was frozen when its model was wrapped may not learn later") {
+TEST_CASE("a parameter frozen when its model was wrapped may not be trained later") {
   auto told = refusals(
       [](nn::Module& model, DataParallel& replicated, optim::optimizer_state&) {
         model.parameters()[0]->requires_gradient = true;

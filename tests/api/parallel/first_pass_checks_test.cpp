@@ -62,7 +62,7 @@ TEST_CASE("a loss that ignores gradient_scale is refused") {
           "gradient_scale");
 }
 
-TEST_CASE("a loss that forgets to count, or counts what cannot be, is refused") {
+TEST_CASE("a loss_sum or num_correct that is missing or impossible is refused") {
   refused(changed([](loss_result& result) { result.loss_sum = 0; }), "loss_sum");
   refused(changed([](loss_result& result) { result.loss_sum = result.loss.value.values<float>()[0]; }),
           "loss_sum that does not depend on gradient_scale");
@@ -76,7 +76,7 @@ TEST_CASE("a loss without gradient is refused") {
   refused(changed([](loss_result& result) { result.loss = {}; }), "scalar");
 }
 
-TEST_CASE("a stage refuses such a loss with its first microbatch, and another never again") {
+TEST_CASE("a stage checks the loss in its first microbatch only") {
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(12, num_classes));
   auto program = [&](nn::Loss loss) {
     return make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})(0);
@@ -90,7 +90,7 @@ TEST_CASE("a stage refuses such a loss with its first microbatch, and another ne
   CHECK(calls == 2 + 2);
 }
 
-TEST_CASE("a parameter that is used and that no module names is refused by its name") {
+TEST_CASE("a used parameter that no module lists is refused with its name") {
   nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
   auto program = make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
   CHECK_THROWS_MATCHES(program->forward(pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),

@@ -51,7 +51,7 @@ TEST_CASE("gradients are reduced before others of their bucket are ready") {
   CHECK(has_come);
 }
 
-TEST_CASE("large weights, whose rows are sent as they come, have the same bits whoever hosts the replicas") {
+TEST_CASE("large weights, whose rows are sent when ready, have the same bits wherever the replicas run") {
   auto train_wide = [](int num_members, int replicas) {
     tensor result;
     on_members(num_members, [&](communicator& group) {

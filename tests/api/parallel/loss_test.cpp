@@ -59,7 +59,7 @@ TEST_CASE("a stage minimizes the mean squared error over the elements of the glo
   CHECK(metrics.loss_sum > 0);
 }
 
-TEST_CASE("any function of outputs and targets is a loss") {
+TEST_CASE("any function of outputs and targets can be a loss") {
   nn::Sequential model(nn::Linear(in, out));
   auto x = random_tensor({2 * rows, in}, "x"), target = random_tensor({2 * rows, out}, "target");
   auto twice = [](const variable& output, const tensor& targets, double gradient_scale) {

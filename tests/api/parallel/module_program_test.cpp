@@ -54,7 +54,7 @@ TEST_CASE("a step interrupted and discarded leaves no trace") {
   CHECK(same_bits(interrupted.parameters(), expected.parameters()));
 }
 
-TEST_CASE("a fresh stage goes on from a saved state with the same bits") {
+TEST_CASE("a new stage continues from a saved state with the same bits") {
   pipeline continued(2), restored(2);
   continued.train_step(0);
   continued.train_step(1);
@@ -91,7 +91,7 @@ TEST_CASE("a state that does not fit is refused by name and nothing is loaded") 
   CHECK(same_bits(stage.state(), before));
 }
 
-TEST_CASE("evaluation counts, saves nothing and changes nothing") {
+TEST_CASE("evaluation returns its metrics, saves no activations and changes no weights") {
   pipeline model(4), expected(4);
   model.train_step(0);
   expected.train_step(0);
@@ -109,7 +109,7 @@ TEST_CASE("evaluation counts, saves nothing and changes nothing") {
   CHECK(same_bits(model.parameters(), expected.parameters()));
 }
 
-TEST_CASE("the loss is the mean over the global batch: how it is split hardly matters") {
+TEST_CASE("the loss is the mean over the global batch, up to rounding for any split") {
   auto sgd = troupe::optim::SGD({.lr = 1});
   pipeline whole(1, sgd), halves(1, sgd);
   auto images = make_images(0, 0).rows(0, 4), labels = make_labels(0, 0).rows(0, 4);
@@ -130,7 +130,7 @@ TEST_CASE("the loss is the mean over the global batch: how it is split hardly ma
   CHECK_FALSE(same_bits(a, pipeline(1, sgd).parameters()));
 }
 
-TEST_CASE("the first stage has no input gradient, every other has one of its input's shape") {
+TEST_CASE("the first stage has no input gradient, all others have one of their input's shape") {
   pipeline model(4);
   model.forward(0, 0);
   auto mb = pipeline::which(0, 0);
@@ -141,7 +141,7 @@ TEST_CASE("the first stage has no input gradient, every other has one of its inp
   CHECK_FALSE(model.stages[0]->backward_input(mb, gradient).defined());
 }
 
-TEST_CASE("calls out of order are refused, saying which microbatch") {
+TEST_CASE("calls out of order are refused with the microbatch") {
   pipeline model(1);
   auto& stage = *model.stages[0];
   CHECK_THROWS_WITH(stage.backward_input(pipeline::which(3, 1), {}),
@@ -159,7 +159,7 @@ TEST_CASE("calls out of order are refused, saying which microbatch") {
                     ContainsSubstring("expected a microbatch after 1"));
 }
 
-TEST_CASE("bad samples are refused with their reason") {
+TEST_CASE("bad samples are refused with the reason") {
   pipeline model(1);
   auto mb = pipeline::which(0, 0);
   CHECK_THROWS_WITH(model.forward(mb, make_images(0, 0), {}), ContainsSubstring("labels"));
@@ -171,7 +171,7 @@ TEST_CASE("bad samples are refused with their reason") {
   CHECK_THROWS_AS(model.forward(mb, tensor::zeros({5, 3, 4}), make_labels(0, 0)), std::invalid_argument);
 }
 
-TEST_CASE("programs of one factory share no weights, and an invalid partition is refused at once") {
+TEST_CASE("programs of one factory share no weights, and it refuses an invalid partition at once") {
   auto model = troupe::testing::four_layer_model();
   auto make = troupe::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
   auto first = make(0), second = make(0);

@@ -89,7 +89,7 @@ TEST_CASE("the number of skipped steps is part of a stage's state") {
   }
 }
 
-TEST_CASE("with the policy go_on nothing is reported, and weights become NaN") {
+TEST_CASE("with the policy go_on no value is reported, and weights become NaN") {
   auto model = with({.on_non_finite = non_finite_policy::go_on});
   bad_gradients(model, 0);
   CHECK(model.at(0).non_finite().empty());
@@ -101,7 +101,7 @@ TEST_CASE("with the policy go_on nothing is reported, and weights become NaN") {
   }));
 }
 
-TEST_CASE("what loss scaling skips by design is not named") {
+TEST_CASE("steps that loss scaling skips are not reported as non-finite") {
   auto model = with({.precision = dtype::f16, .loss_scale = {.initial_scale = 1e30}});
   for (int index = 0; index < num_microbatches; ++index) model.forward(0, index);
   for (int index = 0; index < num_microbatches; ++index) model.backward(0, index);

@@ -123,7 +123,7 @@ TEST_CASE("clipping scales all stages' gradients by the norm over all of them") 
   for (std::size_t i = 0; i < plain.size(); ++i) CHECK(same_bits(loose[i], plain[i]));
 }
 
-TEST_CASE("a power of two as loss scale changes what it saves from vanishing, and the norm is without it") {
+TEST_CASE("a power of two as loss scale changes only values that would underflow, and the norm is unscaled") {
   numeric_options small{.precision = dtype::f16, .loss_scale = {.initial_scale = 1024}}, large = small;
   large.loss_scale.initial_scale = 2048;
   auto a = steps_of(with(2, small)), b = steps_of(with(2, large));
@@ -209,7 +209,7 @@ TEST_CASE("norms are summed in the order of parameters, from whichever stage the
   CHECK_THROWS_AS(troupe::combined_norm({tensor::zeros({1, 2})}), std::runtime_error);
 }
 
-TEST_CASE("a pipeline refuses precisions, norms and scales that cannot be") {
+TEST_CASE("a pipeline refuses impossible precisions, norms and scales") {
   troupe::Pipeline described(four_layer_model());
   CHECK_THROWS_WITH(described.precision(dtype::i64), ContainsSubstring("i64") && ContainsSubstring("bf16"));
   CHECK_THROWS_AS(described.clip_grad_norm(-1), troupe::bad_input);

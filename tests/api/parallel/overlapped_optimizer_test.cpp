@@ -69,7 +69,7 @@ data_parallel_options with_replicas(int count) {
 }  // namespace
 
 TEST_CASE(
-    "weights that step as gradients come have the bits of those that step together, whoever hosts them") {
+    "weights stepped as gradients arrive have the bits of weights stepped together, wherever replicas run") {
   for (const optim::Optimizer& kind :
        {optim::Optimizer(optim::Adam({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
         optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
@@ -93,12 +93,12 @@ TEST_CASE("gradients with memory of their own, unused parameters and clipping gi
   check_same(train(3, stepping::overlapped, {.options = not_view, .max_norm = 0.05}), clipped);
 }
 
-TEST_CASE("gradients that several threads clip are waited for by one") {
+TEST_CASE("of several threads that clip gradients one waits for them") {
   training mode{.options = small_buckets, .max_norm = 0.05, .num_threads = 4};
   check_same(train(2, stepping::overlapped, mode), train(2, stepping::together, mode));
 }
 
-TEST_CASE("what waits for pending updates between steps sees the step made") {
+TEST_CASE("a wait for pending updates between steps returns after the step") {
   // A parameter, a state_dict, the optimizer's state, its synchronize, a copy of the model, an evaluation;
   // each alone.
   std::vector<std::function<tensor(nn::Module&, optim::optimizer_state&)>> readings{
@@ -135,7 +135,7 @@ TEST_CASE("what waits for pending updates between steps sees the step made") {
   }
 }
 
-TEST_CASE("a parameter whose step is still to come is not read without waiting for it") {
+TEST_CASE("a parameter with a pending step is not read before the step is done") {
   on_members(2, [&](communicator& group) {
     nn::Sequential model(nn::Linear(4, 3));
     model.materialize(1);
@@ -181,7 +181,7 @@ TEST_CASE("apply does not wait, and wait_ready waits for the whole step") {
   CHECK(same_bits(weights[0], weights[1]));
 }
 
-TEST_CASE("gradients that are changed after apply have stepped before") {
+TEST_CASE("changes of gradients after apply do not affect the step") {
   std::vector<tensor> weights;
   for (bool erases : {false, true})
     on_members(2, [&](communicator& group) {
@@ -204,7 +204,7 @@ TEST_CASE("gradients that are changed after apply have stepped before") {
   CHECK(same_bits(weights[0], weights[1]));
 }
 
-TEST_CASE("passes within no_sync belong to the step that follows, not to the one that is still to come") {
+TEST_CASE("passes within no_sync belong to the next step, not to the pending one") {
   auto accumulated = [](stepping mode) {
     tensor result;
     on_members(2, [&](communicator& group) {
@@ -289,7 +289,7 @@ TEST_CASE("pending steps are completed before their optimizer or DataParallel is
   }
 }
 
-TEST_CASE("an order that was drawn from a slow link's times changes no bit") {
+TEST_CASE("a communication order derived from the times of a slow link changes no bit") {
   training long_enough{.options = small_buckets, .num_steps = 10};
   auto expected = train(2, stepping::together, long_enough);
   outcome result;

@@ -40,7 +40,7 @@ double best_cost(const nn::Sequential& model, int first, int stages) {
 
 }  // namespace
 
-TEST_CASE("a stage begins with a layer that has parameters and takes its activation along") {
+TEST_CASE("a stage starts with a layer that has parameters and includes the activation after it") {
   auto model = five_layers();
   CHECK(partition_into_stages(model, 1) == std::vector<stage_range>{{0, 10}});
   CHECK(partition_into_stages(model, 4) == std::vector<stage_range>{{0, 3}, {3, 5}, {5, 7}, {7, 10}});

@@ -73,7 +73,7 @@ TEST_CASE(
   check_same(train(pipeline(1), deferred_weights), expected);
 }
 
-TEST_CASE("the same holds for SGD with momentum") {
+TEST_CASE("weights and losses are the same bits for one to four stages with SGD and momentum") {
   auto sgd = troupe::optim::SGD({.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3, .nesterov = true});
   check_same(train(pipeline(4, sgd), one_forward_one_backward), train(pipeline(1, sgd), gpipe));
 }

@@ -99,7 +99,7 @@ TEST_CASE("evaluation asks no other member, and its backward does not either") {
   });
 }
 
-TEST_CASE("of weight and bias the frozen one gets no gradient, and the other the same as ever") {
+TEST_CASE("a frozen weight or bias gets no gradient, and the other one its usual gradient") {
   on_members(1, [](communicator& group) {
     nn::SyncBatchNorm all(3, group);
     all.materialize(1);

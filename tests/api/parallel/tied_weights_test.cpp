@@ -201,7 +201,7 @@ TEST_CASE("a Sequential uses the tied weight itself, once, and so does its copy"
   CHECK(same_bits(layers.forward({tokens_of(0, 0)}).value, before));
 }
 
-TEST_CASE("a weight to be tied that is not there or does not fit is named") {
+TEST_CASE("a weight to be tied that is missing or does not fit is named") {
   nn::Sequential layers;
   CHECK_THROWS_WITH(layers.push_back("head", nn::TiedLinear(4, 6, "embed.weight")),
                     ContainsSubstring("embed.weight[6, 4]") && ContainsSubstring("got none"));

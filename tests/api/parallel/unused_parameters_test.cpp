@@ -27,7 +27,7 @@ class branches : public nn::module_of<branches> {
 
 }  // namespace
 
-TEST_CASE("a parameter without a gradient is reported to all members, and no member hangs") {
+TEST_CASE("a parameter without a gradient is an error on all members, and no member hangs") {
   std::vector<std::string> told(2);
   std::latch wrapped(2);
   on_members(2, [&](communicator& group) {
@@ -50,8 +50,8 @@ TEST_CASE("a parameter without a gradient is reported to all members, and no mem
 }
 
 TEST_CASE(
-    "with find_unused_parameters an unused parameter counts as zeros, and one that nobody used is left "
-    "alone") {
+    "with find_unused_parameters an unused gradient counts as zeros, and a parameter that no member used is "
+    "unchanged") {
   for (bool is_view : {true, false}) {
     on_members(2, [&](communicator& group) {
       branches model;

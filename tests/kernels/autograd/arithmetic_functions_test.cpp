@@ -44,7 +44,7 @@ TEST_CASE("recorded functions of one variable have the gradients of their formul
   check([](const auto& in) { return broadcast_to(in[0], {3, 2, 5, 4}); }, {random_tensor({2, 1, 4}, "x")});
 }
 
-TEST_CASE("clipping passes the gradient within the limits, them included") {
+TEST_CASE("clipping passes the gradient within the limits, including the limits") {
   auto x = leaf(placed(tensor::from(std::vector<float>{-2, -0.5F, 0, 0.25F, 3}, {5})));
   auto y = clamp(x, -0.5F, 0.25F);
   CHECK(elements_of<float>(y.value) == std::vector<float>{-0.5F, -0.5F, 0, 0.25F, 0.25F});
@@ -76,7 +76,7 @@ TEST_CASE("equal largest elements share the gradient evenly") {
   CHECK(elements_of<float>(x.gradient()) == std::vector<float>{0, 3, 3, 0, 4, 4});
 }
 
-TEST_CASE("recorded products of matrices have the gradients of both, transposed, in batches, one for all") {
+TEST_CASE("recorded matrix products have the gradients of both operands, transposed, batched and broadcast") {
   check_product({3, 4}, {4, 2});
   check_product({4, 3}, {2, 4}, {.transpose_a = true, .transpose_b = true});
   for (bool transpose_a : {false, true})
@@ -98,7 +98,7 @@ TEST_CASE("products compute in the dtype of autocast and give their gradients ba
   CHECK(b.gradient().dtype() == dtype::f32);
 }
 
-TEST_CASE("gradients of reductions and of rows come back in the dtype of what was reduced") {
+TEST_CASE("gradients of reductions and of rows have the dtype of the operand") {
   auto half = leaf(cast(placed(x()), dtype::bf16));
   auto indices = placed(tensor::from(std::vector<std::int64_t>{1, 1}, {2}));
   for (const auto& y : {sum(half), mean(half, {.axes = {1}}), max(half), gather_rows(half, indices)}) {

@@ -43,7 +43,7 @@ TEST_CASE("each run of a captured pass gives the gradients of the parameters tha
   }
 }
 
-TEST_CASE("a captured pass does not run over gradients that no optimizer has used") {
+TEST_CASE("a captured pass refuses to run over gradients that no optimizer has used") {
   auto weight = weight_named("weight");
   captured_pass pass({}, [&] { weight.has_gradient = true; }, {&weight});
   pass.run();

@@ -56,7 +56,7 @@ TEST_CASE("a checkpointed segment is computed twice and gives the same bits") {
   CHECK(same_bits(plain.second.gradient(), again.second.gradient()));
 }
 
-TEST_CASE("a checkpointed first segment wants no input gradient, and its parameters are handed over") {
+TEST_CASE("a checkpointed first segment needs no input gradient, and its parameters are reported as ready") {
   block b;
   std::vector<std::string> handed;
   auto y = checkpoint([&](const variable& v) { return b(v); }, {random_tensor({3, 5}, "x"), nullptr});
@@ -65,7 +65,7 @@ TEST_CASE("a checkpointed first segment wants no input gradient, and its paramet
   CHECK(handed == std::vector<std::string>{"second", "first"});
 }
 
-TEST_CASE("a checkpointed segment of several inputs brings the gradient of each that wants one") {
+TEST_CASE("a checkpointed segment of several inputs returns the gradient of each input that requires one") {
   auto p = random_tensor({3, 5}, "p"), q = random_tensor({3, 5}, "q"), dy = random_tensor({3, 5}, "dy");
   auto segment = [](const std::vector<variable>& in) {
     return multiply(multiply(in[0], in[1]), relu(in[2]));
@@ -114,7 +114,7 @@ TEST_CASE("a backward pass within another one that uses up its graph is refused,
   CHECK_THROWS_AS(y.backward(h.value), std::logic_error);
 }
 
-TEST_CASE("a segment checkpointed under autocast is computed again as it was, wherever backward runs") {
+TEST_CASE("a segment checkpointed under autocast is computed again under autocast, wherever backward runs") {
   auto x = random_tensor({3, 5}, "x");
   auto run = [&](bool again, bool backward_is_within) {
     block b;
@@ -133,7 +133,7 @@ TEST_CASE("a segment checkpointed under autocast is computed again as it was, wh
   }
 }
 
-TEST_CASE("a retained checkpoint runs back twice") {
+TEST_CASE("a retained checkpoint runs backward twice") {
   block once, twice;
   auto x = random_tensor({3, 5}, "x"), dy = random_tensor({3, 5}, "dy");
   auto y = checkpoint([&](const variable& v) { return twice(v); }, leaf(x));

@@ -113,7 +113,7 @@ TEST_CASE("a frozen bias gets no gradient, and the weight beside it its usual on
   }
 }
 
-TEST_CASE("layers whose parameters are all frozen still bring the gradient of their input") {
+TEST_CASE("layers whose parameters are all frozen still return the gradient of their input") {
   for (const auto& each : layers) {
     CAPTURE(each.name);
     auto none = run(each, false, false);

@@ -94,7 +94,7 @@ TEST_CASE("recorded losses count and have the gradients of their sums, scaled") 
   CHECK(made.loss.value.values<float>()[0] == static_cast<float>(0.5 * made.loss_sum));
 }
 
-TEST_CASE("a squared error of floating dtypes that differ is that of both as f32") {
+TEST_CASE("a squared error of different floating dtypes is computed with both as f32") {
   auto half = leaf(cast(placed(a), dtype::bf16));
   auto target = placed(random_tensor(a.shape(), "target"));
   auto mixed = mse_loss(half, target, 1);
@@ -105,7 +105,7 @@ TEST_CASE("a squared error of floating dtypes that differ is that of both as f32
                   std::invalid_argument);
 }
 
-TEST_CASE("gradients come back in the dtype of what they belong to") {
+TEST_CASE("gradients have the dtype of their operand") {
   auto x = leaf(placed(a)), half = leaf(cast(placed(a), dtype::bf16));
   add(x, half).backward(placed(random_tensor(a.shape(), "dy")));
   CHECK(x.gradient().dtype() == dtype::f32);

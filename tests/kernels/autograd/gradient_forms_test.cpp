@@ -39,7 +39,7 @@ bool says(const std::function<void()>& action, const std::string& first, const s
 
 }  // namespace
 
-TEST_CASE("a gradient to start from is of the value's shape, dtype and device") {
+TEST_CASE("an initial gradient has the value's shape, dtype and device") {
   auto x = leaf(random_tensor({2, 3}, "x"));
   CHECK(says([&] { relu(x).backward(tensor::full({3}, 1)); }, "a gradient f32[2, 3]", "got f32[3]"));
   CHECK(says(
@@ -51,7 +51,7 @@ TEST_CASE("a gradient to start from is of the value's shape, dtype and device") 
   CHECK_FALSE(x.gradient().defined());
 }
 
-TEST_CASE("an operation that brings gradients of the wrong form is named, with the input") {
+TEST_CASE("an operation that returns gradients of the wrong form is named, with the input") {
   auto a = leaf(random_tensor({2}, "a")), b = leaf(random_tensor({3}, "b"));
   auto good = tensor::full({2}, 1);
   CHECK(says(
@@ -68,7 +68,7 @@ TEST_CASE("an operation that brings gradients of the wrong form is named, with t
              "bf16[2]"));
 }
 
-TEST_CASE("an undefined gradient counts as zeros, also for what comes before") {
+TEST_CASE("an undefined gradient counts as zeros, also for earlier operations") {
   auto a = leaf(random_tensor({2}, "a"));
   parameter weight("weight", random_tensor({2}, "weight"), tensor::zeros({2}));
   std::vector<std::string> handed;
@@ -97,13 +97,13 @@ TEST_CASE("a leaf's gradient is shared neither with the caller's tensor nor with
   CHECK(c.gradient().values<float>()[0] == 77);
 }
 
-TEST_CASE("a value of another floating dtype begins with a gradient of its own dtype") {
+TEST_CASE("a value of another floating dtype starts with a gradient of its own dtype") {
   auto x = leaf(random_tensor({1}, "x"));
   cast(x, dtype::bf16).backward();
   CHECK(x.gradient().values<float>()[0] == 1);
 }
 
-TEST_CASE("products name x if it is x that has the wrong dtype") {
+TEST_CASE("products name x if x has the wrong dtype") {
   parameter weight("weight", random_tensor({2, 3}, "weight"), tensor::zeros({2, 3}));
   parameter kernel("kernel", random_tensor({1, 1, 2, 2}, "kernel"), tensor::zeros({1, 1, 2, 2}));
   CHECK(says(

@@ -93,7 +93,7 @@ TEST_CASE("a gradient given to the loss multiplies all others") {
   CHECK_THROWS_AS(run(tensor::zeros({2})), std::invalid_argument);
 }
 
-TEST_CASE("bytes become floats only where no gradient of them is wanted") {
+TEST_CASE("bytes are converted to floats only if no gradient of them is required") {
   auto bytes = tensor::zeros({2, 3}, troupe::dtype::u8);
   auto x = to_float(troupe::variable{bytes, nullptr}, 1);
   CHECK(x.value.dtype() == troupe::dtype::f32);

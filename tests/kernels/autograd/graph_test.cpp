@@ -70,7 +70,7 @@ const tensor one = tensor::full({1}, 1);
 
 }  // namespace
 
-TEST_CASE("input gradients first and weights later gives the bits of both at once") {
+TEST_CASE("weight gradients computed after input gradients have the same bits as both computed at once") {
   auto x = random_tensor({4, 5}, "x"), dy = random_tensor({4, 3}, "dy");
   model split, joined;
   auto a = leaf(x), b = leaf(x);
@@ -84,7 +84,7 @@ TEST_CASE("input gradients first and weights later gives the bits of both at onc
   CHECK(same_gradients(split, joined));
 }
 
-TEST_CASE("nothing is recorded while a no_grad lives, and the value is the same") {
+TEST_CASE("nothing is recorded within no_grad, and the values are the same") {
   auto x = random_tensor({4, 5}, "x");
   model m;
   auto recorded = m.forward({x, nullptr});
@@ -105,7 +105,7 @@ TEST_CASE("nothing is recorded while a no_grad lives, and the value is the same"
   CHECK_FALSE(detach(recorded).requires_gradient());
 }
 
-TEST_CASE("an input of which no gradient is wanted changes no weight gradient") {
+TEST_CASE("an input without required gradient changes no weight gradient") {
   auto x = random_tensor({4, 5}, "x"), dy = random_tensor({4, 3}, "dy");
   model wanted, unwanted;
   auto constant = variable{x, nullptr};
@@ -115,7 +115,7 @@ TEST_CASE("an input of which no gradient is wanted changes no weight gradient") 
   CHECK(same_gradients(wanted, unwanted));
 }
 
-TEST_CASE("gradients accumulate over passes, in their order, until the optimizer has used them") {
+TEST_CASE("gradients accumulate over passes, in order, until the optimizer has used them") {
   auto weight = make_parameter("direct", {3, 5});
   auto expected = tensor::zeros({3, 5});
   weight.gradient() = tensor::full({3, 5}, 1e30F);  // of no meaning before the first contribution
@@ -139,7 +139,7 @@ TEST_CASE("a leaf's gradient is the sum over its uses and over passes") {
   CHECK(same_bits(dy, random_tensor({2, 3}, "dy")));
 }
 
-TEST_CASE("what only the input gradient needs is released before the weights'") {
+TEST_CASE("tensors that only the input gradient needs are released before the weight gradients") {
   probe::log with, without;
   auto p = make_parameter("p", {1});
   backward_pass pass(probed(probed(leaf(one), with, &p), without));
@@ -155,7 +155,7 @@ TEST_CASE("what only the input gradient needs is released before the weights'") 
   CHECK(without.weights == 0);
 }
 
-TEST_CASE("frozen parameters are left alone, and what leads to nothing that is wanted is not recorded") {
+TEST_CASE("frozen parameters get no gradient, and operations without required gradients are not recorded") {
   probe::log log;
   auto p = make_parameter("p", {1});
   p.requires_gradient = false;
@@ -166,7 +166,7 @@ TEST_CASE("frozen parameters are left alone, and what leads to nothing that is w
   CHECK(log.weights == 0);
 }
 
-TEST_CASE("a retained graph runs back again; a used one says what to do") {
+TEST_CASE("a retained graph runs backward again, and the error of a used one says what to do") {
   model m, twice;
   auto x = random_tensor({4, 5}, "x"), dy = random_tensor({4, 3}, "dy");
   auto y = m.forward(leaf(x));
@@ -178,7 +178,7 @@ TEST_CASE("a retained graph runs back again; a used one says what to do") {
   CHECK_THROWS_AS((variable{dy, nullptr}).backward(dy), std::logic_error);
 }
 
-TEST_CASE("each parameter is handed over once, when nothing more will be added to it") {
+TEST_CASE("each parameter is reported as ready once, when its gradient is complete") {
   auto shared = make_parameter("shared", {5, 5}), last = make_parameter("last", {5, 5});
   auto x = random_tensor({2, 5}, "x"), dy = random_tensor({2, 5}, "dy");
   auto forward = [&] {
@@ -195,7 +195,7 @@ TEST_CASE("each parameter is handed over once, when nothing more will be added t
   CHECK(handed == std::vector<std::string>{"last", "shared"});
 }
 
-TEST_CASE("a value that is no scalar needs a gradient to start from") {
+TEST_CASE("a value that is no scalar needs an initial gradient") {
   auto x = leaf(random_tensor({2, 3}, "x"));
   CHECK_THROWS_AS(add(x, x).backward(), std::invalid_argument);
   backward_pass twice(add(x, x));
@@ -206,7 +206,7 @@ TEST_CASE("a value that is no scalar needs a gradient to start from") {
   CHECK_THROWS_AS(twice.run_weights(), std::logic_error);
 }
 
-TEST_CASE("a chain of a hundred thousand operations runs back and is destroyed without a deep stack") {
+TEST_CASE("a chain of a hundred thousand operations runs backward and is destroyed without deep recursion") {
   auto run = [](bool back) {
     auto x = leaf(one);
     auto y = x;
@@ -241,7 +241,9 @@ class told_identity : public troupe::operation {
 
 }  // namespace
 
-TEST_CASE("weight gradients come before the input's where an operation allows it, and later where told") {
+TEST_CASE(
+    "weight gradients are computed before the input gradient if an operation allows it, and later on "
+    "request") {
   parameter weight("w", tensor::zeros({1}), tensor::zeros({1}));
   auto calls_of = [&](bool allows, auto run) {
     std::string calls;
@@ -260,7 +262,7 @@ TEST_CASE("weight gradients come before the input's where an operation allows it
   CHECK(calls_of(true, later) == "iw");
 }
 
-TEST_CASE("a large weight's gradient is told of by blocks of rows, which are those of the whole gradient") {
+TEST_CASE("a large weight's gradient is reported in blocks of rows, with the bits of the whole gradient") {
   auto x = random_tensor({3, 1100}, "x"), dy = random_tensor({3, 2000}, "dy");
   auto weight = make_parameter("weight", {2000, 1100}), bias = make_parameter("bias", {2000});
   auto whole = make_parameter("whole", {2000, 1100}), whole_bias = make_parameter("whole_bias", {2000});
@@ -288,7 +290,7 @@ TEST_CASE("a large weight's gradient is told of by blocks of rows, which are tho
   CHECK(num_complete == 2);
 }
 
-TEST_CASE("rows of a weight that is used twice are told of only when nothing more will be added") {
+TEST_CASE("rows of a weight that is used twice are reported only when they are complete") {
   auto weight = make_parameter("weight", {1100, 1100});
   auto x = random_tensor({2, 1100}, "x");
   std::vector<std::string> told;

@@ -21,7 +21,7 @@ parameter make_parameter(const std::string& name, const shape& extents) {
 
 }  // namespace
 
-TEST_CASE("a parameter in an expression has the gradient that a leaf there would have") {
+TEST_CASE("a parameter in an expression gets the gradient of a leaf in its place") {
   auto scale = make_parameter("scale", {4});
   auto x = random_tensor({3, 4}, "x"), dy = random_tensor({3, 4}, "dy");
   auto as_leaf = leaf(scale.value().clone());
@@ -37,7 +37,7 @@ TEST_CASE("a parameter in an expression has the gradient that a leaf there would
   CHECK_FALSE(same_bits(scale.gradient(), once));
 }
 
-TEST_CASE("a frozen parameter in an expression is a constant, and so is one without recording") {
+TEST_CASE("a parameter in an expression is a constant if it is frozen or nothing is recorded") {
   auto scale = make_parameter("scale", {4});
   {
     no_grad nothing_recorded;
@@ -48,7 +48,7 @@ TEST_CASE("a frozen parameter in an expression is a constant, and so is one with
   CHECK_FALSE(as_variable(scale).requires_gradient());
 }
 
-TEST_CASE("operators are the functions of their names") {
+TEST_CASE("operators compute the functions of their names") {
   variable a{random_tensor({2, 3}, "a")}, b{random_tensor({3}, "b")};
   CHECK(same_bits((a + b).value, add(a, b).value));
   CHECK(same_bits((a - b).value, subtract(a, b).value));
@@ -57,7 +57,7 @@ TEST_CASE("operators are the functions of their names") {
   CHECK(same_bits((-a * 2 + 1).value, add(multiply(negate(a), 2), 1).value));
 }
 
-TEST_CASE("a weight that is written to between forward and backward is refused by its name") {
+TEST_CASE("a weight changed between forward and backward is refused with its name") {
   auto weight = make_parameter("weight", {3, 3}), kernel = make_parameter("kernel", {1, 1, 1, 1}),
        gain = make_parameter("gain", {3}), shift = make_parameter("shift", {3}),
        channel = make_parameter("channel", {1}), offset = make_parameter("offset", {1});
@@ -76,7 +76,7 @@ TEST_CASE("a weight that is written to between forward and backward is refused b
   refuses(weight, checkpoint([&](const variable& x) { return linear(x, weight, nullptr); }, rows));
 }
 
-TEST_CASE("steps between forward and backward are fine where backward does not read the weight") {
+TEST_CASE("a weight that backward does not read may be changed between forward and backward") {
   auto weight = make_parameter("weight", {3, 3}), bias = make_parameter("bias", {3});
   auto y = linear({random_tensor({4, 3}, "x")}, weight, &bias);  // no gradient of x is wanted
   weight.mark_changed();

@@ -99,7 +99,7 @@ TEST_CASE("a backward pass waits before it writes to a gradient that an update s
   CHECK(update->num_finished == 1);
 }
 
-TEST_CASE("a copy of a parameter has the elements after its update, and no update of its own") {
+TEST_CASE("a copy of a parameter has the elements after the pending update, and no pending update") {
   auto weight = make_parameter("weight", {2});
   weight.set_update(std::make_shared<writes_threes>(weight));
   auto copy = weight;

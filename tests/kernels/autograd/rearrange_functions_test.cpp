@@ -32,7 +32,7 @@ TEST_CASE("concat and split have the gradients of their parts") {
       {a.clone()});
 }
 
-TEST_CASE("parts are those of the tensors, and those that want no gradient get none") {
+TEST_CASE("parts equal those of the tensors, and parts without required gradient get none") {
   auto wanted = leaf(placed(a));
   auto y = concat({wanted, {placed(b)}}, 1);
   CHECK(same_bits(y.value, concat(std::vector{a, b}, 1)));

@@ -72,7 +72,7 @@ bool is_found(const planted_mistake& which, const finding& found) {
 
 }  // namespace
 
-TEST_CASE("emulated kernels without a mistake are right in every order") {
+TEST_CASE("emulated kernels without a mistake are correct in every order") {
   for (const auto& which : planted_mistakes())
     for (const auto& options : all_options()) {
       CAPTURE(which.name, static_cast<int>(options.order), static_cast<int>(options.copies));

@@ -74,7 +74,7 @@ constexpr std::int64_t size = 5001;
 
 }  // namespace
 
-TEST_CASE("relu keeps what is positive, and its gradient passes there") {
+TEST_CASE("relu keeps positive elements, and its gradient passes at these") {
   auto x = placed(tensor::from(std::vector<float>{-1, 0, 2, -0.0F, 3, -4, 5}, {7}));
   auto y = troupe::relu_forward(x);
   CHECK(same_bits(y, tensor::from(std::vector<float>{0, 0, 2, 0, 3, 0, 5}, {7})));
@@ -132,7 +132,7 @@ TEST_CASE("activations give the same bits every time, on any number of threads")
     });
 }
 
-TEST_CASE("activations of rows that begin anywhere in memory are those of the same rows alone") {
+TEST_CASE("activations of rows at any alignment have the bits of the same rows alone") {
   for (auto type : troupe::testing::floating_types) {
     auto rows = placed(random_tensor({9, 37}, "x", type)).rows(1, 7);
     CHECK(same_bits(troupe::silu_forward(rows), troupe::silu_forward(rows.clone())));

@@ -211,7 +211,7 @@ TEST_CASE("the number of threads changes no bit of attention") {
       });
 }
 
-TEST_CASE("queries, keys and values may come with axes of their own") {
+TEST_CASE("queries, keys and values may have separate axes for heads and features") {
   problem p{2, 9, 3, 4, true};
   auto qkv = p.qkv.reshape({2, 9, 3, 3, 4});
   auto [out, log_sum_exp] = troupe::attention_forward(qkv, p.options());
@@ -221,7 +221,7 @@ TEST_CASE("queries, keys and values may come with axes of their own") {
       troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options()).reshape(qkv.shape())));
 }
 
-TEST_CASE("heads may begin anywhere in memory") {
+TEST_CASE("attention heads may have any alignment") {
   for (auto type : floating_types) {
     problem p{1, 70, 2, 8, true, 0, type};
     auto count = p.qkv.num_elements();

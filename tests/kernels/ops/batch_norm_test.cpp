@@ -116,7 +116,7 @@ std::vector<exact_sum> exactly(const std::vector<double>& values) {
 
 }  // namespace
 
-TEST_CASE("batch normalisation takes mean and variance off each channel") {
+TEST_CASE("batch normalisation normalises each channel by its mean and variance") {
   for (auto type : floating)
     for (auto parameter_type : {dtype::f32, type})
       for (const auto& extents : problems) {
@@ -136,7 +136,7 @@ TEST_CASE("batch normalisation takes mean and variance off each channel") {
       }
 }
 
-TEST_CASE("a mean far from zero leaves the variance as it is") {
+TEST_CASE("a mean far from zero does not change the variance") {
   auto x = tensor::full({4, 1, 100}, 1000);
   for (std::size_t i = 0; i < 400; i += 2) x.values<float>()[i] = 1000.25F;
   auto [y, mean, rstd] = batch_norm_forward(placed(x), {}, {}, {}, {}, {.epsilon = 0});
@@ -158,7 +158,7 @@ TEST_CASE("batch normalisation moves the running statistics by its momentum") {
   require_close(variance, exactly(expected_variance));
 }
 
-TEST_CASE("in inference batch normalisation takes the running statistics") {
+TEST_CASE("in inference batch normalisation uses the running statistics") {
   for (auto type : floating)
     for (const auto& extents : problems) {
       operands p(extents, type);
@@ -248,7 +248,7 @@ TEST_CASE("batch normalisation gives the same bits on any number of threads") {
   }
 }
 
-TEST_CASE("batch normalisation names what does not fit", "[host]") {
+TEST_CASE("batch normalisation names the argument that does not fit", "[host]") {
   auto x = tensor::zeros({2, 3, 4}), per_channel = tensor::zeros({3}), other = tensor::zeros({4});
   auto narrow = tensor::zeros({3}, dtype::bf16);
   CHECK_THROWS_WITH(batch_norm_forward({}, {}, {}, {}, {}),

@@ -26,7 +26,7 @@ using troupe::testing::same_bits;
 
 // Equal bits, products included: a product's plan, found once in a process, serves each that has its shape,
 // its dtypes and its operands' alignment, which for whole tensors is the same wherever they lie.
-TEST_CASE("GPUs: a recorded step computes from what is in its tensors, and calls its work no more") {
+TEST_CASE("GPUs: a replayed step computes from its tensors' current contents without calling its function") {
   auto gpu = first_gpu();
   auto x = random_tensor({33, 20}, "x").to(gpu), weight = random_tensor({15, 20}, "w").to(gpu),
        y = tensor::zeros({33, 15}, dtype::f32, gpu);
@@ -48,7 +48,7 @@ TEST_CASE("GPUs: a recorded step computes from what is in its tensors, and calls
   CHECK(calls == 2);
 }
 
-TEST_CASE("GPUs: a recording keeps its memory, and gives it back when it goes") {
+TEST_CASE("GPUs: a recording keeps its memory until it is destroyed") {
   auto gpu = first_gpu();
   auto x = random_tensor({1000}, "x").to(gpu), y = tensor::zeros({1000}, dtype::f32, gpu);
   auto before = troupe::memory_of(gpu).current;
@@ -86,7 +86,7 @@ TEST_CASE("GPUs: copies from the CPU repeat the recorded bytes, and copies to it
   CHECK(same_bits(y.clone(), tensor::full({7}, 1)));  // the GPU goes on
 }
 
-TEST_CASE("GPUs: embeddings and losses are recorded, and what is out of range becomes NaN") {
+TEST_CASE("GPUs: embeddings and losses are recorded, and indices out of range give NaN") {
   auto gpu = first_gpu();
   auto table = random_tensor({5, 9}, "table").to(gpu), dtable = tensor::zeros({5, 9}, dtype::f32, gpu),
        rows = tensor::zeros({4, 9}, dtype::f32, gpu), loss = tensor::zeros({}, dtype::f32, gpu);

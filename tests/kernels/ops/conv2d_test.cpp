@@ -132,7 +132,7 @@ TEST_CASE("a convolution is the sum over its windows, with and without bias", "[
     }
 }
 
-TEST_CASE("a convolution followed by relu in one call is the two in turn", "[by_library]") {
+TEST_CASE("a fused convolution and relu has the bits of the two in turn", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto problem : problems) {
       operands p(problem, type);
@@ -145,7 +145,7 @@ TEST_CASE("a convolution followed by relu in one call is the two in turn", "[by_
     }
 }
 
-TEST_CASE("a convolution's input gradient is the sum over the windows that saw a pixel", "[by_library]") {
+TEST_CASE("a convolution's input gradient is the sum over the windows that contain a pixel", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (const auto& problem : problems) {
       operands p(problem, type);
@@ -217,7 +217,7 @@ TEST_CASE("a convolution gives the same bits every time, and forward on any numb
   }
 }
 
-TEST_CASE("a convolution of no images gives none, and a gradient of zero", "[by_library]") {
+TEST_CASE("a convolution of no images gives no images, and a gradient of zero", "[by_library]") {
   auto weight = placed(tensor::full({3, 2, 1, 1}, 5)), bias = placed(tensor::full({3}, 5));
   auto none = placed(tensor::empty({0, 2, 4, 4})), dy = placed(tensor::empty({0, 3, 4, 4}));
   CHECK(conv2d_forward(none, weight, bias).shape() == shape{0, 3, 4, 4});
@@ -229,7 +229,7 @@ TEST_CASE("a convolution of no images gives none, and a gradient of zero", "[by_
   CHECK(same_bits(bias, tensor::zeros({3})));
 }
 
-TEST_CASE("a convolution names what does not fit", "[host]") {
+TEST_CASE("a convolution names the argument that does not fit", "[host]") {
   auto x = tensor::zeros({2, 4, 6, 6}), weight = tensor::zeros({8, 4, 3, 3}),
        dy = tensor::zeros({2, 8, 4, 4});
   CHECK_THROWS_WITH(conv2d_forward(tensor::zeros({2}, dtype::u8), weight, {}),

@@ -52,7 +52,7 @@ TEST_CASE("integers become narrower ones and saturate, and floats to nearest") {
   CHECK(values_of(cast(x, dtype::bf16)) == std::vector<double>{5, -5, 0x1p40, -0x1p40, 16'777'216});
 }
 
-TEST_CASE("booleans are what is not 0, and become 0 and 1") {
+TEST_CASE("numbers other than 0 become true, and booleans become 0 and 1") {
   auto flags =
       cast(placed(row<float>({0, -0.0F, 0.5F, -3, std::numeric_limits<float>::quiet_NaN()})), dtype::boolean);
   CHECK(
@@ -72,7 +72,7 @@ TEST_CASE("halves keep their values as floats and round back to themselves") {
   CHECK(cast(x, dtype::bf16).shape() == troupe::shape{3, 2});
 }
 
-TEST_CASE("a tensor of the dtype already is returned as it is") {
+TEST_CASE("a tensor that has the dtype already is returned as it is") {
   auto x = placed(tensor::zeros({3}));
   CHECK(cast(x, dtype::f32).bytes().data() == x.bytes().data());
   CHECK_THROWS_AS(cast({}, dtype::f32), std::invalid_argument);

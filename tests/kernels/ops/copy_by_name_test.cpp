@@ -26,7 +26,7 @@ TEST_CASE("tensors are copied to those of the same names, in any order, and 16-b
   CHECK(unmatched.unexpected.empty());
 }
 
-TEST_CASE("everything that does not fit is named at once, and nothing is copied") {
+TEST_CASE("all tensors that do not fit are named at once, and nothing is copied") {
   std::vector<named_tensor> own = {
       {"a", tensor::zeros({3})}, {"b", tensor::zeros({2})}, {"c", tensor::zeros({2}, dtype::i64)}};
   auto x = random_tensor({3}, "x");
@@ -40,7 +40,7 @@ TEST_CASE("everything that does not fit is named at once, and nothing is copied"
   CHECK_THROWS_WITH(copy_by_name({}, many), ContainsSubstring("7 and 12 more"));
 }
 
-TEST_CASE("what only one side has is told and left alone if that is wanted") {
+TEST_CASE("tensors that only one side has are reported and unchanged, if requested") {
   std::vector<named_tensor> own = {{"a", tensor::zeros({3})}, {"b", tensor::full({2}, 5)}};
   auto a = random_tensor({3}, "a");
   auto unmatched = copy_by_name(own, {{"num_batches_tracked", tensor::zeros({}, dtype::i64)}, {"a", a}},

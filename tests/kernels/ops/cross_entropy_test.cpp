@@ -52,7 +52,7 @@ tensor gradient_of(const tensor& logits, const tensor& value, double scale,
 
 }  // namespace
 
-TEST_CASE("cross entropy sums the losses and counts the correct, but not what is to be ignored") {
+TEST_CASE("cross entropy sums the losses and counts correct samples, except for ignored ones") {
   for (auto type : troupe::testing::floating_types)
     for (double smoothing : {0.0, 0.1}) {
       auto logits = placed(random_tensor({2, 3, num_classes}, "logits", type, 5));
@@ -118,7 +118,7 @@ TEST_CASE("the gradient is that of finite differences in f64") {
     }
 }
 
-TEST_CASE("labels may be of 8, 32 or 64 bits, and any of them ignored") {
+TEST_CASE("labels may have 8, 32 or 64 bits, and any value may be ignored") {
   auto logits = placed(random_tensor({5, 7}, "logits"));
   tensor wide = placed(tensor::from(std::vector<std::int64_t>{6, 0, 3, 3, 1}, {5}));
   tensor others[] = {placed(tensor::from(std::vector<std::int32_t>{6, 0, 3, 3, 1}, {5})),
@@ -139,7 +139,7 @@ TEST_CASE("huge scores neither overflow nor lose the loss") {
   CHECK(values_of(gradient_of(logits, label, 1)) == scores{0, 0, 1, -1});
 }
 
-TEST_CASE("a diverged model has a loss that is not a number") {
+TEST_CASE("a diverged model has a loss of NaN") {
   auto logits = placed(tensor::full({1, 3}, std::numeric_limits<float>::quiet_NaN()));
   auto label = placed(tensor::from(std::vector<std::int64_t>{0}, {1}));
   CHECK(std::isnan(cross_entropy_forward(logits, label).loss_sum));

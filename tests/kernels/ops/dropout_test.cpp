@@ -28,7 +28,7 @@ philox_stream stream_of(std::uint32_t microbatch) {
 
 }  // namespace
 
-TEST_CASE("dropout zeroes an element where its word of the stream says so and scales the others") {
+TEST_CASE("dropout zeroes the elements that its random stream selects and scales the others") {
   auto stream = stream_of(1);
   for (auto type : troupe::testing::floating_types)
     for (std::int64_t size : {0, 1, 5, 31, 32, 35, 6151})
@@ -44,7 +44,7 @@ TEST_CASE("dropout zeroes an element where its word of the stream says so and sc
       }
 }
 
-TEST_CASE("dropout drops the part that it is told to and keeps the mean") {
+TEST_CASE("dropout drops the given share of elements and keeps the mean") {
   constexpr std::int64_t size = 1'000'000;
   auto ones = placed(tensor::full({size}, 1));
   for (double p : {0.1, 0.5}) {
@@ -60,7 +60,7 @@ TEST_CASE("dropout drops the part that it is told to and keeps the mean") {
   }
 }
 
-TEST_CASE("dropout of the gradient drops the same elements, and other places others") {
+TEST_CASE("dropout of the gradient drops the same elements, and other streams drop others") {
   auto ones = placed(tensor::full({3, 1001}, 1)), twos = placed(tensor::full({3, 1001}, 2));
   auto y = values_of(dropout(ones, 0.3, stream_of(5))), dx = values_of(dropout(twos, 0.3, stream_of(5)));
   for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(dx[i] == 2 * y[i]);

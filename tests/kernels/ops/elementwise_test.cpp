@@ -102,7 +102,7 @@ TEST_CASE("operations on two tensors broadcast as NumPy's do, in every floating 
       }
 }
 
-TEST_CASE("of two floating dtypes the result is f32") {
+TEST_CASE("operations on two different floating dtypes give f32") {
   auto wide = placed(random_tensor({3, 5}, "a")), half = placed(random_tensor({5}, "b", dtype::bf16));
   auto got = troupe::multiply(wide, half);
   CHECK(got.dtype() == dtype::f32);
@@ -139,7 +139,7 @@ TEST_CASE("the smaller and the larger of NaN and a number is NaN") {
   }
 }
 
-TEST_CASE("where takes from one or the other, and broadcasts all three") {
+TEST_CASE("where selects from one operand or the other, and broadcasts all three") {
   auto a = placed(random_tensor({2, 3}, "a")), b = placed(tensor::full({}, 7));
   auto condition = troupe::greater(placed(floats({1, -1, 1})), placed(tensor::zeros({})));
   auto got = values_of(where(condition, a, b)), from = values_of(a);
@@ -171,7 +171,7 @@ TEST_CASE("functions of one tensor follow their definitions") {
     }
 }
 
-TEST_CASE("a number is added, multiplies and limits each element, in every floating dtype") {
+TEST_CASE("adding, multiplying and clamping with a number works on each element, in every floating dtype") {
   auto check_each = [](const tensor& x, const tensor& got, const std::function<double(double)>& exact) {
     CHECK(got.dtype() == x.dtype());
     std::vector<exact_sum> expected;
@@ -189,7 +189,7 @@ TEST_CASE("a number is added, multiplies and limits each element, in every float
                     ContainsSubstring("[clamp] expected low <= high"));
 }
 
-TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
+TEST_CASE("expanding a tensor to a shape has the bits of broadcast operands") {
   auto x = random_tensor({3, 1}, "x", dtype::bf16);
   x.values<troupe::bfloat16>()[1] = troupe::bfloat16(-0.0F);
   auto got = troupe::broadcast_to(placed(x), {2, 3, 5}).to({});
@@ -202,7 +202,7 @@ TEST_CASE("a tensor is repeated to a shape as operands are, to the last bit") {
   CHECK_THROWS_WITH(troupe::broadcast_to(x, {2, 1}), ContainsSubstring("[broadcast_to]"));
 }
 
-TEST_CASE("a gradient is summed back to the shape that was repeated") {
+TEST_CASE("a gradient is summed back to the shape before the expansion") {
   auto gradient = placed(random_tensor({2, 4, 3, 5}, "g"));
   auto values = values_of(gradient);
   for (const auto& extents :

@@ -46,7 +46,7 @@ TEST_CASE("an embedding is the row of each index, for indices of either width") 
   }
 }
 
-TEST_CASE("an embedding's gradient is or adds the gradients of each row's places") {
+TEST_CASE("an embedding's gradient assigns or adds the sum of the gradients of each index") {
   auto indices = some_indices(77, 9);
   for (auto type : floating_types)
     for (std::int64_t width : {1, 13, 300}) {
@@ -78,7 +78,7 @@ TEST_CASE("the number of threads changes no bit of an embedding") {
   });
 }
 
-TEST_CASE("an index that no row has is named with its position, and nothing is written") {
+TEST_CASE("an index out of range is named with its position, and nothing is written") {
   auto weight = placed(tensor::zeros({4, 2})), gradient = placed(tensor::full({4, 2}, 1));
   auto above = placed(tensor::from(std::vector<std::int64_t>{0, 3, 4}, {3}));
   auto below = placed(tensor::from(std::vector<std::int32_t>{-1}, {}));

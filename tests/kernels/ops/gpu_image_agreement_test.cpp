@@ -129,7 +129,7 @@ TEST_CASE("GPUs: batch normalisation, its running statistics and its gradients")
       });
 }
 
-TEST_CASE("GPUs: elements change places, in every width of element") {
+TEST_CASE("GPUs: elements are rearranged, in every width of element") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::u8, dtype::i64})
     require_equal_bits([&](device target) {
       auto x = cast(random_tensor({3, 34, 5, 7}, "x", dtype::f32, 9), type).to(target),

@@ -21,7 +21,8 @@ TEST_CASE("an entry with a function calls it", "[host]") {
   CHECK(of({}, 21) == 42);
 }
 
-TEST_CASE("an operation that a device does not have is refused by its name and the device's", "[host]") {
+TEST_CASE("an operation that a device lacks is refused with the operation's and the device's name",
+          "[host]") {
   std::byte element{};
   auto on_gpu = tensor::wrap(nullptr, &element, {1}, troupe::dtype::u8, {device::kind::cuda, 3});
   entry nothing{"trace"};

@@ -69,7 +69,7 @@ const std::vector<std::tuple<int, int, int>> odd_sizes{{1, 1, 1},    {3, 5, 7}, 
 
 }  // namespace
 
-TEST_CASE("linear forward is x weight^T + bias, and what is negative is 0 after a fused relu",
+TEST_CASE("linear forward is x weight^T + bias, and a fused relu sets negative elements to 0",
           "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
@@ -83,7 +83,7 @@ TEST_CASE("linear forward is x weight^T + bias, and what is negative is 0 after 
     }
 }
 
-TEST_CASE("on the CPU a fused relu gives the bits of one that follows", "[host]") {
+TEST_CASE("on the CPU a fused relu gives the bits of a separate one", "[host]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
       problem p{rows, in, out, type};
@@ -147,7 +147,7 @@ TEST_CASE("the bias gradient has the same bits from one thread and from three", 
   });
 }
 
-TEST_CASE("on the CPU the same shapes give the same bits, wherever the operands lie", "[host]") {
+TEST_CASE("on the CPU the same shapes give the same bits, whatever the alignment of the operands", "[host]") {
   problem p{31, 257, 129};
   // Rows of a larger tensor: another alignment.
   auto larger = placed(tensor::zeros({32, 257}));

@@ -50,7 +50,7 @@ TEST_CASE("the squared error is the sum of the squared differences") {
   CHECK(mse_loss_forward(placed(tensor::zeros({0})), placed(tensor::zeros({0}))) == 0);
 }
 
-TEST_CASE("the gradient of the squared error is that of its definition") {
+TEST_CASE("the gradient of the squared error follows its definition") {
   for (auto type : troupe::testing::floating_types) {
     auto prediction = placed(random_tensor({7, 703}, "prediction", type));
     auto target = placed(random_tensor({7, 703}, "target", type));
@@ -64,7 +64,7 @@ TEST_CASE("the gradient of the squared error is that of its definition") {
   }
 }
 
-TEST_CASE("the gradient of the squared error's definition is that of finite differences", "[host]") {
+TEST_CASE("the reference gradient of the squared error is that of finite differences", "[host]") {
   constexpr double delta = 1e-4;
   auto at = values_of(random_tensor({5, 7}, "prediction")),
        target = values_of(random_tensor({5, 7}, "target"));

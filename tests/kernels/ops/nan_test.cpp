@@ -115,7 +115,7 @@ TEST_CASE("NaN goes through every operation") {
   }
 }
 
-TEST_CASE("a gradient goes through where a relu's result is NaN") {
+TEST_CASE("a gradient passes a relu where its result is NaN") {
   for (auto type : floating_types) {
     auto dy = placed(cast(tensor::full({4, 8}, 3), type));
     CHECK(values_of(relu_backward(dy, with_nan({4, 8}, type)))[0] == 3);

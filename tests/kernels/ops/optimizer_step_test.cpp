@@ -185,11 +185,11 @@ TEST_CASE("LAMB follows its algorithm") {
   compare_lamb({.learning_rate = 0.02, .beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}, weights);
 }
 
-TEST_CASE("LAMB trusts a step from zero weights as it is") {
+TEST_CASE("LAMB does not scale a step from zero weights") {
   compare_lamb({.learning_rate = 0.01}, placed(tensor::zeros({size})));
 }
 
-TEST_CASE("LAMB stays where weights and gradients are zero") {
+TEST_CASE("LAMB does not change weights if weights and gradients are zero") {
   auto w = placed(tensor::zeros({5}));
   troupe::lamb_step(std::vector<adam_slot>{{w, placed(tensor::zeros({5})), placed(tensor::zeros({5})),
                                             placed(tensor::zeros({5}))}},
@@ -197,7 +197,7 @@ TEST_CASE("LAMB stays where weights and gradients are zero") {
   CHECK(same_bits(w, tensor::zeros({5})));
 }
 
-TEST_CASE("stepping many weights together is stepping each by itself") {
+TEST_CASE("stepping many weights together gives the bits of stepping each by itself") {
   for (const auto& step : all_steps) {
     auto together = some_slots(), apart = some_slots();
     step(together);
@@ -232,7 +232,7 @@ TEST_CASE("optimizer steps give the same bits on any number of threads") {
     });
 }
 
-TEST_CASE("a step over nothing does nothing", "[host]") {
+TEST_CASE("a step over no weights does nothing", "[host]") {
   for (const auto& step : all_steps) step({});
 }
 

@@ -112,7 +112,7 @@ double finite_difference(std::vector<double> x, std::size_t at, const std::vecto
 
 }  // namespace
 
-TEST_CASE("max pooling takes the largest element of each window, and its gradient goes there") {
+TEST_CASE("max pooling takes the largest element of each window, and its gradient goes to that element") {
   for (auto type : floating)
     for (const auto& problem : problems) {
       auto x = placed(rounded(random_tensor(problem.x, "x"), type));
@@ -236,7 +236,7 @@ TEST_CASE("pooling gives the same bits on any number of threads") {
   }
 }
 
-TEST_CASE("pooling of no images gives none") {
+TEST_CASE("pooling of no images gives no images") {
   auto none = placed(tensor::empty({0, 2, 4, 4}));
   auto [y, indices] = max_pool2d_forward(none);
   CHECK(y.shape() == shape{0, 2, 2, 2});
@@ -244,7 +244,7 @@ TEST_CASE("pooling of no images gives none") {
   CHECK(avg_pool2d_backward(avg_pool2d_forward(none), none.shape()).shape() == none.shape());
 }
 
-TEST_CASE("pooling names what does not fit", "[host]") {
+TEST_CASE("pooling names the argument that does not fit", "[host]") {
   auto x = tensor::zeros({1, 2, 4, 4}), dy = tensor::zeros({1, 2, 2, 2});
   auto indices = tensor::zeros({1, 2, 2, 2}, dtype::u8);
   CHECK_THROWS_WITH(max_pool2d_forward(tensor::zeros({1, 2, 4, 4}, dtype::u8)),

@@ -79,7 +79,7 @@ TEST_CASE("the last two axes swap in tiles of any size") {
   CHECK(transpose(placed(tensor::full({}, 3)), {}).shape() == shape{});
 }
 
-TEST_CASE("parts of an axis are cut out and put together again") {
+TEST_CASE("slices along an axis are cut out and concatenated again") {
   for (auto type : all_types) {
     auto x = placed(numbers({4, 6, 5}, type));
     for (int axis : {0, 1, -1}) {
@@ -112,7 +112,7 @@ TEST_CASE("rearranging gives the same bits on any number of threads") {
   });
 }
 
-TEST_CASE("axes and ranges that are not there are refused", "[host]") {
+TEST_CASE("missing axes and ranges are refused", "[host]") {
   auto x = tensor::zeros({2, 3});
   std::vector parts{x, tensor::zeros({2, 4})};
   const std::vector<std::int64_t> counts{1, 1};

@@ -144,7 +144,7 @@ TEST_CASE("argmax is the first index of the largest element") {
     }
 }
 
-TEST_CASE("NaN is what max and min give and where argmax points") {
+TEST_CASE("max and min of NaN give NaN, and argmax its index") {
   for (std::int64_t place : {0, 1, 40, 99, 4999}) {
     auto x = random_tensor({5000}, "x");
     x.values<float>()[static_cast<std::size_t>(place)] = not_a_number;
@@ -186,7 +186,7 @@ TEST_CASE("reductions give the same bits on any number of threads") {
   }
 }
 
-TEST_CASE("the sum of nothing is zero, and its mean is an error") {
+TEST_CASE("the sum of no elements is zero, and their mean is an error") {
   auto none = placed(tensor::zeros({0, 3}));
   CHECK(values_of(sum(none)) == std::vector<double>{0});
   CHECK(values_of(sum(none, {{0}})) == std::vector<double>{0, 0, 0});
@@ -215,7 +215,7 @@ TEST_CASE("total sum and global norm are those of f64") {
   CHECK(std::abs(troupe::global_norm(std::vector{placed(tensor::full({4}, 3e38F))}) / 6e38 - 1) < 1e-6);
 }
 
-TEST_CASE("one element that is not finite is found wherever it is") {
+TEST_CASE("one non-finite element is found at any position") {
   CHECK(troupe::all_finite({}));
   for (auto type : floating_types)
     for (double bad : {double{infinity}, -double{infinity}, double{not_a_number}})
@@ -247,7 +247,7 @@ TEST_CASE("scaling multiplies every element and says whether all stay finite") {
   CHECK_FALSE(troupe::scale_all(std::vector{placed(random_tensor({3}, "x", dtype::f16))}, 1e30));
 }
 
-TEST_CASE("gradients are clipped to a global norm only if theirs is larger") {
+TEST_CASE("gradients are clipped to a global norm only if their norm is larger") {
   std::vector<tensor> gradients{placed(tensor::full({9}, 2)), placed(tensor::full({16}, -2))};  // of norm 10
   CHECK(clip_by_global_norm(gradients, 20) == 10);
   CHECK(values_of(gradients[0])[0] == 2);

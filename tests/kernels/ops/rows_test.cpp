@@ -28,7 +28,7 @@ TEST_CASE("rows of any dtype and number of axes are gathered") {
         troupe::shape{0, 5, 7});
 }
 
-TEST_CASE("rows are added where their indices say, or to nothing") {
+TEST_CASE("rows are added at their indices, to given rows or to zeros") {
   auto indices = placed(tensor::from(std::vector<std::int32_t>{2, 0, 2}, {3}));
   auto rows = placed(tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2}));
   auto sum = placed(tensor::full({3, 2}, 1));
@@ -38,7 +38,7 @@ TEST_CASE("rows are added where their indices say, or to nothing") {
   CHECK(same_bits(sum, tensor::from(std::vector<float>{3, 4, 0, 0, 6, 8}, {3, 2})));
 }
 
-TEST_CASE("scattering what was gathered counts how often each row was named") {
+TEST_CASE("scattering gathered rows multiplies each row by the number of its occurrences") {
   auto indices = placed(tensor::from(std::vector<std::int64_t>{1, 1, 3, 1}, {4}));
   auto values = placed(random_tensor({4, 3}, "values", dtype::bf16)), sum = placed(tensor::zeros({4, 3}));
   troupe::scatter_add_rows(indices, troupe::gather_rows(values, indices), sum);

@@ -118,14 +118,14 @@ std::vector<named_operation> operations_on(std::int64_t rows) {
 
 }  // namespace
 
-TEST_CASE("small operations start no team, whatever number of threads they may use", "[host]") {
+TEST_CASE("small operations start no OpenMP team, whatever number of threads they may use", "[host]") {
   for (const auto& [name, run] : operations_on(32)) {
     INFO(name);
     CHECK(helpers_of(4, run) == 0);
   }
 }
 
-TEST_CASE("large operations start a team of the number of threads they may use", "[host]") {
+TEST_CASE("large operations start an OpenMP team of the number of threads they may use", "[host]") {
   need_teams();
   for (const auto& [name, run] : operations_on(4096)) {
     INFO(name);
@@ -134,7 +134,9 @@ TEST_CASE("large operations start a team of the number of threads they may use",
   }
 }
 
-TEST_CASE("a thread that says nothing computes alone, and OpenMP's number of the program stays", "[host]") {
+TEST_CASE(
+    "a thread without a set number of threads computes alone, and the program's OpenMP setting is unchanged",
+    "[host]") {
   need_teams();
   for (const auto& [name, run] : operations_on(4096)) {
     INFO(name);

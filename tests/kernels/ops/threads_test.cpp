@@ -23,7 +23,8 @@ auto threads_of_this_process() {
 
 }  // namespace
 
-TEST_CASE("with one thread each, four devices make no helpers and the bits of one", "[host]") {
+TEST_CASE("four devices with one thread each start no further threads and give the bits of one device",
+          "[host]") {
   auto x = random_tensor({64, 300}, "x"), weight = random_tensor({200, 300}, "weight");
   troupe::set_num_threads(1);
   auto expected = troupe::linear_forward(x, weight, {});
@@ -49,7 +50,7 @@ TEST_CASE("with one thread each, four devices make no helpers and the bits of on
   for (const auto& result : results) CHECK(troupe::testing::same_bits(result, expected));
 }
 
-TEST_CASE("a number of threads is that of the calling thread, and 1 where it says nothing", "[host]") {
+TEST_CASE("the number of threads is set for each calling thread, and is 1 by default", "[host]") {
   troupe::set_num_threads(3);
   std::thread([] {
     CHECK(troupe::num_threads() == 1);

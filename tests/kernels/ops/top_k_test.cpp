@@ -61,14 +61,14 @@ TEST_CASE("NaN is larger than infinity, and zeros of both signs are equal") {
                   tensor::from(std::vector<std::int64_t>{0, 7, 3, 2, 1, 6, 5, 4}, {8})));
 }
 
-TEST_CASE("the number of threads changes nothing of the k largest") {
+TEST_CASE("the number of threads changes no bit of top_k") {
   require_same_bits_on_threads([] {
     auto [values, indices] = troupe::top_k(placed(random_tensor({50, 2000}, "x")), 5);
     return std::vector{values, indices};
   });
 }
 
-TEST_CASE("top_k of nothing is empty, and more than there is is refused", "[host]") {
+TEST_CASE("top_k with k = 0 is empty, and a k above the row's size is refused", "[host]") {
   CHECK(troupe::top_k(tensor::zeros({3, 4}), 0).indices.shape() == troupe::shape{3, 0});
   CHECK(troupe::top_k(tensor::empty({0, 4}), 2).values.shape() == troupe::shape{0, 2});
   CHECK_THROWS_WITH(troupe::top_k(tensor::zeros({3, 4}), 5), "[top_k] expected k in [0, 4], got 5");

@@ -60,7 +60,7 @@ double rounding(dtype type, double of) {
 
 }  // namespace
 
-TEST_CASE("a tree of floats is near to the same reduction of doubles") {
+TEST_CASE("a tree reduction of floats is close to the same reduction of doubles") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto op : {reduce_op::sum, reduce_op::mean, reduce_op::product, reduce_op::max, reduce_op::min})
       for (int count : {1, 2, 3, 7, 8, 13}) {
@@ -97,7 +97,7 @@ TEST_CASE("a member may reduce an aligned block of leaves beforehand") {
   CHECK(std::ranges::equal(std::as_const(whole).bytes(), std::as_const(both).bytes()));
 }
 
-TEST_CASE("hosts reduce the nodes of the tree that are theirs: the largest whose members they have") {
+TEST_CASE("a host reduces the largest nodes of the tree whose members it has") {
   using nodes = std::vector<tree_node>;
   CHECK(nodes_within(std::vector{0, 1}, 4) == nodes{{0, 2}});
   CHECK(nodes_within(std::vector{1, 2, 3}, 4) == nodes{{1, 1}, {2, 2}});
@@ -107,7 +107,7 @@ TEST_CASE("hosts reduce the nodes of the tree that are theirs: the largest whose
   CHECK(nodes_within(std::vector{0, 1, 2}, 3) == nodes{{0, 3}});
 }
 
-TEST_CASE("nodes that were reduced by themselves give the bits of the whole tree, wherever members are") {
+TEST_CASE("nodes reduced by the hosts give the bits of the whole tree, for any placement of members") {
   std::vector<std::vector<std::vector<int>>> placements{{{0, 1}, {2, 3}},
                                                         {{0}, {1, 2, 3}},
                                                         {{0, 1}, {2}, {3, 4}},
@@ -194,7 +194,7 @@ TEST_CASE("integers wrap around, and their mean is taken toward zero") {
         std::numeric_limits<std::int64_t>::min());
 }
 
-TEST_CASE("the largest and the least are NaN where there is one, whoever brings it") {
+TEST_CASE("max and min are NaN if any member's element is NaN") {
   auto nan = std::numeric_limits<float>::quiet_NaN();
   for (int who : {0, 1, 2})
     for (auto op : {reduce_op::max, reduce_op::min}) {

@@ -11,7 +11,7 @@ using troupe::captured_step;
 using troupe::device;
 using troupe::tensor;
 
-TEST_CASE("on the CPU every run of a captured step calls its work") {
+TEST_CASE("on the CPU every run of a captured step calls its function") {
   int calls = 0;
   captured_step step({}, [&calls] { ++calls; });
   CHECK(calls == 0);
@@ -25,11 +25,11 @@ TEST_CASE("on the CPU every run of a captured step calls its work") {
   CHECK(calls == 4);
 }
 
-TEST_CASE("what a captured step's work throws comes out of the run") {
+TEST_CASE("an exception of a captured step's function is thrown by the run") {
   captured_step step({}, [] { throw std::runtime_error("no"); });
   CHECK_THROWS_AS(step.run(), std::runtime_error);
 }
 
-TEST_CASE("a captured step on a device that is not there is refused") {
+TEST_CASE("a captured step on a missing device is refused") {
   CHECK_THROWS_AS(captured_step({device::kind::cuda, 99}, [] {}), troupe::bad_input);
 }

@@ -22,7 +22,7 @@ void require_refused(const Use& use, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a GPU that is not there is refused, whoever asks for it, and the CPU never stands in") {
+TEST_CASE("every request for a missing GPU is refused, and the CPU never replaces it") {
   device far{device::kind::cuda, 99};
   std::string text = "cuda:99 is not there";
   require_refused([&] { return tensor::zeros({3}, troupe::dtype::f32, far); }, text);
@@ -43,7 +43,7 @@ TEST_CASE("a missing GPU is refused with what is missing") {
     require_refused(ask, "this machine has " + std::to_string(wanted.index) + " GPU");
 }
 
-TEST_CASE("devices that are there have names and wait for what is queued") {
+TEST_CASE("existing devices have names and wait for queued work") {
   for (auto where : troupe::testing::devices_here()) {
     CHECK_FALSE(troupe::device_name(where).empty());
     troupe::synchronize(where);

@@ -31,7 +31,7 @@ constexpr std::int64_t mebibyte = 1 << 20;
 
 }  // namespace
 
-TEST_CASE("bytes come back from a GPU as they went, in any number") {
+TEST_CASE("any number of bytes is copied to a GPU and back unchanged") {
   auto gpu = first_gpu();
   for (std::int64_t size : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}, mebibyte, mebibyte + 1,
                             8 * mebibyte, 21 * mebibyte + 7}) {
@@ -43,7 +43,7 @@ TEST_CASE("bytes come back from a GPU as they went, in any number") {
   }
 }
 
-TEST_CASE("rows of a GPU's tensor are copied and zeroed by themselves") {
+TEST_CASE("single rows of a GPU's tensor are copied and zeroed") {
   auto gpu = first_gpu();
   auto here = pattern(30, 2).reshape({10, 3});
   auto there = here.to(gpu);
@@ -55,7 +55,7 @@ TEST_CASE("rows of a GPU's tensor are copied and zeroed by themselves") {
   CHECK(same_bits(there, here));
 }
 
-TEST_CASE("what a tensor on a GPU gave back serves the next one") {
+TEST_CASE("the memory of a freed tensor on a GPU serves the next one") {
   auto gpu = first_gpu();
   { auto first = tensor::zeros({5, 1000}, dtype::f32, gpu); }
   auto before = troupe::memory_of(gpu);
@@ -69,7 +69,7 @@ TEST_CASE("what a tensor on a GPU gave back serves the next one") {
   CHECK(troupe::memory_of(gpu).cached == 0);
 }
 
-TEST_CASE("memory given back and taken again keeps the order of its writers") {
+TEST_CASE("memory that is freed and allocated again keeps the order of its writers") {
   auto gpu = first_gpu();
   for (std::uint32_t round = 0; round < 50; ++round) {
     auto here = pattern(mebibyte, round);
@@ -81,13 +81,13 @@ TEST_CASE("memory given back and taken again keeps the order of its writers") {
   }
 }
 
-TEST_CASE("a GPU without enough memory says so, and goes on") {
+TEST_CASE("an allocation beyond a GPU's memory is an error, and the GPU stays usable") {
   auto gpu = first_gpu();
   CHECK_THROWS_AS(tensor::empty({std::int64_t{1} << 46}, dtype::u8, gpu), std::bad_alloc);
   CHECK(same_bits(pattern(100, 3).to(gpu), pattern(100, 3)));
 }
 
-TEST_CASE("threads copy to and from one GPU beside each other") {
+TEST_CASE("threads copy to and from one GPU at the same time") {
   auto gpu = first_gpu();
   std::vector<int> equal(4);
   {
@@ -101,7 +101,7 @@ TEST_CASE("threads copy to and from one GPU beside each other") {
   CHECK(equal == std::vector<int>(4, 10));
 }
 
-TEST_CASE("bytes go from one GPU to another") {
+TEST_CASE("bytes are copied from one GPU to another") {
   first_gpu();
   if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
   auto here = pattern(5 * mebibyte + 3, 4);

@@ -29,7 +29,7 @@ block take_marked(huge_page_arena& from, std::size_t size, int number) {
 
 }  // namespace
 
-TEST_CASE("blocks of shared pages keep what is written to them while others come and go") {
+TEST_CASE("blocks of shared pages keep their contents while other blocks are allocated and freed") {
   huge_page_arena regions;
   std::vector<block> held;
   for (int number = 0; number < 200; ++number) {
@@ -44,7 +44,7 @@ TEST_CASE("blocks of shared pages keep what is written to them while others come
   CHECK(regions.num_regions() == 0);
 }
 
-TEST_CASE("a region is full after so many blocks, and is given back with the last of its own") {
+TEST_CASE("a region holds a fixed number of blocks, and is returned to the system with its last one") {
   huge_page_arena regions;
   constexpr auto size = huge_page_arena::largest_block;
   std::vector<block> held;
@@ -59,7 +59,7 @@ TEST_CASE("a region is full after so many blocks, and is given back with the las
   CHECK(again.is_intact());
 }
 
-TEST_CASE("what is given back of a region in use is the system's again") {
+TEST_CASE("freed pages of a region in use are returned to the system") {
   huge_page_arena regions;
   auto stays = take_marked(regions, 1000, 1), goes = take_marked(regions, 100'000, 2);
   regions.deallocate(goes.begin, goes.size);

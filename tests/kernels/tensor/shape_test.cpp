@@ -20,7 +20,7 @@ TEST_CASE("impossible shapes are refused") {
   CHECK_THROWS_WITH((troupe::shape{4, -1}), Catch::Matchers::ContainsSubstring("got [4, -1]"));
 }
 
-TEST_CASE("no shape has more elements than can be told in bytes") {
+TEST_CASE("a shape whose size in bytes overflows is refused") {
   constexpr auto most = std::int64_t{1} << 58;
   CHECK(troupe::shape{most}.num_elements() == most);
   CHECK(troupe::shape{most / 2, 2}.num_elements() == most);

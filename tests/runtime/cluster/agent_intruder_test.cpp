@@ -83,7 +83,7 @@ authenticated_line shake_hands(const live_agent& job) {
 
 }  // namespace
 
-TEST_CASE("garbage of every length costs its sender the connection and nothing else") {
+TEST_CASE("garbage of every length closes its sender's connection and has no other effect") {
   live_agent job(job_of_one());
   std::mt19937 random(20);
   for (int i = 0; i < 200; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("garbage of every length costs its sender the connection and nothing e
   check_goes_on(job);
 }
 
-TEST_CASE("strangers that say nothing do not keep members out") {
+TEST_CASE("silent strangers do not keep members from joining") {
   live_agent job(job_of_one());
   std::list<unique_fd> idle;
   for (int i = 0; i < 300; ++i) idle.push_back(connect_to(job));
@@ -107,7 +107,7 @@ TEST_CASE("strangers that say nothing do not keep members out") {
   CHECK(read_to_end(idle.front()).size() == greeting_bytes);
 }
 
-TEST_CASE("a recorded proof is of no use on another connection") {
+TEST_CASE("a recorded proof is refused on another connection") {
   live_agent job(job_of_one());
   auto first = connect_to(job);
   auto greeting = read_exactly(first, greeting_bytes);
@@ -120,7 +120,7 @@ TEST_CASE("a recorded proof is of no use on another connection") {
   CHECK(read_to_end(second).at(greeting_bytes) == verdict_refused);
 }
 
-TEST_CASE("bad frames and messages after a good handshake cost the connection only") {
+TEST_CASE("bad frames and messages after a valid handshake only close the connection") {
   live_agent job(job_of_one());
   std::mt19937 random(4);
   for (int i = 0; i < 60; ++i) {

@@ -34,7 +34,7 @@ bytes bytes_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what one thread puts into a memory store another one gets") {
+TEST_CASE("a value that one thread puts into a memory store is returned to another thread") {
   memory_store keys;
   CHECK(!keys.get("a", 0ms));
   auto waiting = std::async(std::launch::async, [&] { return keys.get("a", 60s); });
@@ -44,7 +44,7 @@ TEST_CASE("what one thread puts into a memory store another one gets") {
   CHECK(keys.get("a", 0ms) == bytes{});
 }
 
-TEST_CASE("members leave bytes for each other with the agent, before and after somebody waits") {
+TEST_CASE("members exchange values through the agent's store, put before or after a member waits for them") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join();
@@ -58,7 +58,7 @@ TEST_CASE("members leave bytes for each other with the agent, before and after s
   CHECK(waiting_too.get() == bytes_of("now"));
 }
 
-TEST_CASE("a member that waits too long for a key gets nothing, and can ask again") {
+TEST_CASE("a wait for a key that times out returns nothing, and can be repeated") {
   live_agent job(job_of(1));
   test_member only(job.client(0));
   only.join();
@@ -79,7 +79,7 @@ TEST_CASE("keys and values over the limits are refused before they are sent") {
   CHECK(keys.get("a", 60s)->size() == key_values::max_value_bytes);
 }
 
-TEST_CASE("a full store says so to whoever puts more") {
+TEST_CASE("a put into a full store is an error") {
   live_agent job(job_of(1));
   test_member only(job.client(0));
   only.join();
@@ -90,7 +90,7 @@ TEST_CASE("a full store says so to whoever puts more") {
   CHECK_THROWS_MATCHES(fill(), std::invalid_argument, MessageMatches(ContainsSubstring("store is full")));
 }
 
-TEST_CASE("whoever waits for a key hears of the end of the job") {
+TEST_CASE("a wait for a key ends with the job") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join();
@@ -102,7 +102,7 @@ TEST_CASE("whoever waits for a key hears of the end of the job") {
   CHECK_THROWS_AS(first.link->keys().put("a", {}), job_failed);
 }
 
-TEST_CASE("a process that took a lost one's place waits for keys as itself") {
+TEST_CASE("a process that replaces a lost one waits for keys under its own incarnation") {
   live_agent job(job_of(2));
   test_member first(job.client(0));
   first.join();

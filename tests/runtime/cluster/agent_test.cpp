@@ -78,7 +78,7 @@ class relay {
 
 }  // namespace
 
-TEST_CASE("a member whose agent's host vanishes ends within a limit and says so") {
+TEST_CASE("a member whose agent's host vanishes ends within a limit with an error") {
   auto options = job_of(1);
   options.heartbeat = 50ms;
   live_agent job(options);
@@ -96,7 +96,9 @@ TEST_CASE("a member whose agent's host vanishes ends within a limit and says so"
              ContainsSubstring("has said nothing for 1") && ContainsSubstring("--resume"));
 }
 
-TEST_CASE("what a member fails with is known when its process is lost, and it is not suspected meanwhile") {
+TEST_CASE(
+    "the failure that a member reports is known when its process ends, and the member is not suspected "
+    "meanwhile") {
   live_agent job(job_of(2));
   auto first = std::make_unique<test_member>(job.client(0)),
        second = std::make_unique<test_member>(job.client(1));
@@ -114,7 +116,8 @@ TEST_CASE("what a member fails with is known when its process is lost, and it is
   CHECK(job.made->failure_of(1, 60s).empty());
 }
 
-TEST_CASE("what a member fails with is waited for until its connection has ended, or the limit") {
+TEST_CASE(
+    "the agent waits for a member's failure report until its connection has ended, or up to the limit") {
   live_agent job(job_of(2));
   auto first = std::make_unique<test_member>(job.client(0)),
        second = std::make_unique<test_member>(job.client(1));
@@ -133,7 +136,7 @@ TEST_CASE("what a member fails with is waited for until its connection has ended
   CHECK(never.get().empty());
 }
 
-TEST_CASE("a job that is to stop hears of it, and ends with what was saved") {
+TEST_CASE("a job is told of a stop, and ends with the step that was saved") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join();
@@ -149,7 +152,8 @@ TEST_CASE("a job that is to stop hears of it, and ends with what was saved") {
 }
 
 TEST_CASE(
-    "an agent without descriptors says so once, does not spin, and lets members in when there are some") {
+    "an agent without file descriptors warns once, does not spin, and accepts members when there are "
+    "descriptors again") {
   live_agent job(job_of(1));
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -176,7 +180,7 @@ TEST_CASE(
   CHECK(job.warnings.empty());
 }
 
-TEST_CASE("members join, see each other, and recover from a loss with their processes kept") {
+TEST_CASE("members join, see each other, and recover from a loss without restarting the survivors") {
   live_agent job(job_of(3));
   test_member first(job.client(0)), second(job.client(1));
   auto third = std::make_unique<test_member>(job.client(2));
@@ -217,7 +221,7 @@ TEST_CASE("members join, see each other, and recover from a loss with their proc
   CHECK(report.total_s > 0);
 }
 
-TEST_CASE("a request for a generation fences everybody with its cause") {
+TEST_CASE("a request for a generation fences every member and names the cause") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join();
@@ -233,7 +237,7 @@ TEST_CASE("a request for a generation fences everybody with its cause") {
   CHECK(first.views.next().generation == 2);
 }
 
-TEST_CASE("a suspect is killed by the agent's owner, unless it is gone already") {
+TEST_CASE("a suspect is killed by the agent's owner, unless it has ended already") {
   live_agent job(job_of(2));
   test_member first(job.client(0));
   auto second = std::make_unique<test_member>(job.client(1));
@@ -275,7 +279,7 @@ TEST_CASE("a member's failure ends the job for all") {
   CHECK_THAT(refusal_of(job.client(0)), ContainsSubstring("the data are damaged"));
 }
 
-TEST_CASE("the owner's failure ends the job for all, also for those that only said hello") {
+TEST_CASE("the owner's failure ends the job for all, also for those that have only connected") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join();
@@ -286,7 +290,7 @@ TEST_CASE("the owner's failure ends the job for all, also for those that only sa
   CHECK(job.made->process_lost(0, "exit code 1", now, {}) == loss_outcome::job_failed);
 }
 
-TEST_CASE("the first leave tells the others that the job is over, and a loss after it is none") {
+TEST_CASE("the first leave tells the others that the job is over, and a later loss is ignored") {
   live_agent job(job_of(3));
   test_member first(job.client(0)), second(job.client(1));
   auto third = std::make_unique<test_member>(job.client(2));
@@ -356,7 +360,7 @@ TEST_CASE("members that never join end the job, and are named") {
   CHECK_THAT(job.failures.next(), ContainsSubstring("ranks 0, 2 of 3"));
 }
 
-TEST_CASE("another numeric class ends the job and names both") {
+TEST_CASE("a differing numeric class ends the job and the error names both") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
   first.join("avx2");
@@ -365,7 +369,7 @@ TEST_CASE("another numeric class ends the job and names both") {
              ContainsSubstring("avx2") && ContainsSubstring("avx512_core") && ContainsSubstring("--isa"));
 }
 
-TEST_CASE("a wrong secret is refused in words, and the job goes on") {
+TEST_CASE("a wrong secret is refused with an error, and the job continues") {
   live_agent job(job_of(1));
   auto stranger = job.client(0);
   stranger.secret = make_job_secret();
@@ -378,7 +382,7 @@ TEST_CASE("a wrong secret is refused in words, and the job goes on") {
   CHECK(member.views.next().members.size() == 1);
 }
 
-TEST_CASE("wrong ranks, sizes and incarnations are refused in words") {
+TEST_CASE("wrong ranks, sizes and incarnations are refused with an error") {
   live_agent job(job_of(2));
   auto wrong_size = job.client(0);
   wrong_size.world_size = 3;
@@ -429,10 +433,10 @@ TEST_CASE("an agent that cannot be reached in time is named") {
   options.secret = make_job_secret();
   options.connect_timeout = 200ms;
   auto name = "127.0.0.1:" + std::to_string(options.port);
-  SECTION("nothing answers") {
+  SECTION("the port is open and never answers") {
     CHECK_THAT(refusal_of(options), ContainsSubstring(name) && ContainsSubstring("no answer"));
   }
-  SECTION("nothing listens") {
+  SECTION("no process listens on the port") {
     listener.reset();
     CHECK_THAT(refusal_of(options), ContainsSubstring(name) && ContainsSubstring("Connection refused"));
   }
@@ -474,7 +478,7 @@ TEST_CASE("the agent in rank 0 waits for the others to leave") {
   CHECK(second.ends.empty());
 }
 
-TEST_CASE("a leave counts although the connection closes right behind it") {
+TEST_CASE("a leave counts although the connection closes right after it") {
   auto options = job_of(2);
   options.replaces_lost_members = false;
   for (int round = 0; round < 50; ++round) {
@@ -492,7 +496,7 @@ TEST_CASE("a leave counts although the connection closes right behind it") {
   }
 }
 
-TEST_CASE("long reasons are cut, and addresses that no frame can carry are refused where they are given") {
+TEST_CASE("long reasons are cut, and addresses too long for a frame are refused at the call") {
   live_agent job(job_of(1));
   test_member member(job.client(0));
   member.join();

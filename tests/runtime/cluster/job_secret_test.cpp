@@ -20,7 +20,7 @@ using namespace troupe;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("secrets are fresh, and survive hexadecimal form") {
+TEST_CASE("secrets are new each time, and convert to hexadecimal text and back") {
   auto first = make_job_secret(), second = make_job_secret();
   CHECK(first.size() == 32);
   CHECK(first != second);
@@ -55,7 +55,7 @@ TEST_CASE("rank 0 publishes a secret that others on the host find, until it is d
   CHECK_FALSE(std::filesystem::exists(job_secret_path(folder.path(), 29500)));
 }
 
-TEST_CASE("a file that a killed job left behind is not believed, and is replaced") {
+TEST_CASE("a secret file left behind by a killed job is not used, and is replaced") {
   testing::temp_folder folder;
   auto child = ::fork();
   if (child == 0) {

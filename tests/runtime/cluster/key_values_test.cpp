@@ -12,7 +12,7 @@ key_values::bytes bytes_of(std::size_t count) { return key_values::bytes(count, 
 
 }  // namespace
 
-TEST_CASE("a key holds what was put last") {
+TEST_CASE("a key holds the value that was put last") {
   key_values table;
   CHECK(table.find("a") == nullptr);
   CHECK(table.put("a", bytes_of(3)).empty());
@@ -45,7 +45,7 @@ TEST_CASE("a full table takes nothing more, and replacing frees what was there")
   CHECK(table.put(key(count), bytes_of(key_values::max_value_bytes - 8)).empty());
 }
 
-TEST_CASE("those who wait for a key are told once, unless they gave up or are gone") {
+TEST_CASE("waiters for a key are answered once, unless they timed out or disconnected") {
   key_values table;
   key_values::waiter first{0, 0, 5}, second{1, 2, 5}, third{2, 0, 1}, other{0, 0, 6};
   for (const auto& each : {first, second, third}) CHECK(table.wait("a", each).empty());
@@ -57,7 +57,7 @@ TEST_CASE("those who wait for a key are told once, unless they gave up or are go
   CHECK(table.take_waiters("b") == std::vector{other});
 }
 
-TEST_CASE("one process cannot wait without bound") {
+TEST_CASE("the number of waits of one process is bounded") {
   key_values table;
   for (std::uint64_t i = 0; i < key_values::max_waiting; ++i) REQUIRE(table.wait("a", {3, 0, i}).empty());
   CHECK_THAT(table.wait("a", {3, 0, key_values::max_waiting}), ContainsSubstring("1024"));

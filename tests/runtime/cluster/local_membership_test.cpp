@@ -52,7 +52,7 @@ TEST_CASE("a job of one process has a view of one, and a new one for each reques
   CHECK(events.reports[0].loss.cause == "stage 0 failed");
 }
 
-TEST_CASE("a failed local job hears its own cause, one that left hears nothing") {
+TEST_CASE("a failed local job is told its own cause, and one that left gets no event") {
   recording_events events;
   auto self = make_local_membership(events);
   self->join({});

@@ -60,7 +60,7 @@ Output only(const membership_outputs& outputs) {
 
 }  // namespace
 
-TEST_CASE("the first view comes when everyone has joined, in rank order") {
+TEST_CASE("the first view is sent when all ranks have joined, in rank order") {
   job test(3);
   CHECK(test.join(2).empty());
   CHECK(test.join(0).empty());
@@ -86,7 +86,7 @@ TEST_CASE("a loss fences the survivors, and the view waits for all of them and f
     CHECK(test.join(1, 1).empty());
     CHECK(only<send_view>(test.acknowledge(2, 2)).view.generation == 2);
   }
-  SECTION("acknowledgements of other generations and second ones count for nothing") {
+  SECTION("acknowledgements of other generations and duplicates are ignored") {
     CHECK(test.join(1, 1).empty());
     CHECK(test.acknowledge(2, 1).empty());
     CHECK(test.acknowledge(2, 3).empty());
@@ -96,7 +96,8 @@ TEST_CASE("a loss fences the survivors, and the view waits for all of them and f
   }
 }
 
-TEST_CASE("another loss while a generation forms raises it again, and everyone acknowledges anew") {
+TEST_CASE(
+    "another loss while a generation forms starts the next one, and every survivor acknowledges again") {
   job test(3);
   test.join_all(3);
   test.lose(1);
@@ -141,7 +142,7 @@ TEST_CASE("losing a process that has left is no failure") {
   CHECK(test.pass(20s, {}).empty());
 }
 
-TEST_CASE("the first to leave tells the others that the job is over; later ones tell nobody") {
+TEST_CASE("the first leave tells the others that the job is over, and later ones send nothing") {
   job test(3);
   test.join_all(3);
   CHECK_FALSE(test.state.is_done());
@@ -151,7 +152,7 @@ TEST_CASE("the first to leave tells the others that the job is over; later ones 
   CHECK(test.state.left(2, test.now).empty());
 }
 
-TEST_CASE("once the job is over nobody is missed, and nobody is awaited") {
+TEST_CASE("once the job is over no process counts as lost, and none is waited for") {
   job test(4);
   test.join_all(4);
   test.state.left(0, test.now);
@@ -169,7 +170,7 @@ TEST_CASE("once the job is over nobody is missed, and nobody is awaited") {
   CHECK(test.state.num_present() == 0);
 }
 
-TEST_CASE("a generation that is being formed when somebody leaves is needed no more") {
+TEST_CASE("a generation that is being formed when a member leaves is abandoned") {
   job test(3);
   test.join_all(3);
   test.lose(1);
@@ -180,7 +181,7 @@ TEST_CASE("a generation that is being formed when somebody leaves is needed no m
   CHECK(test.pass(200s, {2}).empty());
 }
 
-TEST_CASE("where nobody starts lost processes again, none is missed either once the job is over") {
+TEST_CASE("without a launcher a process that ends once the job is over does not count as lost either") {
   job test(2, false);
   test.join_all(2);
   test.state.left(0, test.now);
@@ -188,7 +189,7 @@ TEST_CASE("where nobody starts lost processes again, none is missed either once 
   CHECK(test.state.num_present() == 0);
 }
 
-TEST_CASE("silence gets a process killed once, and its death raises the generation") {
+TEST_CASE("a process without heartbeats is killed once, and its end starts a new generation") {
   job test(2);
   test.join_all(2);
   auto kill = only<kill_process>(test.pass(3s, {0}));
@@ -205,7 +206,7 @@ TEST_CASE("silence gets a process killed once, and its death raises the generati
         kill_process{1, 1, "unreachable"});
 }
 
-TEST_CASE("an agent that was stopped itself does not take that for silence") {
+TEST_CASE("an agent that was suspended itself does not suspect its members") {
   job test(2);
   test.join_all(2);
   test.now += 1h;
@@ -224,7 +225,7 @@ TEST_CASE("no view is made while a suspect waits for its death") {
   CHECK(only<send_fence>(test.lose(1)).to == std::vector{0, 2});
 }
 
-TEST_CASE("a survivor that beats but never acknowledges is killed in the end") {
+TEST_CASE("a survivor that sends heartbeats but never acknowledges is killed after the limit") {
   job test(3);
   test.join_all(3);
   test.lose(0);
@@ -235,14 +236,14 @@ TEST_CASE("a survivor that beats but never acknowledges is killed in the end") {
   CHECK_THAT(kill.cause, ContainsSubstring("did not stop for generation 2"));
 }
 
-TEST_CASE("a broken connection ends in a kill where a launcher watches, since no heartbeat comes any more") {
+TEST_CASE("under a launcher a process with a broken connection is killed, since it can send no heartbeat") {
   job test(2);
   test.join_all(2);
   CHECK(test.state.connection_lost(1, test.now).empty());
   CHECK_THAT(only<kill_process>(test.pass(2s, {0})).cause, ContainsSubstring("connection broke"));
 }
 
-TEST_CASE("without a launcher a loss ends the job, says whose and of what, and how to go on") {
+TEST_CASE("without a launcher a loss ends the job, with the rank, the cause and what to do") {
   auto check = [](const membership_outputs& outputs, const std::string& cause) {
     CHECK_THAT(only<end_job>(outputs).cause, ContainsSubstring("rank 1") && ContainsSubstring(cause) &&
                                                  ContainsSubstring("resumed from its latest snapshot"));
@@ -267,7 +268,7 @@ TEST_CASE("members that do not join in time are named") {
   CHECK_THAT(only<end_job>(test.pass(100ms, {1, 3})).cause, ContainsSubstring("ranks 0, 2 of 4"));
 }
 
-TEST_CASE("a respawned process has the join timeout for itself") {
+TEST_CASE("a restarted process has the whole join timeout") {
   job test(2);
   test.join_all(2);
   CHECK(test.pass(60s, {0, 1}).empty());
@@ -277,7 +278,7 @@ TEST_CASE("a respawned process has the join timeout for itself") {
   CHECK_THAT(only<end_job>(test.pass(1s, {0})).cause, ContainsSubstring("rank 1 of 2"));
 }
 
-TEST_CASE("processes that may not be a rank are refused with the reason") {
+TEST_CASE("processes that may not join as a rank are refused with the reason") {
   job test(2);
   CHECK_THAT(*test.state.refusal(2, 0), ContainsSubstring("rank 2 does not exist"));
   CHECK_THAT(*test.state.refusal(-1, 0), ContainsSubstring("rank -1 does not exist"));
@@ -294,7 +295,7 @@ TEST_CASE("processes that may not be a rank are refused with the reason") {
   CHECK_THAT(*test.state.refusal(1, 1), ContainsSubstring("has finished"));
 }
 
-TEST_CASE("different numeric classes fail the job, and the message names both and the cure") {
+TEST_CASE("different numeric classes fail the job, and the message names both and the remedy") {
   job test(2);
   test.join(0);
   auto end = only<end_job>(test.state.joined(make_member(1, 0, "avx512_core"), test.now));
@@ -332,7 +333,7 @@ TEST_CASE("a process that ends with code 0 before it joined fails the job only i
     CHECK_THAT(only<end_job>(test.state.process_exited(1, test.now)).cause,
                ContainsSubstring("without joining"));
   }
-  SECTION("nobody joins") {
+  SECTION("no process joins") {
     CHECK(test.state.process_exited(0, test.now).empty());
     CHECK(test.state.process_exited(1, test.now).empty());
     CHECK(test.pass(60s, {}).empty());
@@ -371,7 +372,7 @@ TEST_CASE("a recovery is reported with the times of its phases, which add up") {
   CHECK(test.state.phase_reached(2, recovery_phase::replayed, test.now).empty());
 }
 
-TEST_CASE("a hang is timed from the last sign of life") {
+TEST_CASE("the time of a hang starts at the last heartbeat") {
   job test(2);
   test.join_all(2);
   test.pass(1500ms, {0});
@@ -384,7 +385,7 @@ TEST_CASE("a hang is timed from the last sign of life") {
   CHECK_THAT(report.fence_s, Catch::Matchers::WithinAbs(0.6, 1e-9));
 }
 
-TEST_CASE("a failed job says so once and takes no part in anything") {
+TEST_CASE("a failed job reports its failure once and ignores later events") {
   job test(2);
   test.join_all(2);
   CHECK(only<end_job>(test.state.failed("enough")).cause == "enough");
@@ -410,7 +411,7 @@ TEST_CASE("a job that is to stop tells its members, and again with each view, un
   CHECK(test.state.job_ended());
 }
 
-TEST_CASE("a job that is to stop before it has begun ends at once, and one that is done goes on ending") {
+TEST_CASE("a stop before the job has begun ends it at once, and a stop after its end changes nothing") {
   job begun(2), done(2);
   begun.join(0);
   CHECK(only<end_job>(begun.state.stop(2)).signal == 2);
@@ -419,7 +420,7 @@ TEST_CASE("a job that is to stop before it has begun ends at once, and one that 
   CHECK(done.state.stop(15).empty());
 }
 
-TEST_CASE("one member's signal stops a job only where its loss would end it; all members' always") {
+TEST_CASE("a signal to one member stops a job only if its loss would end it, signals to all members always") {
   job launched(2), by_hand(2, false);
   launched.join_all(2);
   by_hand.join_all(2);
@@ -428,7 +429,7 @@ TEST_CASE("one member's signal stops a job only where its loss would end it; all
   CHECK(only<send_stop>(launched.state.stop_asked(0, 15)).signal == 15);
 }
 
-TEST_CASE("the signal of a member that was lost of it does not count for its replacement") {
+TEST_CASE("a signal that ended a member does not count for its replacement") {
   job test(2);
   test.join_all(2);
   test.state.stop_asked(1, 15);
@@ -438,7 +439,7 @@ TEST_CASE("the signal of a member that was lost of it does not count for its rep
   CHECK(test.state.stop_asked(0, 15).empty());
 }
 
-TEST_CASE("a member that fails may take a moment to end, and is then suspected") {
+TEST_CASE("a member that reports a failure has a limited time to end, and is then suspected") {
   job test(2);
   test.join_all(2);
   test.state.failing(1, test.now);

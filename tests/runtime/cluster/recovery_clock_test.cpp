@@ -7,7 +7,7 @@ using namespace troupe;
 using namespace std::chrono_literals;
 using Catch::Matchers::WithinAbs;
 
-TEST_CASE("several losses before the end make one report, from the first on") {
+TEST_CASE("several losses within one recovery make one report, timed from the first") {
   recovery_clock clock;
   recovery_clock::time_point now;
   clock.begin({2, "killed by SIGKILL"}, now, now + 1ms);
@@ -33,13 +33,13 @@ TEST_CASE("several losses before the end make one report, from the first on") {
   CHECK_FALSE(clock.running());
 }
 
-TEST_CASE("milestones without a recovery mean nothing") {
+TEST_CASE("milestones without a recovery are ignored") {
   recovery_clock clock;
   CHECK_FALSE(clock.reached(recovery_phase::rebuilt, {}));
   CHECK_FALSE(clock.reached(recovery_phase::replayed, {}));
 }
 
-TEST_CASE("a milestone told twice keeps its first time") {
+TEST_CASE("a milestone reported twice keeps its first time") {
   recovery_clock clock;
   recovery_clock::time_point now;
   clock.begin({0, "x"}, now, now);

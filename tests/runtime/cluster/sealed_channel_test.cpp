@@ -24,7 +24,7 @@ struct two_ends {
 
 }  // namespace
 
-TEST_CASE("frames arrive whole, in order, however the bytes are cut") {
+TEST_CASE("frames arrive complete and in order, however the bytes are split") {
   two_ends ends;
   bytes sent, received;
   ends.here.seal(text("first"), sent);

@@ -40,7 +40,7 @@ constexpr bool is_rank_of_mesh = requires(const mesh& grid, Rank rank) {
 
 }  // namespace
 
-TEST_CASE("a member index and a World rank do not become each other") {
+TEST_CASE("member indices and World ranks do not convert to each other") {
   STATIC_CHECK(!becomes<world_rank, member_index>);
   STATIC_CHECK(!becomes<member_index, world_rank>);
   STATIC_CHECK(!std::is_assignable_v<world_rank&, member_index>);

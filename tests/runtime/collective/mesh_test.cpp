@@ -57,7 +57,7 @@ TEST_CASE("the slices along any axes share the ranks out, and members agree on t
   }
 }
 
-TEST_CASE("a mesh of one axis, or of axes of size one, is as good as any") {
+TEST_CASE("a mesh may have one axis, or axes of size one") {
   CHECK(mesh({{"dp", 7}}, 7).slice(3, {"dp"}) == ranks{0, 1, 2, 3, 4, 5, 6});
   mesh alone({{"dp", 1}, {"tp", 1}}, 1);
   CHECK(alone.slice(0, {"tp"}) == ranks{0});
@@ -71,7 +71,7 @@ TEST_CASE("axes that do not fit the world are refused with both numbers") {
   refused([] { mesh({}, 8); }, "no axis");
 }
 
-TEST_CASE("names that are missing, doubled or unknown are refused") {
+TEST_CASE("axis names that are missing, duplicated or unknown are refused") {
   refused([] { mesh({{"dp", 2}, {"dp", 2}}, 4); }, "'dp' twice");
   refused([] { mesh({{"", 2}}, 2); }, "an empty one");
   refused([] { mesh({{"dp", 0}}, 0); }, "dp 0");

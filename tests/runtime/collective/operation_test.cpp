@@ -68,7 +68,7 @@ TEST_CASE("a communicator refuses tensors that its backend cannot reach") {
   CHECK(group[0]->device() == device{});
 }
 
-TEST_CASE("time-outs are above 0, and as long as one likes") {
+TEST_CASE("time-outs are above 0 and have no upper limit") {
   auto group = make_local_group(1, {.timeout = std::chrono::milliseconds::max()});
   CHECK_NOTHROW(group[0]->barrier().wait());
   CHECK_NOTHROW(group[0]->barrier({.timeout = std::chrono::milliseconds::max()}).wait());
@@ -99,7 +99,7 @@ TEST_CASE("a communicator refuses members that it does not have, and roots witho
   CHECK_REFUSED(make_local_group(0), "at least one member");
 }
 
-TEST_CASE("signatures tell calls apart that members must make alike") {
+TEST_CASE("signatures differ in everything that members must pass alike") {
   auto x = tensor::zeros({6}), two = tensor::zeros({2}), four = tensor::zeros({4});
   auto equal = all_gather_of(tensor::zeros({3}), x, {3, 3}, 0).signature;
   auto unequal = all_gather_of(two, x, {2, 4}, 0).signature;

@@ -59,7 +59,7 @@ TEST_CASE("numbers out of range name their option") {
   CHECK_THAT(complaint([](job_options& o) { o.join_timeout = {}; }), ContainsSubstring("--join-timeout"));
 }
 
-TEST_CASE("words that are not known are answered with those that are") {
+TEST_CASE("unknown words are refused with the known ones") {
   CHECK_THAT(complaint([](job_options& o) { o.isa = "avx3"; }), ContainsSubstring("avx512_core"));
   CHECK_THAT(complaint([](job_options& o) { o.log_level = "loud"; }), ContainsSubstring("debug"));
   CHECK_THAT(complaint([](job_options& o) { o.fault = "nowhere@rank=0"; }),
@@ -71,7 +71,7 @@ TEST_CASE("words that are not known are answered with those that are") {
   CHECK_THAT(complaint([](job_options& o) { o.data.clear(); }), ContainsSubstring("--data"));
 }
 
-TEST_CASE("what needs a snapshot folder asks for it") {
+TEST_CASE("options that need a snapshot folder are refused without one") {
   CHECK_THAT(complaint([](job_options& o) { o.resume = true; }), ContainsSubstring("--snapshot-dir"));
   CHECK_THAT(complaint([](job_options& o) { o.fresh_start = true; }), ContainsSubstring("--snapshot-dir"));
   CHECK_THAT(complaint([](job_options& o) { o.resume = o.fresh_start = true, o.snapshot_dir = "runs"; }),

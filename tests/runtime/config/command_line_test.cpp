@@ -52,7 +52,7 @@ TEST_CASE("the command line wins over the file, the file over the defaults, in a
   }
 }
 
-TEST_CASE("it is known which options were given, on the command line or in a file") {
+TEST_CASE("options given on the command line or in a file are recorded as given") {
   using names = std::set<std::string>;
   CHECK(parsed({}).given.empty());
   CHECK(parsed({"--batch", "256", "--snapshot-dir=runs"}).given == names{"batch", "snapshot_dir"});
@@ -68,7 +68,7 @@ TEST_CASE("an option given twice takes its last value") {
   CHECK(parsed({"--epochs", "1", "--epochs", "2"}).epochs == 2);
 }
 
-TEST_CASE("a value that cannot be used names its option") {
+TEST_CASE("the error for an invalid value names its option") {
   CHECK_THROWS_WITH(parsed({"--batch", "many"}),
                     ContainsSubstring("--batch: expected a whole number, got 'many'"));
   CHECK_THROWS_AS(parsed({"--batch", "many"}), troupe::bad_input);

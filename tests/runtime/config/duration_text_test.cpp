@@ -19,7 +19,7 @@ TEST_CASE("durations are read with and without a unit") {
   CHECK(duration_from("0") == 0ms);
 }
 
-TEST_CASE("what is no duration is refused with the units there are") {
+TEST_CASE("malformed durations are refused with the known units") {
   for (auto text : {"", "s", "5 s", "5x", "-1s", "nan", "inf", "1e300", "five"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(duration_from(text), troupe::bad_input);

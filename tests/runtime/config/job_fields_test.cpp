@@ -16,7 +16,7 @@ TEST_CASE("every field has a name and a member of its own, and help") {
   }
 }
 
-TEST_CASE("every field prints as a text that sets it") {
+TEST_CASE("every field prints as a text that can be read back") {
   const troupe::job_options defaults;
   for (const auto& field : troupe::job_fields()) {
     CAPTURE(field.name);

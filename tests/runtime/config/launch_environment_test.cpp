@@ -29,7 +29,7 @@ std::optional<troupe::launch_environment> read(variables values) {
 
 }  // namespace
 
-TEST_CASE("without a launcher's variables a process is alone") {
+TEST_CASE("without a launcher's variables a process forms a world of one") {
   CHECK_FALSE(read({}));
   CHECK_FALSE(read({{"HOME", "/root"}, {"MASTER_ADDR", "10.0.0.1"}, {"RANK", ""}}));
 }
@@ -55,7 +55,7 @@ TEST_CASE("RANK and WORLD_SIZE say who a process is") {
   CHECK(who->source == "RANK/WORLD_SIZE");
 }
 
-TEST_CASE("by hand on one host RANK and WORLD_SIZE are enough") {
+TEST_CASE("without a launcher RANK and WORLD_SIZE are enough on one host") {
   auto who = read({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
   REQUIRE(who);
   CHECK(who->local_rank == 1);
@@ -90,7 +90,7 @@ TEST_CASE("Open MPI and Slurm are understood, and RANK wins over both") {
 
 TEST_CASE("a shell inside a Slurm allocation is no job step") { CHECK_FALSE(read({{"SLURM_NTASKS", "4"}})); }
 
-TEST_CASE("half of a set names what is missing and what to set") {
+TEST_CASE("an incomplete set of variables is refused with the missing ones and what to set") {
   CHECK_THROWS_WITH(read({{"RANK", "0"}}), ContainsSubstring("RANK is set but WORLD_SIZE is not") &&
                                                ContainsSubstring("set both RANK and WORLD_SIZE"));
   CHECK_THROWS_WITH(read({{"WORLD_SIZE", "2"}}), ContainsSubstring("WORLD_SIZE is set but RANK is not"));
@@ -100,7 +100,7 @@ TEST_CASE("half of a set names what is missing and what to set") {
   CHECK_THROWS_AS(read({{"RANK", "0"}}), bad_input);
 }
 
-TEST_CASE("numbers that are none, or out of range, name the variable and the text") {
+TEST_CASE("malformed numbers, or numbers out of range, are refused with the variable and its text") {
   CHECK_THROWS_WITH(read({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
                     ContainsSubstring("RANK") && ContainsSubstring("'one'"));
   CHECK_THROWS_WITH(read({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), ContainsSubstring("from 0 to 1"));
@@ -123,7 +123,7 @@ TEST_CASE("a job on several hosts needs MASTER_ADDR") {
   CHECK(read(slurm)->master_addr == "node1");
 }
 
-TEST_CASE("a process that troupe launch started says so") {
+TEST_CASE("a process started by troupe launch is recognised") {
   variables set{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TROUPE_AGENT", "1"}, {"TROUPE_JOB_ID", "demo"}};
   CHECK(read(set)->launched_by_troupe);
   CHECK(read(set)->source == "troupe launch");
@@ -132,7 +132,7 @@ TEST_CASE("a process that troupe launch started says so") {
   CHECK_THROWS_WITH(read(set), ContainsSubstring("TROUPE_AGENT"));
 }
 
-TEST_CASE("files of a user and a boot go to the runtime folder, else to the temp folder") {
+TEST_CASE("files of one user and boot are in the runtime folder, or else in the temp folder") {
   variables set{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
   CHECK(read(set)->runtime_folder == "/tmp");
   set["TMPDIR"] = "/scratch";

@@ -22,7 +22,7 @@ std::string difference(std::vector<job_description> of_ranks) {
 
 }  // namespace
 
-TEST_CASE("descriptions that are equal agree, in whatever number") {
+TEST_CASE("any number of equal descriptions agree") {
   auto same = described({{"seed", "1"}, {"batch", "64"}});
   CHECK(difference({}).empty());
   CHECK(difference({same}).empty());
@@ -30,12 +30,12 @@ TEST_CASE("descriptions that are equal agree, in whatever number") {
   CHECK(same.hash() == described({{"seed", "1"}, {"batch", "64"}}).hash());
 }
 
-TEST_CASE("of two, both are named with what they have") {
+TEST_CASE("of two descriptions that differ both are named with their values") {
   CHECK(difference({described({{"seed", "1"}, {"batch", "64"}}),
                     described({{"seed", "7"}, {"batch", "64"}})}) == "seed: rank 1 has 7, rank 0 has 1");
 }
 
-TEST_CASE("of more, what most have comes last, whoever differs") {
+TEST_CASE("of more descriptions the value of the majority is named last") {
   auto common = described({{"microbatches", "8"}}), other = described({{"microbatches", "4"}});
   CHECK(difference({common, other, common}) == "microbatches: rank 1 has 4, ranks 0 and 2 have 8");
   CHECK(difference({other, common, common, common}) == "microbatches: rank 0 has 4, ranks 1, 2 and 3 have 8");
@@ -58,12 +58,12 @@ TEST_CASE("every field that differs is named, up to a few") {
   CHECK(text.ends_with("; and 5 more"));
 }
 
-TEST_CASE("a field that one has and another has not is a difference") {
+TEST_CASE("a field that only one description has is a difference") {
   CHECK(difference({described({{"module 0", "Linear"}}), described({})}) ==
         "module 0: rank 1 has none, rank 0 has Linear");
 }
 
-TEST_CASE("who does not know a value agrees with everyone, and says nothing for the others") {
+TEST_CASE("an unknown value agrees with every value, and the other values are still compared") {
   auto unknown = described({{"samples", ""}}), some = described({{"samples", "u8 1234"}});
   CHECK(difference({unknown, some, unknown}).empty());
   CHECK(difference({some, unknown, described({{"samples", "u8 5678"}})}) ==
@@ -75,7 +75,7 @@ TEST_CASE("the same fields in another order are a difference") {
   CHECK(text == "order: rank 1 has b first, rank 0 has a first");
 }
 
-TEST_CASE("hashes differ where names, values, order or borders do") {
+TEST_CASE("hashes differ if names, values, their order or their boundaries differ") {
   auto hash = [](const std::vector<std::pair<std::string, std::string>>& fields) {
     return described(fields).hash();
   };
@@ -87,7 +87,7 @@ TEST_CASE("hashes differ where names, values, order or borders do") {
   CHECK(hash({{"ab", "c"}}) != hash({{"a", "bc"}}));
 }
 
-TEST_CASE("a short hash tells bytes apart") {
+TEST_CASE("short hashes of different bytes differ") {
   auto hash = [](const std::string& text) { return troupe::short_hash(std::as_bytes(std::span(text))); };
   CHECK(hash("") == "cbf29ce484222325");  // FNV-1a's offset basis
   CHECK(hash("a") == "af63dc4c8601ec8c");

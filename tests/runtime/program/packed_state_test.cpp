@@ -34,13 +34,13 @@ TEST_CASE("a state that was packed is unpacked to the same bits, names and order
   CHECK(same_bits(unpack_state(pack_state(example(), pool)), example()));
 }
 
-TEST_CASE("what is packed depends on the state alone: the gaps between tensors are zero") {
+TEST_CASE("the packed bytes depend on the state only: the gaps between tensors are zero") {
   auto first = packed_over(std::byte{0xff}), second = packed_over(std::byte{0x5a});
   CHECK(std::ranges::equal(first.bytes(), second.bytes()));
   CHECK(same_bits(unpack_state(first), example()));
 }
 
-TEST_CASE("memory that is given back is used again for a state of the same size") {
+TEST_CASE("released memory is used again for a state of the same size") {
   packed_state_pool pool;
   auto* memory = pack_state(example(), pool).bytes().data();
   CHECK(pack_state(example(), pool).bytes().data() == memory);

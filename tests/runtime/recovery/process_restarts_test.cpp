@@ -9,7 +9,7 @@ namespace {
 const process_restarts::time_point start{};
 }
 
-TEST_CASE("restarts recover with time") {
+TEST_CASE("the number of allowed restarts recovers with time") {
   process_restarts restarts({.max_restarts = 2, .window = 1h});
   CHECK_FALSE(restarts.refusal({0, "killed by SIGKILL", 1}, start));
   CHECK_FALSE(restarts.refusal({1, "killed by SIGKILL", 2}, start + 30min));
@@ -17,7 +17,7 @@ TEST_CASE("restarts recover with time") {
   CHECK_FALSE(restarts.refusal({2, "killed by SIGKILL", 3}, start + 61min));
 }
 
-TEST_CASE("the same failure of the same rank without a step in between is tried twice again, no more") {
+TEST_CASE("the same failure of the same rank without a step in between is retried twice") {
   process_restarts restarts({});
   for (int i = 0; i < 2; ++i) CHECK_FALSE(restarts.refusal({1, "exit code 1: no file", 7}, start + i * 1s));
   CHECK(restarts.refusal({1, "exit code 1: no file", 7}, start + 2s));
@@ -33,7 +33,7 @@ TEST_CASE("another rank, another cause or a step done in between is another fail
   for (int rank = 10; rank < 20; ++rank) CHECK_FALSE(restarts.refusal({rank, "exit code 1", 7}, start));
 }
 
-TEST_CASE("a failure whose text did not come is the same as with it, unless the exit codes differ") {
+TEST_CASE("failures with and without a text are the same, unless the exit codes differ") {
   process_restarts restarts({});
   CHECK_FALSE(restarts.refusal({1, "exit code 1: no file", 7}, start));
   CHECK_FALSE(restarts.refusal({1, "exit code 1", 7}, start));

@@ -17,7 +17,7 @@ TEST_CASE("every rank's parts are kept by another rank, and each rank keeps thos
   CHECK(rank_of_peer_replica(3, 4) == 0);
 }
 
-TEST_CASE("a world of one has nobody to keep a copy") {
+TEST_CASE("a world of one has no rank to keep a copy") {
   CHECK_FALSE(rank_of_peer_replica(0, 1));
   CHECK_FALSE(rank_replicated_by(0, 1));
 }

@@ -26,7 +26,7 @@ TEST_CASE("each policy restarts its children") {
   CHECK(children(rest_for_one, 0) == std::vector{0, 1, 2, 3});
 }
 
-TEST_CASE("the first restart comes at once, each further one later, up to the limit") {
+TEST_CASE("the first restart has no delay, each further one a longer delay up to the limit") {
   auto options = options_of(one_for_one);
   options.intensity = 100;
   times earlier;
@@ -63,7 +63,7 @@ TEST_CASE("long histories and huge delays do not overflow") {
   CHECK(decide_restart(options, 0, 1, times(500, now), now).delay == 1ns);
 }
 
-TEST_CASE("a child that is none is refused") {
+TEST_CASE("a child out of range is refused") {
   CHECK_THROWS_AS(decide_restart(options_of(one_for_one), 4, 4, {}, now), std::invalid_argument);
   CHECK_THROWS_AS(decide_restart(options_of(one_for_one), -1, 4, {}, now), std::invalid_argument);
 }

@@ -51,12 +51,12 @@ restore_plan oracle(const testing::random_case& made) {
 
 }  // namespace
 
-TEST_CASE("with nothing held the job starts from scratch") {
+TEST_CASE("without any copies the job starts from scratch") {
   CHECK(choose_restore({}, {0, 1}) == restore_plan{0, true, {}});
   CHECK(choose_restore({{0, 3, {{3, 0, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
 }
 
-TEST_CASE("the initial weights are made again rather than moved") {
+TEST_CASE("the initial weights are computed again rather than sent") {
   CHECK(choose_restore({{0, 0, {{0, 0, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
 }
 
@@ -82,14 +82,14 @@ TEST_CASE("a step that one stage lacks is not chosen, and parts of different gen
         restore_plan{8, false, {{0, 0, own_memory}, {1, 1, own_memory}}});
 }
 
-TEST_CASE("memory anywhere comes before disk, and a newer step on disk before an older one in memory") {
+TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an older one in memory") {
   std::vector<node_inventory> inventories = {{0, 8, {{8, 0, 1, disk}}}, {1, 8, {{8, 0, 1, peer_memory}}}};
   CHECK(choose_restore(inventories, {0}) == restore_plan{8, false, {{0, 1, peer_memory}}});
   inventories[0].parts.push_back({9, 0, 1, disk});
   CHECK(choose_restore(inventories, {0}) == restore_plan{9, false, {{0, 0, disk}}});
 }
 
-TEST_CASE("any inventories give the plan that trying everything gives, in whatever order they come") {
+TEST_CASE("for any inventories in any order the plan is that of an exhaustive search") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
@@ -102,7 +102,7 @@ TEST_CASE("any inventories give the plan that trying everything gives, in whatev
   }
 }
 
-TEST_CASE("inventories and plans cross the wire") {
+TEST_CASE("inventories and plans are decoded as they were encoded") {
   auto made = testing::make_random_case(5);
   auto plan = choose_restore(made.inventories, made.rank_of_stage);
   REQUIRE_FALSE(made.inventories.empty());

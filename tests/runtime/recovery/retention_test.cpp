@@ -44,7 +44,7 @@ TEST_CASE("a step is committed once every part is on disk or held twice") {
   CHECK(newest_committed_step(nodes, 2) == 5);
 }
 
-TEST_CASE("in a world of one the only copy is enough") {
+TEST_CASE("in a world of one a single copy is enough") {
   CHECK(newest_committed_step({{0, 5, {{5, 0, 1, own_memory}}}}, 1) == 5);
   CHECK(newest_committed_step({}, 1) == 0);
 }
@@ -56,7 +56,7 @@ TEST_CASE("a node drops what is older than the committed step, never what is new
   CHECK(droppable_parts(held, 0).empty());
 }
 
-TEST_CASE("after dropping, no single lost process takes the committed step away") {
+TEST_CASE("after dropping, no loss of a single process loses the committed step") {
   int committed_cases = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);

@@ -17,7 +17,7 @@ TEST_CASE("steps on the cadence are due, step 0 is not") {
   CHECK(snapshot_due(20, cadence, {}) == due_snapshots{true, true});
 }
 
-TEST_CASE("by time, disk is due at the announced step alone") {
+TEST_CASE("with a time interval only the announced step is written to disk") {
   snapshot_cadence cadence{0, 0, 60s};
   CHECK(snapshot_due(7, cadence, {}) == due_snapshots{false, false});
   CHECK(snapshot_due(7, cadence, 7) == due_snapshots{true, true});
@@ -26,7 +26,7 @@ TEST_CASE("by time, disk is due at the announced step alone") {
         due_snapshots{true, false});  // by steps: announcements mean nothing
 }
 
-TEST_CASE("nothing is announced before its time, and never a step that a stage may have passed") {
+TEST_CASE("no step is announced before the interval is over, and no step that a stage may have passed") {
   snapshot_cadence cadence{1, 0, 60s};
   disk_clock clock{100, 108, 116, 1s, 50s};
   CHECK(next_disk_step(clock, cadence) == 110U);
@@ -46,7 +46,7 @@ TEST_CASE("an unknown step time waits until the interval is over") {
   CHECK(next_disk_step({0, 4, 8, 0s, 60s}, cadence) == 5U);
 }
 
-TEST_CASE("no time cadence, no announcement; no grant, no announcement") {
+TEST_CASE("without a time interval or without a grant no step is announced") {
   disk_clock late{100, 108, 116, 1s, 1000s};
   CHECK_FALSE(next_disk_step(late, {1, 10, 60s}));
   CHECK_FALSE(next_disk_step(late, {1, 0, 0s}));
@@ -54,7 +54,7 @@ TEST_CASE("no time cadence, no announcement; no grant, no announcement") {
   CHECK_FALSE(next_disk_step(late, {1, 0, 60s}));
 }
 
-TEST_CASE("extreme clocks give a step of the next grant or none") {
+TEST_CASE("extreme times give a step of the next grant or none") {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> exponent(-300, 300);
   auto any = [&] { return std::chrono::duration<double>(std::pow(10, exponent(random))); };

@@ -158,7 +158,7 @@ std::string described(const plan& shown) {
 
 }  // namespace
 
-TEST_CASE("check_plan accepts exactly the plans that a runner gets through") {
+TEST_CASE("check_plan accepts exactly the plans that a simulated run completes") {
   int num_sound = 0;
   int num_unsound = 0;
   for (unsigned seed = 0; seed < 20'000; ++seed) {

@@ -60,7 +60,7 @@ TEST_CASE("an action on another device than its stage is named") {
         findings{"device 0 does 1F0, but stage 1 is on device 1"});
 }
 
-TEST_CASE("an action of a stage or microbatch that there is not is named") {
+TEST_CASE("an action of a missing stage or microbatch is named") {
   CHECK(troupe::check_plan(
             two_by_two({"0F0", "0F1", "0B0", "0B1", "2F0"}, {"1F0", "1F1", "1B0", "1B1", "1F7"})) ==
         findings{"device 0 does 2F0, but there are stages 0 to 1 and microbatches 0 to 1",
@@ -100,14 +100,14 @@ TEST_CASE("a cycle over two devices is named with all its waits") {
                  "1F1 waits for 0F1, which device 0 only does after 0B0"});
 }
 
-TEST_CASE("a device that only waits for a cycle is no part of its sentence") {
+TEST_CASE("a device that only waits for a cycle is not named in its error") {
   auto made = plan_of(gpipe, 3, 1);
   std::swap(made.devices[2][0], made.devices[2][1]);
   CHECK(troupe::check_plan(made) ==
         findings{"deadlock: 2B0 waits for 2F0, which device 2 only does after 2B0"});
 }
 
-TEST_CASE("each cycle has its own sentence") {
+TEST_CASE("each cycle has its own error") {
   auto made = plan_of(gpipe, 3, 1);
   std::swap(made.devices[0][0], made.devices[0][1]);
   std::swap(made.devices[2][0], made.devices[2][1]);

@@ -59,7 +59,7 @@ TEST_CASE("a picture is well-formed and has title, devices, boxes, legend and id
   CHECK(count(svg, ">27.3 % idle<") == 4);
 }
 
-TEST_CASE("boxes stand where their times say") {
+TEST_CASE("boxes are placed by their times") {
   auto ran = troupe::measured_timeline(
       {{{{0, troupe::action_kind::forward, 0}, 0, 1}}, {{{1, troupe::action_kind::forward, 0}, 1, 4}}});
   auto svg = troupe::draw_svg(ran, "", "ms");
@@ -68,7 +68,7 @@ TEST_CASE("boxes stand where their times say") {
   CHECK_THAT(svg, ContainsSubstring(">makespan 4 ms, bubble 50.0 %<") && ContainsSubstring(">time in ms<"));
 }
 
-TEST_CASE("input and weight gradients have colours and legend entries of their own") {
+TEST_CASE("input and weight gradients have their own colours and legend entries") {
   using enum troupe::action_kind;
   auto svg = troupe::draw_svg(
       troupe::measured_timeline(
@@ -83,7 +83,7 @@ TEST_CASE("where a device has several stages, boxes hold whole actions") {
   CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 2), ""), !ContainsSubstring(">1B0</text>"));
 }
 
-TEST_CASE("boxes too narrow for a number have none") {
+TEST_CASE("boxes too narrow for a number have no number") {
   auto svg = troupe::draw_svg(timeline_of(2, 500, 2), "");
   CHECK(count(svg, "<g><title>") == 2000);
   CHECK(count(svg, "text box") + count(svg, "text small") == 0);
@@ -95,7 +95,7 @@ TEST_CASE("a title is escaped") {
   CHECK_THAT(svg, ContainsSubstring("a &lt; b &amp; \"c\" &gt; d"));
 }
 
-TEST_CASE("a timeline without any time makes a picture without boxes' widths going wrong") {
+TEST_CASE("a timeline of zero length makes a picture with valid widths of boxes") {
   auto svg =
       troupe::draw_svg(timeline_of(2, 2, 2, {.forward = 0, .input_gradient = 0, .weight_gradient = 0}), "");
   CHECK(is_well_formed(svg));

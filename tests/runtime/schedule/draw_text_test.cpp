@@ -93,7 +93,7 @@ TEST_CASE("a measured timeline is drawn by the same function, with its unit") {
         "         0                   1 s\n");
 }
 
-TEST_CASE("a timeline without any time is all idle") {
+TEST_CASE("a timeline of zero length is all idle") {
   auto ran = timeline_of(1, 1, 1, {.forward = 0, .input_gradient = 0, .weight_gradient = 0});
   CHECK(troupe::draw_text(ran, {.columns = 32, .legend = false}) ==
         "device 0 ·······················\n"

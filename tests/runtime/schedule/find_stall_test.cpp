@@ -23,7 +23,7 @@ job_positions four_devices() {
 
 }  // namespace
 
-TEST_CASE("a device that does not return from an action is named, with all who wait for it") {
+TEST_CASE("a device that does not return from an action is named, with all devices that wait for it") {
   auto seen = four_devices();
   seen.devices[0] = {waiting, 7, 2, 12.3};     // 0B0
   seen.devices[1] = {waiting, 7, 2, 12.5};     // 1B0
@@ -42,21 +42,21 @@ TEST_CASE("a device that does not return from an action is named, with all who w
         "device 2 has been computing 2F1 of step 7 for 600.2 s");
 }
 
-TEST_CASE("nobody is to blame where nobody waits") {
+TEST_CASE("without a waiting device no stall is reported") {
   auto found = find_stall(four_devices());
   CHECK(found.cause == stall_cause::none);
   CHECK(found.chain.empty());
   CHECK(found.text.empty());
 }
 
-TEST_CASE("a chain that ends at a device of which nothing is known blames nobody") {
+TEST_CASE("a chain of waits that ends at a device without a report names no cause") {
   auto seen = four_devices();
   seen.devices[0] = {waiting, 7, 2, 12};
   seen.devices[1].reset();
   CHECK(find_stall(seen).cause == stall_cause::none);
 }
 
-TEST_CASE("of two that hang the one that hangs longer is named") {
+TEST_CASE("of two devices that hang, the one that hangs longer is named") {
   auto seen = four_devices();
   seen.devices[0] = {waiting, 7, 2, 100};
   seen.devices[1] = {computing, 7, 1, 20};
@@ -66,7 +66,7 @@ TEST_CASE("of two that hang the one that hangs longer is named") {
   CHECK(found.problem == "device 3 does not return from the optimizer's step of step 6");
 }
 
-TEST_CASE("a tensor whose sender has gone on is lost, and has been for as long as both have stood still") {
+TEST_CASE("a tensor whose sender is past its action is lost, since the time when both stopped") {
   auto seen = four_devices();
   seen.devices[0] = {idle, 7, 0, 50};
   seen.devices[1] = {waiting, 7, 0, 40};
@@ -82,7 +82,7 @@ TEST_CASE("a tensor whose sender has gone on is lost, and has been for as long a
         std::string::npos);
 }
 
-TEST_CASE("within a step, too, a sender that is past the action has sent") {
+TEST_CASE("a sender that is past the action within the same step has sent its tensor") {
   auto seen = four_devices();
   seen.devices[0] = {waiting, 7, 2, 40};  // has sent 0F0 and 0F1
   seen.devices[1] = {waiting, 7, 1, 40};  // 1F1
@@ -93,7 +93,7 @@ TEST_CASE("within a step, too, a sender that is past the action has sent") {
   CHECK(found.device == 1);
 }
 
-TEST_CASE("a loader that does not return is told from one that makes nothing") {
+TEST_CASE("a loader that does not return is distinguished from an idle one") {
   auto seen = four_devices();
   seen.devices[0] = {device_activity::waiting_for_samples, 7, 0, 30};
   seen.loaders[0] = {true, 31};
@@ -117,7 +117,7 @@ TEST_CASE("a device waits for one that was granted no step") {
   CHECK(found.for_s == 1.0);
 }
 
-TEST_CASE("a plan whose actions wait in a circle is said to") {
+TEST_CASE("a plan whose actions wait in a cycle is reported") {
   auto seen = four_devices();
   // 0B0 before 0F0, while 1B0 stands where it belongs: 0 waits for 1, 1 for 0.
   std::swap(seen.running.devices[0][0], seen.running.devices[0][2]);
@@ -128,7 +128,7 @@ TEST_CASE("a plan whose actions wait in a circle is said to") {
   CHECK(found.chain.size() == 2);
 }
 
-TEST_CASE("a reduction waits for the share of a stage that is not there yet") {
+TEST_CASE("a reduction waits for the missing share of a stage") {
   job_positions seen;
   seen.running = make_plan({schedule_kind::gpipe, 2, 1, 2, {{0, 1}}});
   seen.loaders.resize(2);

@@ -58,7 +58,7 @@ TEST_CASE("1F1B with fewer microbatches than stages") {
   CHECK(notation(made.devices[3]) == "3F0 3B0 3F1 3B1");
 }
 
-TEST_CASE("a plan of forwards only has nothing else") {
+TEST_CASE("a plan of forwards only has no other actions") {
   auto made =
       troupe::make_plan({.kind = forward_only, .num_stages = 2, .num_microbatches = 2, .num_devices = 2});
   CHECK(notation(made.devices[0]) == "0F0 0F1");
@@ -76,8 +76,7 @@ TEST_CASE("one device runs all stages of a microbatch back to back") {
   CHECK(notation(made.devices[0]) == "0F0 1F0 0F1 1B0 1F1 0B0 1B1 0B1");
 }
 
-TEST_CASE(
-    "every plan made is sound, keeps each stage's order and is not slower than one big stage a device") {
+TEST_CASE("every plan is sound, keeps each stage's order and is not slower than one large stage per device") {
   for (auto kind : {gpipe, one_f_one_b, forward_only}) {
     for (int stages : {1, 2, 3, 4, 5, 8, 11, 16}) {
       for (int microbatches : {1, 2, 3, 4, 7, 8, 32}) {

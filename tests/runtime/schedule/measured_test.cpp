@@ -17,7 +17,7 @@ std::vector<std::vector<troupe::timed_action>> recorded() {
 
 }  // namespace
 
-TEST_CASE("a measured timeline starts at zero and knows span, idle time and peak activations") {
+TEST_CASE("a measured timeline starts at zero and has span, idle time and peak activations") {
   auto ran = troupe::measured_timeline(recorded());
   CHECK(ran.devices[0][0].begin == 0);
   CHECK(ran.devices[1][0].begin == 2);
@@ -26,7 +26,7 @@ TEST_CASE("a measured timeline starts at zero and knows span, idle time and peak
   CHECK(ran.peak_activations == std::vector<int>{1, 1});
 }
 
-TEST_CASE("a summary tells busy, idle and the bubble") {
+TEST_CASE("a summary has busy time, idle time and the bubble") {
   auto summary = troupe::summarize(troupe::measured_timeline(recorded()));
   CHECK(summary.span == 10);
   CHECK(summary.busy == std::vector<double>{4, 4.5});
@@ -34,7 +34,7 @@ TEST_CASE("a summary tells busy, idle and the bubble") {
   CHECK_THAT(summary.bubble_fraction, WithinAbs(0.575, 1e-12));
 }
 
-TEST_CASE("against nominal costs, what took longer counts as idle") {
+TEST_CASE("compared with nominal costs, additional time counts as idle") {
   auto summary = troupe::summarize(troupe::measured_timeline(recorded()),
                                    {.forward = 1, .input_gradient = 1, .weight_gradient = 1});
   CHECK(summary.busy == std::vector<double>{3, 3});
@@ -50,14 +50,14 @@ TEST_CASE("a planned timeline has the same summary") {
   CHECK_THAT(summary.bubble_fraction, WithinAbs(9.0 / 33, 1e-12));
 }
 
-TEST_CASE("nothing measured is an empty timeline") {
+TEST_CASE("without measurements the timeline is empty") {
   CHECK(troupe::summarize(troupe::measured_timeline({{}, {}})).bubble_fraction == 0);
   auto ran = troupe::measured_timeline({{}, {{{1, forward, 0}, 5, 6}}});
   CHECK(ran.makespan == 1);
   CHECK(ran.idle == std::vector<double>{1, 0});
 }
 
-TEST_CASE("times that cannot be are refused") {
+TEST_CASE("impossible times are refused") {
   CHECK_THROWS_AS(troupe::measured_timeline({{{{0, forward, 0}, 2, 1}}}), std::invalid_argument);
   CHECK_THROWS_AS(troupe::measured_timeline({{{{0, forward, 0}, 0, 2}, {{0, forward, 1}, 1, 3}}}),
                   std::invalid_argument);

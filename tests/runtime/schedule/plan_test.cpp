@@ -15,7 +15,7 @@ TEST_CASE("a schedule has the name users type") {
   CHECK(troupe::schedule_kind_from("one_f_one_b") == one_f_one_b);
 }
 
-TEST_CASE("an unknown schedule is refused with the ones there are") {
+TEST_CASE("an unknown schedule is refused with the known ones") {
   CHECK_THROWS_AS(troupe::schedule_kind_from("interleaved"), troupe::bad_input);
   CHECK_THROWS_WITH(troupe::schedule_kind_from("interleaved"),
                     ContainsSubstring("interleaved") && ContainsSubstring("gpipe, 1f1b, forward_only"));
@@ -30,7 +30,7 @@ TEST_CASE("an action is written as stage, kind and microbatch") {
   for (auto text : {"2F0", "1B3", "12I34", "0W3"}) CHECK(to_string(troupe::action_from(text)) == text);
 }
 
-TEST_CASE("text that is no action is refused with the notation") {
+TEST_CASE("malformed text of an action is refused with the notation") {
   for (auto text : {"", "F", "2F", "F0", "2f0", "2X0", "-1F0", "1F-2", "2F0 ", " 2F0", "2F0x",
                     "99999999999F0", "1F1F1"}) {
     CAPTURE(text);

@@ -55,7 +55,8 @@ TEST_CASE("plans with reductions are sound on any number of devices, in every sc
       }
 }
 
-TEST_CASE("a reduction waits for what the others do before it, and for their shares' way") {
+TEST_CASE(
+    "a reduction waits for the earlier actions of the other stages and for the transfer of their shares") {
   auto made = two_reductions(2, 2);
   troupe::action_costs costs{
       .forward = 1, .input_gradient = 1, .weight_gradient = 1, .communication = 10, .reduction = 3};
@@ -70,7 +71,7 @@ TEST_CASE("a reduction waits for what the others do before it, and for their sha
   CHECK(ran.idle[0] == ran.makespan - 2 * 3 - 2 * 3);
 }
 
-TEST_CASE("reductions cost nothing unless told otherwise, and keep no activations") {
+TEST_CASE("reductions cost nothing by default, and keep no activations") {
   auto plain = troupe::simulate(troupe::make_plan({schedule_kind::one_f_one_b, 4, 8, 4, {}}), {});
   auto reduced =
       troupe::simulate(troupe::make_plan({schedule_kind::one_f_one_b, 4, 8, 4, {{0, 3}, {0, 1, 2, 3}}}), {});
@@ -79,7 +80,7 @@ TEST_CASE("reductions cost nothing unless told otherwise, and keep no activation
   CHECK(reduced.peak_activations == plain.peak_activations);
 }
 
-TEST_CASE("a reduction that is missing, there twice, unknown, too early or out of order is found") {
+TEST_CASE("a reduction that is missing, duplicated, unknown, too early or out of order is found") {
   auto broken = [](auto change) {
     auto made = two_reductions(2, 2);
     change(made);
@@ -107,7 +108,7 @@ TEST_CASE("a reduction before another stage's weight gradient on one device is a
   CHECK_THAT(findings_of(made), ContainsSubstring("deadlock: 1R0 waits for 0B0"));
 }
 
-TEST_CASE("a reduction among stages that are not there, out of order, or without gradients is refused") {
+TEST_CASE("a reduction among missing stages, out of order, or without gradients is refused") {
   for (std::vector<int> stages : {std::vector<int>{}, {0, 2}, {-1, 0}, {1, 0}, {0, 0}})
     CHECK_THROWS_AS(troupe::make_plan({schedule_kind::gpipe, 2, 1, 1, {stages}}), troupe::bad_input);
   CHECK_THROWS_AS(troupe::make_plan({schedule_kind::forward_only, 2, 1, 1, {{0, 1}}}), troupe::bad_input);

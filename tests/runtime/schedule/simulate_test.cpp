@@ -82,7 +82,7 @@ TEST_CASE("each action begins when its device is free and its inputs are there")
   CHECK(ran.idle == std::vector<double>{6, 6});
 }
 
-TEST_CASE("communication delays the receiver on another device, not the sender and not a neighbour at home") {
+TEST_CASE("communication delays a receiver on another device, not the sender and not a stage on its device") {
   troupe::action_costs costs{.forward = 1, .input_gradient = 1, .weight_gradient = 0, .communication = 10};
   auto apart = troupe::simulate(plan_of(gpipe, 2, 2), costs);
   CHECK(apart.devices[0][1].begin == 1);
@@ -122,14 +122,14 @@ TEST_CASE("a device with several stages keeps the activations of them all") {
   CHECK(ran.peak_activations == std::vector<int>{10, 10});
 }
 
-TEST_CASE("a plan that is not sound is refused with what is wrong") {
+TEST_CASE("an unsound plan is refused with its errors") {
   auto broken = plan_of(gpipe, 2, 2);
   std::swap(broken.devices[1][0], broken.devices[1][2]);
   CHECK_THROWS_AS(troupe::simulate(broken, {}), troupe::bad_input);
   CHECK_THROWS_WITH(troupe::simulate(broken, {}), ContainsSubstring("1B0 waits for 1F0"));
 }
 
-TEST_CASE("of very many findings the first ones are listed") {
+TEST_CASE("of very many errors the first ones are listed") {
   auto broken = plan_of(gpipe, 8, 8);
   for (auto& device : broken.devices) device.clear();
   CHECK_THROWS_WITH(troupe::simulate(broken, {}),

@@ -40,7 +40,7 @@ struct one_file {
 
 }  // namespace
 
-TEST_CASE("blocks come back in order, and their file has the size that was told") {
+TEST_CASE("blocks are read back in order, and their file has the returned size") {
   one_file two, none(std::vector<std::vector<std::byte>>{});
   CHECK(two.read() == std::vector{block_of(5, 1), block_of(3'000'000, 2)});
   CHECK(none.read().empty());
@@ -59,7 +59,7 @@ TEST_CASE("a block file with a changed byte anywhere gives no block") {
   }
 }
 
-TEST_CASE("what is wrong with a block file is named") {
+TEST_CASE("the error of a block file names what is wrong") {
   one_file cut, replaced, other_version, missing;
   std::filesystem::resize_file(cut.path, 100);
   CHECK_THROWS_WITH(cut.read(), ContainsSubstring("it has 100 bytes"));
@@ -71,7 +71,7 @@ TEST_CASE("what is wrong with a block file is named") {
   CHECK_THROWS_WITH(missing.read(), ContainsSubstring("No such file"));
 }
 
-TEST_CASE("a whole block file of other content than was told is refused") {
+TEST_CASE("an intact block file with other content than expected is refused") {
   one_file made, other({block_of(5, 1), block_of(3'000'000, 3)});
   std::filesystem::copy_file(other.path, made.path, std::filesystem::copy_options::overwrite_existing);
   CHECK_THROWS_WITH(made.read(), ContainsSubstring("damaged: checksum"));

@@ -26,14 +26,14 @@ snapshot_manifest example() {
 
 }  // namespace
 
-TEST_CASE("a manifest comes back from its text") {
+TEST_CASE("a manifest is parsed from its text") {
   CHECK(manifest_from_text(manifest_text(example())) == example());
   auto without = example();
   without.calls.reset();
   CHECK(manifest_from_text(manifest_text(without)) == without);
 }
 
-TEST_CASE("a manifest of format version 1 is read; what it says of calls is left out") {
+TEST_CASE("a manifest of format version 1 is read without its results of calls") {
   std::string text = R"({"troupe_snapshot":1,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
                      R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"]],)"
                      R"("calls":"00ff17","parts":[{"stage":0,"file":"stage-0000.part","size_bytes":5,)"
@@ -46,7 +46,7 @@ TEST_CASE("a manifest of format version 1 is read; what it says of calls is left
   CHECK_FALSE(read.calls);
 }
 
-TEST_CASE("a manifest can be read by people, and by JSON readers that change its spaces") {
+TEST_CASE("a manifest is readable JSON, and may be parsed after its white space changed") {
   auto text = manifest_text(example());
   CHECK_THAT(text,
              ContainsSubstring("\"numeric_class\": \"avx2\"") && ContainsSubstring("\"created\": \"2024-"));
@@ -55,7 +55,7 @@ TEST_CASE("a manifest can be read by people, and by JSON readers that change its
   CHECK(manifest_from_text(compact) == example());
 }
 
-TEST_CASE("a manifest knows when it was written, unless its text is no time") {
+TEST_CASE("a manifest has the time when it was written, unless the text is no time") {
   auto manifest = example();
   CHECK(time_written(manifest) == std::chrono::sys_days(std::chrono::year(2024) / 6 / 7) +
                                       std::chrono::hours(8) + std::chrono::minutes(9) +
@@ -66,7 +66,7 @@ TEST_CASE("a manifest knows when it was written, unless its text is no time") {
   }
 }
 
-TEST_CASE("a changed manifest is refused or means the same") {
+TEST_CASE("a changed manifest is refused or has the same content") {
   std::mt19937_64 random(42);
   auto good = manifest_text(example());
   for (std::size_t at = 0; at < good.size(); ++at) {
@@ -87,7 +87,7 @@ TEST_CASE("every cut of a manifest is refused") {
     CHECK_THROWS_AS(manifest_from_text(good.substr(0, size)), snapshot_error);
 }
 
-TEST_CASE("what is wrong with a manifest is named") {
+TEST_CASE("the error of a manifest names what is wrong") {
   CHECK_THROWS_WITH(manifest_from_text("[1, 2"), ContainsSubstring("no manifest"));
   CHECK_THROWS_WITH(manifest_from_text("{}"), ContainsSubstring("troupe_snapshot"));
   CHECK_THROWS_WITH(manifest_from_text(R"({"troupe_snapshot": 9})"), ContainsSubstring("version is 9"));
@@ -96,7 +96,7 @@ TEST_CASE("what is wrong with a manifest is named") {
   CHECK_THROWS_WITH(manifest_from_text(edited), ContainsSubstring("damaged or was edited"));
 }
 
-TEST_CASE("a manifest whose parts do not add up is refused") {
+TEST_CASE("a manifest with inconsistent parts is refused") {
   auto missing = example();
   missing.parts.pop_back();
   CHECK_THROWS_WITH(manifest_from_text(manifest_text(missing)), ContainsSubstring("1 parts for 2 stages"));
@@ -112,7 +112,7 @@ TEST_CASE("a manifest whose parts do not add up is refused") {
   CHECK_THROWS_WITH(manifest_from_text(manifest_text(calls_elsewhere)), ContainsSubstring("../calls.part"));
 }
 
-TEST_CASE("text that is no UTF-8 still makes a manifest") {
+TEST_CASE("a manifest may contain text that is no UTF-8") {
   auto manifest = example();
   manifest.job_id = "caf\xe9";
   CHECK(manifest_from_text(manifest_text(manifest)).job_id == "caf\xef\xbf\xbd");

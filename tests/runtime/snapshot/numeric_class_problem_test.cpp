@@ -17,11 +17,11 @@ std::string problem(const std::string& written_with, const std::string& own) {
 
 }  // namespace
 
-TEST_CASE("a snapshot of the same arithmetic can be gone on from") {
+TEST_CASE("a job continues from a snapshot of the same numeric class") {
   CHECK(problem("onednn-2.6.3-avx2", "onednn-2.6.3-avx2").empty());
 }
 
-TEST_CASE("one of another instruction set names both, and the option that gives it") {
+TEST_CASE("the refusal of a snapshot of another instruction set names both sets and the option to use") {
   CHECK_THAT(problem("onednn-2.6.3-avx2", "onednn-2.6.3-avx512_core_bf16"),
              ContainsSubstring("step 30") && ContainsSubstring("onednn-2.6.3-avx2,") &&
                  ContainsSubstring("have onednn-2.6.3-avx512_core_bf16") && ContainsSubstring("--isa avx2,"));
@@ -29,7 +29,7 @@ TEST_CASE("one of another instruction set names both, and the option that gives 
              ContainsSubstring("--isa avx512_core,"));
 }
 
-TEST_CASE("where no option helps none is named") {
+TEST_CASE("the refusal of a snapshot names no option if none helps") {
   for (const char* own : {"onednn-2.7.0-avx2", "onednn-2.6.3-avx2+cuda-13.0"})
     CHECK_THAT(problem("onednn-2.6.3-avx2", own), ContainsSubstring(own) && !ContainsSubstring("--isa"));
   CHECK_THAT(problem("plain", "onednn-2.6.3-avx2"), !ContainsSubstring("--isa"));

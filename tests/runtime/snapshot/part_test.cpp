@@ -42,7 +42,7 @@ byte_vector forged(const byte_vector& header, std::size_t elements_bytes) {
 
 }  // namespace
 
-TEST_CASE("a part comes back as it was") {
+TEST_CASE("a part is decoded as it was encoded") {
   auto part = example_part(120, 2, 4);
   auto floats = part.tensors[0].value.values<float>();
   floats[0] = std::numeric_limits<float>::quiet_NaN();
@@ -58,7 +58,7 @@ TEST_CASE("a part comes back as it was") {
   CHECK(same_tensors(back.tensors, part.tensors));
 }
 
-TEST_CASE("a part without tensors and with odd names comes back") {
+TEST_CASE("a part without tensors and with unusual names is decoded as it was encoded") {
   snapshot_part part;
   part.job_id = std::string("a\0b\xff", 4);
   auto back = decode_part(encode_part(part).bytes());
@@ -85,7 +85,7 @@ TEST_CASE("decoded tensors outlive the bytes they came from") {
   CHECK(same_tensors(back.tensors, example_part(9, 0, 1).tensors));
 }
 
-TEST_CASE("a part that a caller may not encode is refused") {
+TEST_CASE("an invalid part is refused at encoding") {
   auto part = example_part(1, 0, 1);
   part.tensors.push_back({"hole", {}});
   CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("hole"));
@@ -93,7 +93,7 @@ TEST_CASE("a part that a caller may not encode is refused") {
   CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("adam.step") && ContainsSubstring("twice"));
 }
 
-TEST_CASE("every flipped bit is found") {
+TEST_CASE("every flipped bit of a part is found") {
   auto good = encoded(example_part(7, 1, 2, 5));
   for (std::size_t at = 0; at < good.size(); ++at) {
     auto bad = good;
@@ -102,14 +102,14 @@ TEST_CASE("every flipped bit is found") {
   }
 }
 
-TEST_CASE("every truncation is found") {
+TEST_CASE("every truncation of a part is found") {
   auto good = encoded(example_part(7, 1, 2, 5));
   for (std::size_t size = 0; size < good.size(); ++size)
     CHECK_THROWS_WITH(decode_part(std::span(good).first(size)),
                       ContainsSubstring("truncated") && ContainsSubstring(std::to_string(size)));
 }
 
-TEST_CASE("every extension is found") {
+TEST_CASE("every extension of a part is found") {
   auto good = encoded(example_part(7, 1, 2, 5));
   for (std::size_t extra = 1; extra <= 130; ++extra) {
     auto bad = good;
@@ -118,7 +118,7 @@ TEST_CASE("every extension is found") {
   }
 }
 
-TEST_CASE("random damage is found") {
+TEST_CASE("random damage of a part is found") {
   std::mt19937_64 random(20240607);
   auto good = encoded(example_part(7, 1, 2, 50));
   for (int round = 0; round < 3000; ++round) {
@@ -131,7 +131,7 @@ TEST_CASE("random damage is found") {
   }
 }
 
-TEST_CASE("damage is named") {
+TEST_CASE("the error of a damaged part names the damage") {
   auto good = encoded(example_part(7, 1, 2));
   auto changed = [&](std::size_t at) {
     auto bad = good;
@@ -147,7 +147,7 @@ TEST_CASE("damage is named") {
   CHECK_THROWS_WITH(decode_part({}), ContainsSubstring("truncated"));
 }
 
-TEST_CASE("a header that lies under a right checksum is refused") {
+TEST_CASE("a false header with a valid checksum is refused") {
   auto with_tensor = [](const tensor_entry& entry) {
     part_header header;
     header.tensors.values = {entry};
@@ -168,7 +168,7 @@ TEST_CASE("a header that lies under a right checksum is refused") {
   CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{8}}}), 32)), ContainsSubstring("padded"));
 }
 
-TEST_CASE("a header whose counts lie costs no memory") {
+TEST_CASE("a header with false counts allocates no memory") {
   auto header = encode(part_header());
   for (std::size_t at = 0; at + 4 <= header.size(); ++at) {
     auto bad = header;

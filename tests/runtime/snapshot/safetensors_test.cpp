@@ -75,7 +75,7 @@ const std::string known_file =
 
 }  // namespace
 
-TEST_CASE("tensors of every dtype and the metadata come back from safetensors as they were") {
+TEST_CASE("tensors of every dtype and the metadata are read back from safetensors unchanged") {
   temp_folder folder;
   auto file = folder.path() / "model.safetensors";
   std::map<std::string, std::string> metadata{{"format", "troupe"}, {"", ""}, {"k\u00e9y", "\t"}};
@@ -252,7 +252,7 @@ TEST_CASE("random changes of a safetensors file are refused or give another vali
   }
 }
 
-TEST_CASE("what is no file, or cannot be written, is named") {
+TEST_CASE("a path that is no file, or cannot be written, is named") {
   temp_folder folder;
   CHECK_THROWS_WITH(read_safetensors(folder.path() / "none"),
                     ContainsSubstring("none") && ContainsSubstring("No such file"));
@@ -260,7 +260,7 @@ TEST_CASE("what is no file, or cannot be written, is named") {
   CHECK_THROWS_AS(write_safetensors(folder.path() / "none" / "model", one_of_each()), bad_input);
 }
 
-TEST_CASE("safetensors are written under names of their own only") {
+TEST_CASE("write_safetensors refuses duplicate names, reserved names and undefined tensors") {
   temp_folder folder;
   auto file = folder.path() / "model.safetensors";
   auto value = tensor::zeros({1});

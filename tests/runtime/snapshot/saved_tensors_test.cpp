@@ -36,7 +36,7 @@ std::vector<std::string> names_of(const std::vector<named_tensor>& tensors) {
 
 }  // namespace
 
-TEST_CASE("what several stages hold alike is listed once") {
+TEST_CASE("tensors that several stages share are listed once") {
   temp_folder folder;
   snapshot_store store({folder.path() / "snapshots"});
   store.prepare();
@@ -47,7 +47,7 @@ TEST_CASE("what several stages hold alike is listed once") {
         std::vector<std::string>{"0.weight", "1.weight", "loss_scaler/scale", "tied.weight"});
 }
 
-TEST_CASE("stages that do not agree on what they both hold are an error that names it") {
+TEST_CASE("a shared tensor that differs between stages is an error that names it") {
   temp_folder folder;
   snapshot_store store({folder.path() / "snapshots"});
   store.prepare();

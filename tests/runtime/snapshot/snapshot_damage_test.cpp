@@ -95,7 +95,7 @@ TEST_CASE("a damaged manifest is named and the previous snapshot is used") {
   made.check_skipped("manifest.json");
 }
 
-TEST_CASE("an empty and a monstrous manifest are named") {
+TEST_CASE("an empty and an oversized manifest are named") {
   two_snapshots made;
   std::filesystem::resize_file(made.newest / "manifest.json", 0);
   made.check_skipped("no manifest");
@@ -103,7 +103,7 @@ TEST_CASE("an empty and a monstrous manifest are named") {
   made.check_skipped("1099511627776 bytes");
 }
 
-TEST_CASE("a manifest that nests too deep is named, and ends nobody") {
+TEST_CASE("a manifest that nests too deep is named, and does not overflow the stack") {
   two_snapshots made;
   std::ofstream(made.newest / "manifest.json")
       << "{\"parts\":" << std::string(200'000, '[') << std::string(200'000, ']') << "}";
@@ -117,7 +117,7 @@ TEST_CASE("a manifest of no stages is named") {
   made.check_skipped("0 stages");
 }
 
-TEST_CASE("a part of terabytes that are not there is named before any memory is asked for") {
+TEST_CASE("a part with a false size of terabytes is named before memory is allocated") {
   two_snapshots made;
   auto size = (std::uint64_t{4} << 40) + 128 + 32;
   auto with_size = [&] {
@@ -126,11 +126,11 @@ TEST_CASE("a part of terabytes that are not there is named before any memory is 
     std::ofstream(made.newest / "manifest.json") << manifest_text(manifest);
     std::filesystem::resize_file(made.newest / "stage-0001.part", size);
   };
-  SECTION("its lengths say something else") {
+  SECTION("with other lengths in the part") {
     with_size();
     made.check_skipped("its lengths say");
   }
-  SECTION("its lengths agree") {
+  SECTION("with the same lengths in the part") {
     with_size();
     auto header = std::uint64_t{64}, elements = std::uint64_t{4} << 40;
     std::fstream stream(made.newest / "stage-0001.part", std::ios::in | std::ios::out | std::ios::binary);
@@ -142,7 +142,7 @@ TEST_CASE("a part of terabytes that are not there is named before any memory is 
   }
 }
 
-TEST_CASE("control characters from a file are not shown as such") {
+TEST_CASE("control characters from a file are escaped in errors") {
   two_snapshots made;
   auto manifest = *made.store.list()[0].manifest;
   manifest.parts[1].host = "else\x1b[2Jwhere\xc2\x9b";
@@ -160,7 +160,7 @@ TEST_CASE("a manifest of another step is named") {
   made.check_skipped("of step 10");
 }
 
-TEST_CASE("a whole part that is not the one the manifest lists is named") {
+TEST_CASE("an intact part that is not the one in the manifest is named") {
   two_snapshots made;
   auto other = made.folder.path() / "step-000000000010" / "stage-0001.part";
   std::filesystem::copy_file(other, made.newest / "stage-0001.part",
@@ -168,7 +168,7 @@ TEST_CASE("a whole part that is not the one the manifest lists is named") {
   made.check_skipped("stage-0001.part");
 }
 
-TEST_CASE("a whole part that took the place of the committed one is named") {
+TEST_CASE("an intact part that replaced the committed one is named") {
   two_snapshots made;
   auto other = example_part(20, 1, 2);
   other.generation = 8;
@@ -185,7 +185,7 @@ TEST_CASE("a part of another stage under its own checksum is named") {
              ContainsSubstring("stage 1 of 2") && ContainsSubstring("stage 0 of 1"));
 }
 
-TEST_CASE("an unfinished snapshot is passed over without a warning") {
+TEST_CASE("an unfinished snapshot is skipped without a warning") {
   two_snapshots made;
   std::filesystem::remove(made.newest / "manifest.json");
   CHECK(made.store.list()[0].state == snapshot_state::incomplete);
@@ -195,7 +195,7 @@ TEST_CASE("an unfinished snapshot is passed over without a warning") {
   CHECK(warnings.empty());
 }
 
-TEST_CASE("nothing valid is said so, with a warning for each") {
+TEST_CASE("without a valid snapshot there is a warning for each one") {
   two_snapshots made;
   made.overwrite("stage-0000.part", 100, '!');
   std::filesystem::remove(made.folder.path() / "step-000000000010" / "stage-0000.part");

@@ -48,7 +48,8 @@ class not_root {
 
 }  // namespace
 
-TEST_CASE("a part that does not fit is refused with file, reason and advice, and nothing is left of it") {
+TEST_CASE(
+    "a part that does not fit on the disk is refused with file, reason and advice, and leaves no file") {
   mounted_tmpfs disk("256k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);
@@ -65,7 +66,7 @@ TEST_CASE("a part that does not fit is refused with file, reason and advice, and
   CHECK(listed_steps(store) == std::vector<std::uint64_t>{30, 10});
 }
 
-TEST_CASE("a full disk is made room on: unfinished and older snapshots go, the newest whole one never") {
+TEST_CASE("on a full disk unfinished and older snapshots are removed, never the newest complete one") {
   mounted_tmpfs disk("256k");
   snapshot_store store({disk.path(), 3});
   write_snapshot(store, 10);
@@ -80,7 +81,7 @@ TEST_CASE("a full disk is made room on: unfinished and older snapshots go, the n
   CHECK(newest_valid_step(store) == 20);
 }
 
-TEST_CASE("snapshots go on when there is room again: what is left of failed ones is in nobody's way") {
+TEST_CASE("snapshots continue when there is room again, whatever failed ones left behind") {
   mounted_tmpfs disk("320k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);
@@ -98,7 +99,7 @@ TEST_CASE("snapshots go on when there is room again: what is left of failed ones
   CHECK(newest_valid_step(store) == 70);
 }
 
-TEST_CASE("a limit on file sizes is a full disk: an error, and nothing is left of the part") {
+TEST_CASE("a part beyond the limit of file sizes is an error like a full disk, and leaves no file") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   write_snapshot(store, 10);
@@ -149,7 +150,9 @@ TEST_CASE("only a regular file is written over") {
   CHECK(std::filesystem::file_size(target) == 4);
 }
 
-TEST_CASE("a manifest that does not fit leaves the previous snapshot in force, and can be committed later") {
+TEST_CASE(
+    "a manifest that does not fit on the disk leaves the previous snapshot valid, and can be committed "
+    "later") {
   mounted_tmpfs disk("256k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);
@@ -176,7 +179,7 @@ TEST_CASE("a file system without room for another folder is reported") {
                     ContainsSubstring("create the folder") && ContainsSubstring("No space left"));
 }
 
-TEST_CASE("a read-only file system is reported, and what it holds can still be used") {
+TEST_CASE("a read-only file system is reported, and its snapshots can still be read") {
   mounted_tmpfs disk("256k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);

@@ -46,7 +46,7 @@ TEST_CASE("a folder that does not exist has no snapshots") {
   CHECK(newest_valid_step(store) == 0);
 }
 
-TEST_CASE("a commit keeps the newest ones and removes older and incomplete ones") {
+TEST_CASE("a commit keeps the newest snapshots and removes older and incomplete ones") {
   temp_folder folder;
   snapshot_store store({folder.path(), 2});
   write_snapshot(store, 10);
@@ -58,7 +58,7 @@ TEST_CASE("a commit keeps the newest ones and removes older and incomplete ones"
   CHECK(newest_valid_step(store) == 30);
 }
 
-TEST_CASE("a damaged snapshot does not count as one of those to keep") {
+TEST_CASE("a damaged snapshot does not count as one of the kept snapshots") {
   temp_folder folder;
   snapshot_store store({folder.path(), 2});
   write_snapshot(store, 10);
@@ -70,7 +70,7 @@ TEST_CASE("a damaged snapshot does not count as one of those to keep") {
   CHECK(listed_steps(store) == steps{40, 30});
 }
 
-TEST_CASE("a damaged snapshot that would go is set aside: it counts for nothing and is never deleted") {
+TEST_CASE("a damaged snapshot due for removal is set aside: it is not counted and never deleted") {
   temp_folder folder;
   snapshot_store store({folder.path(), 1});
   auto damage = [&](const char* step) {
@@ -98,7 +98,7 @@ TEST_CASE("a damaged snapshot that would go is set aside: it counts for nothing 
   CHECK(store.verify(store.list_set_aside()[0]).empty());
 }
 
-TEST_CASE("what no snapshot will be made of is discarded, a snapshot is not") {
+TEST_CASE("parts of an abandoned snapshot are discarded, a complete snapshot is not") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   write_snapshot(store, 10);
@@ -108,7 +108,7 @@ TEST_CASE("what no snapshot will be made of is discarded, a snapshot is not") {
   CHECK(newest_valid_step(store) == 10);
 }
 
-TEST_CASE("snapshots are their owner's alone unless an option says otherwise") {
+TEST_CASE("by default only the owner can access snapshots") {
   using std::filesystem::perms;
   auto mode_of = [](const std::filesystem::path& name) {
     return static_cast<unsigned>(std::filesystem::status(name).permissions());
@@ -136,7 +136,7 @@ TEST_CASE("snapshots are their owner's alone unless an option says otherwise") {
   ::umask(before);
 }
 
-TEST_CASE("a commit undoes the snapshots of a future that was rolled back") {
+TEST_CASE("a commit removes snapshots of later steps, which were rolled back") {
   temp_folder folder;
   snapshot_store store({folder.path(), 2});
   write_snapshot(store, 100);
@@ -145,7 +145,7 @@ TEST_CASE("a commit undoes the snapshots of a future that was rolled back") {
   CHECK(listed_steps(store) == steps{110, 100});
 }
 
-TEST_CASE("a commit leaves newer parts alone that are in the making") {
+TEST_CASE("a commit does not touch newer parts that are being written") {
   temp_folder folder;
   snapshot_store store({folder.path(), 2});
   auto early = store.write_part(40, 0, encode_part(example_part(40, 0, 2)).bytes());
@@ -169,7 +169,7 @@ TEST_CASE("a step that is written again replaces the one before") {
   CHECK(newest_valid_step(store) == 10);
 }
 
-TEST_CASE("what a manifest says must be so before it is committed") {
+TEST_CASE("a manifest is checked against its parts before it is committed") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   auto part = store.write_part(10, 0, encode_part(example_part(10, 0, 2)).bytes());
@@ -184,7 +184,7 @@ TEST_CASE("what a manifest says must be so before it is committed") {
   CHECK(store.list()[0].state == snapshot_state::incomplete);
 }
 
-TEST_CASE("a part that another host holds is no damage here, but cannot be read") {
+TEST_CASE("a part on another host is no damage, but cannot be read") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   auto here = store.write_part(10, 0, encode_part(example_part(10, 0, 2)).bytes());
@@ -209,7 +209,7 @@ TEST_CASE("impossible options and bytes that are no part are refused") {
   CHECK_THROWS_AS(store.read_part(manifest, 2), std::invalid_argument);
 }
 
-TEST_CASE("files that are none of ours are neither listed nor removed") {
+TEST_CASE("foreign files are neither listed nor removed") {
   temp_folder folder;
   snapshot_store store({folder.path(), 1});
   for (auto name : {"notes.txt", "step-12", "step-x00000000012", ".stage-0000.part~1~2~3"})
@@ -220,7 +220,7 @@ TEST_CASE("files that are none of ours are neither listed nor removed") {
   CHECK(files_below(folder.path()).size() == 4 + 3);
 }
 
-TEST_CASE("steps of more digits than a folder name has zeros for are kept in order") {
+TEST_CASE("steps with more digits than the padding of folder names are kept in order") {
   temp_folder folder;
   snapshot_store store({folder.path(), 3});
   write_snapshot(store, 999'999'999'999);

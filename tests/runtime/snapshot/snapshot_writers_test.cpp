@@ -27,7 +27,7 @@ bool any_temporary(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a writer killed before the manifest leaves the previous snapshot in force") {
+TEST_CASE("a writer killed before the manifest leaves the previous snapshot valid") {
   auto point = GENERATE("part_half_written", "part_written", "before_manifest");
   INFO(point);
   temp_folder folder;
@@ -47,7 +47,7 @@ TEST_CASE("a writer killed before the manifest leaves the previous snapshot in f
   CHECK(files_below(folder.path()).size() == 6);
 }
 
-TEST_CASE("a writer killed after the manifest leaves the new snapshot in force") {
+TEST_CASE("a writer killed after the manifest leaves the new snapshot valid") {
   auto point = GENERATE("manifest_written", "manifest_removed");
   INFO(point);
   temp_folder folder;
@@ -66,7 +66,7 @@ TEST_CASE("a writer killed after the manifest leaves the new snapshot in force")
   CHECK(files_below(folder.path()).size() == 3);
 }
 
-TEST_CASE("a writer killed while it undoes a rolled back future leaves no snapshot of that future") {
+TEST_CASE("a writer killed while it removes rolled back snapshots leaves none of them valid") {
   temp_folder folder;
   snapshot_store store({folder.path(), 5});
   for (auto step : {10, 30, 40}) write_snapshot(store, static_cast<std::uint64_t>(step));
@@ -77,7 +77,7 @@ TEST_CASE("a writer killed while it undoes a rolled back future leaves no snapsh
   CHECK(newest_valid_step(store) == 10);
 }
 
-TEST_CASE("what a killed writer left in a step that others go on with is cleaned by the commit") {
+TEST_CASE("files that a killed writer left in a step are removed when others commit that step") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   auto first = store.write_part(10, 0, encode_part(example_part(10, 0, 2)).bytes());

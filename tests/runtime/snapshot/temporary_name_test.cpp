@@ -24,7 +24,7 @@ std::string name_of_the_dead() {
 
 }  // namespace
 
-TEST_CASE("only what a dead process of this host left is abandoned") {
+TEST_CASE("only temporary files of ended processes of this host are abandoned") {
   auto dead = name_of_the_dead();
   REQUIRE(dead.starts_with(".stage-0000.part~"));
   CHECK(is_abandoned(dead));
@@ -35,7 +35,7 @@ TEST_CASE("only what a dead process of this host left is abandoned") {
   CHECK_FALSE(is_abandoned(""));
 }
 
-TEST_CASE("a process that got the number of a dead one does not keep its files alive") {
+TEST_CASE("a process with the reused id of an ended one does not keep its temporary files") {
   auto own = temporary_name("x");
   auto start = own.find('~') + 1;
   auto of_an_earlier_process = own.substr(0, start) + std::string("1") + own.substr(own.find('~', start));

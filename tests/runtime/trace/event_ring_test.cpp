@@ -36,7 +36,7 @@ bool is_whole(const std::vector<troupe::trace_event>& events) {
 
 }  // namespace
 
-TEST_CASE("a ring gives back what was recorded, oldest first") {
+TEST_CASE("a ring returns the recorded events, oldest first") {
   troupe::event_ring ring("device 0", 8);
   CHECK(ring.thread_name() == "device 0");
   CHECK(ring.snapshot().empty());
@@ -84,7 +84,7 @@ TEST_CASE("a ring without room is refused") {
   CHECK_THROWS_AS(troupe::event_ring("", 0), std::invalid_argument);
 }
 
-TEST_CASE("a reader beside the writer gets whole events without gaps") {
+TEST_CASE("a concurrent reader gets complete events without gaps") {
   troupe::event_ring ring("", 16);
   std::atomic<bool> reading = true;
   std::jthread writer([&] {

@@ -113,7 +113,7 @@ TEST_CASE("a trace is written while threads ask for rings and record") {
   CHECK(of_phase(events_of(folder.path() / "trace.json"), "X").size() == 3 * 64);
 }
 
-TEST_CASE("a trace that cannot be written says where, and leaves nothing behind") {
+TEST_CASE("the error of a trace that cannot be written names the file, and no file is left") {
   troupe::testing::temp_folder folder;
   troupe::trace_recorder recorder(0);
   auto nowhere = folder.path() / "missing" / "trace.json";

@@ -19,7 +19,7 @@ std::vector<std::byte> layout_of(const troupe::shape& extents) {
 
 }  // namespace
 
-TEST_CASE("each arriving tensor gets room of its own and of its layout, made ready or not") {
+TEST_CASE("each arriving tensor gets its own buffer of its layout, allocated in advance or not") {
   troupe::arrival_buffer_cache room;
   std::vector<troupe::tensor> taken;
   for (const auto& extents : {troupe::shape{2, 3}, {2, 3}, {2, 3}, {6}, {2, 3}, {6}, {6}, {6}, {6}}) {
@@ -34,7 +34,7 @@ TEST_CASE("each arriving tensor gets room of its own and of its layout, made rea
   }
 }
 
-TEST_CASE("room for the third of a kind is made before it comes, and only once") {
+TEST_CASE("the buffer for the third tensor of a kind is allocated before it arrives, and only once") {
   troupe::arrival_buffer_cache room;
   troupe::tensor value;
   auto current = [] { return troupe::memory_of({}).current; };
@@ -55,7 +55,7 @@ TEST_CASE("room for the third of a kind is made before it comes, and only once")
   CHECK(current() == without);
 }
 
-TEST_CASE("there is no room for what cannot be, or is not what was announced") {
+TEST_CASE("no buffer is given for impossible tensors, or for ones that differ from the announcement") {
   troupe::arrival_buffer_cache room;
   troupe::tensor value;
   for (int i = 0; i < 3; ++i) {

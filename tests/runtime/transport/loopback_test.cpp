@@ -57,7 +57,7 @@ TEST_CASE(
   CHECK((counted.stale_frames == 2 && counted.tensors_sent == 2 && counted.tensor_bytes_received == 24));
 }
 
-TEST_CASE("generations only rise, and the one begun is the one connected") {
+TEST_CASE("generations only increase, and the connected one is the one that was begun") {
   using Catch::Matchers::ContainsSubstring;
   loopback local;
   local.link->begin_generation(3);

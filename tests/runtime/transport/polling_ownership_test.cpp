@@ -15,7 +15,7 @@ struct nobody final : troupe::tensor_waiter {
 
 }  // namespace
 
-TEST_CASE("a turn is one waiter's until it gives it back") {
+TEST_CASE("one waiter owns polling until it releases it") {
   polling_ownership ownership;
   nobody first, second;
   CHECK_FALSE(ownership.is_owner_polling());
@@ -29,7 +29,7 @@ TEST_CASE("a turn is one waiter's until it gives it back") {
   CHECK(ownership.acquire(second));
 }
 
-TEST_CASE("the transport's thread watches turns, or is woken by who takes the next") {
+TEST_CASE("the transport's thread watches the owner of polling, or is woken by the next one") {
   polling_ownership ownership;
   nobody waiter;
   CHECK_FALSE(ownership.must_wake_watcher());  // it has not slept yet

@@ -8,7 +8,7 @@
 
 using troupe::replay_window;
 
-TEST_CASE("a replay window admits each number once, in any near order") {
+TEST_CASE("a replay window admits each number once, in any order within its size") {
   std::vector<std::uint64_t> numbers(5000);
   std::iota(numbers.begin(), numbers.end(), 1);
   std::mt19937 random(7);

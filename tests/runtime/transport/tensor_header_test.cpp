@@ -42,7 +42,7 @@ constexpr std::size_t role_at = 28, dtype_at = 29, rank_at = 30, first_extent_at
 
 }  // namespace
 
-TEST_CASE("a tensor header survives the wire, with and without a code, with and without extents") {
+TEST_CASE("a tensor header is decoded as it was encoded, with and without a code, with and without extents") {
   CHECK(decode(encode(sample()), sample_bytes) == sample());
   auto scalar = sample();
   scalar.layout.extents = {};

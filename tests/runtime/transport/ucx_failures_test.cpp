@@ -327,7 +327,7 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on with the right bytes",
+TEST_CASE("a rank killed during many transfers is replaced, and the others continue with the right bytes",
           "[many]") {
   auto [transports, seeds] =
       GENERATE(table<std::string, int>({{"sysv,cma", 24}, {"sysv,tcp", 8}, {"tcp", 8}}));
@@ -339,22 +339,22 @@ TEST_CASE("a rank killed in a flood of tensors is replaced and the others go on 
   }
 }
 
-TEST_CASE("connecting to a process that just died reports it and nothing worse") {
+TEST_CASE("a connection to a process that just ended reports the loss of that peer only") {
   spawn_ranks(2, connect_to_the_dead);
 }
 
-TEST_CASE("a process may die at any moment while connections are made") {
+TEST_CASE("a process may end at any moment while connections are made") {
   auto seed = GENERATE(range(0, 25));
   spawn_ranks(2, [&](test_rank& self) { die_while_connecting(self, seed); });
 }
 
-TEST_CASE("a process that was stopped and wakes up in a later generation spoils nothing") {
+TEST_CASE("a suspended process that resumes in a later generation does not disturb it") {
   spawn_ranks(4, wake_up_late);
 }
 
 TEST_CASE("generations follow each other without a loss") { spawn_ranks(2, many_generations); }
 
-TEST_CASE("tensors that still wait to be fetched when their generation ends spoil nothing") {
+TEST_CASE("tensors not yet fetched at the end of their generation do not disturb the next one") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     constexpr std::uint64_t generations = 5, count = 40;

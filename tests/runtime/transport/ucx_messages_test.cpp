@@ -154,7 +154,7 @@ std::vector<tagged_tensor> changing_tensors(std::uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("messages of any size come back as they were sent") {
+TEST_CASE("messages of any size arrive unchanged") {
   SECTION("shared memory") {
     spawn_ranks(2, [](test_rank& self) { ping_pong(self, "sysv,cma"); });
   }
@@ -166,7 +166,7 @@ TEST_CASE("messages of any size come back as they were sent") {
   }
 }
 
-TEST_CASE("thousands of messages between four ranks arrive once, whole, and control messages in order") {
+TEST_CASE("thousands of messages between four ranks arrive once and complete, control messages in order") {
   spawn_ranks(4, all_to_all, std::chrono::seconds(100));
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("tensors keep their shape and dtype") {
   });
 }
 
-TEST_CASE("tensors that are much like the one before, and those that are not, keep what is theirs") {
+TEST_CASE("tensors with headers like or unlike the previous one arrive with their own headers") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     node.join_all();

@@ -181,13 +181,15 @@ void older_version(test_rank& self) {
 
 TEST_CASE("replayed connections change nothing") { spawn_ranks(2, replayed_greetings); }
 
-TEST_CASE("a tensor that is replayed over TCP comes once") { spawn_ranks(2, replayed_tensor); }
+TEST_CASE("a tensor that is replayed over TCP is delivered once") { spawn_ranks(2, replayed_tensor); }
 
-TEST_CASE("strangers that take all descriptors do not keep a peer out") { spawn_ranks(3, few_descriptors); }
+TEST_CASE("strangers that use up all file descriptors do not keep a peer from connecting") {
+  spawn_ranks(3, few_descriptors);
+}
 
-TEST_CASE("peers meet while strangers flood their ports") { spawn_ranks(3, flood); }
+TEST_CASE("peers connect while strangers flood their ports") { spawn_ranks(3, flood); }
 
-TEST_CASE("a stranger is read for the bytes of a handshake and for some seconds") {
+TEST_CASE("of a stranger at most the bytes of a handshake are read, for a limited time") {
   spawn_ranks(2, greedy_stranger);
 }
 

@@ -207,11 +207,11 @@ void survive_garbage(test_rank& self) {
 
 }  // namespace
 
-TEST_CASE("a node with another secret is refused, reported once, and harms nobody else") {
+TEST_CASE("a node with another secret is refused, reported once, and does not disturb other nodes") {
   spawn_ranks(3, wrong_secret);
 }
 
-TEST_CASE("verified tensors that changed on the way are dropped and cost the connection") {
+TEST_CASE("verified tensors that changed in transit are dropped and their connection is closed") {
   spawn_ranks(2, verified);
 }
 
@@ -219,11 +219,11 @@ TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive
 
 TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
 
-TEST_CASE("a node that does not keep to the rules of control connections loses them") {
+TEST_CASE("control connections of a node that violates the protocol are closed") {
   spawn_ranks(2, ill_mannered_callers);
 }
 
-TEST_CASE("options that cannot work are refused with their name") {
+TEST_CASE("invalid transport options are refused with their name") {
   spawn_ranks(1, [](test_rank&) {
     event_recorder events;
     auto refuses = [&](const troupe::ucx_transport_options& options, const std::string& word) {
@@ -246,7 +246,7 @@ TEST_CASE("options that cannot work are refused with their name") {
   });
 }
 
-TEST_CASE("SIGHUP is not UCX's, which would show its state at it") {
+TEST_CASE("UCX does not install its handler for SIGHUP") {
   troupe::configure_ucx_library();
   struct sigaction present {};
   ::sigaction(SIGHUP, nullptr, &present);

@@ -87,13 +87,13 @@ void answer_while_waiting(test_rank& self, std::chrono::nanoseconds spin, const 
 
 }  // namespace
 
-TEST_CASE("who waits for a tensor takes it on its own thread, whether it polls or sleeps") {
+TEST_CASE("a thread that waits for a tensor receives it itself, whether it polls or sleeps") {
   for (const char* transports : {"sysv,cma", "tcp"})
     for (auto spin : {0ns, std::chrono::nanoseconds(10s)})
       spawn_ranks(2, [&](test_rank& self) { answer_while_waiting(self, spin, transports); });
 }
 
-TEST_CASE("what a waiter does not take is delivered as ever") {
+TEST_CASE("tensors that a waiter does not take are delivered as usual") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     stage_one waiter;
@@ -113,7 +113,7 @@ TEST_CASE("what a waiter does not take is delivered as ever") {
   });
 }
 
-TEST_CASE("a sleeping waiter looks again when it is woken, and a second one is told to wait elsewhere") {
+TEST_CASE("a sleeping waiter checks again when it is woken, and a second waiter is refused") {
   spawn_ranks(1, [](test_rank& self) {
     ucx_node node(self);
     node.join_all();
@@ -133,7 +133,7 @@ TEST_CASE("a sleeping waiter looks again when it is woken, and a second one is t
   });
 }
 
-TEST_CASE("tensors come although whose turn it is does something else") {
+TEST_CASE("tensors arrive although the owner of polling is busy with something else") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     node.join_all();
@@ -178,7 +178,8 @@ TEST_CASE("a waiter outlives the generation in which it waits") {
 }
 
 TEST_CASE(
-    "a large tensor is read out of the sender's memory into its place; a small one is copied once, there") {
+    "a large tensor is read directly from the sender's memory into its buffer, and a small one is copied "
+    "once") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_node node(self);
     node.join_all();

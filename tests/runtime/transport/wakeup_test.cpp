@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 // Without a limit this case ends by the test's timeout.
-TEST_CASE("a sleeper that nobody wakes looks again") {
+TEST_CASE("a sleeping thread checks again after the limit without a wake-up") {
   troupe::wakeup sleeper;
   sleeper.announce_sleep();
   sleeper.rest({-1, -1}, true, {});

@@ -4,7 +4,7 @@
 
 using namespace troupe;
 
-TEST_CASE("a word that was mistyped is recognised, one that is like nothing is not") {
+TEST_CASE("a mistyped word is recognised, a word unlike all known ones is not") {
   std::vector<std::string> known{"--nproc-per-node", "--json", "--grace"};
   CHECK(meant_by("--jsn", known) == "--json");
   CHECK(meant_by("--nproc_per_node", known) == "--nproc-per-node");
@@ -12,7 +12,7 @@ TEST_CASE("a word that was mistyped is recognised, one that is like nothing is n
   CHECK(meant_by("x", {}).empty());
 }
 
-TEST_CASE("the distance is the least number of letters to insert, delete or replace") {
+TEST_CASE("the distance is the smallest number of letters to insert, delete or replace") {
   CHECK(edit_distance("kitten", "sitting") == 3);
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("abc", "abc") == 0);

@@ -51,7 +51,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
 
 }  // namespace
 
-TEST_CASE("a message survives encoding and decoding") {
+TEST_CASE("a message is decoded as it was encoded") {
   CHECK(troupe::decode<message>(troupe::encode(sample())) == sample());
   CHECK(troupe::decode<message>(troupe::encode(message{})) == message{});
 }

@@ -87,7 +87,7 @@ TEST_CASE("each fault has its name") {
   CHECK(to_string(frame_fault::authentication) == "not authentic");
 }
 
-TEST_CASE("what a frame is and how long can be read from its start alone") {
+TEST_CASE("the type and length of a frame are read from its first bytes") {
   auto head = sealed();
   auto start = std::span(head).first<troupe::frame_header_bytes>();
   auto measured = troupe::measure_frame(start);
@@ -106,7 +106,7 @@ TEST_CASE("another secret does not open a frame") {
   CHECK(fault_of(sealed(), body, troupe::frame_authenticator(bytes(32, 2))) == frame_fault::authentication);
 }
 
-TEST_CASE("a short secret and an oversized extension are the caller's mistakes") {
+TEST_CASE("a short secret and an oversized extension are refused as the caller's errors") {
   CHECK_THROWS_AS(troupe::frame_authenticator(bytes(15, 0)), std::invalid_argument);
   CHECK_THROWS_AS(troupe::seal_frame(key, header(frame_kind::tensor), bytes(65536, 0), {}),
                   std::invalid_argument);

@@ -26,7 +26,7 @@ const finding* find(const findings& found, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every library says its version") {
+TEST_CASE("every library is listed with its version") {
   auto found = examine_libraries();
   for (auto name : {"CAF", "UCX", "libsodium", "zlib", "libdeflate", "spdlog", "yaml-cpp", "cereal", "CLI11",
                     "nlohmann-json"}) {
@@ -39,7 +39,7 @@ TEST_CASE("every library says its version") {
   REQUIRE(find(found, "numeric class"));
 }
 
-TEST_CASE("a library loaded in another version than built with is a warning") {
+TEST_CASE("a library of another version than at build time is a warning") {
   CHECK(library("x", "1.2", "1.2").value == "1.2");
   auto other = library("x", "1.2", "1.3");
   CHECK(other.status == verdict::warning);
@@ -58,7 +58,7 @@ TEST_CASE("the machine is described, and missing shared memory is a warning") {
   CHECK_THAT(find(examine_machine(folder.path()), "shared memory")->value, ContainsSubstring("MiB free"));
 }
 
-TEST_CASE("limits are judged with the command that raises them") {
+TEST_CASE("limits that are too low are reported with the command that raises them") {
   CHECK(open_files(1024).status == verdict::ok);
   CHECK(open_files(RLIM_INFINITY).value == "unlimited");
   CHECK(open_files(256).status == verdict::warning);
@@ -78,14 +78,14 @@ TEST_CASE("UCX without tcp on the loopback cannot run the demo") {
   CHECK(find(other, "UCX over loopback")->remedy == "ip link set lo up");
 }
 
-TEST_CASE("a loopback that the system does not list asks for /sys") {
+TEST_CASE("a loopback missing from the system's list is reported with the remedy /sys") {
   troupe::testing::temp_folder folder;
   auto unlisted = transports({"posix/memory"}, folder.path());
   CHECK_THAT(find(unlisted, "UCX over loopback")->value, ContainsSubstring(folder.path().string()));
   CHECK(find(unlisted, "UCX over loopback")->remedy == "mount -t sysfs sysfs /sys");
 }
 
-TEST_CASE("a machine that runs these tests has a loopback that UCX sees") {
+TEST_CASE("UCX sees the loopback of this machine") {
   auto found = examine_network();
   CHECK(find(found, "loopback")->status == verdict::ok);
   CHECK_THAT(find(found, "UCX transports")->value, ContainsSubstring("tcp/lo"));
@@ -106,7 +106,7 @@ TEST_CASE("GPUs show their model, their missing driver, or their absence") {
   CHECK(examine_gpus(driver, devices).at(0).value == "NVIDIA H100");
 }
 
-TEST_CASE("a data set that is not there comes with the package that brings it") {
+TEST_CASE("a missing data set is reported with the package to install") {
   troupe::testing::temp_folder folder;
   auto found = examine_data(folder.path());
   CHECK(found.at(0).status == verdict::missing);

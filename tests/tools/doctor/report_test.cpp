@@ -30,7 +30,7 @@ TEST_CASE("the table is aligned, with remedies and a conclusion") {
         "The demo cannot run here: see what is missing.\n");
 }
 
-TEST_CASE("JSON is an object a line and says last whether the demo can run") {
+TEST_CASE("JSON output has one object per line, and the last one says whether the demo can run") {
   std::ostringstream out;
   print_json(sample, out);
   std::istringstream lines(out.str());
@@ -45,12 +45,12 @@ TEST_CASE("JSON is an object a line and says last whether the demo can run") {
   CHECK(objects[3] == nlohmann::json{{"event", "done"}, {"demo_can_run", false}});
 }
 
-TEST_CASE("only what is missing keeps the demo from running") {
+TEST_CASE("only missing requirements keep the demo from running") {
   CHECK_FALSE(demo_can_run(sample));
   CHECK(demo_can_run({sample[0], sample[1], {"gpus", "GPU", verdict::absent, "none", ""}}));
 }
 
-TEST_CASE("a value that is no UTF-8 still prints as JSON") {
+TEST_CASE("a value that is no UTF-8 is printed as valid JSON") {
   std::ostringstream out;
   print_json({{"data", "folder", verdict::ok, "\xff", ""}}, out);
   CHECK_NOTHROW(nlohmann::json::parse(out.str().substr(0, out.str().find('\n'))));

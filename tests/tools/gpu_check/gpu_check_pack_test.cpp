@@ -29,7 +29,7 @@ nlohmann::json report_in(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what is packed of a build is small, and runs by itself") {
+TEST_CASE("the packed folder of a build is small and runs by itself") {
   temp_folder folder;
   auto there = folder.path() / "there";
   auto packed = pack({"--build", TROUPE_BUILD, "--output", there.string()});
@@ -65,7 +65,7 @@ TEST_CASE("what is packed of a build is small, and runs by itself") {
   CHECK(steps >= 5);
 }
 
-TEST_CASE("what is packed links nothing but what is packed, and the C library") {
+TEST_CASE("packed programs link only packed libraries and the C library") {
   temp_folder folder;
   REQUIRE(pack({"--build", TROUPE_BUILD, "--output", folder.path().string()}).exit_code == 0);
   run_options options;
@@ -83,7 +83,7 @@ TEST_CASE("what is packed links nothing but what is packed, and the C library") 
   }
 }
 
-TEST_CASE("a build that does not fit is refused") {
+TEST_CASE("an unsuitable build is refused") {
   temp_folder folder;
   auto seen = pack({"--build", folder.path().string()});
   CHECK(seen.exit_code == 2);

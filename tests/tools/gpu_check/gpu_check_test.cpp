@@ -76,7 +76,7 @@ TEST_CASE("a failing case fails its part by name, and the others still run") {
   CHECK(pack.part("bench_compute").at("state") == "passed");
 }
 
-TEST_CASE("a program that crashes, or ends well without results, has failed") {
+TEST_CASE("a program that crashes, or ends with 0 without results, has failed") {
   fake_pack pack;
   pack.set_program("gpu_memory_test", "begin; passed one; under_way 'rows are copied'; kill -SEGV $$");
   pack.set_program("nn_gpu_test", "exit 0");
@@ -103,7 +103,7 @@ TEST_CASE("cases that skip themselves do not pass") {
   CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("1 cases skipped themselves: one GPU here"));
 }
 
-TEST_CASE("without a GPU what needs one is skipped, and the exit code says so") {
+TEST_CASE("without a GPU parts that need one are skipped, and the exit code shows it") {
   fake_pack pack;
   pack.set_machine("nvidia-smi", "echo 'no devices were found'; exit 6");
   for (const char* name : {"gpu_memory_test", "ops_gpu_test", "autograd_functions_gpu_test", "nn_gpu_test",
@@ -117,7 +117,7 @@ TEST_CASE("without a GPU what needs one is skipped, and the exit code says so") 
     CHECK(pack.part(name).at("state") == "skipped");
 }
 
-TEST_CASE("a library that is not there is named, and only what needs it is skipped") {
+TEST_CASE("a missing library is named, and only parts that need it are skipped") {
   fake_pack pack;
   pack.remove_library("libfake_nccl.so");
   pack.remove_library("libfake_blas.so");
@@ -133,7 +133,7 @@ TEST_CASE("a library that is not there is named, and only what needs it is skipp
   CHECK(pack.part("gpu_tests").at("state") == "passed");
 }
 
-TEST_CASE("a library that ldconfig knows and that has gone is not there") {
+TEST_CASE("a library that ldconfig lists and that was removed counts as missing") {
   fake_pack pack;
   pack.remove_library("libfake_nccl.so");
   pack.set_machine("ldconfig", "echo 'libfake_nccl.so (libc6,x86-64) => /nowhere/libfake_nccl.so'");
@@ -141,8 +141,7 @@ TEST_CASE("a library that ldconfig knows and that has gone is not there") {
   CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("not found here: libfake_nccl.so"));
 }
 
-TEST_CASE(
-    "a check in which a library cannot be loaded needs it, and one that throws fails with the exception") {
+TEST_CASE("a check that cannot load its library is skipped, and one that throws fails with the exception") {
   fake_pack pack;
   pack.remove_library("libfake_blas.so");
   pack.set_program(
@@ -158,14 +157,14 @@ TEST_CASE(
   CHECK(pack.step("operations", "ops_cuda_test").at("failures") == "version: out of memory (b.cpp:7)");
 }
 
-TEST_CASE("a library that is there but cannot be loaded is a failure") {
+TEST_CASE("an existing library that cannot be loaded is a failure") {
   fake_pack pack;
   pack.set_program("ops_gpu_test",
                    "begin; failed linear 'products need cuBLASLt, which cannot be loaded: x'; end");
   CHECK(pack.run({"--only", "operations"}).exit_code == 1);
 }
 
-TEST_CASE("a program that hangs is ended when the time is up, and what was not reached is named") {
+TEST_CASE("a program that hangs is ended at its timeout, and the cases that did not run are named") {
   fake_pack pack;
   pack.set_program("ops_gpu_test", "begin; passed one; under_way 'it hangs'; sleep 300");
   CHECK(pack.run({"--time", "15"}).exit_code == 3);
@@ -176,7 +175,7 @@ TEST_CASE("a program that hangs is ended when the time is up, and what was not r
   CHECK_THAT(reason_of(pack.part("bench_compute")), ContainsSubstring("no time was left"));
 }
 
-TEST_CASE("a bench that is cut off keeps its whole lines") {
+TEST_CASE("a bench that is interrupted keeps its complete lines") {
   fake_pack pack;
   pack.set_program("troupe",
                    R"(echo '{"event":"kernel","kernel":"one"}'; printf '{"event":"kernel","ker'; sleep 300)");
@@ -185,14 +184,14 @@ TEST_CASE("a bench that is cut off keeps its whole lines") {
   CHECK(pack.part("bench_kernels").at("results").at(0).at("kernel") == "one");
 }
 
-TEST_CASE("a bench that fails fails its part with its last words") {
+TEST_CASE("a bench that fails fails its part with its last lines") {
   fake_pack pack;
   pack.set_program("troupe", "echo 'out of memory' >&2; exit 1");
   CHECK(pack.run({"--only", "bench_compute"}).exit_code == 1);
   CHECK_THAT(reason_of(pack.step("bench_compute", "bf16")), ContainsSubstring("exit code 1: out of memory"));
 }
 
-TEST_CASE("what the sanitizer finds fails, and where it refuses the machine it is skipped") {
+TEST_CASE("an error found by the sanitizer fails its part, and a machine that it does not support skips it") {
   fake_pack pack;
   pack.set_machine("compute-sanitizer",
                    "echo '========= Invalid __global__ write of size 4 bytes'; echo '========= ERROR "
@@ -211,7 +210,7 @@ TEST_CASE("what the sanitizer finds fails, and where it refuses the machine it i
   CHECK_THAT(reason_of(pack.step("sanitizer", "memcheck")), ContainsSubstring("Device not supported"));
 }
 
-TEST_CASE("a sanitizer that is not done in its time found nothing so far, which is not all") {
+TEST_CASE("a sanitizer that times out without errors is reported as incomplete") {
   fake_pack pack;
   pack.set_machine("compute-sanitizer", "begin; passed one; under_way two; sleep 300");
   CHECK(pack.run({"--only", "sanitizer", "--time", "16"}).exit_code == 3);
@@ -220,7 +219,7 @@ TEST_CASE("a sanitizer that is not done in its time found nothing so far, which 
              ContainsSubstring("after 1 cases without an error"));
 }
 
-TEST_CASE("a run that is killed leaves a whole report of what was done") {
+TEST_CASE("a killed run leaves a complete report of the finished parts") {
   fake_pack pack;
   pack.set_program("ops_gpu_test", "begin; sleep 300");
   for (int number : {SIGKILL, SIGTERM}) {
@@ -256,7 +255,7 @@ TEST_CASE("bad arguments are refused with what was expected") {
   check_refused({"--pack", "--arch", "hopper"}, "--arch 'hopper'");
 }
 
-TEST_CASE("outside a packed folder it says how to make one") {
+TEST_CASE("outside a packed folder the error says how to make one") {
   run_options options;
   options.command = {TROUPE_GPU_CHECK};
   auto seen = run_process(options);

@@ -38,7 +38,7 @@ bool names(const std::vector<std::string>& environment, const std::string& name)
 
 }  // namespace
 
-TEST_CASE("a process of a job is told its place beside what the launcher has in its environment") {
+TEST_CASE("a process of a job gets its rank variables added to the launcher's environment") {
   changed_variable of_user("TROUPE_TEST_OF_USER", "kept"), rank("RANK", "17");
   auto made = job_environment(job_of(3), 2, 5);
   CHECK(has(made, "TROUPE_TEST_OF_USER=kept"));
@@ -48,7 +48,7 @@ TEST_CASE("a process of a job is told its place beside what the launcher has in 
   CHECK(has(made, "TROUPE_INCARNATION=5"));
 }
 
-TEST_CASE("threads of a process soon sleep when they wait, unless the environment says how") {
+TEST_CASE("waiting OpenMP threads of a process soon sleep, unless the environment sets another policy") {
   changed_variable policy("OMP_WAIT_POLICY", nullptr), spins("GOMP_SPINCOUNT", nullptr);
   CHECK(has(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT=1000"));
   CHECK(has(job_environment(job_of(1), 0, 0), "GOMP_SPINCOUNT=1000"));

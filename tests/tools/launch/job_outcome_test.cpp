@@ -29,7 +29,7 @@ TEST_CASE("a job without a failure ends with 0 and no last line") {
   CHECK(outcome.last_line().empty());
 }
 
-TEST_CASE("the first failure decides the exit code, and bad input that a process says by itself after it") {
+TEST_CASE("the first failure decides the exit code, or bad input that a process reports after it") {
   job_outcome outcome;
   outcome.fail("the job failed: a file is missing");
   CHECK(outcome.exit_code() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("a process that the launcher ends with a signal does not decide a fail
   CHECK(outcome.exit_code() == 4);
 }
 
-TEST_CASE("a job that was asked to stop ends with 128 + signal, but one that never began as its processes") {
+TEST_CASE("a stopped job ends with 128 + signal, but one that never began with its processes' code") {
   job_outcome begun, waiting;
   begun.stop(SIGTERM, "at step 7", false);
   begun.process_ended(code(bad_input_exit_code), itself);

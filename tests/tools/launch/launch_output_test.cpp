@@ -26,7 +26,7 @@ run_options launch_shell(std::vector<std::string> options, const std::string& sc
 
 }  // namespace
 
-TEST_CASE("lines carry their rank and are never torn, however they are written") {
+TEST_CASE("lines have their rank as a prefix and are never split, however they are written") {
   auto script =
       "i=0; while [ $i -lt 200 ]; do printf 'be'; printf 'gin %s' $i; echo ' end'; i=$((i+1)); done";
   auto result = run_process(launch_shell({"--nproc-per-node", "3"}, script));
@@ -42,13 +42,13 @@ TEST_CASE("lines carry their rank and are never torn, however they are written")
   CHECK(next.size() == 3);
 }
 
-TEST_CASE("errors go to errors, and an unfinished last line is finished") {
+TEST_CASE("standard error is forwarded to standard error, and an unfinished last line is completed") {
   auto result = run_process(launch_shell({}, "printf result; printf trouble >&2"));
   CHECK(result.output == "[0] result\n");
   CHECK(result.errors == "[0] trouble\n");
 }
 
-TEST_CASE("log files hold what each process wrote, one pair for each incarnation") {
+TEST_CASE("log files hold the output of each process, one pair for each incarnation") {
   temp_folder folder;
   auto script = "echo from $RANK; echo oh >&2; [ $RANK.$TROUPE_INCARNATION != 1.0 ]";
   auto result = run_process(
@@ -63,7 +63,7 @@ TEST_CASE("log files hold what each process wrote, one pair for each incarnation
   CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "rank-0.1.out"));
 }
 
-TEST_CASE("with --json standard output is rank 0's and nothing else") {
+TEST_CASE("with --json standard output holds only the output of rank 0") {
   auto result =
       run_process(launch_shell({"--nproc-per-node", "2", "--json"}, "echo \"{\\\"rank\\\":$RANK}\""));
   CHECK(result.output == "{\"rank\":0}\n");
@@ -86,7 +86,7 @@ TEST_CASE("with --json a recovery is an object on standard output") {
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL at step"));
 }
 
-TEST_CASE("a reader that goes away does not keep the job from ending") {
+TEST_CASE("a closed output pipe does not keep the job from ending") {
   auto result =
       run_process({.command = {"sh", "-c", std::string(TROUPE_PROGRAM) + " launch seq 100000 | head -1"},
                    .environment = {},
@@ -94,7 +94,7 @@ TEST_CASE("a reader that goes away does not keep the job from ending") {
   CHECK(result.output == "[0] 1\n");
 }
 
-TEST_CASE("every process is told who it is, and nothing that was set before") {
+TEST_CASE("every process gets its own rank variables and none that were set before") {
   auto options =
       launch_shell({"--nproc-per-node", "2"},
                    "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $TROUPE_INCARNATION $TROUPE_AGENT "
@@ -105,7 +105,7 @@ TEST_CASE("every process is told who it is, and nothing that was set before") {
                                 ContainsSubstring("[1] 1/2 1/2 0 1 64 127.0.0.1\n"));
 }
 
-TEST_CASE("what all processes say of one failure is shown once, and logged for each") {
+TEST_CASE("a failure that all processes report is shown once, and logged for each") {
   temp_folder folder;
   auto result = run_process(launch_shell({"--nproc-per-node", "3", "--log-dir", folder.path().string()},
                                          "echo 'sh: no such file' >&2; echo other >&2"));

@@ -56,14 +56,14 @@ TEST_CASE("no process outlives a launcher that is killed") {
   CHECK(launcher.wait().signal == SIGKILL);
 }
 
-TEST_CASE("a killed launcher takes a child along that never joined") {
+TEST_CASE("a killed launcher's guard also kills a child that never joined") {
   background_process launcher(launch({}, {"0", "0.0=no-join"}));
   auto processes = watch({pid_at_end_of(launcher.wait_for_line("not joining"))});
   launcher.signal(SIGKILL);
   CHECK((!processes[0] || wait_for(processes[0].get(), POLLIN, 60s)));
 }
 
-TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which says what it saved, and give the exit code") {
+TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which reports what it saved, and set the exit code") {
   for (int number : {SIGTERM, SIGINT, SIGHUP}) {
     background_process launcher(launch({"--nproc-per-node", "4"}, {"0"}));
     pids_of(launcher, 4);
@@ -78,7 +78,7 @@ TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which says what it saved, an
   }
 }
 
-TEST_CASE("processes that are no members get the signal itself, and may end well") {
+TEST_CASE("processes that are no members get the signal itself, and may end with code 0") {
   for (int number : {SIGTERM, SIGINT}) {
     background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=catch", "1.0=catch"}));
     for (int i = 0; i < 2; ++i) launcher.wait_for_line("not joining");
@@ -91,7 +91,7 @@ TEST_CASE("processes that are no members get the signal itself, and may end well
   }
 }
 
-TEST_CASE("processes that the signal kills are not started again, and give the exit code") {
+TEST_CASE("processes that the signal kills are not started again, and set the exit code") {
   background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=no-join", "1.0=no-join"}));
   for (int i = 0; i < 2; ++i) launcher.wait_for_line("not joining");
   launcher.signal(SIGTERM);
@@ -121,7 +121,7 @@ TEST_CASE("a job that does not stop within the grace period is killed") {
   CHECK_THAT(result.errors, ContainsSubstring("did not stop within 200ms (--grace)"));
 }
 
-TEST_CASE("a member that is lost while the job is to stop is started again, since others hold its work") {
+TEST_CASE("a member lost during a stop is started again, since others need it to save") {
   background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=deaf", "1.0=ignore"}));
   auto pids = pids_of(launcher, 2);
   launcher.signal(SIGTERM);
@@ -134,7 +134,7 @@ TEST_CASE("a member that is lost while the job is to stop is started again, sinc
   CHECK_THAT(result.errors, EndsWith("at step 10, which is saved\n"));
 }
 
-TEST_CASE("a launcher that is killed at any moment leaves no process behind, no grandchildren either") {
+TEST_CASE("a launcher killed at any moment leaves no process behind, not even grandchildren") {
   // The grandchildren have a session of their own.
   std::string script = "setsid sleep 1000 & sleep 1000 & wait";
   for (int moment = 0; moment < 12; ++moment) {

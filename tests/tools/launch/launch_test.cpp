@@ -32,7 +32,7 @@ std::string pid_in(const std::string& output, int rank, int generation) {
 
 }  // namespace
 
-TEST_CASE("a job whose processes all end well ends with 0") {
+TEST_CASE("a job whose processes all end with 0 ends with 0") {
   auto result = run_process(launch({"--nproc-per-node", "3"}, {"1"}));
   CHECK(result.exit_code == 0);
   CHECK(result.errors.empty());
@@ -57,7 +57,7 @@ TEST_CASE("a killed process is started again while the others keep their process
                                 ContainsSubstring("2 other processes kept running"));
 }
 
-TEST_CASE("rank 0 may be lost too, by any signal or exit code") {
+TEST_CASE("rank 0 may end with any signal or exit code and is started again") {
   auto result = run_process(launch({"--nproc-per-node", "2"}, {"3", "0.0=exit-7", "0.1=kill"}));
   CAPTURE(result.output, result.errors);
   CHECK(result.exit_code == 0);
@@ -71,7 +71,7 @@ TEST_CASE("a process that dies before it joins is started again") {
   CHECK_THAT(result.output, ContainsSubstring("[1] view 2 of 2 members, incarnation 1"));
 }
 
-TEST_CASE("a process that dies again and again uses the restarts up") {
+TEST_CASE("a process that ends repeatedly uses up the restarts") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--max-restarts", "2"},
                                    {"0", "1.0=kill", "1.1=kill-early", "1.2=kill"}));
   CHECK(result.exit_code == 128 + 9);
@@ -79,7 +79,7 @@ TEST_CASE("a process that dies again and again uses the restarts up") {
              ContainsSubstring("rank 1 failed first: killed by SIGKILL, and no restarts are left"));
 }
 
-TEST_CASE("bad input is not tried again") {
+TEST_CASE("a process that ends with bad input is not started again") {
   auto result = run_process(launch({"--nproc-per-node", "2"}, {"0", "1.0=exit-2"}));
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 failed first: exit code 2"));
@@ -101,13 +101,13 @@ TEST_CASE("a process that stops is killed as a suspect and started again") {
                                 ContainsSubstring("rank 1 was killed by SIGKILL (no heartbeat"));
 }
 
-TEST_CASE("a process that crashes after it left is not started again, but the job has failed") {
+TEST_CASE("a process that crashes after it left is not started again, and the job fails") {
   auto result = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=crash-after-leave"}));
   CHECK(result.exit_code == 128 + 9);
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL after it had left the job"));
 }
 
-TEST_CASE("a process that is killed when the job is over is not missed, but its own exit code counts") {
+TEST_CASE("a process killed when the job is over is not started again, but its exit code counts") {
   auto killed = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=over-kill"}));
   CAPTURE(killed.errors);
   CHECK(killed.exit_code == 0);
@@ -119,7 +119,7 @@ TEST_CASE("a process that is killed when the job is over is not missed, but its 
   CHECK_THAT(failed.errors, ContainsSubstring("rank 1") && ContainsSubstring("when the job was done"));
 }
 
-TEST_CASE("a drill kills its rank at its step, and one that never came is mentioned") {
+TEST_CASE("a drill kills its rank at its step, and one whose step never came is reported") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--drill", "1@5", "--drill", "0@900"}, {"2"}));
   CAPTURE(result.output, result.errors);
   CHECK(result.exit_code == 0);
@@ -129,7 +129,7 @@ TEST_CASE("a drill kills its rank at its step, and one that never came is mentio
                                 ContainsSubstring("the drill 0@900 was not run"));
 }
 
-TEST_CASE("what cannot be launched is refused with code 2 and in words") {
+TEST_CASE("a program that cannot be launched is refused with code 2 and an error") {
   auto errors_of = [](std::vector<std::string> words) {
     words.insert(words.begin(), {TROUPE_PROGRAM, "launch"});
     auto result = run_process({.command = words, .environment = {}, .without = {}});
@@ -152,7 +152,7 @@ TEST_CASE("what cannot be launched is refused with code 2 and in words") {
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
 }
 
-TEST_CASE("a mistyped command or option is refused with what was meant, and the version is told") {
+TEST_CASE("a mistyped command or option is refused with a suggestion, and --version prints the version") {
   auto outcome = [](std::vector<std::string> words) {
     words.insert(words.begin(), TROUPE_PROGRAM);
     return run_process({.command = words, .environment = {}, .without = {}});
@@ -174,7 +174,7 @@ TEST_CASE("a mistyped command or option is refused with what was meant, and the 
   CHECK_THAT(version.output, StartsWith("troupe 0.") && ContainsSubstring("(commit "));
 }
 
-TEST_CASE("a program's own options stay its own") {
+TEST_CASE("a program's own options are passed through") {
   for (bool dashes : {false, true}) {
     std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--", "echo",
                                         "--json",       "-x",     "--", "--nproc-per-node"};
@@ -185,7 +185,7 @@ TEST_CASE("a program's own options stay its own") {
   }
 }
 
-TEST_CASE("what a process fails with stands in the last line, and it is not tried for ever") {
+TEST_CASE("the failure of a process is in the last line, and its restarts are limited") {
   auto result =
       run_process(launch({"--nproc-per-node", "4"}, {"0", "1.0=fail-no such file", "1.1=fail-no such file",
                                                      "1.2=fail-no such file", "1.3=fail-no such file"}));
@@ -199,7 +199,7 @@ TEST_CASE("what a process fails with stands in the last line, and it is not trie
                       "would not cure it\n"));
 }
 
-TEST_CASE("a segmentation fault says so") {
+TEST_CASE("a segmentation fault is named") {
   auto result =
       run_process({.command = {TROUPE_PROGRAM, "launch", "--max-restarts", "0", "sh", "-c", "kill -SEGV $$"},
                    .environment = {},
@@ -208,7 +208,7 @@ TEST_CASE("a segmentation fault says so") {
   CHECK_THAT(result.errors, ContainsSubstring("rank 0 failed first: ended by SIGSEGV (segmentation fault)"));
 }
 
-TEST_CASE("a suspect that does not die ends the job within a limit, and is left behind") {
+TEST_CASE("a suspect that cannot be killed ends the job within a limit, and is left behind") {
   launch_options options;
   options.command = {LAUNCH_WORKER, "0", "1.0=stop"};
   options.num_processes = 2;
@@ -236,7 +236,7 @@ TEST_CASE("a suspect that does not die ends the job within a limit, and is left 
                                      ") was killed and has not ended within 300ms"));
 }
 
-TEST_CASE("a duration that is none is refused") {
+TEST_CASE("a malformed duration is refused") {
   for (auto* option : {"--join-timeout", "--suspect-after", "--grace", "--restart-window"})
     for (auto* bad : {"nan", "inf", "-1", "0", "soon"}) {
       CAPTURE(option, bad);
@@ -256,7 +256,7 @@ TEST_CASE("drills are read strictly") {
   }
 }
 
-TEST_CASE("the launcher is a class: it tells of starts, progress and recoveries") {
+TEST_CASE("the launcher class reports starts, progress and recoveries") {
   launch_options options;
   options.command = {LAUNCH_WORKER, "2"};
   options.num_processes = 2;

@@ -21,7 +21,7 @@ recovery_report example() {
 
 }  // namespace
 
-TEST_CASE("a recovery is one line that says who, of what, where, and how long each phase took") {
+TEST_CASE("a recovery is one line with the rank, the cause, the step and the time of each phase") {
   CHECK(recovery_line(example(), 117, 3) ==
         "rank 2 was killed by SIGKILL at step 117; next step done after 0.312 s (detect 0.001, fence 0.001, "
         "quiesce "

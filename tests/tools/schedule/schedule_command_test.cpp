@@ -60,7 +60,7 @@ TEST_CASE("with --json one line is printed: kind, makespan, idle and peak activa
   CHECK(seen.errors.empty());
 }
 
-TEST_CASE("costs are those of a forward, an input gradient, a weight gradient and a hop") {
+TEST_CASE("costs are given for a forward, an input gradient, a weight gradient and a transfer") {
   auto makespan = [](const std::string& costs) {
     auto seen = schedule("--kind gpipe --stages 2 --microbatches 1 --json " + costs);
     return nlohmann::json::parse(seen.output).at("makespan").get<double>();
@@ -79,7 +79,7 @@ TEST_CASE("fewer devices than stages share them") {
   CHECK(seen.at("peak_activations") == nlohmann::json{6, 6});
 }
 
-TEST_CASE("without --json there are a drawing, the makespan, the bubble and a table") {
+TEST_CASE("without --json a drawing, the makespan, the bubble and a table are printed") {
   auto seen = schedule("--kind gpipe --stages 2 --microbatches 4 --columns 80");
   CHECK(seen.exit_code == 0);
   CHECK_THAT(seen.output, StartsWith("GPipe: 2 stages on 2 devices, 4 microbatches\n\ndevice 0 0░"));

@@ -112,7 +112,7 @@ TEST_CASE("list shows every snapshot, newest first, with its state") {
   CHECK(run("list --json --step 20 " + folder.name()).objects().size() == 1);
 }
 
-TEST_CASE("list of an empty folder says so and is no failure") {
+TEST_CASE("list of an empty folder reports that and is no failure") {
   testing::temp_folder folder;
   auto text = run("list " + folder.path().string());
   CHECK(text.exit_code == 0);
@@ -120,7 +120,7 @@ TEST_CASE("list of an empty folder says so and is no failure") {
   CHECK(run("list --json " + folder.path().string()).output.empty());
 }
 
-TEST_CASE("verify passes whole snapshots, and an unfinished one newer than they is no failure") {
+TEST_CASE("verify passes complete snapshots, and a newer unfinished one is no failure") {
   snapshot_folder folder;
   auto text = run("verify " + folder.name());
   CHECK(text.exit_code == 0);
@@ -132,7 +132,7 @@ TEST_CASE("verify passes whole snapshots, and an unfinished one newer than they 
         json{{"event", "verified"}, {"step", 20}, {"state", "ok"}, {"problems", json::array()}});
 }
 
-TEST_CASE("verify fails when the newest is damaged where only reading finds it") {
+TEST_CASE("verify fails if the newest snapshot has damage that only reading finds") {
   snapshot_folder folder;
   folder.change_a_byte("20");
   auto text = run("verify " + folder.name());
@@ -162,7 +162,7 @@ TEST_CASE("verify of a folder without snapshots fails") {
   CHECK_THAT(text.output, ContainsSubstring("no snapshots"));
 }
 
-TEST_CASE("list and verify show what was set aside, which counts for nothing") {
+TEST_CASE("list and verify show snapshots set aside, which are not counted") {
   snapshot_folder folder;
   folder.change_a_byte("20");
   auto step = std::filesystem::path(folder.name()) / "step-000000000020";
@@ -193,7 +193,7 @@ TEST_CASE("control characters in a file are escaped when they are shown") {
              ContainsSubstring("job\\x1b[2J") && ContainsSubstring("weight\\x1b[31m"));
 }
 
-TEST_CASE("export writes over regular files only") {
+TEST_CASE("export overwrites regular files only") {
   snapshot_folder folder;
   testing::temp_folder out;
   auto link = out.path() / "link";

@@ -17,7 +17,7 @@ TEST_CASE("statistics leave NaN out and count it") {
   CHECK(found.num_nan == 2);
 }
 
-TEST_CASE("statistics of nothing and of NaN alone are NaN") {
+TEST_CASE("statistics of no elements and of only NaN are NaN") {
   CHECK(std::isnan(statistics_of(tensor::empty({0})).min));
   auto found = statistics_of(tensor::full({3}, std::numeric_limits<float>::quiet_NaN()));
   CHECK(std::isnan(found.mean));
@@ -35,7 +35,7 @@ TEST_CASE("statistics know every dtype") {
   CHECK(statistics_of(tensor::from(std::vector<std::int64_t>{1LL << 40}, {})).mean == std::pow(2.0, 40));
 }
 
-TEST_CASE("infinities show") {
+TEST_CASE("statistics of a tensor with infinities show them") {
   auto found =
       statistics_of(tensor::from(std::vector<float>{std::numeric_limits<float>::infinity(), 1}, {2}));
   CHECK(std::isinf(found.max));

@@ -113,7 +113,7 @@ std::pair<float, float> train(const hook_maker& make, int num_members, std::vect
 
 }  // namespace
 
-TEST_CASE("sums and what hooks keep have the same bits whoever hosts the replicas") {
+TEST_CASE("sums and the state of hooks have the same bits wherever the replicas run") {
   for (const auto& [name, make] : hooks()) {
     CAPTURE(name);
     auto alone = run(make, 1, 0, 5);
@@ -127,7 +127,7 @@ TEST_CASE("sums and what hooks keep have the same bits whoever hosts the replica
   }
 }
 
-TEST_CASE("hooks go on from their state to the same bits") {
+TEST_CASE("hooks restored from their state give the same bits") {
   for (const auto& [name, make] : hooks()) {
     CAPTURE(name);
     auto through = run(make, 2, 0, 6);

@@ -37,7 +37,7 @@ TEST_CASE("the largest magnitudes are those of top_k, in ascending order of plac
     }
 }
 
-TEST_CASE("what is not finite is larger than all numbers, and denormal numbers are larger than zero") {
+TEST_CASE("non-finite values are larger than all numbers, and denormal numbers larger than zero") {
   auto nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   std::vector<float> x{1, -infinity, 0, 3e38F, nan, -1e-45F, -0.0F};
   CHECK(largest_magnitudes(x, 1) == places{4});

@@ -60,7 +60,7 @@ TEST_CASE("with a period of one, averages of weights are steps along averages of
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-6F);
 }
 
-TEST_CASE("a member's own gradient is not scaled as a share of the mean") {
+TEST_CASE("a member's own gradient is restored from its share of the mean") {
   on_members(4, [](communicator& group) {
     auto bucket = bucket_of(group, {{"w", {2}}});
     local_sgd hook;

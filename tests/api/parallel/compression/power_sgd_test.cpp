@@ -105,7 +105,7 @@ TEST_CASE("a step is the power iteration of the paper") {
   }
 }
 
-TEST_CASE("what was sent and what residuals hold are the gradients' sum") {
+TEST_CASE("the sum of sent gradients and residuals is the sum of the gradients") {
   for (int members : {1, 2, 4}) {
     auto sent = tensor::zeros({20, 30}), left = tensor::zeros({20, 30}), given = tensor::zeros({20, 30});
     std::mutex adding;
@@ -135,7 +135,7 @@ TEST_CASE("what was sent and what residuals hold are the gradients' sum") {
   }
 }
 
-TEST_CASE("after gradients of zero all directions come back") {
+TEST_CASE("after gradients of zero all directions of PowerSGD are restored") {
   auto members = make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});
@@ -148,7 +148,7 @@ TEST_CASE("after gradients of zero all directions come back") {
   CHECK(largest_difference(part_of(bucket.sum, bucket.parts[0]), gradient) < 1e-5F);
 }
 
-TEST_CASE("a matrix that is not finite gives one that is not, and factors and residuals stay") {
+TEST_CASE("a non-finite matrix gives a non-finite result, and factors and residuals do not change") {
   auto members = make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});

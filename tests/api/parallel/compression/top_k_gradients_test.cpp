@@ -57,7 +57,7 @@ TEST_CASE("the share of elements is rounded up, and every parameter sends one at
   CHECK(all({1, 2, 3, 4}) == floats{1, 2, 3, 4});
 }
 
-TEST_CASE("velocities are summed up until they are sent, and begin again there") {
+TEST_CASE("velocities accumulate until they are sent, then restart from zero") {
   steps step({.ratio = 0.5, .min_compressed_elements = 0, .momentum = 0.5}, 2);
   CHECK(step({4, 2}) == floats{4, 0});  // u = 4 2, v = 4 2
   CHECK(step.kept("velocity") == floats{0, 2});
@@ -83,7 +83,7 @@ TEST_CASE("small parameters are sent whole, as momentum alone would") {
   CHECK(larger({4, 2}) == floats{4, 0});
 }
 
-TEST_CASE("what was sent and what is left are the gradients' sum") {
+TEST_CASE("the sum of sent and remaining gradients is the sum of all gradients") {
   for (int members : {1, 2, 4}) {
     floats sent(48), left(48), given(48);
     std::mutex adding;
@@ -122,7 +122,7 @@ TEST_CASE("what was sent and what is left are the gradients' sum") {
   }
 }
 
-TEST_CASE("a gradient that is not finite gives a result that is not, and does not change the state") {
+TEST_CASE("a non-finite gradient gives a non-finite result and does not change the state") {
   auto infinity = std::numeric_limits<float>::infinity();
   for (int dense_steps : {0, 9}) {
     steps step({.ratio = 0.25, .min_compressed_elements = 0, .momentum = 0.5, .dense_steps = dense_steps}, 4);

@@ -76,7 +76,7 @@ int num_passes() {
 
 }  // namespace
 
-TEST_CASE("convolutions that cuDNN supports are its own") {
+TEST_CASE("convolutions that cuDNN supports are computed by cuDNN") {
   layer conv{7};
   auto before = num_passes();
   require_alike(conv.on(first_gpu()), conv.on({}));
@@ -93,7 +93,8 @@ TEST_CASE("convolutions that cuDNN does not support are computed by kernels of t
   CHECK(num_passes() == before);
 }
 
-TEST_CASE("convolutions that cuDNN refuses as it is called are computed otherwise, then and later") {
+TEST_CASE(
+    "convolutions that cuDNN refuses at the call are computed by the project's kernels, then and later") {
   layer conv{9};
   for (auto function : pass_calls) the_fake_cudnn().fail_call(function, CUDNN_STATUS_NOT_SUPPORTED);
   auto first = conv.on(first_gpu());
@@ -106,7 +107,7 @@ TEST_CASE("convolutions that cuDNN refuses as it is called are computed otherwis
   CHECK(same_bits(first.dweight, again.dweight));
 }
 
-TEST_CASE("where cuDNN cannot be loaded kernels of the project convolve, and the numeric class says so") {
+TEST_CASE("without cuDNN the project's kernels compute convolutions, and the numeric class names them") {
   auto& fake = the_fake_cudnn();
   fake.is_there = false;
   layer conv{10};
@@ -120,7 +121,7 @@ TEST_CASE("where cuDNN cannot be loaded kernels of the project convolve, and the
   CHECK(numeric_class(first_gpu()) != name);
 }
 
-TEST_CASE("an installation of cuDNN that lacks a part is an error, not another arithmetic") {
+TEST_CASE("an incomplete installation of cuDNN is an error, not a fallback") {
   answered broken(CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE);
   layer conv{11};
   CHECK_THROWS_AS(conv.on(first_gpu()), cuda_error);
@@ -148,7 +149,7 @@ TEST_CASE("a failing call of cuDNN names the convolution, leaks nothing, and is 
   require_alike(conv.on(first_gpu()), conv.on({}));
 }
 
-TEST_CASE("a convolution of more elements than cuDNN counts is none of its own") {
+TEST_CASE("a convolution of more elements than cuDNN counts is not given to cuDNN") {
   // No memory is touched: a grid has not so many blocks, and so the launch refuses.
   auto gpu = first_gpu();
   auto memory = tensor::zeros({64}, dtype::f32, gpu);
@@ -165,7 +166,7 @@ TEST_CASE("a convolution of more elements than cuDNN counts is none of its own")
   CHECK(the_fake_cudnn().num_calls("cudnnCreateTensorDescriptor") == asked);
 }
 
-TEST_CASE("a recorded convolution can be repeated when its plan is gone") {
+TEST_CASE("a recorded convolution can be replayed after its plan is destroyed") {
   layer conv{13};
   auto gpu = first_gpu();
   auto x = conv.x.to(gpu), weight = conv.weight.to(gpu), bias = conv.bias.to(gpu);

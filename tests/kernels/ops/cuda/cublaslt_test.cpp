@@ -9,11 +9,11 @@
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
-TEST_CASE("cuBLASLt is loaded when it is asked for, in the version of its header") {
+TEST_CASE("cuBLASLt is loaded on first use, in the version of its header") {
   CHECK(troupe::cuda::cublaslt().get_version() / 10000 == CUBLAS_VER_MAJOR);
 }
 
-TEST_CASE("what CUDA and cuBLASLt refuse is thrown with their words and the function that called") {
+TEST_CASE("errors of CUDA and cuBLASLt are thrown with the library's text and the calling function") {
   CHECK_THROWS_MATCHES(troupe::check(cudaErrorInvalidValue), troupe::cuda_error,
                        MessageMatches(ContainsSubstring("CUDA: invalid argument (") &&
                                       ContainsSubstring("CATCH2_INTERNAL_TEST")));

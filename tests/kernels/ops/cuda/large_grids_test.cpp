@@ -42,7 +42,7 @@ TEST_CASE("kernels with a block for each row refuse more rows than a grid has bl
   CHECK_THROWS_WITH(kernels.pooling.global_average_forward(many, 1, rows(), averages), refusal);
 }
 
-TEST_CASE("rows of more elements than 32 bits count are refused where elements are counted so") {
+TEST_CASE("rows of more elements than 32 bits count are refused by kernels that count with 32 bits") {
   auto memory = tensor::zeros({64}, dtype::f32, first_gpu());
   auto row = larger_than_memory(memory, {1, many}, dtype::f32);
   auto values = larger_than_memory(memory, {1, 1}, dtype::f32),

@@ -84,7 +84,7 @@ TEST_CASE("a product that cuBLASLt does not support at all is computed by a kern
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls);
 }
 
-TEST_CASE("what computes a product is decided once for its shape, dtypes and alignment") {
+TEST_CASE("the implementation of a product is chosen once for its shape, dtypes and alignment") {
   offered none([](const auto&) { return nothing(); });
   layer linear{5};
   auto first = linear.forward();
@@ -120,7 +120,7 @@ TEST_CASE("cuBLASLt's heuristics see how operands and bias are aligned") {
   CHECK(asked[0].shape.rows == 7);
 }
 
-TEST_CASE("a product that cuBLASLt refuses as it is called is computed otherwise, then and later") {
+TEST_CASE("a product that cuBLASLt refuses at the call is computed by the project's kernel, then and later") {
   layer linear{8};
   auto& fake = the_fake_cublaslt();
   fake.fail_call(matmul_call, CUBLAS_STATUS_NOT_SUPPORTED);
@@ -154,7 +154,7 @@ TEST_CASE("a failing call of cuBLASLt names the product, leaks nothing, and is t
   linear.require_right(linear.forward());
 }
 
-TEST_CASE("more pairs than cuBLASLt counts are none of its products") {
+TEST_CASE("more pairs of matrices than cuBLASLt counts are not given to cuBLASLt") {
   // Nothing is computed: a grid has as few blocks, and so the launch refuses, before memory is touched.
   auto gpu = first_gpu();
   auto memory = tensor::zeros({64}, dtype::f32, gpu);
@@ -166,7 +166,7 @@ TEST_CASE("more pairs than cuBLASLt counts are none of its products") {
   CHECK(the_fake_cublaslt().num_calls(heuristic) == asked);
 }
 
-TEST_CASE("a recorded product can be repeated when its plan is gone") {
+TEST_CASE("a recorded product can be replayed after its plan is destroyed") {
   layer linear{11};
   auto y = tensor::zeros({11, 7}, dtype::bf16, first_gpu());
   captured_step step(first_gpu(), [&] { y.copy_from(linear.forward()); });

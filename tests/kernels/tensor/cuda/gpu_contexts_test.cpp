@@ -43,7 +43,7 @@ TEST_CASE("tensors on cuda:1 alone make no context on cuda:0") {
   CHECK_FALSE(emulation::has_context(0));
 }
 
-TEST_CASE("each thread works on cuda:1 without a context on cuda:0") {
+TEST_CASE("each thread uses cuda:1 without making a context on cuda:0") {
   auto target = gpu(1);
   auto there = numbers().to(target);
   std::jthread([&] { troupe::synchronize(target); }).join();
@@ -54,7 +54,8 @@ TEST_CASE("each thread works on cuda:1 without a context on cuda:0") {
 }
 
 TEST_CASE(
-    "recorded steps on cuda:1 make no context on cuda:0, recorded to the end or not, whoever destroys them") {
+    "recorded steps on cuda:1 make no context on cuda:0, completed or not, on whichever thread they are "
+    "destroyed") {
   auto target = gpu(1);
   auto there = numbers().to(target), here = numbers();
   auto record = [&](bool fails) {
@@ -93,12 +94,12 @@ TEST_CASE("copies between two GPUs enable the access to each other's memory once
 
 TEST_CASE("copies between two GPUs work where these cannot reach each other's memory") {
   auto target = gpu(3);  // each pair is asked once in a process
-  SECTION("because the machine has no way") { emulation::set_peer_access_possible(false); }
-  SECTION("because there are too many") {
+  SECTION("because the machine does not support peer access") { emulation::set_peer_access_possible(false); }
+  SECTION("because too many peer accesses are enabled") {
     target = gpu(4);
     emulation::fail_call("cudaDeviceEnablePeerAccess", cudaErrorTooManyPeers);
   }
-  SECTION("because another library was first") {
+  SECTION("because another library has enabled it already") {
     target = gpu(5);
     emulation::fail_call("cudaDeviceEnablePeerAccess", cudaErrorPeerAccessAlreadyEnabled);
   }

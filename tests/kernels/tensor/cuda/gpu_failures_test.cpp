@@ -49,7 +49,7 @@ void require_whole_beginning(device target, const char* function, int calls_befo
 
 }  // namespace
 
-TEST_CASE("a GPU whose first use fails halfway leaves nothing behind, and serves the next one") {
+TEST_CASE("a GPU whose first use fails halfway leaks nothing, and works at the next use") {
   require_whole_beginning(gpu(1), "cudaStreamCreateWithFlags", 0);
   require_whole_beginning(gpu(2), "cudaHostAlloc", 3);
   require_whole_beginning(gpu(3), "cudaEventCreateWithFlags", 5);
@@ -65,7 +65,7 @@ TEST_CASE("memory that CUDA fails to free is not freed twice") {
   CHECK(troupe::memory_of(target).cached == 0);
 }
 
-TEST_CASE("a recording that fails gives its memory back at once") {
+TEST_CASE("a failed recording releases its memory at once") {
   auto target = gpu(0);
   auto x = numbers(1).to(target);
   auto before = troupe::memory_of(target).current;
@@ -84,7 +84,7 @@ TEST_CASE("a recording that fails gives its memory back at once") {
   CHECK(step.is_captured());
 }
 
-TEST_CASE("a step that goes while another is recorded waits for its own replays") {
+TEST_CASE("a step destroyed while another is recorded waits for its own replays") {
   auto target = gpu(0);
   auto x = numbers(1).to(target), y = numbers(2).to(target), z = numbers(3).to(target);
   auto inner = std::make_optional<captured_step>(target, [&] { y.copy_from(numbers(7)); });
@@ -120,7 +120,7 @@ TEST_CASE("a recorded step cannot run within the recording of another") {
   CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
 }
 
-TEST_CASE("a step is destroyed quietly where CUDA can be used no more") {
+TEST_CASE("a step is destroyed without an exception when calls of CUDA fail") {
   auto target = gpu(0);
   auto y = numbers(2).to(target);
   auto step = std::make_optional<captured_step>(target, [&] { y.fill_zero(); });

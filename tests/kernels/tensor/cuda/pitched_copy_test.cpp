@@ -49,7 +49,7 @@ void copy_columns(const tensor& from, std::int64_t first, std::int64_t width, te
 
 }  // namespace
 
-TEST_CASE("the ends of rows of any length are copied, and go back to where they came from") {
+TEST_CASE("the ends of rows of any length are copied out and back") {
   for (auto columns : {std::int64_t{7}, std::int64_t{4096}, beyond})
     for (std::int64_t rows : {1, 2}) {
       CAPTURE(rows, columns);

@@ -25,7 +25,7 @@ struct recorded {
 
 }  // namespace
 
-TEST_CASE("a recorder tells the last calls and what became of them") {
+TEST_CASE("a recorder lists the last calls and their outcomes") {
   call_recorder recorder({0, 1, 2, 7});
   CHECK(recorder.text().empty());
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
@@ -42,7 +42,7 @@ TEST_CASE("a recorder tells the last calls and what became of them") {
   CHECK_THAT(text, ContainsSubstring("#1 send(f32[2]) to rank 7 waiting for "));
 }
 
-TEST_CASE("a recorder knows calls that ended at once") {
+TEST_CASE("a recorder lists calls that ended at once") {
   call_recorder recorder({0});
   recorded quick({}, 1);
   quick.what.has_waited = false;

@@ -24,7 +24,7 @@ failure_report as_read(const failure_report& words) {
 
 }  // namespace
 
-TEST_CASE("failure reports are read as they were said") {
+TEST_CASE("failure reports are decoded as they were encoded") {
   failure_report words{.sequence = 6, .activity = "has finished call 6, barrier", .waits_for = {0, 2}};
   auto plain = as_read(words);
   CHECK(plain.sequence == 6);
@@ -40,7 +40,7 @@ TEST_CASE("failure reports are read as they were said") {
   CHECK(decode_failure_report(std::as_bytes(std::span("no words"))).sequence == 0);
 }
 
-TEST_CASE("behind is who is awaited by somebody and waits for nobody") {
+TEST_CASE("the member that others wait for and that waits for no other is the one behind") {
   failure_report own{.waits_for = {1}}, waiting{.activity = "is in call 3, barrier", .waits_for = {2}};
   auto states = failure_diagnosis(three).member_states({own, waiting, {}});
   REQUIRE(states.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE(
   CHECK(std::string(error.what()) == "group g was aborted by rank 7: rank 9 ended");
 }
 
-TEST_CASE("where nobody knows the cause, those who say nothing are lost") {
+TEST_CASE("if no member knows the cause, members without a report count as lost") {
   call_signature call;
   auto error = failure_diagnosis(three).library_failure({call, 6}, "connection reset",
                                                         {failure_report(), failure_report(), {}});
@@ -83,7 +83,9 @@ TEST_CASE("where nobody knows the cause, those who say nothing are lost") {
   CHECK(known.kind() == collective_failure::transport);
 }
 
-TEST_CASE("members leave their words in a store for one group, the newest ones, and see who left none") {
+TEST_CASE(
+    "a store keeps the newest failure report of each member of one group, and shows which members have "
+    "none") {
   temp_folder folder;
   folder_store place(folder.path());
   auto grace = std::chrono::milliseconds(20);

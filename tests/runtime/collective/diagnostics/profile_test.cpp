@@ -18,7 +18,7 @@ const profile_key all_reduces{"default", collective_kind::all_reduce, "direct"};
 
 }  // namespace
 
-TEST_CASE("bus bandwidth is what nccl-tests calls so") {
+TEST_CASE("bus bandwidth is computed as in nccl-tests") {
   CHECK(bus_factor(collective_kind::all_reduce, 4) == 1.5);
   CHECK(bus_factor(collective_kind::reduce_scatter, 4) == 0.75);
   CHECK(bus_factor(collective_kind::all_gather, 8) == 0.875);
@@ -32,7 +32,7 @@ TEST_CASE("bus bandwidth is what nccl-tests calls so") {
   CHECK(bus_factor(collective_kind::all_reduce, 1) == 0);
 }
 
-TEST_CASE("calls add up to counts, means and bandwidths") {
+TEST_CASE("the profile sums calls into counts, means and bandwidths") {
   communication_profile profile;
   profile.add_call(all_reduces, 4, 1'000'000, 1ms);
   profile.add_call(all_reduces, 4, 2'000'000, 2ms);
@@ -44,7 +44,7 @@ TEST_CASE("calls add up to counts, means and bandwidths") {
   CHECK(line.bus_bandwidth(collective_kind::all_reduce) == Approx(1.5e9));
 }
 
-TEST_CASE("what nobody waited for was overlapped, what somebody waited for is exposed") {
+TEST_CASE("time that no thread waited for counts as overlapped, time that a thread waited for as exposed") {
   communication_profile profile;
   profile.add_call(all_reduces, 2, 8, 10ms);
   CHECK(profile.lines().at(all_reduces).overlap() == 1);
@@ -56,7 +56,7 @@ TEST_CASE("what nobody waited for was overlapped, what somebody waited for is ex
   CHECK(profile.lines().at(all_reduces).overlap() == 0);
 }
 
-TEST_CASE("a line without time or bytes divides by nothing") {
+TEST_CASE("a profile line without time or bytes causes no division by zero") {
   profile_line none;
   CHECK(none.mean_s() == 0);
   CHECK(none.algorithm_bandwidth() == 0);
@@ -81,7 +81,7 @@ TEST_CASE("the profile is a table for people and an object for programs") {
   CHECK_THAT(json, ContainsSubstring(R"("group":"{0,2} \"odd\"")"));
 }
 
-TEST_CASE("a group tells the profile of its calls, failed ones left out") {
+TEST_CASE("a group's profile covers its calls except for failed ones") {
   communicator_options options;
   options.profile = std::make_shared<communication_profile>();
   auto members = make_local_group(2, options, "pair");

@@ -41,7 +41,7 @@ algorithm holding(std::shared_ptr<int> kept, bool& go) {
 
 }  // namespace
 
-TEST_CASE("an algorithm begins when it is advanced and goes on where it waits") {
+TEST_CASE("an algorithm starts at its first advance and resumes where it waits") {
   steps seen;
   auto running = two_waits(seen);
   CHECK(seen.done.empty());
@@ -57,7 +57,7 @@ TEST_CASE("an algorithm begins when it is advanced and goes on where it waits") 
   CHECK(seen.done == std::vector<std::string>{"begun", "first", "second"});
 }
 
-TEST_CASE("an algorithm that need not wait ends at once") {
+TEST_CASE("an algorithm without a wait ends at its first advance") {
   steps seen{2, {}};
   auto running = two_waits(seen);
   CHECK(running.advance());
@@ -72,14 +72,14 @@ TEST_CASE("an algorithm waits for another as part of it") {
   CHECK(seen.done.back() == "outer");
 }
 
-TEST_CASE("what an algorithm or what it waits for throws comes out of advance") {
+TEST_CASE("an exception of an algorithm, or of one that it waits for, is thrown by advance") {
   for (bool in_predicate : {false, true}) {
     auto running = failing(in_predicate);
     CHECK_THROWS_AS(running.advance(), std::runtime_error);
   }
 }
 
-TEST_CASE("an algorithm that is dropped where it waits gives back what it holds") {
+TEST_CASE("an algorithm destroyed while it waits releases its resources") {
   auto kept = std::make_shared<int>(0);
   bool go = false;
   {

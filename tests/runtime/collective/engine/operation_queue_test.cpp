@@ -127,7 +127,7 @@ TEST_CASE("messages run beside a collective call that waits") {
   given.handle(stuck).wait();
 }
 
-TEST_CASE("calls end in the background without anybody who waits") {
+TEST_CASE("calls complete in the background without a waiting thread") {
   scripted_queue given;
   auto added = given.submit(progress_by::background);
   given.let_end(1);
@@ -135,7 +135,7 @@ TEST_CASE("calls end in the background without anybody who waits") {
   CHECK(added->finished);
 }
 
-TEST_CASE("calls that nobody waits for yield to no computing: their thread sleeps at once") {
+TEST_CASE("for calls without a waiting thread the background thread sleeps at once instead of spinning") {
   auto looks_before_sleep = [](progress_by by) {
     scripted_queue given;
     auto only = given.submit(by);
@@ -151,7 +151,7 @@ TEST_CASE("calls that nobody waits for yield to no computing: their thread sleep
   CHECK(looks_before_sleep(progress_by::background) < looks_before_sleep(progress_by::waiter));
 }
 
-TEST_CASE("many threads wait for calls of both kinds, and all are told") {
+TEST_CASE("many threads wait for calls of both kinds, and all are woken") {
   scripted_queue given;
   std::vector<std::shared_ptr<call>> calls;
   for (int i = 0; i < 60; ++i)
@@ -167,7 +167,7 @@ TEST_CASE("many threads wait for calls of both kinds, and all are told") {
   CHECK(given.queue.num_unfinished() == 0);
 }
 
-TEST_CASE("waiters come just when the thread in the background stops, and are not forgotten") {
+TEST_CASE("threads that start to wait while the background thread stops are not forgotten") {
   scripted_queue given;
   given.let_end(4000);
   for (int i = 0; i < 2000; ++i) {
@@ -179,7 +179,7 @@ TEST_CASE("waiters come just when the thread in the background stops, and are no
   CHECK(given.queue.num_unfinished() == 0);
 }
 
-TEST_CASE("a call that does not end in time fails with all that come after it") {
+TEST_CASE("a call that times out fails with all calls after it") {
   scripted_queue given;
   auto late = given.submit(progress_by::waiter, 20ms), next = given.submit();
   CHECK_THROWS_MATCHES(given.handle(late).wait(), collective_error,
@@ -189,7 +189,7 @@ TEST_CASE("a call that does not end in time fails with all that come after it") 
   CHECK(given.backend.aborted_with == "too late");
 }
 
-TEST_CASE("the time of a call passes while others end without pause") {
+TEST_CASE("the timeout of a call runs while other calls complete continuously") {
   scripted_queue* all = nullptr;
   std::atomic<bool> others_ended = false;
   auto told = hooks();
@@ -210,7 +210,7 @@ TEST_CASE("the time of a call passes while others end without pause") {
   CHECK_FALSE(others_ended);
 }
 
-TEST_CASE("small calls that others need not wait for end before anybody waits for them") {
+TEST_CASE("small calls with no earlier call in flight complete before a thread waits for them") {
   scripted_queue given;
   given.let_end(1);
   CHECK(given.submit()->finished);
@@ -221,7 +221,7 @@ TEST_CASE("small calls that others need not wait for end before anybody waits fo
   given.handle(second).wait();
 }
 
-TEST_CASE("who waits for a call is not forgotten when others begin calls at the same time") {
+TEST_CASE("a waiting thread is not forgotten while other threads begin calls") {
   scripted_queue given;
   std::atomic<bool> done = false;
   std::thread beginning([&] {
@@ -240,7 +240,7 @@ TEST_CASE("who waits for a call is not forgotten when others begin calls at the 
   CHECK(given.queue.num_unfinished() == 0);
 }
 
-TEST_CASE("the time of a call begins when those before it have ended") {
+TEST_CASE("the timeout of a call starts when the calls before it have ended") {
   scripted_queue given;
   auto first = given.submit(), second = given.submit(progress_by::waiter, 50ms);
   std::thread waiting([&] { given.handle(first).wait(); });
@@ -263,7 +263,7 @@ TEST_CASE("a failure of the backend reaches every call") {
   CHECK(given.backend.aborted_with == "rank 3 ended");
 }
 
-TEST_CASE("cancelling a call ends those who wait for it and all others") {
+TEST_CASE("cancelling a call ends its waiters and all other calls") {
   scripted_queue given;
   auto first = given.submit(), second = given.submit();
   std::string told;
@@ -282,7 +282,7 @@ TEST_CASE("cancelling a call ends those who wait for it and all others") {
   CHECK_NOTHROW(given.handle(first).cancel());
 }
 
-TEST_CASE("a queue that ends with calls in flight fails them and aborts the group") {
+TEST_CASE("a queue destroyed with calls in flight fails them and aborts the group") {
   scripted_backend backend;
   auto added = std::make_shared<call>();
   {

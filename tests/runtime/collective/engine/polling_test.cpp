@@ -36,7 +36,7 @@ TEST_CASE("a wait spins, then yields, then sleeps") {
   CHECK(spins(waiting) > 100);
 }
 
-TEST_CASE("waits that spinning does not end spin less and less, and those that it ends a little more") {
+TEST_CASE("waits that spinning does not end spin less each time, and those that it ends a little longer") {
   backoff waiting;
   auto before = spins(waiting);
   for (int i = 0; i < 20; ++i) {

@@ -118,7 +118,7 @@ TEST_CASE("groups of the same ranks are told apart by their number") {
   });
 }
 
-TEST_CASE("a lost member ends its groups on all others with its rank, and theirs go on") {
+TEST_CASE("a lost member ends its groups on all other members with its rank, and other groups continue") {
   job of(3);
   std::vector<std::shared_ptr<communicator>> all(3), survivors(3);
   of.on({0, 1, 2}, [&](process& self) { all[static_cast<std::size_t>(self.rank)] = self.build({0, 1, 2}); });
@@ -139,7 +139,8 @@ TEST_CASE("a lost member ends its groups on all others with its rank, and theirs
   });
 }
 
-TEST_CASE("a lost rank's successor finds the survivors, whatever was counted and left before") {
+TEST_CASE(
+    "a lost rank's replacement forms groups with the survivors, whatever groups and keys were made before") {
   job of(3);
   of.on({0, 1, 2}, [](process& self) {
     self.build({0, 1, 2});
@@ -158,7 +159,7 @@ TEST_CASE("a lost rank's successor finds the survivors, whatever was counted and
   });
 }
 
-TEST_CASE("whoever waits for a member that is lost meanwhile hears of it") {
+TEST_CASE("a wait for a member ends with an error when the member is lost") {
   job of(2);
   auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
   while (!of.shared.keys.get("{0,1}/0", 1s)) continue;
@@ -178,7 +179,7 @@ TEST_CASE("whoever waits for a member that is lost meanwhile hears of it") {
   CHECK(next.get()->group().name == other->group().name);
 }
 
-TEST_CASE("a loss that a group heard of first is believed before the membership knows") {
+TEST_CASE("a loss that a group detects counts before the membership knows of it") {
   job of(2);
   std::vector<std::shared_ptr<communicator>> group(2);
   of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
@@ -195,7 +196,7 @@ TEST_CASE("a loss that a group heard of first is believed before the membership 
   }
 }
 
-TEST_CASE("the end of the job ends its groups and whoever forms one") {
+TEST_CASE("the end of the job ends its groups and the formation of groups") {
   job of(2);
   std::vector<std::shared_ptr<communicator>> group(2);
   of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
@@ -259,7 +260,7 @@ struct counted_backend {
 
 }  // namespace
 
-TEST_CASE("a linked backend begins with a job of several processes, and makes their groups") {
+TEST_CASE("a linked backend starts in a job of several processes and makes their groups") {
   memory_store keys;
   counted_backend backend;
   backend_registry backends("counted", {backend.linked(false)}, {.world_size = 3});

@@ -19,7 +19,7 @@ using lives = std::vector<std::uint32_t>;
 
 }  // namespace
 
-TEST_CASE("nobody is known before the first view") {
+TEST_CASE("no process is known before the first view") {
   process_table members(3);
   CHECK(!members.wait_for(ranks{0}, 1ms));
   CHECK(members.missing(ranks{0, 2}) == ranks{0, 2});
@@ -28,7 +28,7 @@ TEST_CASE("nobody is known before the first view") {
   CHECK(waiting.get() == lives{7, 5});
 }
 
-TEST_CASE("survivors need not wait for a lost rank, others wait for its successor") {
+TEST_CASE("survivors do not wait for a lost rank, others wait for its replacement") {
   process_table members(3);
   members.on_view({0, 0, 0});
   members.on_loss(1, "killed by SIGKILL");
@@ -45,7 +45,7 @@ TEST_CASE("survivors need not wait for a lost rank, others wait for its successo
   CHECK(members.loss_of(1, 0));
 }
 
-TEST_CASE("a process that a group has lost is not waited for again") {
+TEST_CASE("a process that a group reported as lost is not waited for again") {
   process_table members(2);
   members.on_view({0, 0});
   members.suspect(1, 0);
@@ -58,7 +58,7 @@ TEST_CASE("a process that a group has lost is not waited for again") {
   CHECK(members.wait_for(ranks{1}, 1ms) == lives{1});
 }
 
-TEST_CASE("the end of the job is told to all who wait or ask later") {
+TEST_CASE("the end of the job ends all waits, current and later ones") {
   process_table members(2);
   members.on_view({0, 0});
   members.on_loss(1, "killed");
@@ -69,7 +69,7 @@ TEST_CASE("the end of the job is told to all who wait or ask later") {
   CHECK_THROWS_AS(members.loss_of(0, 0), job_failed);
 }
 
-TEST_CASE("a listener hears of losses and of the end, until it is taken away") {
+TEST_CASE("a listener is told of losses and of the end until it is removed") {
   process_table members(2);
   members.on_view({0, 0});
   std::vector<std::string> heard;

@@ -53,11 +53,13 @@ void keep_promises(const host_names& hosts,
 
 }  // namespace
 
-TEST_CASE("members on hosts of several keep what every backend promises, wherever they are") {
+TEST_CASE(
+    "groups over several hosts with several members each conform to the backend contract, for any "
+    "placement") {
   for (const auto& hosts : placements) keep_promises(hosts, on);
 }
 
-TEST_CASE("eight members on two hosts get the bits of the tree with the sizes that are given by default") {
+TEST_CASE("eight members on two hosts get the bits of the tree with the default sizes") {
   host_names hosts{"a", "a", "a", "a", "b", "b", "b", "b"};
   temp_folder folder;
   auto body = [&](test_rank& self) {
@@ -74,7 +76,7 @@ TEST_CASE("eight members on two hosts get the bits of the tree with the sizes th
   spawn_ranks(8, body, std::chrono::seconds(300));
 }
 
-TEST_CASE("the profile tells which calls went by the hierarchy of hosts") {
+TEST_CASE("the profile shows which calls used the hierarchy of hosts") {
   temp_folder folder;
   auto body = [&](test_rank& self) {
     folder_store place(folder.path());
@@ -97,7 +99,7 @@ TEST_CASE("the profile tells which calls went by the hierarchy of hosts") {
   spawn_ranks(3, body);
 }
 
-TEST_CASE("a byte goes between two hosts once: every chunk has one partner on each") {
+TEST_CASE("each byte is sent between two hosts once: every chunk has one owner on each host") {
   for (const auto& hosts : placements) {
     hierarchy::placement layout(hosts);
     std::vector<int> all_hosts(static_cast<std::size_t>(layout.num_hosts()));
@@ -133,6 +135,6 @@ TEST_CASE(
     "[.soak]") {
   try_fault_cases(15, 100, on_hosts_of_two);
 }
-TEST_CASE("what a stopped member of mixed hosts does later to a large sum is nobody's: seeds 0 to 5") {
+TEST_CASE("late writes of a stopped member of mixed hosts reach no tensor of another member: seeds 0 to 5") {
   try_large_sums_with_stopped_member(0, 6, on_hosts_of_two);
 }

@@ -73,11 +73,11 @@ collective_error failure_of(const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE("a gloo group of one process keeps what every backend promises") { run_cases(1); }
-TEST_CASE("a gloo group of 2 processes keeps what every backend promises") { run_cases(2); }
-TEST_CASE("a gloo group of 3 processes keeps what every backend promises") { run_cases(3); }
+TEST_CASE("a gloo group of one process conforms to the backend contract") { run_cases(1); }
+TEST_CASE("a gloo group of 2 processes conforms to the backend contract") { run_cases(2); }
+TEST_CASE("a gloo group of 3 processes conforms to the backend contract") { run_cases(3); }
 
-TEST_CASE("gloo names the process that was killed to all others") {
+TEST_CASE("gloo names a killed process on all other members") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   with_group(3, [](members& given, test_rank& self) {
     given.all.barrier().wait();
@@ -92,7 +92,7 @@ TEST_CASE("gloo names the process that was killed to all others") {
   });
 }
 
-TEST_CASE("gloo names the process that is stopped to all others") {
+TEST_CASE("gloo names a stopped process on all other members") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   auto patience = GENERATE(std::array{5, 6}, std::array{6, 5});  // in seconds, of ranks 0 and 2
   with_group(
@@ -115,7 +115,7 @@ TEST_CASE("gloo names the process that is stopped to all others") {
       {{.timeout = std::chrono::seconds(patience[0])}, {}, {.timeout = std::chrono::seconds(patience[1])}});
 }
 
-TEST_CASE("a call over gloo that is given up ends for all, at whatever moment of a large tensor's way") {
+TEST_CASE("a cancelled call over gloo ends on all members, at any moment of a large transfer") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   with_group(2, [](members& given, test_rank& self) {
     auto x = tensor::zeros({std::int64_t{1} << 24});
@@ -141,7 +141,7 @@ TEST_CASE("a call over gloo that is given up ends for all, at whatever moment of
   });
 }
 
-TEST_CASE("gloo names a call that differs to all") {
+TEST_CASE("gloo names a differing call on all members") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   with_group(3, [](members& given, test_rank& self) {
     auto x = tensor::zeros({self.rank() == 1 ? 11 : 10});
@@ -152,7 +152,7 @@ TEST_CASE("gloo names a call that differs to all") {
   });
 }
 
-TEST_CASE("a gloo group that does not come together names who is missing") {
+TEST_CASE("the formation of a gloo group that times out names the missing members") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   temp_folder folder;
   folder_store place(folder.path());
@@ -186,7 +186,7 @@ struct last_put final : store {
 
 }  // namespace
 
-TEST_CASE("who waits in gloo for a member that told its address and died hears of it with the store") {
+TEST_CASE("a wait in gloo for a member that published its address and died ends through the store") {
   if (!is_built()) SKIP("Troupe was built without gloo");
   temp_folder folder;
   folder_store place(folder.path());

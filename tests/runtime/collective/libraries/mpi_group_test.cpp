@@ -43,13 +43,13 @@ void run_ranks(int count, const std::string& what, bool ends_well = true) {
 
 }  // namespace
 
-TEST_CASE("an MPI group of one process keeps what every backend promises") { run_ranks(1, "cases"); }
-TEST_CASE("an MPI group of 2 processes keeps what every backend promises") { run_ranks(2, "cases"); }
-TEST_CASE("an MPI group of 3 processes keeps what every backend promises") { run_ranks(3, "cases"); }
+TEST_CASE("an MPI group of one process conforms to the backend contract") { run_ranks(1, "cases"); }
+TEST_CASE("an MPI group of 2 processes conforms to the backend contract") { run_ranks(2, "cases"); }
+TEST_CASE("an MPI group of 3 processes conforms to the backend contract") { run_ranks(3, "cases"); }
 
-TEST_CASE("over MPI a call that differs is named to all") { run_ranks(3, "mismatch"); }
+TEST_CASE("over MPI a differing call is named on all members") { run_ranks(3, "mismatch"); }
 
-TEST_CASE("over MPI a member that does not come in time is named to all who wait") {
+TEST_CASE("over MPI a member that times out is named on all waiting members") {
   run_ranks(3, "late", false);  // mpirun reports processes that end without their calls
 }
 

@@ -39,7 +39,7 @@ class group_of_one {
 
 }  // namespace
 
-TEST_CASE("GPUs: reductions of one member over NCCL are what it brings") {
+TEST_CASE("GPUs: reductions of one member over NCCL return its input") {
   group_of_one one;
   for (auto type : collective_types)
     for (auto op : reduce_ops)
@@ -55,7 +55,7 @@ TEST_CASE("GPUs: reductions of one member over NCCL are what it brings") {
       }
 }
 
-TEST_CASE("GPUs: copies of one member over NCCL are what it brings") {
+TEST_CASE("GPUs: copies of one member over NCCL return its input") {
   group_of_one one;
   for (auto type : collective_types)
     for (std::int64_t count : {0, 1, 33, 70001}) {
@@ -75,13 +75,13 @@ TEST_CASE("GPUs: copies of one member over NCCL are what it brings") {
   one.group->barrier().wait();
 }
 
-TEST_CASE("GPUs: an NCCL group allocates on its GPU and refuses what is elsewhere") {
+TEST_CASE("GPUs: an NCCL group allocates on its GPU and refuses tensors on other devices") {
   group_of_one one;
   CHECK(one.group->allocate({3}).device() == one.gpu);
   CHECK_THROWS_AS(one.group->all_reduce(tensor::zeros({3})).wait(), std::exception);
 }
 
-TEST_CASE("GPUs: an NCCL group that does not come together ends at its time-out") {
+TEST_CASE("GPUs: the formation of an NCCL group ends at its time-out") {
   temp_folder folder;
   folder_store place(folder.path());
   auto gpu = first_gpu();

@@ -28,7 +28,7 @@ void require_refused(device where, const std::string& name, const std::function<
 
 }  // namespace
 
-TEST_CASE("calls over NCCL are refused while a step is recorded, whoever would carry them out") {
+TEST_CASE("calls over NCCL are refused while a step is recorded, whichever thread would run them") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
   auto gpu = group->device();
@@ -55,7 +55,7 @@ TEST_CASE("a wait for a call over NCCL is refused while a step is recorded") {
   running.wait();
 }
 
-TEST_CASE("a group over NCCL is not begun while a step is recorded") {
+TEST_CASE("the start of a group over NCCL is refused while a step is recorded") {
   memory_store place;
   int number = 0;
   require_refused(gpu_of_member(0), "make_nccl_group", [&] {
@@ -89,7 +89,7 @@ TEST_CASE("a gradient hook that reduces over NCCL is refused while a captured pa
   CHECK_FALSE(pass.is_captured());
 }
 
-TEST_CASE("other threads call over NCCL while a step is recorded, and replays leave their calls alone") {
+TEST_CASE("other threads call over NCCL while a step is recorded, and replays do not repeat these calls") {
   memory_store place;
   auto group = nccl_member(place, 1, 0);
   auto gpu = group->device();

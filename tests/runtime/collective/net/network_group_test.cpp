@@ -137,7 +137,7 @@ TEST_CASE("members that exchange messages get the bits of the fixed tree and exa
   for (int count : {1, 2, 3, 4, 5}) with_ucx_group(count, over_network(), check_everything);
 }
 
-TEST_CASE("large tensors go over the network with the sizes that are given by default") {
+TEST_CASE("large tensors are reduced over the network with the default sizes") {
   with_ucx_group(3, {.path = group_path::network}, [](communicator& group, test_rank&) {
     for (std::int64_t count : {300001, 1500000}) {
       check_reductions(group, count, dtype::f32, reduce_op::sum);
@@ -147,7 +147,7 @@ TEST_CASE("large tensors go over the network with the sizes that are given by de
   });
 }
 
-TEST_CASE("unequal parts go over the network") {
+TEST_CASE("unequal parts are sent over the network") {
   with_ucx_group(3, over_network(), [](communicator& group, test_rank&) {
     std::vector<std::int64_t> parts{0, 1700, 3};
     auto own = parts[static_cast<std::size_t>(group.rank())];
@@ -162,7 +162,7 @@ TEST_CASE("unequal parts go over the network") {
   });
 }
 
-TEST_CASE("many small broadcasts arrive in order, however far their root is ahead") {
+TEST_CASE("many small broadcasts arrive in order, however far the root runs ahead") {
   with_ucx_group(2, over_network(), [](communicator& group, test_rank&) {
     auto x = tensor::zeros({4});
     for (int i = 0; i < 1000; ++i) {
@@ -173,7 +173,7 @@ TEST_CASE("many small broadcasts arrive in order, however far their root is ahea
   });
 }
 
-TEST_CASE("collectives and messages of several groups pass each other") {
+TEST_CASE("collectives and messages of several groups run concurrently") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());

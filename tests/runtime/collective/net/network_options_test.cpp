@@ -13,7 +13,7 @@ using Catch::Matchers::MessageMatches;
 #define CHECK_REFUSED(text, part) \
   CHECK_THROWS_MATCHES(network_sizes_from(text), bad_input, MessageMatches(ContainsSubstring(part)))
 
-TEST_CASE("sizes between hosts are those that are named, and the measured ones otherwise") {
+TEST_CASE("sizes between hosts are the given ones, or the measured ones by default") {
   CHECK(to_string(network_sizes_from("")) == to_string(network_sizes()));
   auto sizes = network_sizes_from("whole_inputs=64K,block=1M");
   CHECK(sizes.whole_inputs == 65536);
@@ -24,7 +24,7 @@ TEST_CASE("sizes between hosts are those that are named, and the measured ones o
   CHECK(to_string(network_sizes_from(to_string(sizes))) == to_string(sizes));
 }
 
-TEST_CASE("sizes between hosts that are none or of no use are refused with what is expected") {
+TEST_CASE("malformed or useless sizes between hosts are refused with what is expected") {
   CHECK_REFUSED("whole=64K", "whole_inputs, whole_broadcast, block, blocks_ahead");
   CHECK_REFUSED("whole_inputs", "whole_inputs from 0 to 1073741824");
   CHECK_REFUSED("whole_inputs=", "such as 4096, 64K or 1M, got ''");

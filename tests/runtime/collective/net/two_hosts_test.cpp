@@ -53,7 +53,7 @@ collective_error error_of_sums(communicator& group) {
 
 }  // namespace
 
-TEST_CASE("members on two hosts keep what every backend promises") {
+TEST_CASE("a group on two hosts conforms to the backend contract") {
   joined_namespaces hosts;
   temp_folder folder;
   auto body = [&](test_rank& self) {
@@ -69,7 +69,7 @@ TEST_CASE("members on two hosts keep what every backend promises") {
   spawn_ranks(4, body, std::chrono::seconds(300));
 }
 
-TEST_CASE("members of one of two hosts have a group in each other's memory") {
+TEST_CASE("members on one of two hosts form a group over shared memory") {
   joined_namespaces hosts;
   temp_folder folder;
   spawn_ranks(4, [&](test_rank& self) {
@@ -88,7 +88,7 @@ TEST_CASE("members of one of two hosts have a group in each other's memory") {
   });
 }
 
-TEST_CASE("a member that is killed on the other host is named, and the rest go on") {
+TEST_CASE("a member killed on the other host is named, and the others continue") {
   joined_namespaces hosts;
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
@@ -106,7 +106,7 @@ TEST_CASE("a member that is killed on the other host is named, and the rest go o
   });
 }
 
-TEST_CASE("members behind a cable that is cut are named to those on this side, and the other way round") {
+TEST_CASE("after a network cut the members on each side name those on the other side") {
   joined_namespaces hosts;
   temp_folder folder;
   spawn_ranks(4, [&](test_rank& self) {

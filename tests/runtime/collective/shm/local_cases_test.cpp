@@ -58,16 +58,16 @@ void run_cases(int size) {
 
 }  // namespace
 
-TEST_CASE("a group of one thread keeps what every backend promises") { run_cases(1); }
-TEST_CASE("groups of 2 and 3 threads keep what every backend promises") {
+TEST_CASE("a group of one thread conforms to the backend contract") { run_cases(1); }
+TEST_CASE("groups of 2 and 3 threads conform to the backend contract") {
   run_cases(2);
   run_cases(3);
 }
-TEST_CASE("groups of 4 and 5 threads keep what every backend promises") {
+TEST_CASE("groups of 4 and 5 threads conform to the backend contract") {
   run_cases(4);
   run_cases(5);
 }
-TEST_CASE("groups of 7 and 8 threads keep what every backend promises", "[many]") {
+TEST_CASE("groups of 7 and 8 threads conform to the backend contract", "[many]") {
   run_cases(7);
   run_cases(8);
 }

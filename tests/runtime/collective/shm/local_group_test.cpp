@@ -18,7 +18,7 @@ void on_threads(int count, Body body, communicator_options options = {}) {
 
 }  // namespace
 
-TEST_CASE("threads of a local group sum what each brings") {
+TEST_CASE("threads of a local group sum their inputs") {
   for (std::int64_t size : {1, 5, 1024, 3001, 600001}) {
     std::vector<float> seen(4);
     on_threads(4, [&](communicator& group) {
@@ -32,7 +32,7 @@ TEST_CASE("threads of a local group sum what each brings") {
   }
 }
 
-TEST_CASE("a member that calls another operation is named to all") {
+TEST_CASE("a member that calls another operation is named on all members") {
   std::vector<std::string> told(3);
   on_threads(3, [&](communicator& group) {
     try {

@@ -18,7 +18,7 @@ std::unique_ptr<mapping> seen_by_others(const shared_heap& heap, const tensor& x
 
 }  // namespace
 
-TEST_CASE("revoked bytes stay what they are and are nobody else's any more") {
+TEST_CASE("revoked bytes keep their contents and are no longer shared with other processes") {
   shared_heap heap;
   auto x = heap.allocate({10000}, dtype::f32);
   std::ranges::fill(x.values<float>(), 3.0F);
@@ -37,7 +37,7 @@ TEST_CASE("revoked bytes stay what they are and are nobody else's any more") {
   CHECK(heap.statistics().num_revoked == 1);
 }
 
-TEST_CASE("revoking a part of a tensor leaves the rest where it is") {
+TEST_CASE("revoking a part of a tensor leaves the rest shared") {
   shared_heap heap;
   auto x = heap.allocate({4, 4096}, dtype::f32);
   for (std::int64_t i = 0; i < 4; ++i) std::ranges::fill(x.rows(i, 1).values<float>(), static_cast<float>(i));
@@ -55,7 +55,7 @@ TEST_CASE("revoking a part of a tensor leaves the rest where it is") {
   CHECK(heap.statistics().current == 0);
 }
 
-TEST_CASE("a tensor that comes again from the cache is zero, and tensors outlive the heap") {
+TEST_CASE("a tensor allocated from the cache again is zero, and tensors outlive the heap") {
   tensor last;
   {
     shared_heap heap;
@@ -67,7 +67,7 @@ TEST_CASE("a tensor that comes again from the cache is zero, and tensors outlive
   last.values<std::int32_t>()[4999] = 1;
 }
 
-TEST_CASE("revoking without descriptors leaves a tensor that is this process's alone") {
+TEST_CASE("revoking without file descriptors leaves a tensor that only this process can access") {
   shared_heap heap;
   auto x = heap.allocate({5000}, dtype::f32);
   std::ranges::fill(x.values<float>(), 2.0F);

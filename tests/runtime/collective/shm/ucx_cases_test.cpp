@@ -27,17 +27,17 @@ void run_cases(int size, group_path path = group_path::nearest) {
 
 }  // namespace
 
-TEST_CASE("groups of 1 and 2 processes of a host keep what every backend promises") {
+TEST_CASE("groups of 1 and 2 processes of a host conform to the backend contract") {
   run_cases(1);
   run_cases(2);
 }
-TEST_CASE("a group of 3 processes of a host keeps what every backend promises") { run_cases(3); }
-TEST_CASE("a group of 5 processes of a host keeps what every backend promises") { run_cases(5); }
-TEST_CASE("a group of 8 processes of a host keeps what every backend promises") { run_cases(8); }
-TEST_CASE("groups of 2 and 3 processes that exchange messages keep what every backend promises") {
+TEST_CASE("a group of 3 processes of a host conforms to the backend contract") { run_cases(3); }
+TEST_CASE("a group of 5 processes of a host conforms to the backend contract") { run_cases(5); }
+TEST_CASE("a group of 8 processes of a host conforms to the backend contract") { run_cases(8); }
+TEST_CASE("groups of 2 and 3 processes that exchange messages conform to the backend contract") {
   run_cases(2, group_path::network);
   run_cases(3, group_path::network);
 }
-TEST_CASE("a group of 5 processes that exchange messages keeps what every backend promises") {
+TEST_CASE("a group of 5 processes that exchange messages conforms to the backend contract") {
   run_cases(5, group_path::network);
 }

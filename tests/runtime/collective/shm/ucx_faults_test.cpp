@@ -13,6 +13,6 @@ TEST_CASE("members survive the loss of one, make a new group and get right bytes
   try_fault_cases(25, 100, on_one_host);
 }
 
-TEST_CASE("what a stopped member goes on to write reaches nobody's tensors", "[many]") {
+TEST_CASE("late writes of a stopped member reach no tensor of another member", "[many]") {
   try_large_sums_with_stopped_member(101, 104, on_one_host);
 }

@@ -29,7 +29,7 @@ void expect_sum(communicator& group, tensor x) {
 
 }  // namespace
 
-TEST_CASE("processes of a host sum tensors that all can reach, and tensors that they cannot") {
+TEST_CASE("processes of a host sum tensors in shared memory, and tensors outside it") {
   for (int count : {1, 2, 3, 5}) {
     with_group(count, [](communicator& group) {
       for (std::int64_t size : {1, 9, 1024, 1025, 3001, 300001})
@@ -41,7 +41,7 @@ TEST_CASE("processes of a host sum tensors that all can reach, and tensors that 
   }
 }
 
-TEST_CASE("parts of one allocation are reduced where they lie") {
+TEST_CASE("parts of one allocation are reduced in place") {
   with_group(3, [](communicator& group) {
     auto whole = group.allocate({16, 5000});
     for (std::int64_t i = 0; i < 16; i += 2) expect_sum(group, whole.rows(i, 2));
@@ -67,7 +67,7 @@ TEST_CASE("segments of freed tensors are used again") {
   });
 }
 
-TEST_CASE("groups of the same processes work beside each other") {
+TEST_CASE("groups of the same processes run concurrently") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
@@ -89,7 +89,7 @@ TEST_CASE("groups of the same processes work beside each other") {
   });
 }
 
-TEST_CASE("large messages go from one process to another") {
+TEST_CASE("large messages are sent from one process to another") {
   with_group(2, [](communicator& group) {
     for (std::int64_t size : {0, 10, 5000, 500000}) {
       auto own = tensor::full({size}, static_cast<float>(group.rank() + size)),
@@ -103,7 +103,7 @@ TEST_CASE("large messages go from one process to another") {
   });
 }
 
-TEST_CASE("a process of another job is not let in") {
+TEST_CASE("a process of another job is refused") {
   temp_folder folder;
   spawn_ranks(2, [&](test_rank& self) {
     folder_store place(folder.path());
@@ -120,7 +120,7 @@ TEST_CASE("a process of another job is not let in") {
   });
 }
 
-TEST_CASE("members that would take other algorithms for one call are refused, with their sizes") {
+TEST_CASE("members with differing algorithm sizes are refused, and the error names the sizes") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());

@@ -62,21 +62,21 @@ void expect_mismatch(const calls& of_others, const calls& of_one, const std::str
 
 }  // namespace
 
-TEST_CASE("a member with another size is named to all") {
+TEST_CASE("a member with another size is named on all members") {
   for (std::int64_t size : {4, 100000})
     expect_mismatch([&](communicator& group) { group.all_reduce(group.allocate({size})).wait(); },
                     [&](communicator& group) { group.all_reduce(group.allocate({size + 1})).wait(); },
                     "f32[" + std::to_string(size) + "]", "f32[" + std::to_string(size + 1) + "]");
 }
 
-TEST_CASE("a member with another dtype is named to all") {
+TEST_CASE("a member with another dtype is named on all members") {
   for (std::int64_t size : {4, 100000})
     expect_mismatch([&](communicator& group) { group.all_reduce(group.allocate({size})).wait(); },
                     [&](communicator& group) { group.all_reduce(group.allocate({size}, dtype::i32)).wait(); },
                     "f32[", "i32[");
 }
 
-TEST_CASE("a member with another root or another reduction is named to all") {
+TEST_CASE("a member with another root or another reduction is named on all members") {
   expect_mismatch([](communicator& group) { group.broadcast(tensor::zeros({9}), 0).wait(); },
                   [](communicator& group) { group.broadcast(tensor::zeros({9}), 2).wait(); }, "root 0",
                   "root 2");
@@ -85,7 +85,7 @@ TEST_CASE("a member with another root or another reduction is named to all") {
                   "all_reduce(sum", "all_reduce(max");
 }
 
-TEST_CASE("a member with another order of calls is named to all") {
+TEST_CASE("a member with another order of calls is named on all members") {
   expect_mismatch(
       [](communicator& group) {
         group.barrier().wait();
@@ -100,7 +100,7 @@ TEST_CASE("a member with another order of calls is named to all") {
       "all_reduce(sum, f32[9])", "broadcast(f32[9], root 0)");
 }
 
-TEST_CASE("a member that calls in another group is named to those that wait for it") {
+TEST_CASE("a member that calls in another group is named on the members that wait for it") {
   for (auto network : networks) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {

@@ -117,7 +117,7 @@ TEST_CASE("a stream that waits for an event runs the other stream up to it") {
   CHECK(cudaStreamSynchronize(first) == cudaSuccess);
 }
 
-TEST_CASE("who asks for an event again and again sees it happen") {
+TEST_CASE("repeated queries of an event see it complete") {
   auto* stream = new_stream();
   auto* event = new_event();
   CHECK(cudaEventQuery(event) == cudaSuccess);  // never recorded
@@ -128,7 +128,7 @@ TEST_CASE("who asks for an event again and again sees it happen") {
   CHECK(asked == 3);
 }
 
-TEST_CASE("work of two streams that meet goes on whichever of them is waited for") {
+TEST_CASE("work of two streams that wait for each other's events runs whichever stream is synchronized") {
   auto *first = new_stream(), *second = new_stream();
   bool came = false, met = false;
   emulation::enqueue_attempts(first, [&] { return met = came; });
@@ -149,7 +149,7 @@ TEST_CASE("streams and events belong to the GPU that was current when they were 
   REQUIRE(cudaSetDevice(0) == cudaSuccess);
 }
 
-TEST_CASE("memory of a GPU begins as NaN, and is copied and filled in the stream's order") {
+TEST_CASE("memory of a GPU is NaN at first, and is copied and filled in the stream's order") {
   gpu_floats there(3);
   pinned_floats here(3);
   auto* stream = new_stream();
@@ -199,7 +199,7 @@ TEST_CASE("a capture runs nothing, and its graph runs once for each launch") {
   CHECK(runs == 2);
 }
 
-TEST_CASE("who waits for a stream that captures spoils the capture") {
+TEST_CASE("a synchronization of a capturing stream invalidates the capture") {
   auto* stream = new_stream();
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
   CHECK(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
@@ -209,7 +209,7 @@ TEST_CASE("who waits for a stream that captures spoils the capture") {
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
 }
 
-TEST_CASE("memory is taken within captures that are relaxed, and within no others") {
+TEST_CASE("memory is allocated within relaxed captures only") {
   auto* stream = new_stream();
   cudaGraph_t graph = nullptr;
   void* memory = nullptr;
@@ -224,7 +224,7 @@ TEST_CASE("memory is taken within captures that are relaxed, and within no other
   cudaGraphDestroy(graph);
 }
 
-TEST_CASE("a planned failure comes once, at its call") {
+TEST_CASE("a planned failure happens once, at its call") {
   have_two_gpus();
   emulation::fail_call("cudaMalloc", cudaErrorMemoryAllocation, 1);
   void *first = nullptr, *second = nullptr;
@@ -235,7 +235,7 @@ TEST_CASE("a planned failure comes once, at its call") {
   CHECK(cudaFree(second) == cudaSuccess);
 }
 
-TEST_CASE("uses whose outcome CUDA leaves open end the program with a text") {
+TEST_CASE("uses that CUDA leaves undefined end the program with an error") {
   auto* stream = new_stream();
   gpu_floats there(3);
   pinned_floats here(3);
@@ -271,7 +271,7 @@ TEST_CASE("uses whose outcome CUDA leaves open end the program with a text") {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which sees it at once
-TEST_CASE("what writes behind the end of a block is found when the block is freed") {
+TEST_CASE("a write behind the end of a block is found when the block is freed") {
   CHECK(contains(refusal_of([] {
                    void* memory = nullptr;
                    cudaMalloc(&memory, 10);
