@@ -58,9 +58,9 @@ World World::started(std::shared_ptr<state> shared) {
 ProcessGroup World::default_group() {
   auto& known = shared_->default_group;
   if (!known || known->failure()) {
-    std::vector<world_rank> everyone(static_cast<std::size_t>(world_size()));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    known = shared_->groups->build("default", everyone, checked({}, shared_->profile));
+    std::vector<world_rank> all_ranks(static_cast<std::size_t>(world_size()));
+    std::iota(all_ranks.begin(), all_ranks.end(), 0);
+    known = shared_->groups->build("default", all_ranks, checked({}, shared_->profile));
   }
   return kept(shared_, known);
 }

@@ -51,7 +51,7 @@ class virtual_actors {
     run();
   }
 
-  /// Until nobody has anything to do. No time passes.
+  /// Runs actors until all mailboxes are empty. No time passes.
   void run() { coordinator().run(); }
   /// One turn of one actor, any of those that have something to do; false if there is none.
   bool run_any(std::mt19937& random) {

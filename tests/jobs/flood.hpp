@@ -5,8 +5,8 @@
 
 namespace troupe::testing {
 
-/// Somebody in a network namespace who connects to every port on which anybody listens there, again and
-/// again, says nothing, and stays as long as he can: from construction to destruction, on a thread.
+/// A thread in a network namespace that connects again and again to every port on which a process listens
+/// there, sends nothing, and keeps the connections open: from construction to destruction.
 class port_flood {
  public:
   /// `network`: as for `ip netns exec`.

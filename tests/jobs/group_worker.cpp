@@ -70,7 +70,7 @@ void run_steps(const World& world, const ProcessGroup& all, int victim, float& s
   }
 }
 
-/// The others make a group without the victim first; it is nobody in its second life.
+/// The others first make a group without the victim; the victim's replacement joins no such group.
 void run_loop(World& world, int lost, bool is_first_life) {
   std::vector<world_rank> others;
   for (int rank = 0; rank < 4; ++rank)

@@ -215,7 +215,7 @@ TEST_CASE("a given option that the pipeline does not use is refused with its nam
   };
   auto options = small_options();
   options.stages = 4;
-  made(options, small_pipeline());  // a default of the program's own, which nobody gave
+  made(options, small_pipeline());  // the program's own default, not given by the user
   options.given = {"stages"};
   CHECK_THROWS_MATCHES(made(options, small_pipeline()), bad_input,
                        MessageMatches(ContainsSubstring("--stages 4 was given") &&

@@ -30,8 +30,8 @@
 extern "C" const char* __lsan_default_suppressions() { return "leak:libuct.so\nleak:libgloo.so\n"; }
 #endif
 #if defined(__SANITIZE_THREAD__)
-/// Before a buffer of gloo ends it waits until nobody uses it, by a count of references that is not seen
-/// here.
+/// gloo's buffers wait in their destructors until no thread uses them, by a reference count that the thread
+/// sanitizer does not see.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:gloo::transport::tcp::UnboundBuffer::\n";
 }

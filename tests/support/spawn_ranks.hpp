@@ -21,7 +21,7 @@ class test_rank {
   int size() const { return size_; }
 
   void post(int slot, std::span<const std::byte> bytes = {});
-  /// Sleeps until `rank` has posted under `slot`. If that never happens, spawn_ranks ends everybody at its
+  /// Sleeps until `rank` has posted under `slot`. If that never happens, spawn_ranks ends all ranks at its
   /// deadline.
   std::vector<std::byte> wait_for(int rank, int slot);
   /// Posts, and waits for every rank's bytes; as a barrier, with no bytes.

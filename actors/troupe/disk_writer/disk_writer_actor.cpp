@@ -69,7 +69,8 @@ disk_writer_state::order disk_writer_state::order_to_write(const write_part& wan
   return {wanted.stage, begin, refuse};
 }
 
-/// Nobody waits for it: what cannot be removed now is removed when room is needed, or by a later commit.
+/// No actor waits for the removal: parts that cannot be removed now are removed when the disk is full, or by
+/// a later commit.
 void disk_writer_state::on_discard(const discard_parts& wanted) {
   if (!options_.disk) return;
   auto failed = [this, step = wanted.step](const std::string& why) {

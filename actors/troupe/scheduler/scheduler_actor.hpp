@@ -186,7 +186,7 @@ class scheduler_state {
   std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result (result_seen)
   /// Optimizer steps done once the interrupted step is replayed; 0: nothing to replay.
   std::uint64_t interrupted_step_ = 0;
-  std::uint64_t position_ = 0;                 ///< optimizer steps done by everyone
+  std::uint64_t position_ = 0;                 ///< optimizer steps done by all devices
   std::optional<std::uint64_t> step_on_disk_;  ///< the newest that this generation knows to be there
   std::optional<std::string> non_finite_;      ///< the infinite or NaN value that ends the job
   bool stopping_ = false;

@@ -235,7 +235,7 @@ membership_outputs agent_server::on_member_message(int rank, const agent_wire::c
   if (auto* m = std::get_if<generation_request>(&message))
     return state_.generation_requested(m->current, "rank " + std::to_string(rank) + ": " + m->cause, now);
   if (auto* m = std::get_if<suspicion>(&message)) {
-    // One that is ending sees everyone go away.
+    // A process that is ending loses its connections and would suspect all its peers.
     if (state_.is_failing(rank)) return {};
     return state_.suspected(m->rank, m->incarnation, m->cause, now);
   }

@@ -89,8 +89,8 @@ bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-/// The file at `path`, locked: nobody else has it until it is closed, and the kernel does that for a process
-/// that is killed. None: another process has it.
+/// The file at `path`, locked: no other process can lock it until it is closed. The kernel closes the files
+/// of a process that is killed. Empty if another process holds the lock.
 std::optional<unique_fd> lock_private_file(const std::filesystem::path& path) {
   while (true) {
     unique_fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
@@ -98,7 +98,7 @@ std::optional<unique_fd> lock_private_file(const std::filesystem::path& path) {
     if (!file) refuse_to_write(path);
     require_private(file, path);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
-    // Whoever had it may have removed it a moment ago.
+    // The process that held the lock before may have removed the file meanwhile.
     if (is_still_at(file, path)) return file;
   }
 }

@@ -45,7 +45,7 @@ class published_job_secret {
 
 /// The others' side: waits for the file of a living rank 0, in `folder`, /run/user/UID and /tmp: rank 0 may
 /// have been started with another environment. Throws bad_input when there is none in time, and
-/// at once when the file is not a plain file of this user that nobody else can read or write.
+/// at once when the file is not a plain file of this user that no other user can read or write.
 std::vector<std::byte> wait_for_job_secret(const std::filesystem::path& folder, std::uint16_t port,
                                            std::chrono::milliseconds timeout);
 

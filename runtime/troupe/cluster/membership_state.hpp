@@ -47,7 +47,7 @@ struct send_stop {  ///< to every member
   int signal = 0;
   bool operator==(const send_stop&) const = default;
 };
-struct end_job {  ///< to everyone; nothing follows it
+struct end_job {  ///< to all members, as the last message
   std::string cause;
   int signal = 0;  ///< that the job was stopped by; 0: it failed
   bool operator==(const end_job&) const = default;

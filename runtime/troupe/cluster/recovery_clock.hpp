@@ -21,7 +21,7 @@ class recovery_clock {
   void fenced(std::uint64_t generation, time_point now);
   /// A survivor acknowledged the generation.
   void acknowledged(time_point now);
-  /// Everyone acknowledged or joined.
+  /// All survivors have acknowledged and all replacements have joined.
   void viewed(time_point now);
   /// The scheduler reached `phase`. Returns the report when the recovery is complete, and stops the clock.
   std::optional<recovery_report> reached(recovery_phase phase, time_point now);

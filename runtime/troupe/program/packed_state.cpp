@@ -32,8 +32,8 @@ std::vector<std::byte> table_of(const std::vector<named_tensor>& state) {
   return encode(table);
 }
 
-/// Writes `bytes` and zeros up to `size_bytes`; the rest of `out`. The memory was used before, and what it
-/// held is nobody's business: packed states go over the network and to disk.
+/// Writes `bytes` and zeros up to `size_bytes`; the rest of `out`. The memory may hold earlier data of this
+/// process, which must not leave it: packed states go over the network and to disk.
 std::span<std::byte> append(std::span<std::byte> out, std::span<const std::byte> bytes,
                             std::size_t size_bytes) {
   if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());

@@ -19,8 +19,8 @@ struct restore_source {
   bool operator==(const restore_source&) const = default;
 };
 
-/// The step that everyone goes back to, and how. from_scratch: step 0 with the initial weights, which the
-/// program factory makes again, the same bits each time; `sources` is empty then.
+/// The step that all stages go back to, and where each gets its state. from_scratch: step 0 with the initial
+/// weights, which the program factory makes again, the same bits each time; `sources` is empty then.
 struct restore_plan {
   std::uint64_t step = 0;
   bool from_scratch = true;

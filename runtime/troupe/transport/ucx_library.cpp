@@ -20,7 +20,7 @@ namespace {
 
 thread_local int silent = 0;
 
-/// Whoever raises UCX's log level wants to see everything.
+/// True if the user raised UCX's log level: all messages are shown then.
 bool is_debugging() { return ucs_global_opts.log_component.log_level > UCS_LOG_LEVEL_WARN; }
 
 ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_level_t,
@@ -33,8 +33,8 @@ ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_
   return UCS_LOG_FUNC_RC_STOP;
 }
 
-/// The signal by which UCX shows its state (SIGHUP), which for everyone else asks for the end. A handler that
-/// is not UCX's stays.
+/// Removes UCX's handler of SIGHUP, which prints UCX's state: for a job the signal is a request to stop. A
+/// handler that is not UCX's stays.
 void give_back_debug_signal() {
   int number = ucs_global_opts.debug_signo;
   struct sigaction present {};

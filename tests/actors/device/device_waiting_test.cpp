@@ -13,7 +13,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Hands tensors that were brought to whoever waits, on the waiting thread.
+/// Hands tensors given by bring() to the waiter, on the waiting thread.
 class waiting_room final : public recording_transport {
  public:
   waiting_room() : recording_transport(1) {}
@@ -46,7 +46,7 @@ class waiting_room final : public recording_transport {
     std::lock_guard lock(mutex_);
     changed_.notify_all();
   }
-  /// Until nobody's turn it is.
+  /// Blocks until no waiter is in receive_for.
   void wait_until_left() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return holder == nullptr; });

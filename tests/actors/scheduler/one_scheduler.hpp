@@ -18,7 +18,7 @@ struct disk_script {
   std::optional<snapshot_manifest> on_disk;
   std::vector<std::string> unusable;
   std::string problem;             ///< not empty: the answer to everything
-  std::string problem_of_results;  ///< not empty: the answer to whoever reads the results of calls
+  std::string problem_of_results;  ///< not empty: the answer to requests for the results of calls
   bool silent = false;             ///< no answer at all
   bool fatal = false;              ///< it ends of what it is asked
   std::vector<snapshot_manifest> committed;

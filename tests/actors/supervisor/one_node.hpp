@@ -93,7 +93,7 @@ tensor packed_with(float weight, std::uint64_t steps, int stage = 1);
 
 restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second);
 restore_source from(std::uint32_t stage, std::int32_t rank, part_location place);
-/// Everyone's own copy.
+/// Every stage restores its owner's copy.
 restore_plan own_plan(std::uint64_t step);
 inline constexpr auto own = part_location::own_memory;
 inline constexpr auto peer = part_location::peer_memory;

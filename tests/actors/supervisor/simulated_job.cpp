@@ -144,7 +144,7 @@ void simulated_job::maybe_fail() {
   auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
   if (!node) return;
   --failures_left_;
-  // Only a snapshot on disk makes up for the loss of everyone.
+  // Only with snapshots on disk the job survives the loss of all processes.
   switch (random_() % (options_.folder.empty() ? 4 : 5)) {
     case 4:
       for (int rank = 0; rank < options_.world_size; ++rank)
@@ -193,7 +193,7 @@ void simulated_job::enter(simulated_node& node) {
 void simulated_job::poll_user(simulated_node& node) {
   for (const auto& event : drained(*node.client)) {
     if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
-    // Whoever makes other calls than the last one was lost, and makes them for nobody.
+    // A process that learns of the job's end before its last call was lost before: its calls have no effect.
     if (std::holds_alternative<job_done>(event)) {
       if (node.next_call + 1 < options_.calls.size()) return end(node, false);
       return leave(node);

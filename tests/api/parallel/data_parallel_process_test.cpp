@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-group_description everyone(const test_rank& self) {
+group_description world_group(const test_rank& self) {
   group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
@@ -33,7 +33,7 @@ std::string train(int num_processes, data_parallel_options options, stepping mod
   spawn_ranks(num_processes, [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token");
-    auto group = make_ucx_group(everyone(self), place, resources);
+    auto group = make_ucx_group(world_group(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group, options);
     auto optimizer = optimizer_of(replicated, mode, optim::Adam({.lr = 1e-2}));
@@ -46,7 +46,7 @@ std::string train(int num_processes, data_parallel_options options, stepping mod
     }
     for (const auto& each : model.state_dict()) outcome += bytes_of(each.value);
     if (self.rank() == 0) std::ofstream(file, std::ios::binary) << outcome;
-    self.barrier(1000);  // nobody's end is a loss to another
+    self.barrier(1000);  // no process ends while others still wait for its group
   });
   std::ostringstream found;
   found << std::ifstream(file, std::ios::binary).rdbuf();
@@ -75,7 +75,7 @@ TEST_CASE(
     spawn_ranks(3, [&](test_rank& self) {
       folder_store place(folder.path());
       ucx_group_resources resources("token");
-      auto group = make_ucx_group(everyone(self), place, resources);
+      auto group = make_ucx_group(world_group(self), place, resources);
       nn::Sequential model(nn::Linear(6, 5), nn::Linear(5, 3));
       model.materialize(1);
       DataParallel replicated(model, *group, {.bucket_size_mb = 0, .first_bucket_mb = 0});
@@ -105,7 +105,7 @@ TEST_CASE("a process killed in training is an error for the others, with its ran
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token");
-    auto group = make_ucx_group(everyone(self), place, resources);
+    auto group = make_ucx_group(world_group(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group);
     run_replica(replicated, 0);

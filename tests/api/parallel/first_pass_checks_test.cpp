@@ -31,7 +31,7 @@ void refused(const nn::Loss& loss, const char* text) {
   CHECK_THROWS_MATCHES(check(loss), bad_input, MessageMatches(ContainsSubstring(text)));
 }
 
-/// A linear layer whose second parameter nobody hears of.
+/// A linear layer that does not list its second parameter.
 class Forgetful : public nn::module_of<Forgetful> {
  public:
   Forgetful() { extra_.materialize(1, "extra"); }

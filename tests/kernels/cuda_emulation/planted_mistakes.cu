@@ -238,7 +238,7 @@ const std::vector<planted_mistake>& planted_mistakes() {
       {"a shuffle from lanes that have ended", "lanes of the warp", shuffles},
       {"some lanes in a warp's wait, some in the block's", "got a deadlock", waits_together},
       {"a missing bounds check", "something wrote to", fills},
-      {"shared memory that nobody has written", "", counts},
+      {"unwritten shared memory", "", counts},
       {"too many threads", "expected 1 to 1024 threads, got 1025",
        [](bool planted, const options& by) { return is_launched(by, block_of(planted ? 1025 : 1024)); }},
       {"too much shared memory", "call cudaFuncSetAttribute", [](bool planted, const options& by) {

@@ -61,7 +61,7 @@ class world {
     }
   }
 
-  /// Everyone does what is asked: the job must get a view, or have ended.
+  /// All processes follow their events: the job must get a view, or have ended.
   void settle() {
     for (auto& process : processes_) process.hangs = false;
     for (int round = 0; round < 3; ++round)

@@ -112,7 +112,7 @@ TEST_CASE(
 
 TEST_CASE("losses before the first view raise the generation too, and cost no recovery report") {
   job test(2);
-  CHECK(test.lose(0).empty());  // nobody is there to be fenced
+  CHECK(test.lose(0).empty());  // there is no member to fence
   CHECK(test.state.generation() == 2);
   test.join(1);
   CHECK(test.join(0, 1).size() == 1);
@@ -162,7 +162,7 @@ TEST_CASE("once the job is over no process counts as lost, and none is waited fo
   CHECK(test.state.process_exited(2, test.now).empty());
   CHECK(test.state.connection_lost(2, test.now).empty());
   CHECK(test.state.generation_requested(1, "a link failed", test.now).empty());
-  CHECK(test.state.failed("nobody answers").empty());
+  CHECK(test.state.failed("no member answers").empty());
   CHECK(test.state.num_present() == 1);
   CHECK(only<kill_process>(test.pass(20s, {})).rank == 3);  // it hangs
   CHECK(test.lose(3).empty());

@@ -30,7 +30,7 @@ void fill(const std::filesystem::path& file) {
   }
 }
 
-/// Permissions do not bind root: be nobody for a while.
+/// File permissions do not restrict root: runs as the user "nobody" during its lifetime.
 class not_root {
  public:
   not_root() {

@@ -8,7 +8,7 @@ using troupe::polling_ownership;
 
 namespace {
 
-struct nobody final : troupe::tensor_waiter {
+struct idle_waiter final : troupe::tensor_waiter {
   bool take(int, const troupe::tensor_tag&, troupe::tensor&) override { return false; }
   bool waits() const override { return false; }
 };
@@ -17,7 +17,7 @@ struct nobody final : troupe::tensor_waiter {
 
 TEST_CASE("one waiter owns polling until it releases it") {
   polling_ownership ownership;
-  nobody first, second;
+  idle_waiter first, second;
   CHECK_FALSE(ownership.is_owner_polling());
   CHECK(ownership.acquire(first));
   CHECK(ownership.acquire(first));
@@ -31,7 +31,7 @@ TEST_CASE("one waiter owns polling until it releases it") {
 
 TEST_CASE("the transport's thread watches the owner of polling, or is woken by the next one") {
   polling_ownership ownership;
-  nobody waiter;
+  idle_waiter waiter;
   CHECK_FALSE(ownership.must_wake_watcher());  // it has not slept yet
   CHECK_FALSE(ownership.needs_watching());
   ownership.acquire(waiter);

@@ -27,7 +27,7 @@ inline process_id meet(ucx_node& node, int rank) {
   return own;
 }
 
-/// Somebody who reached the data worker and speaks UCX, but not through a transport of ours.
+/// A program outside the job that connects to the data worker by plain UCX.
 class data_stranger {
  public:
   explicit data_stranger(const node_address& address, const std::string& transports = "sysv,cma")
@@ -62,7 +62,7 @@ class data_stranger {
   ucp_ep_h endpoint_ = nullptr;
 };
 
-/// Somebody who reached the control port.
+/// A program outside the job that connects to the control port.
 class control_stranger {
  public:
   explicit control_stranger(const node_address& address)

@@ -97,9 +97,9 @@ void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, st
   for (int process : processes) self.wait_for(process, 51);
 }
 
-/// Sends a tensor to everybody and waits for everybody's, so that all connections are complete: a death while
-/// UCX connects over TCP is more than UCX can take.
-void meet_everybody(ucx_node& node, test_rank& self) {
+/// Sends a tensor to every peer and waits for one from each, so that all connections are complete: UCX does
+/// not survive the end of a peer during a connection over TCP.
+void exchange_with_all(ucx_node& node, test_rank& self) {
   for (int peer : without({0, 1, 2, 3}, self.rank()))
     node.link().send_tensor(peer, {1, 1}, pattern(20000, 1));
   node.events.wait_until([&] { return node.link().statistics().tensors_received >= world - 1; });
@@ -107,8 +107,8 @@ void meet_everybody(ucx_node& node, test_rank& self) {
   for (int peer = 0; peer < world; ++peer) self.wait_for(peer, 40);
 }
 
-/// In one generation everybody floods everybody, one rank is killed, a new process takes its place in the
-/// next.
+/// In one generation all ranks send many tensors to each other and one rank is killed. In the next one a new
+/// process replaces it.
 void lose_one(test_rank& self, int victim, std::uint64_t seed, const std::string& data_transports) {
   auto processes = std::vector<int>{0, 1, 2, 3};
   auto next_processes = processes;
@@ -120,7 +120,7 @@ void lose_one(test_rank& self, int victim, std::uint64_t seed, const std::string
   if (self.rank() != spare) {
     auto first = make_flood(node, 1, rank, seed * 10);
     node.join(1, processes);
-    if (data_transports == "tcp") meet_everybody(node, self);
+    if (data_transports == "tcp") exchange_with_all(node, self);
     first->start();
     if (rank == (victim + 1) % world) {
       first->wait_for(static_cast<int>(seed * 37 % 500));
@@ -283,7 +283,7 @@ void keep_what_is_in_flight(test_rank& self) {
     self.resume(1);
     self.post(3);
     node.connect(2, {0, 1});
-    expect(watched.expired(), "released when everybody has stopped");
+    expect(watched.expired(), "released when both ranks have connected the next generation");
   }
   self.barrier(4);
 }

@@ -81,7 +81,7 @@ class ucx_node {
     begin(generation);
     connect(generation, processes);
   }
-  /// Everybody, each in the rank of its process.
+  /// Joins with all processes, each with the rank of its process.
   void join_all(std::uint64_t generation = 1) {
     std::vector<int> processes;
     for (int rank = 0; rank < self_.size(); ++rank) processes.push_back(rank);

@@ -37,7 +37,7 @@ void replayed_greetings(test_rank& self) {
     expect(node.events.take_controls().front().body == greeting, "the message");
     self.post(2);
     expect(node.events.take_controls().front().body == greeting, "the one after the replays");
-    expect(node.events.error_count() == 0, "nobody lost");
+    expect(node.events.error_count() == 0, "no peer lost");
     expect(node.link().statistics().control_frames_received == 3, "nothing twice");
     expect(node.link().statistics().bad_frames == 33, "each replay counted");
     self.post(3);
@@ -104,7 +104,7 @@ void few_descriptors(test_rank& self) {
   node.connect(1, {0, 1});
   node.link().send_control(1 - self.rank(), 1, greeting);
   expect(node.events.take_controls().front().body == greeting, "the friend's message");
-  expect(node.events.error_count() == 0, "nobody lost");
+  expect(node.events.error_count() == 0, "no peer lost");
   self.post(2);
   self.wait_for(1 - self.rank(), 2);
 }
@@ -131,7 +131,7 @@ void flood(test_rank& self) {
     node.connect(static_cast<std::uint64_t>(round), {0, 1});
     node.link().send_control(1 - self.rank(), 1, greeting);
     expect(node.events.take_controls().front().body == greeting, "the friend's message");
-    expect(node.events.error_count() == 0, "nobody lost");
+    expect(node.events.error_count() == 0, "no peer lost");
     self.post(100 + round);
     self.wait_for(1 - self.rank(), 100 + round);
   }

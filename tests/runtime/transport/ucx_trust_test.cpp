@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Rank 2 has another secret, so nobody believes it and it believes nobody.
+/// Rank 2 has another secret, so all nodes refuse its messages and it refuses theirs.
 void wrong_secret(test_rank& self) {
   auto options = test_options(self.rank());
   if (self.rank() == 2) options.secret = test_secret(1);
@@ -194,7 +194,7 @@ void survive_garbage(test_rank& self) {
   node.link().send_tensor(1 - self.rank(), {1}, pattern(50000, 5));
   expect(node.events.take_controls().front().body == greeting, "the friend's message");
   expect(same_bytes(node.events.take_tensors().front().value, pattern(50000, 5)), "the friend's tensor");
-  expect(node.events.error_count() == 0, "nobody suspected for what a stranger did");
+  expect(node.events.error_count() == 0, "no node suspected because of a stranger's bytes");
   if (self.rank() ==
       0)  // no event comes with a bad frame; if they are not counted, the deadline of spawn_ranks strikes
     while (node.link().statistics().bad_frames < 2 * count) std::this_thread::yield();

@@ -14,7 +14,7 @@ class fake_library {
   void fail_call(std::string_view function, int status, int calls_before = 0);
   /// How often a function was called.
   int num_calls(std::string_view function) const;
-  /// Descriptors and preferences that nobody has destroyed.
+  /// The number of descriptors and preferences that are not destroyed.
   int num_live() const;
 
   /// Counts a call. Returns what it is to answer: 0, or the status of fail_call().

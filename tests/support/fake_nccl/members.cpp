@@ -9,7 +9,7 @@
 namespace troupe::fake_nccl {
 namespace {
 
-bool has_everybody(const clique& of) {
+bool has_all_members(const clique& of) {
   return std::ranges::all_of(of.members, [](auto member) { return member != nullptr; });
 }
 
@@ -32,7 +32,7 @@ bool attempt(ncclComm& own, std::uint64_t number, const launch& calls) {
   return all.is_done;
 }
 
-/// On a thread of its own, as NCCL does it: which GPU is current elsewhere is nobody's matter.
+/// Runs on its own thread, as in NCCL, so that the current GPU of other threads does not change.
 void put_into_stream(ncclComm& own) {
   auto launched = std::exchange(own.waiting, std::nullopt);
   std::thread([&own, number = own.num_launched++, what = std::move(*launched)] {
@@ -55,7 +55,7 @@ library& the_library() {
 
 ncclResult_t state_of(const ncclComm& which) {
   if (which.failure != ncclSuccess) return which.failure;
-  bool is_waiting = which.num_in_progress > 0 || which.is_never_ready || !has_everybody(*which.of) ||
+  bool is_waiting = which.num_in_progress > 0 || which.is_never_ready || !has_all_members(*which.of) ||
                     (which.is_finalizing && the_library().is_never_finalized);
   return is_waiting ? ncclInProgress : ncclSuccess;
 }

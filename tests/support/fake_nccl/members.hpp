@@ -38,7 +38,7 @@ struct planned_failure {
   int calls_before;
 };
 
-/// All there is. Whoever looks at it holds `mutex`.
+/// The whole state of the fake library. Every access holds `mutex`.
 struct library {
   std::mutex mutex;
   std::vector<std::unique_ptr<ncclComm>> communicators;  ///< those that ended too

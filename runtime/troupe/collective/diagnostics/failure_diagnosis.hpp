@@ -22,9 +22,9 @@ class failure_diagnosis {
   /// `group` outlives it.
   explicit failure_diagnosis(const group_description& group) : group_(group) {}
 
-  /// What the other members are doing. A member is behind if a report waits for it, and it has no report
-  /// itself or waits for nobody. (A member that has finished its part and computes has no report either, but
-  /// nobody waits for it.)
+  /// What the other members are doing. A member is behind if a report names it as awaited, and the member has
+  /// no report itself or waits for no other member. (A member that has finished its part and computes has no
+  /// report either, but no other member waits for it.)
   std::vector<member_state> member_states(const member_reports& reports) const;
 
   /// A call did not end in time.

@@ -142,8 +142,8 @@ bool hierarchy_backend::has_arrived(int local_index, std::uint64_t sequence) con
 }
 
 /// Messages between hosts start when the local members have arrived. Until then a call also waits for the
-/// members of other hosts that are not known to have entered it, since nobody leaves a call before all have
-/// entered it.
+/// members of other hosts that are not known to have entered it, since no member leaves a call before all
+/// have entered it.
 bool hierarchy_backend::waits_for_member(int member) const {
   if (network_backend::waits_for_member(member)) return true;
   auto index = layout_.local_index_of(member);

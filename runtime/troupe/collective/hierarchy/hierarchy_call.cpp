@@ -115,7 +115,8 @@ algorithm host_dissemination(hierarchy_call& call) {
   }
 }
 
-// 1. Each member gets copies of its local members' inputs, inline or from their tensors. Nobody reads these
+// 1. Each member gets copies of its local members' inputs, inline or from their tensors. No member reads
+// these
 //    tensors afterwards, so an input may be the output.
 // 2. Each member reduces the nodes of its own host, and exchanges them with the other hosts.
 // 3. Each receiver reduces everything.

@@ -11,7 +11,7 @@
 // 2. reduce_owned: each owner receives the nodes of a chunk, reduces them together with its local members'
 //    inputs, writes the result to the outputs on its host and sends it to the other hosts.
 // 3. receive_results: each partner receives the results and copies them to the outputs on its host.
-// 4. host_dissemination: nobody leaves a call that others have not entered.
+// 4. host_dissemination: no member leaves a call that others have not entered.
 
 namespace troupe::hierarchy {
 namespace {
@@ -38,7 +38,7 @@ algorithm all_reduce_large(hierarchy_call& call) {
   call.local.copy_output();
 }
 
-// Each member owns its part, and nobody else needs the result. The output may be this part of the input,
+// Each member owns its part, and no other member needs the result. The output may be this part of the input,
 // which only this member reads.
 algorithm reduce_scatter_large(hierarchy_call& call, std::byte* result) {
   call.local.post_tensors(shm::exposure::input);

@@ -33,7 +33,7 @@ algorithm gather(net_call call);
 algorithm scatter(net_call call);
 algorithm all_to_all(net_call call);
 algorithm barrier(net_call call);
-/// Ends when all members have entered the call: nobody leaves a call that others do not make.
+/// Ends when all members have entered the call: no member leaves a call that others do not make.
 algorithm dissemination(net_call& call);
 algorithm send(net_call call);
 algorithm receive(net_call call);

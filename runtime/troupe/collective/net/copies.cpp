@@ -47,7 +47,7 @@ void send_ranges(net_call& call) {
 }
 
 // The root divides the elements into n - 1 ranges and sends one to each other member. These forward the
-// blocks to each other as they arrive. Nobody sends more than S bytes.
+// blocks to each other as they arrive. No member sends more than S bytes.
 algorithm broadcast_large(net_call& call) {
   int n = call.num_members(), root = call.operation().signature.root;
   int place = (call.member() - root + n) % n;

@@ -46,7 +46,7 @@ struct network_options {
   /// a name made of the kernel's boot id, network namespace and user. For tests and measurements on one
   /// machine.
   std::string host = {};
-  /// The network interface that UCX uses. UCX authenticates nobody, so between hosts it should be the
+  /// The network interface that UCX uses. UCX does not authenticate, so between hosts it should be the
   /// interface of a private network.
   std::string interface = "lo";
   group_path path = group_path::nearest;

@@ -48,8 +48,8 @@ class control_block {
   int num_members() const { return num_members_; }
   int member() const { return member_; }
 
-  // ---- Slots of collective calls. Two per pair, used in turn: nobody enters a call before all have entered
-  // the one before it, so the slot of the call before that is free.
+  // ---- Slots of collective calls. Two per pair, used in turn: no member enters a call before all have
+  // entered the one before it, so the slot of the call before that is free.
 
   call_slot& slot(int to, int from, std::uint64_t sequence) const;
   std::byte* inline_bytes(int to, int from, std::uint64_t sequence) const;

@@ -49,8 +49,8 @@ algorithm all_gather_small(shm_call call) {
                  part_bytes(call, i), store_kind::cached);
 }
 
-// Each member writes its part to all outputs block by block, so the part is read from memory once. Nobody
-// else needs the input, so only the output is exposed.
+// Each member writes its part to all outputs block by block, so the part is read from memory once. No other
+// member needs the input, so only the output is exposed.
 algorithm all_gather_large(shm_call call) {
   call.post_tensors(exposure::output);
   co_await until([&] { return call.all_arrived(); });

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-// A socket holds some hundred messages, and nobody may have received them for a while.
+// A socket holds some hundred messages, and the receiver may not have read them for a while.
 constexpr int locations_between_exchanges = 16;
 
 }  // namespace

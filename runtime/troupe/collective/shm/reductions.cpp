@@ -10,7 +10,7 @@
 //
 // Large: the elements are divided into n ranges. Member i reads range i of all inputs, reduces it, and writes
 // the result to the outputs that need it. It reads S bytes in all and writes S for all_reduce, S/n otherwise:
-// the traffic of one copy of the tensor. Nobody but member i reads range i of an input, so an input may be
+// the traffic of one copy of the tensor. Only member i reads range i of an input, so an input may be
 // the output.
 
 namespace troupe::shm {

@@ -83,7 +83,7 @@ class shared_heap {
   std::shared_ptr<shared_segment> make_segment(std::size_t size_bytes);
 
   /// Moves these bytes to fresh pages of a new segment, at the same address and with the same contents.
-  /// Processes that have mapped the old segment read and write memory that nobody uses any more. No other
+  /// Processes that have mapped the old segment read and write memory that is no longer used. No other
   /// thread may write to the bytes meanwhile, and the pages must hold no other tensor. Does nothing to bytes
   /// that are not in this heap. Throws system_failure.
   void revoke(std::span<const std::byte> bytes);

@@ -19,8 +19,8 @@ void call_scope::end() {
   if (is_collective() && !block_.is_aborted()) block_.leave(call_.sequence);
 }
 
-/// The slot is free: all members have entered the call before this one, so nobody reads the slot's last use,
-/// which was in the call before that.
+/// The slot is free: all members have entered the call before this one, so no member still reads the slot's
+/// last contents, which are of the call before that.
 call_slot& shm_call::begin_slot(int to) {
   auto& slot = block_.slot(to, member(), sequence_);
   slot.signature = operation_.signature;

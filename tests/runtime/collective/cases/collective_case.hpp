@@ -9,7 +9,7 @@
 
 namespace troupe::testing {
 
-/// What a case is given: one member's end of a group of everybody, and the means to make others.
+/// The arguments of a case: one member's end of a group of all processes, and a function that makes others.
 struct members {
   communicator& all;
   /// Called by every member of the group; `ranks` of `all`.

@@ -7,8 +7,8 @@ namespace troupe::testing {
 /// seed in [first, end): the others are told who, make a new group, and get right bytes even while the one
 /// that was stopped goes on.
 void try_fault_cases(unsigned first, unsigned end, network_of_rank network);
-/// The same where one is stopped in a sum of many elements: what it goes on to write reaches nobody's
-/// tensors.
+/// The same where one member is suspended during a sum of many elements: its later writes reach no tensor of
+/// another member.
 void try_large_sums_with_stopped_member(unsigned first, unsigned end, network_of_rank network);
 
 }  // namespace troupe::testing

@@ -4,7 +4,7 @@
 namespace troupe::testing {
 namespace {
 
-/// A barrier keeps everybody until all have come: what was sent before it has arrived after it.
+/// A barrier ends when all members have entered it: messages sent before it have arrived after it.
 void barriers_between_calls(members& given) {
   auto& group = given.all;
   for (int i = 0; i < 50; ++i) {

@@ -28,7 +28,7 @@ void overlapping_groups(members& given) {
       expect_elements(sums[i], [&](std::int64_t) { return 2 * firsts[i] + 1; });
     }
   }
-  all.barrier().wait();  // nobody's end is a loss to another
+  all.barrier().wait();  // no process ends while others still wait for its group
 }
 
 /// Members in another order than their ranks, and the same members in many groups.

@@ -24,7 +24,7 @@ void ring_of_messages(members& given) {
     }
 }
 
-/// Everybody sends to everybody before anybody waits, in an order of its own.
+/// Each member sends to all others before it waits, each in another order.
 void crossing_messages(members& given) {
   auto& group = given.all;
   for (std::int64_t count : {1, 1500, 40001}) {

@@ -12,7 +12,7 @@
 namespace troupe::testing {
 
 /// All processes of a test, seen by this one.
-inline group_description everyone(const test_rank& self, std::string name = "all") {
+inline group_description world_group(const test_rank& self, std::string name = "all") {
   group_description group{std::move(name), std::vector<world_rank>(static_cast<std::size_t>(self.size())),
                           self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
@@ -26,7 +26,7 @@ inline void with_ucx_group(int count, const network_options& network,
   auto in_rank = [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token", network);
-    auto group = make_ucx_group(everyone(self), place, resources);
+    auto group = make_ucx_group(world_group(self), place, resources);
     body(*group, self);
   };
   spawn_ranks(count, in_rank, std::chrono::seconds(300));

@@ -28,7 +28,7 @@ struct shared_job {
   std::map<std::string, std::vector<std::unique_ptr<communicator>>> groups;
   std::multiset<std::string> begun;
 
-  /// A backend that needs everyone to begin: each leaves a key and waits for the others'.
+  /// A backend that needs all members to start: each puts a key and waits for those of the others.
   std::unique_ptr<communicator> make(const group_description& group, store& by,
                                      const communicator_options& options) {
     by.put(group.name + '/' + std::to_string(group.member), {});

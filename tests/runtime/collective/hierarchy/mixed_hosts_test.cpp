@@ -27,7 +27,7 @@ network_options on(const std::string& host) {
           .sizes = {.whole_inputs = 3000, .whole_broadcast = 3000, .block = 1000, .blocks_ahead = 2}};
 }
 
-group_description everyone(const test_rank& self) {
+group_description world_group(const test_rank& self) {
   group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
@@ -43,7 +43,7 @@ void keep_promises(const host_names& hosts,
       auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
     };
-    auto all = make_ucx_group(everyone(self), place, resources);
+    auto all = make_ucx_group(world_group(self), place, resources);
     members given{*all, make_group, true};
     run_collective_cases(given);
     self.barrier(1);
@@ -65,7 +65,7 @@ TEST_CASE("eight members on two hosts get the bits of the tree with the default 
   auto body = [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token", {.host = hosts[static_cast<std::size_t>(self.rank())]});
-    auto all = make_ucx_group(everyone(self), place, resources);
+    auto all = make_ucx_group(world_group(self), place, resources);
     members given{*all, nullptr, true};
     for (const auto& each : fixed_order_cases()) each.run(given);
     auto x = tensor::full({3000001}, static_cast<float>(self.rank()));
@@ -82,7 +82,7 @@ TEST_CASE("the profile shows which calls used the hierarchy of hosts") {
     folder_store place(folder.path());
     ucx_group_resources resources("token", on_hosts_of_two(self.rank()));
     communicator_options options{.profile = std::make_shared<communication_profile>()};
-    auto all = make_ucx_group(everyone(self), place, resources, options);
+    auto all = make_ucx_group(world_group(self), place, resources, options);
     auto x = tensor::zeros({300}), gathered = tensor::zeros({900});
     all->all_reduce(x).wait();
     all->gather(x, gathered, 0).wait();

@@ -44,9 +44,9 @@ void with_group(int count, const std::function<void(members&, test_rank&)>& body
       auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_gloo_group({name, ranks, static_cast<int>(member)}, place, resources, options);
     };
-    std::vector<world_rank> everyone(static_cast<std::size_t>(self.size()));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    auto all = make_group("all", everyone);
+    std::vector<world_rank> all_ranks(static_cast<std::size_t>(self.size()));
+    std::iota(all_ranks.begin(), all_ranks.end(), 0);
+    auto all = make_group("all", all_ranks);
     members given{*all, make_group, false};
     body(given, self);
   };

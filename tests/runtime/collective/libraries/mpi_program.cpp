@@ -22,14 +22,14 @@ std::unique_ptr<communicator> make_group(const std::string& name, const std::vec
   return make_mpi_group({name, ranks, static_cast<int>(member)}, place, resources, options);
 }
 
-std::vector<world_rank> everyone(const mpi_group_resources& resources) {
+std::vector<world_rank> all_ranks(const mpi_group_resources& resources) {
   std::vector<world_rank> ranks(static_cast<std::size_t>(resources.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
 void run_cases(store& place, mpi_group_resources& resources) {
-  auto all = make_group("all", everyone(resources), place, resources);
+  auto all = make_group("all", all_ranks(resources), place, resources);
   members given{*all,
                 [&](const std::string& name, const std::vector<world_rank>& ranks) {
                   return make_group(name, ranks, place, resources);
@@ -39,7 +39,7 @@ void run_cases(store& place, mpi_group_resources& resources) {
 }
 
 void expect_mismatch(store& place, mpi_group_resources& resources) {
-  auto all = make_group("all", everyone(resources), place, resources);
+  auto all = make_group("all", all_ranks(resources), place, resources);
   try {
     all->all_reduce(tensor::zeros({resources.rank() == 1 ? 11 : 10})).wait();
   } catch (const collective_error& error) {
@@ -52,7 +52,7 @@ void expect_mismatch(store& place, mpi_group_resources& resources) {
 
 /// Rank 1 comes when the others have given up.
 void expect_late(store& place, mpi_group_resources& resources) {
-  auto all = make_group("all", everyone(resources), place, resources, {.timeout = std::chrono::seconds(2)});
+  auto all = make_group("all", all_ranks(resources), place, resources, {.timeout = std::chrono::seconds(2)});
   if (resources.rank() == 1) {
     for (int rank : {0, 2}) place.get("gave up " + std::to_string(rank), std::chrono::minutes(5)).value();
     return;

@@ -178,7 +178,7 @@ TEST_CASE("collectives and messages of several groups run concurrently") {
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token", over_network());
-    auto all = make_ucx_group(everyone(self), place, resources);
+    auto all = make_ucx_group(world_group(self), place, resources);
     auto again = make_ucx_group({"again", {2, 1, 0}, 2 - self.rank()}, place, resources);
     for (int i = 0; i < 20; ++i) {
       auto a = input_of(self.rank(), 5000, dtype::f32), b = input_of(2 - self.rank(), 4000, dtype::f32);

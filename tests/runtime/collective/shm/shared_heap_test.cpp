@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-/// The bytes of a tensor as somebody sees them who was given its segment.
+/// The bytes of a tensor as another process with its segment sees them.
 std::unique_ptr<mapping> seen_by_others(const shared_heap& heap, const tensor& x) {
   auto location = heap.locate(x.bytes());
   REQUIRE(location.has_value());

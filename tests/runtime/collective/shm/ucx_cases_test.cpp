@@ -17,7 +17,7 @@ void run_cases(int size, group_path path = group_path::nearest) {
       auto member = std::ranges::find(ranks, self.rank()) - ranks.begin();
       return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
     };
-    auto all = make_group("all", everyone(self).ranks);
+    auto all = make_group("all", world_group(self).ranks);
     members given{*all, make_group, true};
     run_collective_cases(given);
     self.barrier(1000);

@@ -13,7 +13,7 @@ namespace {
 void with_group(int count, const std::function<void(communicator&)>& body) {
   with_ucx_group(count, {}, [&](communicator& group, test_rank& self) {
     body(group);
-    self.barrier(1000);  // nobody's end is a loss to another
+    self.barrier(1000);  // no process ends while others still wait for its group
   });
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("segments of freed tensors are used again") {
   spawn_ranks(2, [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token");
-    auto group = make_ucx_group(everyone(self), place, resources);
+    auto group = make_ucx_group(world_group(self), place, resources);
     for (int i = 0; i < 300; ++i) expect_sum(*group, group->allocate({4000}));
     auto statistics = resources.heap.statistics();
     expect(statistics.num_from_system == 1, "one segment for all tensors");
@@ -72,8 +72,8 @@ TEST_CASE("groups of the same processes run concurrently") {
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
     ucx_group_resources resources("token");
-    auto first = make_ucx_group(everyone(self, "first"), place, resources);
-    auto second = make_ucx_group(everyone(self, "second"), place, resources);
+    auto first = make_ucx_group(world_group(self, "first"), place, resources);
+    auto second = make_ucx_group(world_group(self, "second"), place, resources);
     auto a = first->allocate({50000}), b = second->allocate({70000});
     for (int i = 0; i < 10; ++i) {
       auto x = first->all_reduce(a);
@@ -110,7 +110,7 @@ TEST_CASE("a process of another job is refused") {
     ucx_group_resources resources(self.rank() == 0 ? "token" : "another token");
     std::string told;
     try {
-      make_ucx_group(everyone(self), place, resources, {.timeout = std::chrono::seconds(2)});
+      make_ucx_group(world_group(self), place, resources, {.timeout = std::chrono::seconds(2)});
     } catch (const collective_error& error) {
       told = error.what();
     }
@@ -127,7 +127,7 @@ TEST_CASE("members with differing algorithm sizes are refused, and the error nam
     ucx_group_resources resources("token", {.sizes = network_sizes_from(self.rank() == 2 ? "block=1M" : "")});
     std::string told;
     try {
-      make_ucx_group(everyone(self), place, resources);
+      make_ucx_group(world_group(self), place, resources);
     } catch (const bad_input& error) {
       told = error.what();
     }
@@ -145,7 +145,7 @@ TEST_CASE("a member that never comes is named when the group is made") {
     folder_store place(folder.path());
     ucx_group_resources resources("token");
     try {
-      make_ucx_group(everyone(self), place, resources, {.timeout = std::chrono::milliseconds(50)});
+      make_ucx_group(world_group(self), place, resources, {.timeout = std::chrono::milliseconds(50)});
       expect(false, "no group");
     } catch (const collective_error& error) {
       expect(error.kind() == collective_failure::timed_out && error.ranks() == std::vector<world_rank>{1},

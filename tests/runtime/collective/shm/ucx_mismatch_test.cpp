@@ -112,7 +112,7 @@ TEST_CASE("a member that calls in another group is named on the members that wai
       self.barrier(1);
       auto& called = self.rank() == 1 ? *second : *first;
       auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
-      expect(error.kind() == collective_failure::timed_out, "nobody else came in time");
+      expect(error.kind() == collective_failure::timed_out, "no other member entered the call in time");
       expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
       auto missing = self.rank() == 1 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1};
       expect(error.ranks() == missing, std::string("those who did not come: ") + error.what());

@@ -20,7 +20,7 @@ class dynamic_shared_memory_arena {
   std::byte* memory_;
 };
 
-/// What memory holds that nobody has written: as f32, bf16 or f16 a NaN, as an index one far outside.
+/// The bytes of unwritten memory: as f32, bf16 or f16 a NaN, as an index far out of range.
 constexpr int unset_byte = 0xff;
 
 /// Fills the `__shared__` variables of all kernels between the objects of shared_memory_begin.cpp and

@@ -27,7 +27,7 @@ area line(std::string name, int gpu, const void* first, std::size_t size_bytes) 
 }
 
 bool overlap(const area& a, const area& b) {
-  if (a.height > 1) return false;  // rows of one tensor to others of it are nobody's here
+  if (a.height > 1) return false;  // the project copies no rows within one tensor
   return a.first < b.first + b.width_bytes && b.first < a.first + a.width_bytes;
 }
 
@@ -66,7 +66,7 @@ using namespace troupe::emulation;  // the definitions below are the API's own, 
 
 extern "C" {
 
-// The CPU's side has to be pinned: of other memory a copy waits, which nobody sees.
+// The CPU's memory has to be pinned: a copy of pageable memory blocks, which would go unnoticed.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size_bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   return call(__func__, [=] {

@@ -20,7 +20,7 @@ bool has_context(int gpu);
 std::size_t num_allocations(int gpu);
 /// From cudaHostAlloc, without what was freed.
 std::size_t num_pinned_allocations();
-/// Streams, events and instantiated graphs that nobody has destroyed.
+/// The number of streams, events and instantiated graphs that are not destroyed.
 std::size_t num_live_handles();
 /// Operations that are queued and not done, in all streams.
 std::size_t num_queued();

@@ -40,7 +40,7 @@ bool step(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream) {
   stream.is_running = true;
   auto& first = stream.queue.front();
   lock.unlock();
-  auto is_done = [&]() noexcept { return first(); }();  // nobody could handle an exception of a GPU's work
+  auto is_done = [&]() noexcept { return first(); }();  // no caller could handle an exception of a GPU's work
   lock.lock();
   stream.is_running = false;
   if (!is_done) return false;

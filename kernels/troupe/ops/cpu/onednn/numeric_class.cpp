@@ -26,7 +26,7 @@ constexpr std::array<std::pair<dnnl_cpu_isa_t, std::string_view>, 8> isas{{
 dnnl_cpu_isa_t isa_named(std::string_view name) {
   for (const auto& [isa, known] : isas)
     if (known == name) return isa;
-  throw std::logic_error("no oneDNN instruction set is named " + std::string(name));
+  throw std::logic_error("expected a known oneDNN instruction set, got " + std::string(name));
 }
 
 /// Instruction sets are bit masks.
