@@ -70,7 +70,8 @@ void run_steps(const World& world, const ProcessGroup& all, int victim, float& s
   }
 }
 
-/// The others first make a group without the victim; the victim's replacement joins no such group.
+/// After the loss the survivors use a group without the victim. The restarted victim passes -1 as victim, so
+/// that it is not killed again.
 void run_loop(World& world, int lost, bool is_first_life) {
   std::vector<world_rank> others;
   for (int rank = 0; rank < 4; ++rank)

@@ -40,7 +40,7 @@ void arrival_buffer_cache::make() {
   state_ = state::none;
   try {
     if (free_space(layout_, body_bytes_, ready_)) state_ = state::ready;
-  } catch (const std::bad_alloc&) {  // tried again when it is needed
+  } catch (const std::bad_alloc&) {  // take() tries again when the tensor arrives
   }
 }
 

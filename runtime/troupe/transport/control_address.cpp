@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-/// An address of either family as the socket calls want it.
+/// An IPv4 or IPv6 address in the form of the socket calls.
 struct socket_address {
   sockaddr_storage bytes{};
   socklen_t length = 0;
@@ -54,8 +54,8 @@ std::uint16_t port_of(const socket_address& address) {
   return ntohs(v6.sin6_port);
 }
 
-/// The address in numbers, or nothing for what cannot be used: other families, and IPv6 addresses that are
-/// valid only together with an interface.
+/// The address in numbers. Empty for addresses that cannot be used: other families, and IPv6 addresses that
+/// are valid only together with an interface.
 std::string host_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address && address->sa_family == AF_INET) {

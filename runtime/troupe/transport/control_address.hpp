@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Tells a process from any other that had, has or will have the same rank, host and port.
+/// Identifies a process among all that ever have the same rank, host and port.
 using process_id = std::array<std::byte, 16>;
 
 /// Where a node listens for control connections.
@@ -32,7 +32,7 @@ struct control_listener {
 };
 control_listener listen_on(const std::string& interface);
 
-/// A socket that is being connected, without waiting. Throws system_failure if that cannot even begin, and
+/// Starts to connect a socket, without waiting. Throws system_failure if the attempt cannot be started, and
 /// std::invalid_argument if the host is not an address in numbers.
 unique_fd connect_to(const control_address& address);
 

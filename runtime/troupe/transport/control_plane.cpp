@@ -35,8 +35,8 @@ void control_plane::connect(const std::map<int, node_address>& peers) {
     if (!keep) rank_of_socket_.erase(entry->second.watched);
     entry = keep ? std::next(entry) : connections_.erase(entry);
   }
-  // What is still to be reported is about connections that are gone; said now, it would be held against new
-  // ones.
+  // The failures not yet reported are of closed connections. Reported now, they would be attributed to the
+  // new ones.
   failures_.clear();
   for (const auto& [rank, process] : members)
     if (!connections_.contains(rank)) open(rank, peers.at(rank).control);
@@ -63,14 +63,14 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
   return arm();
 }
 
-/// Gives a sending end the attention it needs.
+/// Lets the stream to `rank`, whose socket is ready, make progress.
 void control_plane::on_ready(int rank, bool hung_up) {
   auto& which = connections_.at(rank);
   which.stream->progress(hung_up);
   watch(rank, which);
 }
 
-/// Reports the sending end if it broke; else watches its socket, which may be another one than before.
+/// Reports the stream if it broke. Otherwise watches its socket, which may have changed.
 void control_plane::watch(int rank, connection& opened) {
   if (opened.stream->failure()) return report({rank, *opened.stream->failure()});
   auto socket = opened.stream->socket();
@@ -85,7 +85,7 @@ void control_plane::watch(int rank, connection& opened) {
   opened.watched = socket;
 }
 
-/// The sending ends without a socket make their next attempts when it is time.
+/// Streams without a socket make their next attempt if it is due.
 void control_plane::reconnect() {
   is_reconnecting_ = false;
   for (auto& [rank, each] : connections_)
@@ -98,7 +98,7 @@ bool control_plane::all_sent() const {
   });
 }
 
-/// Closes the sending end and keeps the failure, unless that happened before.
+/// Closes the stream and keeps the failure, unless that happened before.
 void control_plane::report(const peer_failure& failure) {
   auto found = connections_.find(failure.rank);
   if (found == connections_.end() || !found->second.stream) return;

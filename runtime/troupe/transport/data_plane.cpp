@@ -13,21 +13,23 @@ namespace troupe {
 namespace {
 
 constexpr unsigned tensor_message = 1;
-/// UCX reads another process's memory in segments, one in each progress call. They are much larger than this.
+/// UCX reads another process's memory in segments, one per progress call. This is a lower bound of their
+/// size.
 constexpr std::size_t smallest_segment_bytes = 4096;
-/// Far more than the cleanup after failed reads takes.
+/// Progress calls for the cleanup after failed reads, which needs far fewer.
 constexpr std::size_t cleanup_calls = 1000;
-/// Where a fetch is a copy that this thread makes, more of them are no faster, and would not find the memory
-/// of the last ones in the cache.
+/// Limit of fetches in flight when this thread copies the elements itself. More would not be faster, and
+/// would evict the last tensors from the cache.
 constexpr std::size_t copies_at_once = 2;
 
 constexpr int unknown_rank = -1;
 constexpr std::size_t max_lost = 16;
-constexpr auto bad_head = "its head is not authentic, or of another format";
-constexpr auto bad_layout = "its head does not fit its bytes";
+constexpr auto bad_head = "its header is not authentic or has another format";
+constexpr auto bad_layout = "its header does not match its size";
 constexpr auto no_memory = "there is no memory for it";
 
-/// Far more than connecting takes; others may send all the while.
+/// Progress calls to complete a connection, which needs far fewer. A limit, since peers may send
+/// continuously.
 constexpr int max_idle_polls = 100;
 
 }  // namespace
@@ -62,10 +64,10 @@ transfer_list data_plane::stop() {
   return std::move(in_flight_);
 }
 
-/// UCX 1.13 aborts the process if a worker is destroyed in the middle of reading another process's memory.
-/// Such a read goes on whatever the other process does (if that is dead the read fails, which takes UCX a few
-/// calls to clean up after), and no new ones are begun, so a known number of calls ends them all. A worker
-/// that can be armed has none. Fetches that need the other side's help just stay in flight.
+/// UCX 1.13 aborts the process if a worker is destroyed while it reads another process's memory. Such a read
+/// does not depend on the other process (if that has ended, the read fails and UCX cleans up in a few calls),
+/// and no new reads start, so a known number of calls completes them all. A worker that can be armed has no
+/// read in progress. Fetches that need the sender's progress stay in flight.
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
@@ -95,8 +97,9 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   }
 }
 
-/// When a peer dies while it connects, UCX 1.13 takes all lanes from its endpoint and marks that as failed
-/// only in the next call of progress. What is sent between the two crashes. Whether anything was done.
+/// Calls progress until there is nothing to do and returns whether anything was done. Needed before a send to
+/// a peer whose connection is not established: if the peer ends meanwhile, UCX 1.13 removes all lanes from
+/// its endpoint and marks it as failed only in the next progress call. A send in between crashes.
 bool data_plane::poll_until_idle() {
   auto calls = max_idle_polls;
   while (calls > 0 && worker_->progress()) --calls;
@@ -146,7 +149,7 @@ ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
       return plane.receive_announced(bytes, body, body_bytes);
     plane.receive(bytes, body, body_bytes);
-  } catch (const std::exception&) {  // UCX knows no exceptions
+  } catch (const std::exception&) {  // exceptions must not pass through UCX, which is written in C
     plane.lose(plane.opened_.from_rank, no_memory);
   }
   return UCS_OK;
@@ -162,7 +165,8 @@ void data_plane::receive(std::span<const std::byte> head, const void* body, std:
   arrivals_.push_back(std::move(opened_));
 }
 
-/// UCX keeps the descriptor of what is not fetched from here.
+/// Keeps the descriptor of a large tensor for a later fetch (UCS_INPROGRESS), or lets UCX release it
+/// (UCS_OK).
 ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void* descriptor,
                                            std::size_t body_bytes) {
   auto bytes = open(head, body_bytes);
@@ -181,7 +185,8 @@ ucs_status_t data_plane::receive_announced(std::span<const std::byte> head, void
   return UCS_INPROGRESS;
 }
 
-/// Into opened_, but for the value. Returns the layout of that, or nothing if it is not for us.
+/// Reads the header into opened_, except for the value. Returns the encoded layout of the value, or no bytes
+/// if the header is not authentic or of an older generation.
 std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std::size_t body_bytes) {
   auto layout = reader_.read(head, body_bytes, opened_);
   if (layout.empty()) {
@@ -207,7 +212,7 @@ void data_plane::fetch(announced next) {
   param.cb.recv_am = on_fetched;
   param.user_data = &transfer;
   auto* request = ucp_am_recv_data_nbx(worker_->get(), next.descriptor, bytes.data(), bytes.size(), &param);
-  // If UCX returned a request, on_fetched ends the transfer, or has done so already (then it is gone).
+  // If UCX returned a request, on_fetched ends the transfer, possibly before this line: do not touch it then.
   if (!UCS_PTR_IS_PTR(request)) finish_fetch(transfer, UCS_PTR_STATUS(request));
 }
 
@@ -229,7 +234,8 @@ void data_plane::finish_fetch(tensor_transfer& transfer, ucs_status_t status) {
   end(transfer);
 }
 
-/// The next ones, in their order. A fetch may end while it begins, and lead here again.
+/// Starts the next fetches in the order of their announcement. A fetch may complete at once and then calls
+/// this function again.
 void data_plane::fetch_announced() {
   while (!announced_.empty() && may_fetch()) {
     auto what = std::move(announced_.front());

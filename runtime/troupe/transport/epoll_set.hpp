@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// An epoll instance. Closing a socket removes it. For one thread.
+/// An epoll instance. Closing a socket removes it from the set. For one thread.
 class epoll_set {
  public:
   epoll_set()

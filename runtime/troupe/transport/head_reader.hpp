@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// Reads the heads of the tensors that come to this node.
+/// Decodes and authenticates the headers of tensors that arrive at this node.
 class head_reader {
  public:
   /// `settings` must outlive it.
   head_reader(const plane_settings& settings, const receiver_nonce& own) : settings_(settings), own_(own) {}
 
-  /// Any bytes, into `arrival`, all but its value. Returns the layout of that, or no bytes if the head is not
-  /// an authentic one for this node.
+  /// Decodes any bytes into `arrival`, except for its value. Returns the encoded layout of the value, or no
+  /// bytes if the header is not authentic or not for this node.
   std::span<const std::byte> read(std::span<const std::byte> head, std::size_t body_bytes,
                                   tensor_arrival& arrival);
 
@@ -25,8 +25,8 @@ class head_reader {
   struct sender {
     std::uint64_t generation;
     authentication_code code;
-    frame_authenticator key;  ///< of heads that are not private
-    replay_window seen;       ///< of those
+    frame_authenticator key;  ///< of headers with a code of their own
+    replay_window seen;       ///< of the sequence numbers of these headers
   };
   bool is_authentic(const frame_header& header, std::span<const std::byte> head,
                     const authentication_code& code);

@@ -11,12 +11,12 @@
 namespace troupe {
 namespace {
 
-/// Besides as many as there are members, who may all come at once; fewer where this process may have so few
-/// descriptors that strangers would take a large part of them.
+/// Strangers allowed in addition to the number of members, which may all connect at once. Fewer if the
+/// process's limit of descriptors is low.
 constexpr rlim_t max_strangers = 64;
 constexpr rlim_t descriptors_per_stranger = 16;
 constexpr auto introduction_deadline = std::chrono::seconds(5);
-/// The others come in the next turn, so that strangers are read and ended in between.
+/// Further connections are accepted in the next call, so that strangers are read and closed in between.
 constexpr int max_accepted_at_once = 16;
 constexpr auto accepting_pause = std::chrono::milliseconds(50);
 constexpr std::uint64_t introduction_sequence = 0;
@@ -49,7 +49,7 @@ void incoming_connections::accept_some() {
   }
 }
 
-/// Without descriptors or memory the listener would stay readable and nothing could be done about it.
+/// Called when descriptors or memory run out: the listener would stay readable and cause busy polling.
 void incoming_connections::pause_accepting() {
   watch_.change(listener_.socket.get(), 0);
   accept_again_ = clock::now() + accepting_pause;
@@ -63,7 +63,8 @@ void incoming_connections::make_space_for_stranger() {
   if (strangers_.size() >= most) end_oldest_stranger();
 }
 
-/// Not one that has been told that it is accepted: it would take the end for a failure.
+/// Closes the oldest stranger that is not authenticated. An authenticated one has been sent its acceptance
+/// and would take the close for a failure.
 void incoming_connections::end_oldest_stranger() {
   auto oldest = strangers_.end();
   for (auto each = strangers_.begin(); each != strangers_.end(); ++each)
@@ -83,7 +84,7 @@ void incoming_connections::keep_time() {
   watch_.change(listener_.socket.get(), EPOLLIN);
 }
 
-/// One that has introduced itself by now is moved to the members.
+/// Reads from a stranger, and moves it to the members once it has introduced itself.
 void incoming_connections::read_stranger(stream_map::iterator stranger) {
   auto& stream = stranger->second;
   auto filled = stream.fill();
@@ -97,13 +98,13 @@ void incoming_connections::read_stranger(stream_map::iterator stranger) {
   }
 }
 
-/// Takes in a portion, and drops the stream at its end or if it is refused.
+/// Reads from a member, and closes the connection at the end of the stream or after a bad frame.
 void incoming_connections::read_member(stream_map::iterator member) {
   auto filled = member->second.fill();
   if (!receive_all(member->second) || filled == incoming_stream::filling::closed) members_.erase(member);
 }
 
-/// False: the stream is refused.
+/// Handles all complete frames. False: one of them is bad, and the stream must be closed.
 bool incoming_connections::receive_all(incoming_stream& stream) {
   for (;;) {
     auto next = stream.next();
@@ -121,18 +122,18 @@ bool incoming_connections::receive_all(incoming_stream& stream) {
   }
 }
 
-/// What is wrong with the frame, if anything.
+/// Handles a frame. Returns what is wrong with it, or nothing.
 std::optional<std::string> incoming_connections::receive(incoming_stream& stream,
                                                          const incoming_stream::frame& frame) {
   auto opened = open_frame(stream.key(), frame.head, frame.body.size(), frame.body);
   if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
   const auto& head = std::get<frame_head>(opened);
   if (head.header.kind != frame_kind::control || !std::cmp_equal(head.header.to_rank, settings_.rank))
-    return "not meant for this node";
+    return "it is not addressed to this node";
   if (!stream.from) return receive_introduction(stream, head);
   if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
       head.header.sequence != ++stream.from->sequence)
-    return "out of order";
+    return "it is out of order";
   arrivals_.push_back({stream.from->rank, head.header.generation, {frame.body.begin(), frame.body.end()}});
   return std::nullopt;
 }
@@ -145,13 +146,13 @@ std::optional<std::string> incoming_connections::receive_introduction(incoming_s
   std::ranges::copy(reader.take(from.size()), from.begin());
   if (!reader.ok() || !reader.at_end() || head.header.sequence != introduction_sequence ||
       !std::ranges::equal(to, listener_.address.process))
-    return "not an introduction to this process";
+    return "it is not an introduction to this process";
   stream.from = {static_cast<int>(head.header.from_rank), from, introduction_sequence};
   replace(stream);
   return std::nullopt;
 }
 
-/// A sender that connects anew has closed its older connection; what is still in that comes first.
+/// Closes the older connection of a sender that has connected again, after reading its remaining frames.
 void incoming_connections::replace(const incoming_stream& newer) {
   for (auto entry = members_.begin(); entry != members_.end();) {
     auto& older = entry->second;

@@ -25,7 +25,7 @@ class incoming_connections {
   const control_address& address() const { return listener_.address; }
   /// `socket` is ready; sockets of other owners are ignored.
   void look_at(int socket);
-  /// Closes strangers that take too long, and resumes accepting. Call it periodically.
+  /// Closes strangers that exceed their time limit, and resumes accepting. Call it periodically.
   void keep_time();
   /// Closes the connections of a member.
   void drop(int rank);

@@ -16,7 +16,8 @@ incoming_stream::incoming_stream(unique_fd socket, std::span<const std::byte> se
   send(responder_.greeting());
 }
 
-/// A new socket has room for the few bytes of a handshake; if not, the other end gives up.
+/// Sends without waiting: a new socket has room for the few bytes of a handshake. If it has not, the other
+/// end times out.
 void incoming_stream::send(std::span<const std::byte> bytes) const {
   ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

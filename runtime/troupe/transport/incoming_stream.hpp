@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// No control message is longer; what declares itself longer is not read.
+/// The largest control message. Frames that declare a larger size are refused unread.
 constexpr std::size_t max_control_bytes = std::size_t{64} << 20;
 
 /// The receiving end of a control connection: shakes hands, then cuts the bytes into frames. Before the other
@@ -30,20 +30,20 @@ class incoming_stream {
   int socket() const { return socket_.get(); }
   clock::time_point opened() const { return opened_; }
   enum class filling { more, nothing_yet, closed };
-  /// Reads a portion of what is there.
+  /// Reads a portion of the available bytes.
   filling fill();
-  /// Looks at the reply once it is whole, and sends the verdict. False: the other end does not know the
+  /// Checks the reply once it is complete, and sends the verdict. False: the other end does not know the
   /// secret.
   bool shake_hands();
   bool is_authenticated() const { return key_.has_value(); }
-  /// Of the other end's frames, once it is authenticated.
+  /// The key of the other end's frames. Only once it is authenticated.
   const frame_authenticator& key() const { return *key_; }
 
   struct frame {
     std::span<const std::byte> head, body;
   };
-  /// The next whole frame, valid until the next call of anything, or nothing yet, or a fault after which the
-  /// stream is of no use. None before the other end is authenticated.
+  /// The next complete frame, valid until the next call of any function; nothing if none is complete or the
+  /// other end is not authenticated; or a fault, after which the stream must be closed.
   std::variant<std::optional<frame>, frame_fault> next();
 
   /// Set once the other end has introduced itself.
@@ -62,7 +62,7 @@ class incoming_stream {
   handshake_responder responder_;
   std::optional<frame_authenticator> key_;
   std::vector<std::byte> bytes_;
-  std::size_t begin_ = 0;  ///< of what was not returned yet
+  std::size_t begin_ = 0;  ///< of the bytes not yet returned as frames
 };
 
 }  // namespace troupe

@@ -38,7 +38,7 @@ void outgoing_stream::attempt() {
   }
 }
 
-/// The peer says nothing once the handshake is done.
+/// After the handshake the peer sends nothing on this connection.
 std::uint32_t outgoing_stream::wanted_events() const {
   auto events = key_ ? std::uint32_t{EPOLLRDHUP} : std::uint32_t{EPOLLRDHUP} | EPOLLIN;
   return kept_.empty() ? events : events | EPOLLOUT;
@@ -67,7 +67,7 @@ void outgoing_stream::shake_hands() {
   if (in_[0] != verdict_accepted) return fail("is refused: the peer has another job secret");
   if (!handshake_->verify(handshake_role::responder,
                           std::span<const std::byte>(in_).subspan<1, sizeof(handshake_proof)>()))
-    return fail("cannot be made: what listens there does not know the job's secret");
+    return fail("cannot be made: the process that listens there does not know the job's secret");
   establish();
 }
 
@@ -82,7 +82,8 @@ void outgoing_stream::answer() {
   keep_sending();
 }
 
-/// The first frame says which two processes the connection is between; then comes what had to wait.
+/// Sends the introduction, a frame that names both processes, then the messages that waited for the
+/// handshake.
 void outgoing_stream::establish() {
   key_.emplace(handshake_->key_of(handshake_role::initiator));
   std::vector<std::byte> introduction(ends_.peer.process.begin(), ends_.peer.process.end());
@@ -92,7 +93,7 @@ void outgoing_stream::establish() {
     send_frame(waiting_.front().generation, {}, waiting_.front().body);
 }
 
-/// Whether so many bytes of the handshake have come.
+/// Reads bytes of the handshake. Returns whether `size` bytes have arrived.
 bool outgoing_stream::receive(std::size_t size) {
   std::array<std::byte, greeting_bytes> bytes;
   static_assert(greeting_bytes >= verdict_bytes);
@@ -140,7 +141,7 @@ void outgoing_stream::keep_sending() {
   }
 }
 
-/// How many bytes of the two parts the socket took.
+/// Writes both parts and returns how many bytes the socket took.
 std::size_t outgoing_stream::write(std::span<const std::byte> head, std::span<const std::byte> body) {
   std::array parts = {part(head), part(body)};
   msghdr message{};
@@ -152,7 +153,8 @@ std::size_t outgoing_stream::write(std::span<const std::byte> head, std::span<co
   return 0;
 }
 
-/// What waits for the handshake goes over the next connection, if there may be one.
+/// Closes the socket. Before `last_attempt_` another attempt follows, and messages that wait for the
+/// handshake are kept for it; otherwise the stream has failed.
 void outgoing_stream::lose(const std::string& cause, int error_number) {
   auto now = clock::now();
   if (key_ || error_number == ECONNREFUSED || now >= last_attempt_) return fail(cause);

@@ -16,11 +16,11 @@
 namespace troupe {
 
 /// The sending end of a control connection. It connects, shakes hands (wire/handshake.hpp), introduces this
-/// process, and sends frames with the connection's own key. Never blocks: what was not sent yet is kept.
+/// process, and sends frames with the connection's own key. Never blocks: unsent bytes are kept.
 ///
-/// Until the handshake is done, an attempt that fails is followed by another one for some seconds: the
-/// receiver may have had to choose among too many strangers, or descriptors have run out for a while. A peer
-/// that refuses connections is gone, which is a failure at once.
+/// Until the handshake is done, failed attempts are repeated for some seconds: the receiver may have closed
+/// the connection because of too many strangers, or descriptors may have run out for a while. A refused
+/// connection means that the peer has ended, which is a failure at once.
 class outgoing_stream {
  public:
   struct ends {
@@ -64,15 +64,15 @@ class outgoing_stream {
   void fail(const std::string& cause);
 
   const ends ends_;
-  const clock::time_point last_attempt_;  ///< none begins afterwards
+  const clock::time_point last_attempt_;  ///< no attempt starts later
   clock::time_point next_attempt_;
   unique_fd socket_;
   std::vector<std::byte> in_;               ///< of the handshake
   std::optional<handshake> handshake_;      ///< once the greeting was answered
   std::optional<frame_authenticator> key_;  ///< once the handshake is done
-  std::deque<message> waiting_;             ///< for that
+  std::deque<message> waiting_;             ///< for the end of the handshake
   std::uint64_t sequence_ = 0;
-  std::deque<std::vector<std::byte>> kept_;  ///< what the socket did not take
+  std::deque<std::vector<std::byte>> kept_;  ///< bytes that the socket did not take
   std::size_t sent_of_first_ = 0;
   std::optional<std::string> failure_;
 };

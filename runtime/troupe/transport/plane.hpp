@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// What both planes of a node share. It outlives them.
+/// Settings and counters that both planes of a node share. They outlive the planes.
 struct plane_settings {
   int rank = 0;
   std::vector<std::byte> secret;
@@ -34,7 +34,7 @@ struct tensor_arrival {
   tensor value;
 };
 
-/// Something went wrong with one peer.
+/// A failure of the connection with a peer.
 struct peer_failure {
   int rank = 0;
   std::string cause;

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// A mutex for a polling thread that locks it again and again and other threads that lock it now and then.
+/// A mutex for a polling thread that locks it continuously and other threads that lock it occasionally.
 /// std::mutex would let the poller win nearly every time; here other threads announce that they wait, and the
 /// poller yields to them.
 class polled_mutex {

@@ -5,9 +5,8 @@
 
 namespace troupe {
 
-/// Admits each sequence number of a connection once, in about the order in which they were given: one that is
-/// older than the newest by `size` or more is refused too. (The anti-replay window of RFC 4303,
-/// section 3.4.3.)
+/// Admits each sequence number of a connection once. Numbers may arrive out of order, but one that is older
+/// than the newest by `size` or more is refused. (The anti-replay window of RFC 4303, section 3.4.3.)
 class replay_window {
  public:
   static constexpr std::uint64_t size = 1024;

@@ -25,7 +25,7 @@ void read_tag(byte_reader& reader, tensor_tag& tag) {
   tag.role = static_cast<tensor_role>(reader.get<std::uint8_t>());
 }
 
-/// The dtype, the number of extents, and these.
+/// The encoded layout: the dtype, the number of extents, and the extents.
 std::span<const std::byte> take_layout(byte_reader& reader) {
   auto after = reader;
   after.get<std::uint8_t>();

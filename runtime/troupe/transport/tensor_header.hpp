@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// How to make room for a tensor.
+/// What is needed to allocate a tensor.
 struct tensor_layout {
   dtype type = dtype::f32;
   shape extents;
@@ -25,18 +25,18 @@ std::size_t tensor_header_bytes(const shape& extents, const std::optional<authen
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
                          const std::optional<authentication_code>& body_code, byte_writer& writer);
 
-/// The reverse, for any bytes. Returns the part for decode_layout, of no bytes if it is no such header.
+/// Decodes a header from any bytes. Returns the part for decode_layout, or no bytes if the header is invalid.
 std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
                                               std::optional<authentication_code>& body_code);
-/// Nothing if there is no such layout, or not of a tensor of `body_bytes` bytes.
+/// Empty if the layout is invalid or its tensor has not `body_bytes` bytes.
 std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std::uint64_t body_bytes);
 
-/// What a node makes for each generation and puts into its address: what was sent to it before is of no use
-/// in that generation.
+/// A node makes a new nonce for each generation and puts it into its address, so that headers sent to it in
+/// an earlier generation are refused.
 using receiver_nonce = std::array<std::byte, 32>;
 
-/// What is known to the two ends of a connection in one generation alone: who knows it knows the secret.
-/// Heads that need no code of their own show it; others have a code with it as the key.
+/// A code that only the two ends of a connection can compute, for one generation: it proves knowledge of the
+/// secret. Private headers contain it; other headers have a code of their own, keyed by it.
 authentication_code connection_code(const frame_authenticator& key, const receiver_nonce& receiver,
                                     std::uint64_t generation, std::uint32_t from_rank, std::uint32_t to_rank);
 

@@ -12,9 +12,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// So often a waiter polls before it looks at the clock and at anything else: a few microseconds.
+/// Polls of a waiter between two checks of the clock and of tensor_waiter::waits: a few microseconds.
 constexpr int polls_between_looks = 64;
-/// So long it keeps its core to itself; then it lets others have it between two looks.
+/// A waiter polls this long without yielding its core; then it yields at each check.
 constexpr auto selfish_poll = std::chrono::microseconds(4);
 
 }  // namespace
@@ -58,7 +58,7 @@ void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor&& value) {
   bool done = true;
   {
     std::lock_guard lock(mutex_);
-    // The generation may have changed since.
+    // The generation may have changed since the check above.
     if (tag.generation == dependencies_.gate.current() && dependencies_.gate.is_open())
       done = plane_->send(to_rank, tag, body_code, std::move(value));
   }
@@ -72,13 +72,13 @@ bool tensor_traffic::progress() {
   return worked;
 }
 
-/// By the transport's thread, after it drove the plane: a waiter may have taken the turn since, found
-/// nothing, and sleep for an event that this thread used up.
+/// Called by the transport's thread after it polled: a waiter may have become the owner meanwhile, found no
+/// tensor, and sleep for an event that this thread has consumed. Wakes it.
 void tensor_traffic::hand_over() {
   if (ownership_.is_owned()) waiter_wakeup_.wake();
 }
 
-/// Up to so many times, until something is done. Whether it was.
+/// Polls up to `times` times until something is done, and returns whether anything was done.
 bool tensor_traffic::poll(receiver& by, int times) {
   by.arrivals.clear();
   mutex_.yield_to_waiters();
@@ -160,7 +160,8 @@ bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds
 }
 
 /// Sleeps until a tensor arrives or wake_receiver() is called. The plane is armed after the sleep was
-/// announced, so that a send that stays in progress either is seen by it or wakes this thread.
+/// announced, so that a send that stays in progress either keeps the plane from being armed or wakes this
+/// thread.
 void tensor_traffic::sleep(const tensor_waiter& waiter, std::chrono::nanoseconds idle) {
   waiter_wakeup_.announce_sleep();
   bool armed = true;

@@ -27,7 +27,7 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       // Nothing we use needs registered memory, so there is no need to cache it.
       {"RCACHE_ENABLE", "n"},
   };
-  // (UCX_TCP_CONN_NB in the environment.) A host that does not answer must not block connect().
+  // UCX_TCP_CONN_NB: a host that does not answer must not block connect().
   if (transports.find("tcp") != std::string::npos) settings.emplace_back("CONN_NB", "y");
   // A small tensor with its head fits into an element of shared memory's queue.
   if (transports.find("sysv") != std::string::npos) settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");

@@ -53,7 +53,7 @@ void configure_ucx_library() {
   std::call_once(once, [] {
     check_ucx_overrides();
     ucs_log_push_handler(to_standard_error);
-    ucx_log_suppressor expected;  // it warns about signals that the environment told it to leave alone
+    ucx_log_suppressor expected;  // UCX warns about signals that the environment excludes
     for (int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) ucs_debug_disable_signal(signal_number);
     give_back_debug_signal();
   });

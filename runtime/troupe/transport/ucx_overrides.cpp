@@ -25,7 +25,7 @@ Function* original(Function* /*replacement*/, const char* name) {
 
 std::uint64_t network_namespace() {
   struct stat network {};
-  troupe::check_posix(::stat("/proc/self/ns/net", &network), "look at /proc/self/ns/net: mount /proc");
+  troupe::check_posix(::stat("/proc/self/ns/net", &network), "read /proc/self/ns/net (mount /proc)");
   return network.st_ino;
 }
 
@@ -61,7 +61,7 @@ void check_override(void* replacement, const char* name) {
 void check_ucx_overrides() {
   check_override(reinterpret_cast<void*>(&ucs_sysv_alloc), "ucs_sysv_alloc");
   check_override(reinterpret_cast<void*>(&ucs_get_system_id), "ucs_get_system_id");
-  ucs_get_system_id();  // it may throw here, not in UCX
+  ucs_get_system_id();  // an exception is thrown here instead of inside UCX
 }
 
 }  // namespace troupe

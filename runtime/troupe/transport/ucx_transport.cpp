@@ -21,21 +21,21 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Control messages that were accepted before the transport ends get this long to leave the process.
+/// The destructor waits this long for queued control messages to be sent.
 constexpr auto farewell = std::chrono::milliseconds(100);
-/// A failure of the data plane counts only if the generation is still the same after this: a peer that has
-/// entered the next generation already looks just like one that cannot be reached.
+/// A failure of the data plane counts only if the generation is still the same after this delay: a peer that
+/// has entered the next generation already cannot be distinguished from one that is lost.
 constexpr auto data_failure_delay = std::chrono::seconds(1);
 
-/// UCX over TCP is left out where it is not needed.
+/// The UCX transports to use. On "lo" without TCP, which is not needed there.
 std::string data_transports(const ucx_transport_options& options) {
   if (!options.data_transports.empty()) return options.data_transports;
   return options.interface == "lo" ? "sysv,cma" : "sysv,cma,tcp";
 }
 
-/// One thread drives the control plane, and the tensors when no waiter does, and delivers what arrives. A
-/// sender's thread sends itself, under the lock of what it sends on; no lock is held while an event is
-/// delivered, so receivers may send and may take locks that they hold while sending.
+/// One thread drives the control plane, and the data plane unless a waiter does, and delivers arrivals. A
+/// sender's thread sends itself, under the lock of the plane. No lock is held while an event is delivered, so
+/// receivers may send and may take locks that they hold while sending.
 class ucx_transport final : public transport {
  public:
   ucx_transport(const ucx_transport_options& options, transport_events& events)
@@ -94,7 +94,7 @@ class ucx_transport final : public transport {
 
   tensor_traffic tensors_;
 
-  /// The progress thread's own: failures of the data plane and when to believe them, earliest first.
+  /// Of the progress thread: failures of the data plane and when they count, earliest first.
   struct suspicion {
     clock::time_point due;
     std::uint64_t generation;
@@ -194,8 +194,8 @@ bool ucx_transport::progress_control() {
   return worked || !arrivals.empty() || !failures.empty();
 }
 
-/// What fails on the data plane ends the peer's control connection, once, and the next progress_control
-/// reports it.
+/// Closes the control connections of peers whose data plane has failed; the next progress_control reports
+/// them. Reports lost tensors.
 void ucx_transport::judge_suspicions() {
   auto failed = tensors_.take_failures();
   for (const auto& lost : failed.lost_tensors)
@@ -206,7 +206,7 @@ void ucx_transport::judge_suspicions() {
     break_connection(suspicions_.front().generation, suspicions_.front().failure);
 }
 
-/// Unless the peer's connection is that of a later generation by now. For any thread.
+/// Closes the peer's control connection, unless a later generation has begun. For any thread.
 void ucx_transport::break_connection(std::uint64_t generation, const peer_failure& failure) {
   {
     std::lock_guard lock(control_mutex_);
@@ -215,7 +215,7 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
   wakeup_.wake();
 }
 
-/// How long the progress thread may sleep. Called without locks, so what another thread changes meanwhile
+/// How long the progress thread may sleep. Called without locks: a thread that changes the state meanwhile
 /// wakes this one.
 std::chrono::milliseconds ucx_transport::max_sleep(bool is_reconnecting) {
   bool looks_often = tensors_.needs_watching() || is_reconnecting;
@@ -225,8 +225,8 @@ std::chrono::milliseconds ucx_transport::max_sleep(bool is_reconnecting) {
   return std::min(longest, std::chrono::ceil<std::chrono::milliseconds>(left));
 }
 
-/// Sleeps until there is something to do. Both are armed after the sleep was announced, so a send that
-/// stays in progress either is seen by them or wakes this thread.
+/// Sleeps until there is something to do. Both planes are armed after the sleep was announced, so a send that
+/// stays in progress either keeps them from being armed or wakes this thread.
 void ucx_transport::wait_for_events(clock::duration idle) {
   wakeup_.announce_sleep();
   bool armed = !stop_;

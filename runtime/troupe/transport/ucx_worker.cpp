@@ -13,7 +13,7 @@ ucx_worker::ucx_worker(ucp_context_h context) {
   auto status = ucp_worker_get_efd(worker_, &event_fd_);
   if (status == UCS_OK) return;
   ucp_worker_destroy(worker_);
-  check_ucx(status, "get the unique_fd of a UCX worker");
+  check_ucx(status, "get the event descriptor of a UCX worker");
 }
 
 ucx_worker::~ucx_worker() {

@@ -89,11 +89,11 @@ std::array<std::byte, verdict_bytes> handshake_responder::verdict(const std::opt
 std::optional<std::string> greeting_fault(std::span<const std::byte, greeting_bytes> greeting,
                                           const handshake_protocol& expected) {
   if (!std::ranges::equal(greeting.first<sizeof expected.name>(), std::as_bytes(std::span(expected.name))))
-    return "what listens there does not speak the protocol " +
+    return "the process that listens there does not speak the protocol " +
            std::string(expected.name.begin(), expected.name.end());
   auto version = std::to_integer<int>(greeting[sizeof expected.name]);
   if (version == expected.version) return std::nullopt;
-  return "what listens there speaks version " + std::to_string(version) +
+  return "the process that listens there speaks version " + std::to_string(version) +
          " of the protocol, this process version " + std::to_string(expected.version) +
          ": start all processes of the job from the same build";
 }

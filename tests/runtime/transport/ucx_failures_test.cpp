@@ -283,7 +283,7 @@ void keep_what_is_in_flight(test_rank& self) {
     self.resume(1);
     self.post(3);
     node.connect(2, {0, 1});
-    expect(watched.expired(), "released when both ranks have connected the next generation");
+    expect(watched.expired(), "released when the next generation is connected");
   }
   self.barrier(4);
 }

@@ -158,7 +158,7 @@ void greedy_stranger(test_rank& self) {
   }
 }
 
-/// What listens at rank 1's address speaks version 3.
+/// A process that speaks version 3 of the protocol listens at rank 1's address.
 void older_version(test_rank& self) {
   auto older = troupe::control_protocol;
   older.version = 3;

@@ -152,8 +152,9 @@ bool nccl_connection::has_ended() {
   return is_over;
 }
 
-// Its owner may be the thread that aborts, which marks no end meanwhile.
-bool nccl_connection::is_at_work() {
+// Marks the end of the call itself: the owner of the call may be the aborting thread, which marks no end
+// meanwhile.
+bool nccl_connection::has_work_in_flight() {
   if (!is_in_flight_ || !communicator_) return false;
   if (state() != ncclSuccess) return true;
   if (!is_end_marked_) {

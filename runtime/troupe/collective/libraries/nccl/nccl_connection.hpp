@@ -60,7 +60,7 @@ class nccl_connection {
   bool has_ended();
 
   /// For nccl_connections, which holds its lock. Whether a call is in flight.
-  bool is_at_work();
+  bool has_work_in_flight();
   /// From now on the functions throw aborted_with_another, or nccl_error without a cause.
   void set_aborted(std::optional<collective_error> why);
   bool is_aborted() const { return is_aborted_; }

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// For calls of healthy groups, which end by themselves.
+/// For calls of healthy groups, which complete by themselves.
 constexpr auto time_to_end = std::chrono::milliseconds(200);
 
 bool contains(const std::vector<nccl_connection*>& some, const nccl_connection* one) {
@@ -31,16 +31,17 @@ void nccl_connections::remove(nccl_connection& one) {
   std::erase(all_, &one);
 }
 
-bool nccl_connections::have_others_at_work(const std::vector<nccl_connection*>& failed) {
-  return std::ranges::any_of(
-      all_, [&](auto* each) { return !contains(failed, each) && !each->is_aborted() && each->is_at_work(); });
+bool nccl_connections::others_have_work_in_flight(const std::vector<nccl_connection*>& failed) {
+  return std::ranges::any_of(all_, [&](auto* each) {
+    return !contains(failed, each) && !each->is_aborted() && each->has_work_in_flight();
+  });
 }
 
-/// Without the lock between two looks: the owners of these calls go on.
+/// Releases the lock between two checks, so that the owners of these calls can continue.
 void nccl_connections::wait_for_others(const std::vector<nccl_connection*>& failed,
                                        std::unique_lock<std::mutex>& lock) {
   auto deadline = std::chrono::steady_clock::now() + time_to_end;
-  while (have_others_at_work(failed) && std::chrono::steady_clock::now() < deadline) {
+  while (others_have_work_in_flight(failed) && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     lock.lock();
@@ -56,7 +57,7 @@ void nccl_connections::abort(const std::vector<nccl_connection*>& failed,
   wait_for_others(failed, held);
   std::vector<nccl_connection*> aborted;
   for (auto* each : all_) {
-    if (each->communicator() == nullptr || (!contains(failed, each) && !each->is_at_work())) continue;
+    if (each->communicator() == nullptr || (!contains(failed, each) && !each->has_work_in_flight())) continue;
     each->set_aborted(why);
     aborted.push_back(each);
   }

@@ -10,8 +10,8 @@ namespace troupe {
 class nccl_connection;
 
 /// The NCCL connections on one GPU of all groups of a process. ncclCommAbort of one communicator may wait for
-/// all work of the GPU, also for calls of other communicators, which may wait for members that never come.
-/// So an abort takes along what these have in flight, within one NCCL group. Thread-safe.
+/// all work of the GPU, including calls of other communicators, which may wait for lost members. So an abort
+/// also aborts all other communicators that have work in flight, within one NCCL group. Thread-safe.
 class nccl_connections {
  public:
   explicit nccl_connections(troupe::device gpu) : gpu_(gpu) {}
@@ -28,7 +28,7 @@ class nccl_connections {
   void abort(const std::vector<nccl_connection*>& failed, const collective_error& why) noexcept;
 
  private:
-  bool have_others_at_work(const std::vector<nccl_connection*>& failed);
+  bool others_have_work_in_flight(const std::vector<nccl_connection*>& failed);
   void wait_for_others(const std::vector<nccl_connection*>& failed, std::unique_lock<std::mutex>& lock);
   void abort_together(const std::vector<nccl_connection*>& connections) noexcept;
 
