@@ -100,11 +100,12 @@ void require_empty(snapshot_store& store, const job_options& options, spdlog::lo
   for (const auto& info : store.list()) {
     if (info.state == snapshot_state::incomplete) continue;
     if (!options.fresh_start)
-      throw bad_input("the folder " + options.snapshot_dir.string() + " holds snapshots (step " +
-                      std::to_string(info.step) +
-                      (info.manifest ? " of job " + info.manifest->job_id : ", damaged: " + info.problem) +
-                      "). Use --resume to go on from there, --fresh-start to begin anew and keep them under "
-                      "other names, or another --snapshot-dir");
+      throw bad_input(
+          "the folder " + options.snapshot_dir.string() + " holds snapshots (step " +
+          std::to_string(info.step) +
+          (info.manifest ? " of job " + info.manifest->job_id : ", damaged: " + info.problem) +
+          "). Use --resume to continue from there, --fresh-start to start from scratch and keep them under "
+          "other names, or another --snapshot-dir");
     log.warn("snapshot set aside for a fresh start step={} folder=\"{}\"", info.step, info.folder.string());
     store.set_aside(info);
   }
@@ -119,7 +120,7 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
     for (const auto& one : search.unusable) reasons += (reasons.empty() ? "" : "; ") + named(one);
     throw bad_input(
         "--resume: no snapshot in " + folder + " can be used, and nothing was changed there: " + reasons +
-        ". Give another --snapshot-dir, or --fresh-start to begin anew and keep these under other "
+        ". Give another --snapshot-dir, or --fresh-start to start from scratch and keep these under other "
         "names");
   }
   if (!search.found) {

@@ -140,7 +140,7 @@ TEST_CASE("without a launcher a lost rank ends the job on the others with its nu
     CHECK(result.exit_code == 1);
     CHECK_THAT(result.output, ContainsSubstring("rank 1 "));
     CHECK_THAT(result.errors, ContainsSubstring("rank 1 was lost"));
-    CHECK_THAT(result.errors, ContainsSubstring("nothing here can start it again"));
+    CHECK_THAT(result.errors, ContainsSubstring("no launcher can restart it"));
   }
 }
 

@@ -27,7 +27,7 @@ doctor::findings examine_all(const std::filesystem::path& data) {
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand(
-      "doctor", "What is installed, what this machine has, what is missing and how to get it");
+      "doctor", "Check libraries, machine and data, and say how to install what is missing");
   auto options = std::make_shared<doctor_options>();
   command->add_option("--data", options->data, "folder of Fashion-MNIST")->capture_default_str();
   command->add_flag("--json", options->json, "one JSON object per line");

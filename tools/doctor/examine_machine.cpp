@@ -14,7 +14,7 @@ constexpr std::uint64_t mebibyte = 1024 * 1024;
 
 std::string in_mebibytes(std::uint64_t size_bytes) { return std::to_string(size_bytes / mebibyte) + " MiB"; }
 
-/// What stands after "`key`:" in a file of such lines; empty if there is none.
+/// The text after "`key`:" in a file of such lines; empty if there is none.
 std::string field_of(const std::filesystem::path& file, const std::string& key) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -68,7 +68,7 @@ finding memory() {
   auto size_bytes = available.empty() ? 0 : std::stoull(available) * 1024;
   auto value = in_mebibytes(size_bytes) + " available";
   if (size_bytes >= 1024 * mebibyte) return {"machine", "memory", verdict::ok, value, ""};
-  return {"machine", "memory", verdict::warning, value + "; the demo's four workers want 1024 MiB",
+  return {"machine", "memory", verdict::warning, value + "; the demo's four workers need 1024 MiB",
           "stop other programs, or give this machine more memory"};
 }
 
@@ -76,7 +76,7 @@ finding shared_memory_in(const std::filesystem::path& folder) {
   struct statvfs filesystem {};
   if (::statvfs(folder.c_str(), &filesystem) != 0)
     return {"machine", "shared memory", verdict::warning,
-            folder.string() + " is not there; tensors travel by other means",
+            folder.string() + " is missing; tensors are sent over other transports",
             "mount -t tmpfs -o size=1G tmpfs " + folder.string()};
   auto free_bytes = std::uint64_t{filesystem.f_bavail} * filesystem.f_frsize;
   auto value = in_mebibytes(free_bytes) + " free in " + folder.string();
@@ -109,7 +109,7 @@ finding locked_memory(std::uint64_t limit_bytes, bool infiniband) {
   auto value = limit_bytes == RLIM_INFINITY ? "unlimited" : in_mebibytes(limit_bytes);
   if (!infiniband || limit_bytes == RLIM_INFINITY)
     return {"machine", "locked memory", verdict::ok, value, ""};
-  return {"machine", "locked memory", verdict::warning, value + "; InfiniBand wants it unlimited",
+  return {"machine", "locked memory", verdict::warning, value + "; InfiniBand needs it unlimited",
           "ulimit -l unlimited"};
 }
 

@@ -49,7 +49,7 @@ finding loopback() {
   }
 }
 
-/// Appends the transports of one memory domain of UCX. What cannot be opened is not there.
+/// Appends the transports of one memory domain of UCX. Skips a domain that cannot be opened.
 void add_transports(uct_component_h component, const char* domain, std::vector<std::string>& resources) {
   uct_md_config_t* config = nullptr;
   if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) return;
@@ -67,7 +67,8 @@ void add_transports(uct_component_h component, const char* domain, std::vector<s
   uct_md_close(opened);
 }
 
-/// Its memory domains are known in two queries: how many, then which.
+/// Appends the transports of all memory domains of a component. UCX needs two queries: for the number of
+/// domains, then for their names.
 void add_transports(uct_component_h component, std::vector<std::string>& resources) {
   uct_component_attr_t attributes{};
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
@@ -117,7 +118,7 @@ findings transports(const std::vector<std::string>& resources, const std::filesy
   if (!has("tcp/lo")) found.push_back(no_loopback(interfaces));
   if (!has("posix/") && !has("sysv/"))
     found.push_back({"network", "UCX shared memory", verdict::warning,
-                     "UCX sees none; tensors travel over TCP", "apt-get install --reinstall libucx0"});
+                     "UCX finds none; tensors are sent over TCP", "apt-get install --reinstall libucx0"});
   return found;
 }
 

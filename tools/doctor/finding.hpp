@@ -4,10 +4,10 @@
 
 namespace troupe::doctor {
 
-/// How good or bad a finding is.
+/// The severity of a finding.
 enum class verdict {
   ok,
-  absent,   ///< something optional that is not there
+  absent,   ///< something optional is missing
   warning,  ///< the demo runs, but something is slower or tighter than it should be
   missing   ///< the demo cannot run
 };
@@ -18,7 +18,7 @@ struct finding {
   std::string name;
   verdict status = verdict::ok;
   std::string value;   ///< what was found
-  std::string remedy;  ///< the command that mends it; empty where there is nothing to mend
+  std::string remedy;  ///< the command that solves the problem; empty if there is none
   bool operator==(const finding&) const = default;
 };
 

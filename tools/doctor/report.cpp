@@ -44,7 +44,7 @@ void print_table(const findings& found, std::ostream& out) {
 }
 
 void print_json(const findings& found, std::ostream& out) {
-  // What comes from files need not be UTF-8.
+  // Text from files may be invalid UTF-8.
   auto print = [&out](const nlohmann::ordered_json& line) {
     out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
   };

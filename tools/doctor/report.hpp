@@ -5,10 +5,10 @@
 
 namespace troupe::doctor {
 
-/// Whether nothing that the demo needs is missing.
+/// Whether the machine has everything that the demo needs.
 bool demo_can_run(const findings& found);
 
-/// A table for people: a block a group, aligned, remedies below what they mend, the conclusion last.
+/// A table for people: one aligned block per group, remedies below their findings, the conclusion last.
 void print_table(const findings& found, std::ostream& out);
 
 /// {"group":..,"name":..,"status":"ok|absent|warning|missing","value":..,"remedy":..} a line, and last

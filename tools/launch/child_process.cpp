@@ -36,7 +36,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return made;
 }
 
-/// What the child needs between fork and exec, where nothing may allocate.
+/// The data that the child needs between fork and exec, where it must not allocate.
 struct exec_plan {
   const char* program;
   char* const* arguments;
@@ -48,7 +48,7 @@ struct exec_plan {
 /// Runs in the child: only async-signal-safe calls.
 [[noreturn]] void become(const exec_plan& plan) {
   ::setpgid(0, 0);
-  // If the launcher has died before this line, the kernel does not send the signal any more.
+  // If the launcher has ended before this line, the kernel sends no signal.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != plan.parent) ::_exit(127);
   sigset_t none;
   ::sigemptyset(&none);

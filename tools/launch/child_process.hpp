@@ -36,8 +36,8 @@ struct child_spec {
   int input = -1;  ///< what it reads, open until it has started; -1: nothing
 };
 
-/// A started program with pipes at its output, in a process group of its own. It dies with the thread that
-/// started it. The destructor kills whatever is left of the group.
+/// A started program with pipes at its output, in its own process group. It is killed when the thread that
+/// started it ends. The destructor kills the rest of the group.
 class child_process {
  public:
   /// Throws bad_input if the program cannot be executed.
@@ -52,11 +52,11 @@ class child_process {
   unique_fd take_output() { return std::move(output_); }
   unique_fd take_errors() { return std::move(errors_); }
   bool has_ended() const;
-  /// To the whole group. Safe at any time: the process id cannot be another's before reap().
+  /// Sends a signal to the whole group. Safe at any time: the process id is not reused before reap().
   void signal(int number) const;
-  /// Waits for the end, kills what is left of the group, and returns how the process itself ended. Once.
+  /// Waits for the end, kills the rest of the group, and returns how the process itself ended. Call it once.
   exit_status reap();
-  /// Leaves a process behind that does not end although it was killed: nothing waits for it any more.
+  /// Gives up a process that does not end although it was killed: the destructor does not wait for it.
   void abandon();
 
  private:

@@ -32,10 +32,11 @@ std::vector<std::string> job_environment(const job_identity& job, int rank, std:
       {"TROUPE_INCARNATION", std::to_string(incarnation)},
       {"TROUPE_AGENT", "1"},
   };
-  // What libgomp itself takes where its process has more threads than there are cores; of other processes it
-  // does not know.
+  // The value that libgomp uses itself if its process has more threads than cores. It cannot know of the
+  // job's other processes.
   if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) own.emplace("GOMP_SPINCOUNT", "1000");
-  // SIGHUP ends a job; UCX would take it to show its state. And a crash is told by the signal it is.
+  // SIGHUP stops a job; UCX would print its state instead. After a crash the exit status must show the
+  // signal, so UCX must not handle it.
   for (auto [name, value] : {std::pair{"UCX_DEBUG_SIGNO", "0"}, {"UCX_HANDLE_ERRORS", "none"}})
     if (!is_set(name)) own.emplace(name, value);
   std::vector<std::string> made;

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// What every process of a job is told alike.
+/// The variables that are equal for all processes of a job.
 struct job_identity {
   std::string job_id;
   std::string secret_hex;
@@ -15,8 +15,8 @@ struct job_identity {
 };
 
 /// The launcher's own environment with the variables of config/launch_environment.hpp set for one process.
-/// Threads that wait for each other's part of an operation soon sleep, since spinning they would keep other
-/// processes from the cores: GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY is set.
+/// Limits the spinning of waiting OpenMP threads, which would take cores from other processes:
+/// GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY is set.
 std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation);
 
 }  // namespace troupe

@@ -8,17 +8,17 @@
 
 namespace troupe {
 
-/// What a job's processes and the launcher write, line by line: to the launcher's output and errors, and to
-/// log files.
+/// Forwards the output of a job's processes, and messages of the launcher, line by line: to the launcher's
+/// output and errors, and to log files.
 class job_output {
  public:
   explicit job_output(const launch_options& options);
 
-  /// Takes over what one process writes. Throws bad_input if its log file cannot be made.
+  /// Adds the output of one process. Throws bad_input if its log file cannot be made.
   void add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors);
-  /// The launcher's own words.
+  /// Prints a message of the launcher.
   void say(const std::string& line);
-  /// A line of the result (JSON).
+  /// Prints a line of the result (JSON).
   void add_result(const std::string& line);
 
   void watch(poll_round& in);
@@ -35,7 +35,7 @@ class job_output {
   bool json_;
   std::filesystem::path log_dir_;
   line_sink out_, err_;
-  repeated_lines said_;  ///< by the program, of what ends it
+  repeated_lines said_;  ///< the program's final error messages
   std::list<line_splitter> splitters_;
 };
 

@@ -12,7 +12,7 @@ struct launch_arguments {
   std::vector<std::string> drills;
 };
 
-/// `--grace 20s`, `--grace 20`: what stands there as the default is read back as it is.
+/// An option such as `--grace 20s` or `--grace 20`. Its default is printed in a form that can be read back.
 void add_time(CLI::App& command, const std::string& name, std::chrono::milliseconds& value,
               const std::string& help) {
   auto store = [name, &value](const std::string& text) {
@@ -39,8 +39,8 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   return launcher(std::move(options)).run();
 }
 
-/// From the first word that is no option, or from "--" on, nothing is the launcher's. CLI11 hands "--" to the
-/// parent command unless a positional is still open: this one stays open, because it takes no value.
+/// All words from the first one that is no option, or after "--", belong to the program. CLI11 passes "--" to
+/// the parent command unless a positional is still open: this one stays open, because it takes no value.
 void take_rest_as_program(CLI::App& command) {
   command.add_option("PROGRAM")
       ->description("Program to start, and its arguments")
@@ -54,32 +54,35 @@ void add_launch_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<launch_arguments>();
   auto& options = arguments->options;
   auto* command =
-      app.add_subcommand("launch", "Start a program N times as one job, and start lost processes again");
+      app.add_subcommand("launch", "Start a program N times as one job, and restart lost processes");
   command->footer(
       "The first word that is no option, or the first after --, is the program; what follows is its own.");
   take_rest_as_program(*command);
   command->add_option("--nproc-per-node", options.num_processes, "Processes to start")->capture_default_str();
   command
       ->add_option("--max-restarts", options.max_restarts,
-                   "Lost processes to start again within --restart-window, all ranks together")
+                   "Restarts of lost processes within --restart-window, all ranks together")
       ->capture_default_str();
-  add_time(*command, "--restart-window", options.restart_window, "Restarts longer ago do not count");
+  add_time(*command, "--restart-window", options.restart_window,
+           "Earlier restarts do not count against --max-restarts");
   command->add_option("--log-dir", options.log_dir,
                       "Also write each process's output to files in this folder");
   command
       ->add_option("--drill", arguments->drills,
-                   "Kill a rank when so many steps are done: RANK@STEP; repeatable")
+                   "Kill rank RANK when STEP steps are done: RANK@STEP; repeatable")
       ->allow_extra_args(false);
   command->add_option("--master-addr", options.master_addr, "Address the job's agent listens on")
       ->capture_default_str();
-  command->add_option("--master-port", options.master_port, "Its port; 0: any free one")
+  command->add_option("--master-port", options.master_port, "Port of the agent; 0: any free port")
       ->capture_default_str();
-  add_time(*command, "--join-timeout", options.join_timeout, "For every process to join");
-  add_time(*command, "--suspect-after", options.suspect_after, "A process silent for so long is killed");
+  add_time(*command, "--join-timeout", options.join_timeout, "Time for all processes to join");
+  add_time(*command, "--suspect-after", options.suspect_after,
+           "Kill a process that sends no heartbeat for this time");
   add_time(*command, "--grace", options.grace,
-           "After SIGTERM, SIGINT or SIGHUP, for the job to save what is done and end; then it is killed");
-  command->add_flag("--json", options.json,
-                    "One JSON object per line on standard output: rank 0's, and recoveries");
+           "Time for the job to save its state and end after SIGTERM, SIGINT or SIGHUP; then it is killed");
+  command->add_flag(
+      "--json", options.json,
+      "Standard output: that of rank 0, and a JSON object per recovery; all else: standard error");
   command->callback(
       [arguments, command, &exit_code] { exit_code = launch(*arguments, *command, command->remaining()); });
 }

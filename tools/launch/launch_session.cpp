@@ -91,7 +91,7 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     // A kill is harmless then; an exit code of the program itself is reported to the user.
     if (!status.signal) outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
-                       (status.signal ? ", and is not missed" : ""));
+                       (status.signal ? ", and is not restarted" : ""));
   }
   if (outcome == loss_outcome::job_failed) {
     posted_.run_all();
@@ -126,7 +126,7 @@ void launcher::session::end_job(phase next, std::chrono::milliseconds allowed) {
   deadline_ = clock::now() + allowed;
   workers_.cancel_restarts();
   if (next == phase::terminated) workers_.signal_all(SIGTERM);
-  // A stopped process gets the other signals only when it goes on.
+  // A suspended process gets the other signals only when it continues.
   if (next == phase::terminated) workers_.signal_all(SIGCONT);
   if (next == phase::killed) workers_.signal_all(SIGKILL);
 }
@@ -154,8 +154,8 @@ void launcher::session::on_deadline() {
 void launcher::session::abandon(worker& of) {
   auto line = "rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
               ") was killed and has not ended within " + to_text(options_.time_to_die) +
-              ": it hangs in the kernel, as on a disk or a network file system that does not answer, and is "
-              "left behind";
+              ": it is blocked in the kernel (a disk or network file system that does not answer), and the "
+              "job ends without it";
   of.process->abandon();
   of.process.reset();
   of.dead_by.reset();
@@ -219,8 +219,8 @@ void launcher::session::begin_stopping(int signal) {
   stop_signal_ = signal;
   phase_ = phase::stopping;
   deadline_ = clock::now() + options_.grace;
-  output_.say(signal_name(signal) + ": the job saves what is done and stops, within " +
-              to_text(options_.grace) + " (--grace); once more kills it");
+  output_.say(signal_name(signal) + ": the job saves its state and stops within " + to_text(options_.grace) +
+              " (--grace); a second signal kills it");
 }
 
 void launcher::session::kill_stopping() {

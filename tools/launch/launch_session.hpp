@@ -67,7 +67,7 @@ class launcher::session {
   job_outcome outcome_;
   int stop_signal_ = 0;
   std::uint64_t step_ = 0;
-  std::uint64_t newest_step_ = 0;  ///< that was ever done
+  std::uint64_t newest_step_ = 0;  ///< the highest step done, including rolled back ones
   bool had_view_ = false;
   std::set<int> lost_ranks_;  ///< since the last recovery
   std::uint64_t step_at_loss_ = 0;

@@ -25,8 +25,8 @@ launch_options checked(launch_options options) {
     if (time.count() <= 0) throw bad_input(std::string(name) + " must be above 0, for example 20s");
   for (const auto& drill : options.drills)
     if (drill.rank >= options.num_processes)
-      throw bad_input(std::string("the drill wants to kill rank ") + std::to_string(drill.rank) +
-                      ", but the ranks are 0 to " + std::to_string(options.num_processes - 1));
+      throw bad_input(std::string("a drill names rank ") + std::to_string(drill.rank) +
+                      ", expected a rank from 0 to " + std::to_string(options.num_processes - 1));
   std::error_code problem;
   if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
   if (problem)
@@ -46,7 +46,7 @@ drill parse_drill(const std::string& text) {
     auto step = std::from_chars(rank.ptr + 1, last, made.step);
     good = step.ec == std::errc() && step.ptr == last;
   }
-  if (!good) throw bad_input("the drill '" + text + "' is not RANK@STEP, for example 2@100");
+  if (!good) throw bad_input("expected a drill RANK@STEP, for example 2@100, got '" + text + "'");
   return made;
 }
 

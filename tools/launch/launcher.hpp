@@ -56,8 +56,8 @@ struct launch_callbacks {
   std::function<void(const recovery_report&)> on_recovered;
 };
 
-/// Starts the processes of a job on this host, hosts its agent, watches them, starts lost ones again, and
-/// ends them all when the job cannot go on.
+/// Starts the processes of a job on this host, hosts its agent, watches them, restarts lost ones, and ends
+/// them all when the job cannot continue.
 class launcher {
  public:
   /// Throws bad_input for options that cannot be used.
@@ -68,8 +68,8 @@ class launcher {
   /// signal if the job was asked to stop; else the exit code of the first that failed (128 + signal), or 1 if
   /// the job failed as a whole. Throws bad_input if the program or the port cannot be used.
   ///
-  /// Call it once, on a thread that stays alive: the processes die with it. It takes SIGINT, SIGTERM and
-  /// SIGHUP for itself meanwhile (blocked in the calling thread; block them in other threads before) and
+  /// Call it once, on a thread that stays alive: the processes are killed when it ends. Meanwhile it handles
+  /// SIGINT, SIGTERM and SIGHUP (blocked in the calling thread; block them in other threads before) and
   /// ignores SIGPIPE.
   int run();
 

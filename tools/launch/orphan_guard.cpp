@@ -16,9 +16,9 @@
 namespace troupe {
 namespace {
 
-// All that follows runs after fork() in a process that had threads: only system calls, no memory of the heap.
+// The following functions run after fork() in a process that had threads: only system calls, no heap.
 
-/// As getdents64 writes it.
+/// The record that getdents64 writes.
 struct directory_entry {
   std::uint64_t inode;
   std::int64_t next;
@@ -27,10 +27,10 @@ struct directory_entry {
   char name[1];
 };
 
-/// Whether the bytes that `fd` gives hold `wanted`, which is not longer than 256.
+/// Whether the bytes read from `fd` contain `wanted`, which has at most 256 bytes.
 bool holds(int fd, const char* wanted, std::size_t size) {
   std::array<char, 4096> bytes;
-  bytes[0] = 0;  // as after a variable before the first
+  bytes[0] = 0;  // as if a variable ended before the first one
   std::size_t kept = 1;
   while (true) {
     auto got = ::read(fd, bytes.data() + kept, bytes.size() - kept);
@@ -48,7 +48,7 @@ pid_t process_id(const char* name) {
   return *name ? 0 : pid;
 }
 
-/// Kills `name` of /proc if it belongs to the job.
+/// Kills the process of the /proc entry `name` if it belongs to the job.
 bool kill_if_of_job(int proc, const char* name, const char* variable, std::size_t size) {
   auto pid = process_id(name);
   if (pid <= 0 || pid == ::getpid()) return false;
@@ -62,7 +62,7 @@ bool kill_if_of_job(int proc, const char* name, const char* variable, std::size_
   return found && ::kill(pid, SIGKILL) == 0;
 }
 
-/// How many processes of the job were found and killed.
+/// Kills all processes of the job and returns their number.
 int kill_all_of_job(const char* variable, std::size_t size) {
   int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (proc < 0) return 0;
@@ -78,16 +78,16 @@ int kill_all_of_job(const char* variable, std::size_t size) {
   return killed;
 }
 
-/// Reads until the launcher writes (it is done) or is gone.
+/// Waits until the launcher writes (it has ended the job) or its end of the pipe closes (it was killed).
 [[noreturn]] void guard(int launcher_lives, const char* variable, std::size_t size) {
   ::setsid();
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
-  // A reader of the launcher's output must not wait for this process, which inherits the pipes.
+  // This process inherits the launcher's output pipes and closes them, so that readers do not wait for it.
   ::dup2(launcher_lives, 0);
   ::syscall(SYS_close_range, 1U, ~0U, 0U);
   char byte;
   if (::read(0, &byte, 1) > 0) ::_exit(0);
-  // Killed ones may have started others a moment before, and are there for a moment after.
+  // Killed processes may have started others just before, and exist for a moment after the signal.
   timespec pause{0, 20'000'000};
   for (int quiet = 0, rounds = 0; quiet < 3 && rounds < 500; ++rounds, ::nanosleep(&pause, nullptr))
     quiet = kill_all_of_job(variable, size) ? 0 : quiet + 1;

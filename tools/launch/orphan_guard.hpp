@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-/// Kills everything that belongs to a job when the launcher dies without having ended it, in whatever process
-/// groups and sessions it is: every process with TROUPE_JOB_ID=`job_id` in the environment that it was
-/// started with. (The signal that a process gets at the death of its parent does not reach grandchildren.) A
-/// process of its own, which ends with this object.
+/// Kills all processes of a job if the launcher ends without having ended them, in any process group and
+/// session: every process with TROUPE_JOB_ID=`job_id` in the environment that it was started with. (The
+/// signal that a process gets at the end of its parent does not reach grandchildren.) Runs as a separate
+/// process, which ends with this object.
 class orphan_guard {
  public:
   /// Throws system_failure.

@@ -10,11 +10,11 @@
 namespace troupe {
 namespace {
 
-/// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
+/// The number of bytes that a writable pipe takes without blocking (PIPE_BUF).
 constexpr std::size_t piece_bytes = 4096;
-/// A longer line is cut.
+/// Longer lines are cut.
 constexpr std::size_t max_line_bytes = 1 << 16;
-/// One call to read() leaves the loop to others after so much.
+/// Limit of reads in one call of read(), so that other descriptors are served.
 constexpr int max_reads = 16;
 
 }  // namespace
@@ -50,7 +50,7 @@ void line_splitter::read() {
   if (at_end_ && !line_.empty()) add("\n");
 }
 
-/// A carriage return ends a line too: a progress line that is drawn over itself.
+/// A carriage return ends a line too: it ends a progress line that is drawn over itself.
 void line_splitter::add(std::string_view bytes) {
   if (log_ && !at_end_) [[maybe_unused]]
     auto wrote = ::write(log_.get(), bytes.data(), bytes.size());

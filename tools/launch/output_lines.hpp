@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Writes lines to a descriptor that others share (a terminal, a pipe) without ever waiting for it, so that a
-/// slow reader does not keep the launcher from watching its processes.
+/// Writes lines to a shared descriptor (a terminal, a pipe) without blocking, so that a slow reader does not
+/// keep the launcher from watching its processes.
 class line_sink {
  public:
   /// Does not own `fd`.
@@ -26,7 +26,7 @@ class line_sink {
   /// Writes one piece; call it when poll says that `fd` is writable. If the reader has closed its end,
   /// pending lines are dropped.
   void write_some();
-  /// Writes everything, waiting for the reader as long as `timeout_ms` without progress.
+  /// Writes all pending bytes. Gives up after `timeout_ms` without progress.
   void flush(int timeout_ms);
 
  private:
@@ -53,13 +53,13 @@ class repeated_lines {
 /// Cuts one stream of a process into lines, writes them to a sink with a prefix, and all bytes to a log file.
 class line_splitter {
  public:
-  /// `source` is read without blocking. Without a `log` nothing is logged. Lines that `said` knows to be
-  /// repeated are only logged; null: none are.
+  /// `source` is read without blocking. Without a `log` nothing is logged. Lines that `said` has
+  /// seen before are only logged; null: no lines.
   line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log, repeated_lines* said);
   int fd() const { return source_.get(); }
   bool at_end() const { return at_end_; }
   line_sink& sink() const { return *to_; }
-  /// Reads what there is; at the end, an unfinished last line is ended.
+  /// Reads the available bytes. At the end of the stream it completes an unfinished last line.
   void read();
 
  private:

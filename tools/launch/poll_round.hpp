@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// One wait for the first of several descriptors, with what to do for each.
+/// Waits once for several descriptors, each with an action.
 class poll_round {
  public:
   void watch(int fd, short events, std::function<void()> action) {
@@ -14,8 +14,8 @@ class poll_round {
     actions_.push_back(std::move(action));
   }
 
-  /// Waits, and runs the actions of those that are ready, in the order in which they were named. -1: for as
-  /// long as it takes.
+  /// Waits until a descriptor is ready, and runs the actions of the ready ones in the order in which they
+  /// were added. -1: no timeout.
   void run(int timeout_ms) {
     if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0) return;
     for (std::size_t i = 0; i < polled_.size(); ++i)

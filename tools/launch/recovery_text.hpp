@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// One line for people, without a line end: who was lost, of what, and how long until the next step was done.
-/// `step` is how many steps were done when it happened, `num_kept` how many processes ran on.
+/// One line for people, without a line end: the lost rank, the cause, and the time until the next step was
+/// done. `step`: the number of steps done at the loss; `num_kept`: the number of processes that kept running.
 std::string recovery_line(const recovery_report& report, std::uint64_t step, int num_kept);
 /// The same as one JSON object:
 /// {"event":"recovery","rank":..,"seconds":..,"cause":..,"step":..,"generation":.., "detect":.., ...

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Takes SIGINT, SIGTERM and SIGHUP as a readable descriptor, and ignores SIGPIPE, as long as it lives.
+/// Receives SIGINT, SIGTERM and SIGHUP through a readable descriptor, and ignores SIGPIPE, during its
+/// lifetime.
 class signal_guard {
  public:
   signal_guard();

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Between attempts to start a process while descriptors or memory are exhausted.
+/// The interval between attempts to start a process while descriptors or memory are exhausted.
 constexpr auto restart_interval = std::chrono::milliseconds(500);
 
 /// Whether the resource may be available again soon.
@@ -56,7 +56,7 @@ void worker_processes::restart(worker& of) {
     if (!is_shortage(shortage.error_number())) throw;
     of.start_again_at = clock::now() + restart_interval;
     if (is_first_try)
-      output_.say("rank " + std::to_string(of.rank) + " cannot be started again yet: " + shortage.what());
+      output_.say("rank " + std::to_string(of.rank) + " cannot be restarted yet: " + shortage.what());
   }
 }
 

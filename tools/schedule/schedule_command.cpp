@@ -21,7 +21,7 @@
 namespace troupe {
 namespace {
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct schedule_request {
   std::string kind = "1f1b";
   int stages = 4;
@@ -45,7 +45,7 @@ std::string counted(int number, const char* one, const char* many) {
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
 
-/// The name as it is written in prose.
+/// The name of a schedule in a title.
 std::string title_of(schedule_kind kind) {
   switch (kind) {
     case schedule_kind::gpipe:
@@ -113,7 +113,7 @@ void print_json(const schedule_request& request, const plan& made, const timelin
 }
 
 void write_svg(const schedule_request& request, const plan& made, const timeline& ran) {
-  // The costs are in any one unit: where a forward costs 1, it is the unit.
+  // The costs have no fixed unit. If a forward costs 1, forwards are the unit.
   auto drawing = draw_svg(ran, headline(made), request.costs.forward == 1 ? "forwards" : "");
   try {
     write_durably(request.svg_file, std::as_bytes(std::span(drawing)));

@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// Prints what stands in the folder, newest first; looks at manifests and file sizes only. Returns the exit
+/// Prints the snapshots in the folder, newest first. Reads only manifests and file sizes. Returns the exit
 /// code.
 int list_snapshots(const snapshot_query& query);
 

@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// Prints one snapshot's manifest and every tensor with its statistics: that of the step asked for, or the
-/// newest finished one. Returns the exit code. Throws snapshot_error if it cannot be read.
+/// Prints one snapshot's manifest and every tensor with its statistics: the snapshot of the given step, or
+/// the newest finished one. Returns the exit code. Throws snapshot_error if it cannot be read.
 int show_snapshot(const snapshot_query& query);
 
 }  // namespace troupe

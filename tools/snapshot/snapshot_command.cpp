@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// Returns the command and where its options go.
+/// Adds a subcommand and returns it with the object that receives its options.
 std::pair<CLI::App*, std::shared_ptr<snapshot_query>> add(CLI::App& parent, const std::string& name,
                                                           const std::string& description,
                                                           int (*run)(const snapshot_query&), int& exit_code) {
@@ -26,9 +26,9 @@ std::pair<CLI::App*, std::shared_ptr<snapshot_query>> add(CLI::App& parent, cons
 }  // namespace
 
 void add_snapshot_command(CLI::App& app, int& exit_code) {
-  auto* snapshot = app.add_subcommand("snapshot", "look at the snapshots of a job");
+  auto* snapshot = app.add_subcommand("snapshot", "inspect the snapshots of a job");
   snapshot->require_subcommand(1);
-  add(*snapshot, "list", "list what stands in the folder, newest first", list_snapshots, exit_code);
+  add(*snapshot, "list", "list the snapshots in the folder, newest first", list_snapshots, exit_code);
   add(*snapshot, "verify", "read every part and name each problem; exit code 1 if the newest is bad",
       verify_snapshots, exit_code);
   add(*snapshot, "show", "show a snapshot's manifest and tensors (the newest unless --step is given)",
@@ -36,7 +36,7 @@ void add_snapshot_command(CLI::App& app, int& exit_code) {
   auto [command, query] = add(*snapshot, "export", "write a snapshot's weights to a safetensors file",
                               export_snapshot, exit_code);
   command->add_option("--output", query->output, "the file to write")->required();
-  command->add_flag("--optimizer", query->optimizer, "what the optimizer keeps, too");
+  command->add_flag("--optimizer", query->optimizer, "export the optimizer's state too");
 }
 
 }  // namespace troupe

@@ -26,7 +26,7 @@ std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const sna
   std::erase_if(found, [&](const snapshot_info& info) { return info.step != *query.step; });
   if (found.empty())
     throw bad_input("there is no snapshot of step " + std::to_string(*query.step) + " in " +
-                    query.folder.string() + ". `troupe snapshot list` shows those that there are");
+                    query.folder.string() + ". `troupe snapshot list` shows the existing ones");
   return found;
 }
 

@@ -10,24 +10,24 @@
 
 namespace troupe {
 
-/// What the user asked of `troupe snapshot`.
+/// The arguments of a subcommand of `troupe snapshot`.
 struct snapshot_query {
   std::filesystem::path folder;
   std::optional<std::uint64_t> step;
   bool json = false;
   std::filesystem::path output;  ///< of export
-  bool optimizer = false;        ///< export: what the optimizer keeps, too
+  bool optimizer = false;        ///< export: the optimizer's state too
 };
 
-/// The store in the folder asked for. Throws bad_input if there is no such folder.
+/// The store in the given folder. Throws bad_input if there is no such folder.
 snapshot_store open_store(const snapshot_query& query);
 
-/// The snapshots asked for, newest first, then those that were set aside: of the step, or all. Throws
-/// bad_input if there is none of that step.
+/// The snapshots of the given step, or all, newest first, then those that were set aside. Throws bad_input if
+/// there is none of that step.
 std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query);
 
-/// The finished snapshot asked for: that of the step, or the newest. Throws snapshot_error if it cannot be
-/// read, and bad_input if there is none.
+/// The finished snapshot of the given step, or the newest one. Throws snapshot_error if it cannot be read,
+/// and bad_input if there is none.
 snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query);
 
 /// One line of --json output.

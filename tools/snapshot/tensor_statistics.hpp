@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// What a glance at a tensor's elements tells. Elements that are NaN count in num_nan alone; without any
-/// other, the numbers are NaN.
+/// Statistics of a tensor's elements. NaN elements count only in num_nan; if there are no others, the numbers
+/// are NaN.
 struct tensor_statistics {
   double min = 0;
   double max = 0;

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-/// A snapshot after all of it was read.
+/// The result of reading a whole snapshot.
 struct verdict {
   snapshot_info info;
   std::vector<std::string> problems;

@@ -3,8 +3,8 @@
 
 namespace troupe {
 
-/// Reads every part of every snapshot asked for and prints each problem. Returns the exit code: 1 if the
-/// newest that was finished is bad, if none was finished, or if the one asked for by its step is not whole.
+/// Reads every part of the given snapshots and prints each problem. Returns the exit code: 1 if the newest
+/// finished snapshot is bad, if none is finished, or if the snapshot given by its step is not valid.
 int verify_snapshots(const snapshot_query& query);
 
 }  // namespace troupe

@@ -5,7 +5,7 @@
 namespace troupe {
 
 void add_bench_command(CLI::App& app, int&) {
-  auto* bench = app.add_subcommand("bench", "Measures (left out of this build)")->prefix_command();
+  auto* bench = app.add_subcommand("bench", "Measure performance (not in this build)")->prefix_command();
   bench->callback([] {
     throw bad_input(
         "troupe bench: expected a build with benches, got one with TROUPE_BENCH=OFF (the demo's): build the "

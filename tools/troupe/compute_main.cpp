@@ -3,7 +3,7 @@
 #include "run_program.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Troupe without actors: what measures its computing", "troupe"};
+  CLI::App app{"Troupe without actors: benches of its kernels and models", "troupe"};
   app.require_subcommand(1);
   const int exit_code = 0;  // no bench here stores one
   auto [benches, workers] = troupe::bench::add_bench_commands(app);

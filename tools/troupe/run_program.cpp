@@ -11,7 +11,7 @@
 namespace troupe {
 int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
   app.set_version_flag("--version", "troupe " + version_text());
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of who writes
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails with an error instead
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

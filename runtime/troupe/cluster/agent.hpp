@@ -18,7 +18,7 @@ struct agent_options {
   int world_size = 1;
   /// Members that have not joined by then end the job; the error names the missing ranks.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
-  /// A member silent for so long is suspected.
+  /// A member that sends no heartbeat for this time is suspected.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   /// True: a launcher restarts lost processes. False: a lost member ends the job (mpirun, started by hand).
   bool replaces_lost_members = true;

@@ -25,11 +25,11 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// Reasons are for people; a longer one than this would not fit a frame at some length.
+/// Limits the length of a reason, so that its frame stays below the size limit.
 std::string shortened(const std::string& cause) { return cause.substr(0, 4096); }
 
-/// Two threads: one reads, writes and beats; the other calls the events, so that a slow one costs no
-/// heartbeat.
+/// Two threads: one reads, writes and sends heartbeats; the other calls the events, so that a slow callback
+/// delays no heartbeat.
 class agent_client final : public membership {
  public:
   agent_client(const agent_client_options& options, authenticated_connection line, membership_events& events)
@@ -103,16 +103,17 @@ class agent_client final : public membership {
       return say_goodbye();
     }
     auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
-                (open ? " has said nothing for " +
+                (open ? " has sent no heartbeat for " +
                             std::to_string(options_.agent_timeout.count() / 1000.0).substr(0, 5) +
-                            " s: its host is gone, or the network to it"
+                            " s: its host or the network has failed"
                       : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
                 ". The job can be resumed from its latest snapshot (--resume)";
     keys_.close(gone);
     if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_failed(gone); });
   }
 
-  /// A process that was itself suspended has heard nothing either: that is forgiven.
+  /// Whether the agent has sent nothing for agent_timeout. Time in which this process was suspended does not
+  /// count.
   bool agent_is_silent() {
     auto now = clock::now();
     if (now - looked_ > options_.agent_timeout / 2) heard_ = now;
@@ -133,14 +134,16 @@ class agent_client final : public membership {
     return read_messages() && state == io_result::open;
   }
 
-  /// Whether something is left to write. A broken connection shows when it is read.
+  /// Writes pending bytes and returns whether some are left. A broken connection is detected by the next
+  /// read.
   bool write_out() {
     std::lock_guard lock(mutex_);
     if (write_available(line_.socket.get(), out_) == io_result::closed) out_.clear();
     return !out_.empty();
   }
 
-  /// Sends what is queued and, after a leave, waits for the agent to close: then the leave has arrived.
+  /// Sends all queued messages and, after a leave, waits until the agent closes the connection, which
+  /// confirms the leave.
   void say_goodbye() {
     auto until = clock::now() + 2s;
     auto time_left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()); };
@@ -217,7 +220,7 @@ class agent_client final : public membership {
   void run_events() {
     while (true) {
       std::unique_lock lock(event_mutex_);
-      // Without a limit: the first thread puts the end of this one behind the last event.
+      // No timeout is needed: the first thread queues an empty event at the end.
       event_arrived_.wait(lock, [this] { return !pending_.empty(); });
       auto event = std::move(pending_.front());
       pending_.pop_front();
@@ -237,7 +240,7 @@ class agent_client final : public membership {
   wake_event wake_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> left_ = false;
-  // The first thread's own.
+  // Used by the first thread only:
   bool ended_ = false;
   clock::time_point heard_, looked_;
 

@@ -14,8 +14,8 @@ struct agent_client_options {
   int world_size = 1;
   std::uint32_t incarnation = 0;
   std::chrono::milliseconds heartbeat = std::chrono::milliseconds(100);
-  /// An agent that says nothing for so long is gone, with its host or the network between. Long, because a
-  /// launcher may be suspended for a while (Ctrl-Z).
+  /// An agent that sends no heartbeat for this time counts as lost. Long, because a launcher may be suspended
+  /// for a while (Ctrl-Z).
   std::chrono::milliseconds agent_timeout = std::chrono::seconds(60);
   /// For reaching the agent and finishing the handshake; the agent may start after this process.
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(30);

@@ -8,9 +8,9 @@
 namespace troupe {
 namespace {
 
-/// A member that reads nothing (it is stopped) may not make the agent's memory grow for ever.
+/// Limit of pending output to a member that does not read (it may be suspended).
 constexpr std::size_t max_unsent_bytes = sealed_channel::max_from_agent + (8 << 20);
-/// One call leaves the thread to others after so much.
+/// Limit of bytes read in one call, so that other connections are served.
 constexpr std::size_t max_read_bytes = 1 << 18;
 
 }  // namespace
@@ -29,7 +29,7 @@ void agent_connection::finish() {
 
 std::vector<agent_wire::client_message> agent_connection::read() {
   if (!wants_read()) return {};
-  // A stranger's next bytes are not even read before its proof is checked.
+  // Of a peer that is not authenticated only the bytes of its proof are read.
   auto limit = authenticated() ? max_read_bytes : reply_bytes - in_.size();
   auto state = read_available(fd(), in_, limit);
   if (!authenticated()) read_reply();
@@ -71,7 +71,7 @@ void agent_connection::send(const agent_wire::agent_message& message) {
 
 void agent_connection::write() {
   if (closed_) return;
-  // What a peer said before it went away is still to be read.
+  // Messages that the peer sent before it closed are still to be read.
   if (write_available(fd(), out_) == io_result::closed) unwritable_ = true;
   if (unwritable_) out_.clear();
   if (out_.size() > max_unsent_bytes || (finishing_ && out_.empty())) closed_ = true;

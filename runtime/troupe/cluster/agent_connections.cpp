@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr auto handshake_deadline = 5s;
 constexpr std::size_t max_strangers = 64;
-/// The others come in the next turn of the loop, so that strangers are read and ended in between.
+/// Further connections are accepted in the next call, so that strangers are read and closed in between.
 constexpr int max_accepted_at_once = 16;
 
 }  // namespace
@@ -52,7 +52,7 @@ void agent_connections::accept_some() {
   for (int left = max_accepted_at_once; left > 0; --left) {
     unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
-      // Out of descriptors the listener would stay readable: look again after a tick.
+      // Without descriptors the listener would stay readable: accept again after a tick.
       accept_paused_ = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
       out_of_descriptors_ = accept_paused_;
       return;
@@ -64,8 +64,8 @@ void agent_connections::accept_some() {
   }
 }
 
-/// The oldest of too many unauthenticated connections goes, and its descriptor with it. As many as the whole
-/// job may shake hands at once.
+/// Closes the oldest unauthenticated connection if there are too many. The limit lets all processes of the
+/// job connect at once.
 void agent_connections::make_space_for_stranger() {
   auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
   auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));

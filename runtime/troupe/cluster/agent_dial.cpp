@@ -37,7 +37,7 @@ struct attempt {
     try {
       socket = try_connect(options.address, options.port,
                            std::min<std::chrono::milliseconds>(time_left(), 2s), error);
-    } catch (const system_failure& failure) {  // no descriptor is free: tried again
+    } catch (const system_failure& failure) {  // no free descriptor: the loop tries again
       error = failure.error_number();
     }
     if (!socket) problem = std::strerror(error);
@@ -110,7 +110,7 @@ bool say_hello(attempt& with, sealed_channel& channel) {
     if (auto body = channel.open(with.in)) {
       auto message = decode<agent_wire::agent_message>(*body);
       auto* answer = std::get_if<agent_wire::answer>(&message);
-      if (!answer) refuse(with.options, "the agent's first message is no answer");
+      if (!answer) refuse(with.options, "expected the agent's answer to hello, got another message");
       if (!answer->refusal.empty()) refuse(with.options, answer->refusal);
       return true;
     }

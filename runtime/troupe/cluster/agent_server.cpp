@@ -122,7 +122,7 @@ void agent_server::drop_ended_connections() {
     if (is_member(ended)) perform(state_.connection_lost(ended.peer->rank, clock::now()));
 }
 
-/// A member without heartbeats for agent_timeout takes the agent, its host or the network for lost.
+/// Members that get no heartbeat for agent_timeout treat the agent as lost.
 void agent_server::send_heartbeats() {
   auto now = clock::now();
   if (now < next_heartbeat_) return;
@@ -215,7 +215,7 @@ void agent_server::on_join(agent_connection& from, const agent_wire::join_job& m
   const auto& self = message.self;
   auto reason = state_.refusal(self.rank, self.incarnation).value_or("");
   if (self.rank != from.peer->rank || self.incarnation != from.peer->incarnation)
-    reason = "it joins as another process than it said hello for";
+    reason = "its join names another process than its hello";
   if (reason.empty()) return perform(state_.joined(self, clock::now()));
   from.send(agent_wire::job_end{reason});
   from.finish();
@@ -249,7 +249,7 @@ membership_outputs agent_server::on_member_message(int rank, const agent_wire::c
   return {};
 }
 
-// --- what the state machine wants done
+// --- the outputs of the state machine
 
 void agent_server::perform(const membership_outputs& outputs) {
   for (const auto& output : outputs) std::visit([this](const auto& each) { perform(each); }, output);
@@ -273,7 +273,7 @@ void agent_server::perform(const send_fence& fence) {
 }
 
 void agent_server::perform(const send_view& view) {
-  // The owner knows of the view before it sees what members do in it.
+  // The owner is told of the view before members act in it.
   if (callbacks_.on_view) callbacks_.on_view(view.view);
   agent_wire::view message{view.view.generation, {}};
   for (const auto& member : view.view.members) message.members.push_back({member});
@@ -299,7 +299,7 @@ void agent_server::perform(const send_stop& stop) {
 
 void agent_server::perform(const end_job& end) {
   job_end_cause_ = end.signal ? "it was stopped" : end.cause;
-  // The owner knows the cause before it sees processes end of it.
+  // The owner is told the cause before processes end because of it.
   if (end.signal && callbacks_.on_job_stopped) callbacks_.on_job_stopped(end.signal, end.cause);
   if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
   agent_wire::agent_message message = agent_wire::job_end{end.cause};

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// A living agent answers at once.
+/// An agent that works answers much sooner.
 constexpr auto answer_timeout = std::chrono::seconds(60);
 
 void require_key(const std::string& key, const char* where) {
@@ -18,7 +18,7 @@ void require_key(const std::string& key, const char* where) {
 }  // namespace
 
 void agent_store::put(const std::string& key, std::span<const std::byte> value) {
-  // The channel would refuse such a message.
+  // A longer key would exceed the size limit of a frame.
   require_key(key, "store::put");
   if (value.size() > key_values::max_value_bytes)
     throw_invalid("store::put",
@@ -41,14 +41,14 @@ std::optional<std::vector<std::byte>> agent_store::get(const std::string& key,
     send_(agent_wire::forget_request{number});
     return {};
   }
-  if (!reply->refusal.empty()) throw_invalid("store::get", "leave to wait for " + key, reply->refusal);
+  if (!reply->refusal.empty()) throw_invalid("store::get", "a valid request for " + key, reply->refusal);
   return std::move(reply->value);
 }
 
 void agent_store::on_reply(const agent_wire::store_reply& reply) {
   std::lock_guard lock(mutex_);
   auto found = requests_.find(reply.request);
-  if (found == requests_.end()) return;  // it was given up a moment ago
+  if (found == requests_.end()) return;  // the request has timed out meanwhile
   found->second = {true, reply};
   changed_.notify_all();
 }

@@ -21,15 +21,15 @@
 namespace troupe {
 namespace {
 
-/// A process and when it started: a number that is used again for another process does not count.
+/// A process id with the start time, which distinguishes processes with a reused id.
 struct process_identity {
   std::int64_t pid = 0;
   std::string started;
   bool operator==(const process_identity&) const = default;
 };
 
-/// Field 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets. None: there is no such
-/// process.
+/// Reads the start time, field 22 of /proc/PID/stat; the name in field 2 may contain spaces and brackets.
+/// Empty if there is no such process.
 std::optional<process_identity> identify(std::int64_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -68,7 +68,7 @@ std::string read_private_file(const std::filesystem::path& path) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
-/// What is in the file if the process that wrote it still lives.
+/// The content of the file if the process that wrote it still runs.
 std::optional<secret_file> read_living(const std::filesystem::path& path) {
   std::istringstream text(read_private_file(path));
   std::string hex;
@@ -103,7 +103,7 @@ std::optional<unique_fd> lock_private_file(const std::filesystem::path& path) {
   }
 }
 
-/// Where rank 0 publishes whose environment says other folders than this process's.
+/// The folders in which rank 0 publishes its secret if its environment differs from this process's.
 std::vector<std::filesystem::path> other_folders(const std::filesystem::path& own) {
   std::vector<std::filesystem::path> others{"/run/user/" + std::to_string(::geteuid()), "/tmp"};
   std::erase(others, own);
@@ -116,7 +116,7 @@ std::string names_of(const std::vector<std::filesystem::path>& folders) {
   return names;
 }
 
-/// A file there with a wrong owner or mode belongs to another user and is ignored.
+/// Reads a file in one of these folders. Ignores one with a wrong owner or mode, which is another user's.
 std::optional<secret_file> read_if_private(const std::filesystem::path& path) {
   try {
     return read_living(path);

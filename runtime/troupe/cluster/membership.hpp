@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// One process of the job as the others know it.
+/// One process of the job, as it describes itself to the others.
 struct member {
   int rank = 0;
   std::uint32_t incarnation = 0;  ///< 0 for the first process of this rank, one more for each respawn

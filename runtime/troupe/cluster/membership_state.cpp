@@ -36,8 +36,8 @@ std::optional<std::string> membership_state::refusal(int rank, std::uint32_t inc
     return name(rank) + " does not exist in a job of " + std::to_string(rules_.world_size) + " processes";
   const auto& slot = slots_[rank];
   if (incarnation < slot.least_incarnation)
-    return name(rank) + " was lost and replaced; this is its incarnation " + std::to_string(incarnation) +
-           ", awaited is " + std::to_string(slot.least_incarnation);
+    return name(rank) + " was lost and replaced: expected incarnation " +
+           std::to_string(slot.least_incarnation) + " or later, got " + std::to_string(incarnation);
   if (slot.state == status::joined)
     return name(rank) + " is taken by process " + std::to_string(slot.self.pid) + " on " + slot.self.host;
   if (slot.state == status::left) return name(rank) + " has finished and left the job";
@@ -219,8 +219,8 @@ membership_outputs membership_state::lost_for_good(int rank, const std::string& 
   if (over_) return gone(rank);
   return failed(
       name(rank) + " was lost (" + cause +
-      ") and nothing here can start it again. The job can be resumed from its latest snapshot (--resume); "
-      "under `troupe launch` it would have gone on by itself");
+      ") and no launcher can restart it. The job can be resumed from its latest snapshot (--resume); "
+      "`troupe launch` restarts lost processes by itself");
 }
 
 membership_outputs membership_state::failed(const std::string& cause) {
@@ -305,7 +305,8 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
   return {};
 }
 
-/// Silence says nothing of a member that is ending: it may be busy with that.
+/// A member that has reported a failure is suspected only after dying_time: it may send no heartbeats while
+/// it ends.
 membership_outputs membership_state::check_dying(int rank, time_point now) {
   if (now - *slots_[rank].failing_since < rules_.dying_time) return {};
   return suspect(rank, "it did not end within " + seconds(rules_.dying_time) + " of an error of its own",

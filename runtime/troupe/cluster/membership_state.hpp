@@ -49,7 +49,7 @@ struct send_stop {  ///< to every member
 };
 struct end_job {  ///< to all members, as the last message
   std::string cause;
-  int signal = 0;  ///< that the job was stopped by; 0: it failed
+  int signal = 0;  ///< the signal that stopped the job; 0: it failed
   bool operator==(const end_job&) const = default;
 };
 using membership_output =
@@ -87,7 +87,7 @@ class membership_state {
 
   /// A process that refusal() accepts becomes a member.
   membership_outputs joined(const member& self, time_point now);
-  /// Any message of a member arrived.
+  /// Records that a message of the member arrived.
   void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
   membership_outputs quiesced(int rank, std::uint64_t generation, const node_address& address,
                               time_point now);

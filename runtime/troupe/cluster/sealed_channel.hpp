@@ -22,9 +22,9 @@ class bad_frame : public std::runtime_error {
 /// is counted on both sides and not sent.
 class sealed_channel {
  public:
-  /// What one member may say at once: an address, a reason.
+  /// The largest message of a member: an address, a reason.
   static constexpr std::size_t max_from_client = 1 << 16;
-  /// What the agent may say at once: what every member has said.
+  /// The largest message of the agent, which contains one of every member.
   static constexpr std::size_t max_from_agent = 1 << 28;
   static constexpr std::size_t code_bytes = 16;
   static constexpr std::size_t header_bytes = 4 + code_bytes;
@@ -34,8 +34,8 @@ class sealed_channel {
 
   /// Appends the next frame to `out`. std::invalid_argument for a body over the limit.
   void seal(std::span<const std::byte> body, std::vector<std::byte>& out);
-  /// Cuts the next frame off the front of `in` and returns its body; none if it is not complete yet.
-  /// Throws bad_frame; the connection is of no use then.
+  /// Removes the next frame from the front of `in` and returns its body; empty if it is not complete yet.
+  /// Throws bad_frame; the connection must be closed then.
   std::optional<std::vector<std::byte>> open(std::vector<std::byte>& in);
 
  private:

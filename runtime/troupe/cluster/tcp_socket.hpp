@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// A listening, non-blocking socket. Throws bad_input naming address and port if it cannot be had.
+/// A listening, non-blocking socket. Throws bad_input naming address and port if it cannot be made.
 unique_fd listen_on(const std::string& address, std::uint16_t port);
 /// The port a socket is bound to.
 std::uint16_t local_port(const unique_fd& socket);
@@ -21,7 +21,7 @@ unique_fd try_connect(const std::string& address, std::uint16_t port, std::chron
 /// "127.0.0.1:29500"
 std::string endpoint_name(const std::string& address, std::uint16_t port);
 
-/// What one round of non-blocking reading or writing came to.
+/// The result of one round of non-blocking reading or writing.
 enum class io_result { open, closed };
 /// Appends up to `limit_bytes` of what has arrived. Closed: the peer has ended its side or the connection
 /// broke.

@@ -29,7 +29,7 @@ std::array<std::byte, prefix_bytes> prefix() {
   return bytes;
 }
 
-/// Writes, and keeps the checksum and the size of what was written.
+/// Writes to a file and computes the checksum and the size of the written bytes.
 struct summed_output {
   open_file& out;
   running_checksum sum;
@@ -77,7 +77,7 @@ void check_whole(regular_file& in, const written_blocks& expected) {
     throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected.sum));
 }
 
-/// After check_whole: a size that does not fit is a bug of the writer or a forged file.
+/// Call it after check_whole: a block size that does not fit then is a bug of the writer or a forged file.
 void give_blocks(regular_file& in, const block_sink& take) {
   std::array<std::byte, prefix_bytes> begin{};
   in.read_all(begin);
@@ -94,7 +94,7 @@ void give_blocks(regular_file& in, const block_sink& take) {
     left -= size + sizeof size;
     take(block);
   }
-  if (left != 0) throw snapshot_error("damaged: " + std::to_string(left) + " bytes behind its last block");
+  if (left != 0) throw snapshot_error("damaged: " + std::to_string(left) + " bytes after its last block");
 }
 
 }  // namespace

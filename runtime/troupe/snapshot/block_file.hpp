@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// A file of blocks that is written and read a block at a time, for what must not be in memory as a whole.
+/// A file of blocks that is written and read one block at a time, for data that must not be in memory as a
+/// whole.
 ///
 /// All numbers are little-endian:
 ///
@@ -28,7 +29,7 @@ struct written_blocks {
   checksum sum{};                ///< the one at its end
 };
 
-/// The block with this number, from 0 on; an empty one ends the file.
+/// Returns the block with this number, from 0 on; an empty block ends the file.
 using block_source = std::function<std::vector<std::byte>(std::size_t number)>;
 using block_sink = std::function<void(std::span<const std::byte> block)>;
 
@@ -42,7 +43,7 @@ written_blocks write_blocks(const std::filesystem::path& file, const block_sourc
 /// Throws snapshot_error naming what is wrong (no such file, other version, truncated, checksum).
 void check_blocks(const std::filesystem::path& file, const written_blocks& expected);
 
-/// The same, and then gives every block to `take`, in order.
+/// Checks the file as check_blocks does, then passes every block to `take`, in order.
 void read_blocks(const std::filesystem::path& file, const written_blocks& expected, const block_sink& take);
 
 }  // namespace troupe

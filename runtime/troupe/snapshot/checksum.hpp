@@ -13,7 +13,7 @@ namespace troupe {
 constexpr std::size_t checksum_bytes = 32;
 using checksum = std::array<std::byte, checksum_bytes>;
 
-/// BLAKE2b-256 (RFC 7693) of bytes that come in pieces. One result for each object.
+/// BLAKE2b-256 (RFC 7693) of bytes given in pieces. One result per object.
 class running_checksum {
  public:
   running_checksum();
@@ -28,7 +28,7 @@ class running_checksum {
   std::unique_ptr<state> state_;
 };
 
-/// BLAKE2b-256 of `bytes`. Finds damage; it has no key, so it proves nothing about who made them.
+/// BLAKE2b-256 of `bytes`. Detects damage. It has no key, so it does not authenticate the writer.
 /// `on_progress` is called about every 64 MiB.
 checksum checksum_of(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});

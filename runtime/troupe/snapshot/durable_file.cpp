@@ -34,7 +34,7 @@ void replace(const std::filesystem::path& file, mode_t mode, const Write& write)
   sync_folder(file.parent_path());
 }
 
-/// What a file of any use here fits into.
+/// The size of this machine's memory, the limit of the files that can be read as a whole.
 std::uint64_t memory_bytes() {
   return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -78,7 +78,7 @@ void require_replaceable(const std::filesystem::path& file) {
   struct stat found {};
   if (::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
   throw snapshot_error("cannot write " + file.string() + ": it is " + kind_of(found.st_mode) +
-                       ", and only a regular file is written over. Name another file");
+                       ", and only a regular file is overwritten. Name another file");
 }
 
 void create_durably(const std::filesystem::path& folder, mode_t mode) {
@@ -114,7 +114,7 @@ tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes,
   auto first = std::span(begin).first(std::min<std::uint64_t>(begin.size(), size_bytes));
   in.read_all(first);
   check_first(first);
-  auto too_large = file.string() + " has " + std::to_string(size_bytes) + " bytes, and this machine " +
+  auto too_large = file.string() + " has " + std::to_string(size_bytes) + " bytes, and this machine has " +
                    std::to_string(memory_bytes()) + " bytes of memory. Read it on a larger one";
   if (size_bytes > memory_bytes()) throw snapshot_error(too_large);
   try {

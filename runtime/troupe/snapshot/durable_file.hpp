@@ -16,38 +16,38 @@ class open_file;
 struct write_hooks {
   std::function<void()> half_written = [] {};  ///< called after the first half; for fault injection
   std::function<void()> on_progress = [] {};   ///< called about every 64 MiB that the disk has taken
-  mode_t mode = 0666;                          ///< of the file; less the umask where it is 0666
+  mode_t mode = 0666;                          ///< of the file; the umask applies only to 0666
 };
 
-/// Makes `file` hold `bytes`, or leaves what was there: writes beside it under a temporary name, syncs,
-/// renames, and syncs the folder. Only a regular file is written over, see require_replaceable. Throws
-/// snapshot_error with file, reason and what to do; the temporary file is gone then.
+/// Replaces the content of `file` by `bytes`, or leaves the file unchanged: writes a temporary file beside
+/// it, syncs, renames, and syncs the folder. Overwrites only a regular file, see require_replaceable. Throws
+/// snapshot_error with file, reason and what to do, and removes the temporary file then.
 void write_durably(const std::filesystem::path& file, std::span<const std::byte> bytes,
                    const write_hooks& hooks = {});
 
-/// The same, of what `write` writes into the file that it is given.
+/// The same; `write` writes the content into the file that it is given.
 void write_durably(const std::filesystem::path& file, const std::function<void(open_file&)>& write,
                    const write_hooks& hooks = {});
 
-/// The same, of pieces that lie apart and follow one another in the file.
+/// The same; the content is the concatenation of `pieces`.
 void write_durably(const std::filesystem::path& file, std::span<const std::span<const std::byte>> pieces);
 
-/// Throws snapshot_error if something stands under the name `file` that is no regular file: a folder, a
-/// symbolic link, a pipe, a device.
+/// Throws snapshot_error if `file` exists and is no regular file: a folder, a symbolic link, a pipe, a
+/// device.
 void require_replaceable(const std::filesystem::path& file);
 
-/// Creates `folder` with these permissions (less the umask where they are 0777), and its parents with 0777
-/// less the umask, where they are missing. Throws snapshot_error.
+/// Creates `folder` with these permissions (the umask applies only to 0777), and missing parents with 0777
+/// less the umask. Throws snapshot_error.
 void create_durably(const std::filesystem::path& folder, mode_t mode = 0777);
 
-/// Makes what happened to the names in `folder` last. Throws snapshot_error.
+/// Makes earlier renames and removals in `folder` durable. Throws snapshot_error.
 void sync_folder(const std::filesystem::path& folder);
 
 /// Removes a file and syncs its folder; it need not exist. Throws snapshot_error.
 void remove_durably(const std::filesystem::path& file);
 
-/// The bytes of `file` as a u8 tensor [size_bytes]. `check_first` sees the first 64 bytes, or all of a
-/// shorter file, before anything of the file's size is allocated, and throws if they are wrong. Throws
+/// The bytes of `file` as a u8 tensor [size_bytes]. `check_first` gets the first 64 bytes, or all of a
+/// shorter file, before memory for the whole file is allocated, and throws if they are wrong. Throws
 /// snapshot_error if the file cannot be read, is no regular file, has another size or is larger than this
 /// machine's memory.
 tensor read_whole(

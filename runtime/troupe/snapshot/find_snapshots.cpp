@@ -1,4 +1,4 @@
-// snapshot_store: lists and verifies what is on disk.
+// snapshot_store: lists and verifies the snapshots on disk.
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +22,7 @@ snapshot_manifest read_manifest(const std::filesystem::path& file) {
   return manifest_from_text({reinterpret_cast<const char*>(content.bytes().data()), content.size_bytes()});
 }
 
-/// Says where `part` is not the one that `entry` of `manifest` stands for.
+/// The first difference between `part` and its entry in `manifest`; empty if there is none.
 std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifest,
                      const manifest_part& entry) {
   auto place = [](std::uint64_t step, std::uint32_t stage, std::uint32_t num_stages, const std::string& job) {
@@ -31,19 +31,19 @@ std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifes
   };
   auto found = place(part.step, part.stage, part.num_stages, part.job_id);
   auto expected = place(manifest.step, entry.stage, manifest.num_stages, manifest.job_id);
-  return found == expected ? "" : "it is of " + found + ", the manifest wants " + expected;
+  return found == expected ? "" : "it is of " + found + ", expected " + expected + " as in the manifest";
 }
 
 snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& entry,
                         std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   auto part = decode_part(bytes, on_progress);
   if (auto found = to_hex(stored_checksum(bytes)); found != entry.checksum)
-    throw snapshot_error("its checksum is " + found + ", the manifest's " + entry.checksum);
+    throw snapshot_error("its checksum is " + found + ", expected " + entry.checksum + " as in the manifest");
   if (auto problem = mismatch(part, manifest, entry); !problem.empty()) throw snapshot_error(problem);
   return part;
 }
 
-/// `entry`: a part, or another file of the manifest.
+/// `entry`: a part or another file of the manifest.
 template <class Entry>
 std::string problem_of_file(const Entry& entry, const std::filesystem::path& folder) {
   std::error_code problem;
@@ -72,7 +72,7 @@ void require_here(const Entry& entry, const std::filesystem::path& file) {
 checksum checksum_from(const std::string& hex) {
   auto bytes = from_hex(hex);
   if (!bytes || bytes->size() != checksum_bytes)
-    throw snapshot_error("the manifest's checksum '" + hex + "' is none");
+    throw snapshot_error("the manifest has the malformed checksum '" + hex + "'");
   checksum sum;
   std::ranges::copy(*bytes, sum.begin());
   return sum;
@@ -189,7 +189,7 @@ void snapshot_store::read_calls(const snapshot_manifest& manifest, const block_s
   read_calls(folder_of(manifest.step), *manifest.calls, &take);
 }
 
-/// Without `take` only checks it.
+/// Without `take` it only checks the file.
 void snapshot_store::read_calls(const std::filesystem::path& folder, const manifest_file& entry,
                                 const block_sink* take) const {
   auto file = folder / entry.file;

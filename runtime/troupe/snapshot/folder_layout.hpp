@@ -9,17 +9,17 @@
 namespace troupe {
 
 constexpr std::string_view manifest_file_name = "manifest.json";
-/// Of the results of calls.
+/// The file with the results of calls.
 constexpr std::string_view calls_file_name = "calls.part";
 
 /// "step-000000000120"
 std::string step_folder_name(std::uint64_t step);
-/// The step whose folder is named so; none for any other name.
+/// The step of a folder with such a name; empty for any other name.
 std::optional<std::uint64_t> step_from_folder_name(std::string_view name);
-/// The step of a snapshot that was set aside: of "set-aside-step-000000000120", or of the same with "-2" and
-/// so on behind it; none for any other name.
+/// The step of a snapshot that was set aside, from "set-aside-step-000000000120", possibly with a suffix "-2"
+/// and so on; empty for any other name.
 std::optional<std::uint64_t> step_from_set_aside_name(std::string_view name);
-/// The first such name that nothing in `root` has.
+/// The first such name that is free in `root`.
 std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t step);
 /// "stage-0002.part"
 std::string part_file_name(std::uint32_t stage);

@@ -15,23 +15,22 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr int version = 2;
-/// Its results of calls stand in the manifest itself, and are of no use to a job that begins now.
+/// In this version the manifest itself holds the results of calls, which are not read.
 constexpr int oldest_version = 1;
-/// A manifest has lists of objects in an object.
+/// The nesting of a valid manifest: lists of objects in an object.
 constexpr int deepest_nesting = 4;
 
 std::string dump(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-/// Over the compact form, so that it does not depend on spaces and line ends.
+/// A checksum of the compact JSON form, so that it does not depend on spaces and line ends.
 std::string checksum_text(const json& fields) {
   auto text = dump(fields, -1);
   return to_hex(checksum_of(std::as_bytes(std::span(text))));
 }
 
-/// Refuses what nests deeper than a manifest can while it is read: what is done with the whole, its end
-/// included, recurses.
+/// Refuses deeper nesting during the parse: functions on the parsed object, its destructor included, recurse.
 json parse_shallow(std::string_view text) {
   auto check_depth = [](int depth, json::parse_event_t, json&) {
     if (depth > deepest_nesting)

@@ -15,7 +15,7 @@ struct manifest_part {
   std::string file;  ///< relative to the snapshot's folder
   std::uint64_t size_bytes = 0;
   std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
-  std::string host;      ///< whose file system holds it
+  std::string host;      ///< that wrote it
   bool operator==(const manifest_part&) const = default;
 };
 
@@ -46,23 +46,23 @@ struct snapshot_manifest {
   bool operator==(const snapshot_manifest&) const = default;
 };
 
-/// What is wrong with the manifest's own numbers (parts missing, twice, out of order, files elsewhere); empty
-/// if nothing.
+/// Checks the manifest itself, without its files (parts missing, duplicated, out of order, under other
+/// names). Returns what is wrong; empty if nothing is.
 std::string problem_of(const snapshot_manifest& manifest);
 
-/// What a snapshot's identity and that of the job that would use it do not agree in, by name: "seed is 7, the
-/// snapshot has 1; ..."; empty if nothing.
+/// The differences between the identity of the job (`wanted`) and that of a snapshot, by name: "seed is 7,
+/// the snapshot has 1; ..."; empty if they are equal.
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found);
 
-/// When it was written, as `created` has it; none if that is no time.
+/// The time in `created`; empty if the text is no time.
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest);
 
 /// The manifest as JSON, one field a line, with a checksum over the others. Bytes that are no UTF-8 are
 /// replaced.
 std::string manifest_text(const snapshot_manifest& manifest);
 
-/// The reverse. Throws snapshot_error saying what is wrong with the text.
+/// Parses manifest_text's form. Throws snapshot_error saying what is wrong with the text.
 snapshot_manifest manifest_from_text(std::string_view text);
 
 }  // namespace troupe

@@ -20,10 +20,10 @@ std::string numeric_class_problem(const snapshot_manifest& manifest, const std::
   auto advice = isa.empty() || isa == isa_of(own)
                     ? std::string("Use a machine and libraries of its class")
                     : "Use --isa " + isa + ", on machines that have these instructions";
-  return "the snapshot of step " + std::to_string(manifest.step) + " was computed with the arithmetic " +
+  return "the snapshot of step " + std::to_string(manifest.step) + " was computed with the numeric class " +
          manifest.numeric_class + ", these processes have " + own +
-         ": going on would give other bits than its job. " + advice +
-         ", or begin anew in another --snapshot-dir";
+         ": continuing from it would not give the bits of its job. " + advice +
+         ", or start from scratch in another --snapshot-dir";
 }
 
 }  // namespace troupe

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// What is read or written at once, between two calls of a progress hook.
+/// The number of bytes read or written between two calls of a progress hook.
 constexpr std::size_t piece_bytes = std::size_t{64} << 20;
 constexpr mode_t default_mode = 0666;
 
@@ -79,7 +79,8 @@ void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>
     auto got = ::read(number_, bytes.data(), std::min(bytes.size(), piece_bytes));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_on_file(action_, path_, errno);
-    if (got == 0) throw snapshot_error("cannot read " + path_.string() + ": it became shorter meanwhile");
+    if (got == 0)
+      throw snapshot_error("cannot read " + path_.string() + ": it was truncated during the read");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     on_progress();
   }
@@ -99,7 +100,7 @@ struct stat open_file::status() const {
   return result;
 }
 
-// Not blocking: the name could be a pipe's.
+// Opened with O_NONBLOCK, since the name could be that of a pipe.
 regular_file::regular_file(const std::filesystem::path& file)
     : open_file(file, O_RDONLY | O_NONBLOCK, "read") {
   auto found = status();

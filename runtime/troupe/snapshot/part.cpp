@@ -25,7 +25,7 @@ std::size_t padded(std::size_t size_bytes) {
   return (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
 }
 
-/// Where the pieces of an encoded part lie.
+/// The offsets of the pieces of an encoded part.
 struct part_layout {
   std::uint64_t header_bytes = 0;
   std::uint64_t elements_bytes = 0;
@@ -86,7 +86,7 @@ void put_prefix(std::span<std::byte> bytes, const part_layout& layout) {
   put(bytes, 24, layout.elements_bytes);
 }
 
-/// Reads the prefix and holds its lengths to the number of bytes that are there.
+/// Reads the prefix and checks its lengths against the size of the part.
 part_layout checked_layout(std::span<const std::byte> bytes, std::uint64_t size_bytes) {
   auto size = std::to_string(size_bytes);
   if (bytes.size() < prefix_bytes || size_bytes < padded(prefix_bytes) + checksum_bytes)
@@ -97,10 +97,10 @@ part_layout checked_layout(std::span<const std::byte> bytes, std::uint64_t size_
     throw snapshot_error("format version " + std::to_string(found) + ", but this program reads version " +
                          std::to_string(version));
   part_layout layout{get<std::uint64_t>(bytes, 16), get<std::uint64_t>(bytes, 24)};
-  // Each length by itself first, so that their sum cannot overflow.
+  // Each length is checked alone first, so that their sum cannot overflow.
   if (layout.header_bytes > size_bytes || layout.elements_bytes > size_bytes ||
       layout.total_bytes() > size_bytes)
-    throw snapshot_error("truncated or damaged: its lengths ask for more than its " + size + " bytes");
+    throw snapshot_error("truncated or damaged: its lengths exceed its " + size + " bytes");
   if (layout.total_bytes() < size_bytes)
     throw snapshot_error("damaged: it has " + size + " bytes, its lengths say " +
                          std::to_string(layout.total_bytes()));
@@ -126,7 +126,7 @@ named_tensor take_tensor(const tensor_entry& entry, std::span<const std::byte>& 
   shape extents(entry.extents.values);
   if (static_cast<std::uint64_t>(extents.num_elements()) > elements.size() / size_bytes(type))
     throw snapshot_error("damaged: tensor '" + entry.name.value + "' of shape " + to_string(extents) +
-                         " does not fit into its elements");
+                         " does not fit into the remaining elements");
   auto value = tensor::empty(std::move(extents), type);
   auto own_bytes = elements.first(value.size_bytes());
   std::ranges::copy(own_bytes, value.bytes().begin());

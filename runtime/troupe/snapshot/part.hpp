@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// One stage's state after `step` optimizer steps: all that is needed to go on from there.
+/// One stage's state after `step` optimizer steps: all that is needed to continue from there.
 struct snapshot_part {
   std::string job_id;
   std::uint64_t step = 0;  ///< optimizer steps applied
@@ -39,18 +39,18 @@ struct snapshot_part {
 ///       last     32  BLAKE2b-256 of everything before
 tensor encode_part(const snapshot_part& part);
 
-/// Throws snapshot_error if a file of `size_bytes` that begins with `first` (its first 64 bytes, or all) can
-/// be no part: magic, version and lengths.
+/// Checks magic, version and lengths of a file of `size_bytes` that begins with `first` (its first 64 bytes,
+/// or all). Throws snapshot_error if it is no part.
 void check_part_begin(std::span<const std::byte> first, std::uint64_t size_bytes);
 
 /// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
-/// checksum). No length read from `bytes` is believed before it is checked against their number. The tensors
+/// checksum). Each length is checked against the size of `bytes` before it is used. The tensors
 /// own their elements. `on_progress` is called while the checksum is computed, about every 64 MiB.
 snapshot_part decode_part(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
 
-/// The checksum at the end of an encoded part, as it stands there. Looks at magic, version and lengths, not
-/// at the elements; throws snapshot_error if those are not a part's.
+/// The checksum stored at the end of an encoded part. Checks magic, version and lengths, not the elements;
+/// throws snapshot_error if it is no part.
 checksum stored_checksum(std::span<const std::byte> encoded);
 
 }  // namespace troupe

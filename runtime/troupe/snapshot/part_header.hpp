@@ -6,9 +6,8 @@
 
 namespace troupe {
 
-/// Text in a part's header. Cereal's own containers take their declared length for granted and allocate it;
-/// these grow only as their elements arrive, so that a made-up length costs no more than the bytes that are
-/// there.
+/// Text in a part's header. Cereal's own containers allocate their declared length at once. These grow with
+/// their elements, so that a false length allocates no more than the actual bytes.
 struct header_text {
   std::string value;
 
@@ -26,7 +25,7 @@ struct header_text {
   }
 };
 
-/// The same for lists.
+/// A list in a part's header, read like header_text.
 template <class T>
 struct header_list {
   std::vector<T> values;
@@ -49,7 +48,7 @@ struct header_list {
   }
 };
 
-/// What a part's header says of one tensor. `dtype` is the dtype's number.
+/// The entry of one tensor in a part's header. `dtype` is the dtype's number.
 struct tensor_entry {
   header_text name;
   std::uint8_t dtype = 0;

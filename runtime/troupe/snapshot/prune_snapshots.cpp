@@ -13,8 +13,8 @@
 namespace troupe {
 namespace {
 
-/// Removes what killed writers left in `folder`. What cannot be removed now is tried again by the next
-/// commit.
+/// Removes the files that killed writers left in `folder`. The next commit tries again to remove files that
+/// cannot be removed now.
 void remove_abandoned(const std::filesystem::path& folder) {
   std::error_code tried_again_later;
   for (const auto& name : names_in(folder))
@@ -28,7 +28,7 @@ void snapshot_store::set_aside(const snapshot_info& which) {
   if (::rename(which.folder.c_str(), to.c_str()) != 0) {
     auto problem = errno;
     std::error_code unknown;
-    // Another process may have been first.
+    // Another process may have set it aside already.
     if (problem == ENOENT && !std::filesystem::exists(which.folder, unknown)) return;
     fail_on_file("set aside", which.folder, problem);
   }
@@ -56,8 +56,8 @@ void snapshot_store::prune(std::uint64_t newest) {
   }
 }
 
-/// What a full disk can do without: unfinished snapshots of earlier steps, and what is older than the newest
-/// snapshot that is found to be whole, which stays whatever happens.
+/// Removes unfinished snapshots of earlier steps, and snapshots older than the newest one that passes its
+/// checks. That one is never removed.
 void snapshot_store::free_space(std::uint64_t for_step) {
   remove_abandoned(options_.folder);
   bool have_valid = false;
@@ -78,8 +78,8 @@ void snapshot_store::discard(std::uint64_t step) {
 }
 
 void snapshot_store::remove(const std::filesystem::path& snapshot_folder) {
-  // Without its manifest it does not exist, whatever happens from here on: what is left is incomplete, and
-  // the next commit tries to remove it again.
+  // Without its manifest the snapshot does not exist any more. If the removal fails later, the rest is
+  // incomplete, and the next commit tries to remove it again.
   std::error_code tried_again_later;
   if (!std::filesystem::exists(snapshot_folder, tried_again_later)) return;
   remove_durably(snapshot_folder / manifest_file_name);

@@ -38,7 +38,7 @@ std::string read_header_text(regular_file& in) {
   return text;
 }
 
-/// A bool that is neither 0 nor 1 would be one to some code and none to other.
+/// Refuses bools other than 0 and 1, which programs interpret differently.
 void check_booleans(const safetensors_entry& entry, std::span<const std::byte> bytes) {
   auto wrong = std::ranges::find_if(bytes, [](std::byte value) { return value > std::byte{1}; });
   if (wrong == bytes.end()) return;

@@ -29,7 +29,7 @@ constexpr std::array<known_dtype, 7> names{{{dtype::i64, "I64"},
                                             {dtype::boolean, "BOOL"}}};
 constexpr std::string_view metadata_key = "__metadata__";
 
-/// In quotes, and not longer than a message should be.
+/// `text` in quotes, shortened for a message.
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t most = 120;
   return "'" + std::string(text.substr(0, most)) + (text.size() > most ? "..." : "") + "'";
@@ -53,7 +53,7 @@ struct entry_fields {
   std::optional<std::vector<std::uint64_t>> extents, offsets;
 };
 
-/// As shape has it.
+/// The limit of `shape`.
 constexpr auto most_elements = std::uint64_t{1} << 58;
 
 shape checked_shape(const std::vector<std::uint64_t>& numbers, const std::string& where) {
@@ -89,8 +89,8 @@ safetensors_entry entry_from(const std::string& name, const entry_fields& fields
   return entry;
 }
 
-/// Takes the events of the JSON parser, which nothing but the format's own structure gets past. A parser
-/// that builds objects would silently keep one of two equal keys.
+/// Handles the events of the JSON parser and refuses any structure but that of the format. (A parser that
+/// builds objects would silently keep one of two equal keys.)
 class header_parser final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit header_parser(std::uint64_t data_bytes) : data_bytes_(data_bytes) {}
@@ -191,7 +191,7 @@ class header_parser final : public nlohmann::json_sax<nlohmann::json> {
   safetensors_header header_;
 };
 
-/// No byte may belong to two tensors, and each to one. The entries are in the order of their bytes.
+/// Checks that each byte belongs to exactly one tensor. The entries are in the order of their bytes.
 void check_coverage(const std::vector<safetensors_entry>& entries, std::uint64_t data_bytes) {
   std::uint64_t covered = 0;
   for (const auto& entry : entries) {
@@ -209,7 +209,7 @@ void check_coverage(const std::vector<safetensors_entry>& entries, std::uint64_t
 }  // namespace
 
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes) {
-  // The parser would skip a byte order mark and take a zero byte for the end.
+  // The parser would accept a byte order mark and treat a zero byte as the end.
   if (!text.starts_with('{') || text.find('\0') != std::string_view::npos)
     throw bad_input("its header is no JSON object: expected it to begin with '{' and to hold no zero byte");
   header_parser parser(data_bytes);

@@ -23,7 +23,7 @@ struct safetensors_header {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads `text`, which `data_bytes` bytes of elements follow: these the tensors must cover exactly, without
+/// Parses `text`. `data_bytes` bytes of elements follow it, which the tensors must cover exactly, without
 /// overlaps or holes. Throws bad_input, without the file's name, for anything else.
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes);
 

@@ -5,19 +5,19 @@
 namespace troupe {
 namespace {
 
-/// Neither what an optimizer keeps nor what the runtime notes for itself.
+/// False for the optimizer's state and for tensors of the runtime.
 bool is_weight(const std::string& name) {
   return name.find('/') == std::string::npos && !name.starts_with("troupe.");
 }
 
-/// What several stages hold (a tied weight), in name order, becomes one.
+/// Merges equal names, which several stages hold (a tied weight).
 void unite(std::vector<named_tensor>& sorted) {
   auto is_same = [](const named_tensor& a, const named_tensor& b) {
     if (a.name != b.name) return false;
     if (a.value.dtype() != b.value.dtype() || a.value.shape() != b.value.shape() ||
         !std::ranges::equal(a.value.bytes(), b.value.bytes()))
-      throw snapshot_error("the stages do not agree on " + a.name +
-                           ", which several of them hold: use another snapshot");
+      throw snapshot_error("stages of the snapshot hold different values of " + a.name +
+                           ", which must be equal: use another snapshot");
     return true;
   };
   sorted.erase(std::unique(sorted.begin(), sorted.end(), is_same), sorted.end());

@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-/// Which of a snapshot's tensors: parameters and buffers, or what the optimizer keeps ("<parameter>/<what>")
-/// too.
+/// A selection of a snapshot's tensors. weights: parameters and buffers. all: also the optimizer's state
+/// ("<parameter>/<what>").
 enum class saved_part : std::uint8_t { weights, all };
 
-/// The tensors of all stages, in name order; what several stages hold alike, once. Throws snapshot_error as
-/// read_part does, and for one that they do not hold alike.
+/// The tensors of all stages, in name order. A tensor that several stages hold is listed once. Throws
+/// snapshot_error as read_part does, and if the copies of such a tensor differ.
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                         saved_part which);
 

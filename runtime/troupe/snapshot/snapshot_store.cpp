@@ -51,7 +51,7 @@ void snapshot_store::prepare() {
   remove_durably(probe);
 }
 
-/// Writes once more after room was made on a full disk.
+/// Writes; if the disk is full, frees space and writes once more.
 template <class Write>
 auto snapshot_store::write_freeing_space(std::uint64_t step, const Write& write) {
   try {

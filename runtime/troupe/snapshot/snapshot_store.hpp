@@ -16,9 +16,9 @@
 
 namespace troupe {
 
-/// incomplete: no manifest, so it does not exist yet or never will. damaged: its manifest or one of its parts
-/// is. set_aside: it was damaged, or stood in the way of a fresh start; it is kept under another name and
-/// counts for nothing.
+/// incomplete: without a manifest, so being written or abandoned. damaged: its manifest or one of its parts
+/// is damaged. set_aside: damaged, or moved away by a fresh start; it is kept under another name and not
+/// counted.
 enum class snapshot_state : std::uint8_t { ok, incomplete, damaged, set_aside };
 std::string_view to_string(snapshot_state state);
 
@@ -28,8 +28,8 @@ struct snapshot_info {
   std::filesystem::path folder;
   snapshot_state state = snapshot_state::incomplete;
   std::optional<snapshot_manifest> manifest;  ///< none: incomplete or unreadable
-  /// Empty when the manifest is readable and every file has its size. Files that another host holds are not
-  /// looked for. Without control characters.
+  /// Empty if the manifest is readable and every file has its size. Files that another host wrote are not
+  /// required. Without control characters.
   std::string problem;
 };
 
@@ -39,7 +39,8 @@ struct unusable_snapshot {
   std::string reason;
 };
 
-/// The newest snapshot whose parts all pass their checks, and the newer ones, which do not; all if none does.
+/// The newest snapshot whose parts all pass their checks, and the newer ones that do not (all if none
+/// passes).
 struct snapshot_search {
   std::optional<snapshot_manifest> found;
   std::vector<unusable_snapshot> unusable;  ///< newest first
@@ -64,31 +65,30 @@ class snapshot_store {
   /// Throws std::invalid_argument for an empty folder name or `keep` below 1. Touches no file.
   explicit snapshot_store(snapshot_store_options options);
 
-  /// Creates the folder and proves that it can be written. Throws snapshot_error saying why not.
+  /// Creates the folder and checks that it is writable. Throws snapshot_error with the reason if it is not.
   void prepare();
-  /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. Where the disk is full,
-  /// what is older than the newest valid snapshot is deleted first, and what writers of failed ones left.
+  /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. If the disk is full, it
+  /// deletes snapshots older than the newest valid one and files of failed writers, and tries again.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
   manifest_part write_part(std::uint64_t step, std::uint32_t stage, std::span<const std::byte> encoded);
   /// Writes the results of calls, in the blocks that `next` returns. If the disk is full and space can be
   /// freed, calls `next` again from the first block. Throws snapshot_error, leaving no such file behind.
   manifest_file write_calls(std::uint64_t step, const block_source& next);
-  /// Writes the manifest, then deletes snapshots older than the newest `keep` sound ones, incomplete older
-  /// ones, and files that killed writers left. Snapshots newer than this one belong to a future that was
-  /// rolled back and are undone first; newer parts without a manifest may be in the making and stay until
-  /// they are older than a commit. Damaged snapshots that would go are set aside. Killed at any moment, the
-  /// folder holds this snapshot or the one before.
-  /// Throws snapshot_error; if that was about deleting, the snapshot exists already.
+  /// Writes the manifest, then deletes snapshots older than the newest `keep` valid ones, incomplete older
+  /// ones, and files that killed writers left. Snapshots newer than this one were rolled back and are deleted
+  /// first; newer parts without a manifest may be being written and are kept until a later commit. Damaged
+  /// snapshots are set aside instead of deleted. If the process is killed at any moment, the folder holds
+  /// this snapshot or the previous one. Throws snapshot_error; if a deletion failed, the snapshot exists
+  /// already.
   void commit(const snapshot_manifest& manifest);
-  /// Deletes the parts of a step that will have no manifest; nothing if it has one.
+  /// Deletes the parts of a step that will get no manifest. Does nothing if it has one.
   void discard(std::uint64_t step);
   /// Gives the snapshot another name, under which it neither counts nor is ever deleted. Throws
   /// snapshot_error.
   void set_aside(const snapshot_info& which);
 
-  /// Newest first, without those that were set aside. Never throws for bad content; that is what `problem` is
-  /// for. Throws snapshot_error if the folder exists and cannot be read; a folder that does not exist has no
-  /// snapshots.
+  /// Newest first, without those that were set aside. Reports bad content in `problem`, not by an exception.
+  /// Throws snapshot_error if the folder exists and cannot be read; a missing folder has no snapshots.
   std::vector<snapshot_info> list() const;
   /// The snapshots that were set aside, newest first.
   std::vector<snapshot_info> list_set_aside() const;
@@ -96,12 +96,12 @@ class snapshot_store {
   std::vector<std::string> verify(const snapshot_info& which) const;
   /// Throws snapshot_error naming the file and what is wrong with it.
   snapshot_part read_part(const snapshot_manifest& manifest, std::uint32_t stage) const;
-  /// Checks all that write_calls wrote, then gives it to `take`, a block at a time. Throws snapshot_error
-  /// naming the file and what is wrong with it, and std::invalid_argument where the manifest lists none.
+  /// Checks the file of write_calls, then passes its blocks to `take`. Throws snapshot_error naming the file
+  /// and what is wrong with it, and std::invalid_argument if the manifest lists none.
   void read_calls(const snapshot_manifest& manifest, const block_sink& take) const;
   /// Reads snapshots, newest first, up to the first valid one.
   snapshot_search find() const;
-  /// The newest valid snapshot. `warn` hears of each damaged newer one, named.
+  /// The newest valid snapshot. Calls `warn` with the name and problem of each damaged newer one.
   std::optional<snapshot_manifest> newest_valid(const std::function<void(const std::string&)>& warn) const;
 
  private:

@@ -14,20 +14,20 @@ namespace {
 
 constexpr char separator = '~';
 
-/// When process `pid` began, in clock ticks since the boot; empty if there is no such process. With it a
-/// process that got the number of a dead one is not mistaken for it.
+/// When process `pid` started, in clock ticks since the boot; empty if there is no such process. It
+/// distinguishes a process from an ended one with the same id.
 std::string start_of(std::string_view pid) {
   std::ifstream file("/proc/" + std::string(pid) + "/stat");
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  // "pid (name) state ...": the name may hold anything, the start is the 20th field after its closing
-  // parenthesis.
+  // "pid (name) state ...": the name may contain any character; the start is the 20th field after the last
+  // closing parenthesis.
   auto at = text.rfind(')');
   for (int field = 0; at != std::string::npos && field < 20; ++field) at = text.find(' ', at + 1);
   if (at == std::string::npos) return {};
   return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-/// Cuts the part after the last separator off `rest`.
+/// Removes the part after the last separator from `rest` and returns it.
 std::string_view take_last(std::string_view& rest) {
   auto at = rest.rfind(separator);
   if (at == std::string_view::npos) return {};
@@ -36,7 +36,7 @@ std::string_view take_last(std::string_view& rest) {
   return last;
 }
 
-/// The host and the process namespace in which process numbers of this process mean something.
+/// The host and the process namespace, in which process ids are unique.
 std::string own_place() {
   struct stat status {};
   ::stat("/proc/self/ns/pid", &status);

@@ -93,7 +93,7 @@ TEST_CASE("a member whose agent's host vanishes ends within a limit with an erro
   CHECK(member.ends.empty());  // it hears the agent's heartbeats
   between.vanish();
   CHECK_THAT(member.ends.next(),
-             ContainsSubstring("has said nothing for 1") && ContainsSubstring("--resume"));
+             ContainsSubstring("has sent no heartbeat for 1") && ContainsSubstring("--resume"));
 }
 
 TEST_CASE(

@@ -123,7 +123,7 @@ TEST_CASE("a part beyond the limit of file sizes is an error like a full disk, a
   CHECK(listed_steps(store) == std::vector<std::uint64_t>{10});
 }
 
-TEST_CASE("only a regular file is written over") {
+TEST_CASE("only a regular file is overwritten") {
   temp_folder folder;
   auto target = folder.path() / "target";
   std::ofstream(target) << "mine";

@@ -104,7 +104,7 @@ TEST_CASE("a second Ctrl-C kills processes that ignore the first") {
   background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=ignore", "1.0=ignore"}));
   pids_of(launcher, 2);
   launcher.signal(SIGINT);
-  launcher.wait_for_line("SIGINT: the job saves what is done");
+  launcher.wait_for_line("SIGINT: the job saves its state");
   launcher.signal(SIGINT);
   auto result = launcher.wait();
   CHECK(result.exit_code == 128 + SIGINT);

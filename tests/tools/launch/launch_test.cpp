@@ -112,7 +112,7 @@ TEST_CASE("a process killed when the job is over is not started again, but its e
   CAPTURE(killed.errors);
   CHECK(killed.exit_code == 0);
   CHECK_THAT(killed.errors,
-             ContainsSubstring("rank 1 was killed by SIGKILL when the job was done, and is not missed"));
+             ContainsSubstring("rank 1 was killed by SIGKILL when the job was done, and is not restarted"));
   auto failed = run_process(launch({"--nproc-per-node", "2"}, {"1", "1.0=over-exit-7"}));
   CAPTURE(failed.errors);
   CHECK(failed.exit_code == 7);
