@@ -1,4 +1,4 @@
-// Processes of one job that do not do the same: all end at once with exit code 2, and say who differs in
+// Processes of one job that differ: all end at once with exit code 2, and say which rank differs in
 // what.
 #include <unistd.h>
 

@@ -136,7 +136,7 @@ TEST_CASE(
     auto result = run_process(options);
     INFO(result.errors);
     CHECK(result.exit_code == 0);
-    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("begins again at step 0"));
+    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("restarts at step 0"));
     auto reference = run_local({"--batch", "64", "--microbatches", "4", "--steps", "300", "--stages", "4"});
     CHECK_THAT(result.output, Catch::Matchers::ContainsSubstring(reference.weights_sha256()));
   }

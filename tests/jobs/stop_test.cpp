@@ -83,7 +83,7 @@ TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143
   auto result = job.wait();
   CAPTURE(result.errors);
   CHECK(result.exit_code == 128 + SIGTERM);
-  CHECK_THAT(result.errors, EndsWith(": --resume goes on from there\n"));
+  CHECK_THAT(result.errors, EndsWith(": --resume continues from there\n"));
   check_resumes(folder.path(), saved_step(result.errors));
 }
 

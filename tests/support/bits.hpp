@@ -6,7 +6,7 @@
 
 namespace troupe::testing {
 
-/// Same dtype, shape and bytes, on whichever devices. Undefined tensors equal each other.
+/// Whether dtype, shape and bytes are equal; the devices may differ. Undefined tensors equal each other.
 inline bool same_bits(const tensor& a, const tensor& b) {
   return a.defined() == b.defined() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::ranges::equal(a.to({}).bytes(), b.to({}).bytes());

@@ -5,9 +5,8 @@
 
 namespace troupe::testing {
 
-/// A backend whose tensors are a GPU's, behind calls with tensors in CPU memory: each call works on copies,
-/// which share memory where its own tensors do. So the cases that every backend keeps run over it as they
-/// are.
+/// Makes a backend of GPU tensors usable with tensors in CPU memory: each call works on copies, which share
+/// memory if the tensors of the call do. So the cases of all backends run over it unchanged.
 class device_copies final : public collective_backend {
  public:
   explicit device_copies(std::unique_ptr<collective_backend> below) : below_(std::move(below)) {}

@@ -14,28 +14,28 @@ struct Catch::StringMaker<troupe::device> {
 
 namespace troupe::testing {
 
-/// Every GPU there is.
+/// All GPUs of this machine.
 inline std::vector<device> gpus_here() {
   std::vector<device> found;
   for (int index = 0; index < num_cuda_devices(); ++index) found.push_back({device::kind::cuda, index});
   return found;
 }
 
-/// The CPU and every GPU there is: `auto where = GENERATE(from_range(devices_here()));`
+/// The CPU and all GPUs of this machine: `auto where = GENERATE(from_range(devices_here()));`
 inline std::vector<device> devices_here() {
   auto found = gpus_here();
   found.insert(found.begin(), device{});
   return found;
 }
 
-/// cuda:0; a test that asks for it is skipped where there is none.
+/// cuda:0. Skips the test if there is none.
 inline device first_gpu() {
   if (num_cuda_devices() == 0) SKIP("no GPU here");
   return {device::kind::cuda, 0};
 }
 
-/// The device that this program tests: the CPU (support/on_cpu.cpp) or the first GPU (support/on_gpu.cpp),
-/// where a case that asks for it is skipped if there is none.
+/// The device that this program tests: the CPU (support/on_cpu.cpp) or the first GPU (support/on_gpu.cpp).
+/// Skips the test if there is no GPU.
 device device_under_test();
 
 /// `value` in the memory of the device that this program tests.

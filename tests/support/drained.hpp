@@ -5,7 +5,7 @@
 
 namespace troupe::testing {
 
-/// Takes what is in the mailbox, without waiting.
+/// Takes all events in the mailbox, without waiting.
 inline std::vector<client_event> drained(client_mailbox& mailbox) {
   static const std::string end = "the end of what is there";
   mailbox.put(job_failure{end});

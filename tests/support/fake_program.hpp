@@ -12,24 +12,24 @@
 
 namespace troupe::testing {
 
-/// What all fake stages of a test share.
+/// The state that all fake stages of a test share.
 struct fake_model {
   int num_stages = 1;
   /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
   /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "A1@3" (apply step 3), "D1" (discard), "L1"
   /// (load_state), "N1" (made anew).
   std::vector<std::string> calls;
-  /// Called with each entry before anything is done: may throw.
+  /// Called with each entry before the call is executed; may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
-  /// What a stage finds that is not finite in a step; empty: nothing.
+  /// The non-finite value that a stage reports in a step; empty: none.
   std::function<std::string(int stage, std::uint64_t step)> non_finite = [](int, std::uint64_t) {
     return "";
   };
 };
 
-/// One weight a stage: y = w * x, squared loss, gradient descent with momentum, small enough to follow by
-/// hand. Throws std::logic_error when it is not called as stage_program says, and when a step is applied
-/// twice or left out.
+/// One weight per stage: y = w * x, squared loss, gradient descent with momentum, simple enough to compute by
+/// hand. Throws std::logic_error if it is not called as stage_program requires, or if a step is applied twice
+/// or skipped.
 class fake_program : public stage_program {
  public:
   fake_program(std::shared_ptr<fake_model> model, int stage) : model_(std::move(model)), stage_(stage) {
@@ -83,7 +83,7 @@ class fake_program : public stage_program {
     note("R", reduction);
     sum_ = 0;
     for (const auto& share : shares)
-      sum_ = 0.5f * sum_ + share.values<float>()[0];  // not the same in any order
+      sum_ = 0.5f * sum_ + share.values<float>()[0];  // depends on the order of the shares
   }
 
   std::string non_finite() override {
@@ -182,7 +182,7 @@ inline program_factory fake_programs(const std::shared_ptr<fake_model>& model) {
   return [model](int stage) { return std::make_unique<fake_program>(model, stage); };
 }
 
-/// Samples that depend on seed and step; two rows a microbatch unless told otherwise.
+/// Samples that depend on seed and step; two rows per microbatch by default.
 class fake_source : public batch_source {
  public:
   explicit fake_source(int seed, std::int64_t batch = 4, std::uint64_t steps_per_epoch = 100)

@@ -10,10 +10,10 @@
 
 namespace troupe::testing {
 
-/// Computes on a device, from tensors that it makes there.
+/// A computation on a device, from tensors that it makes there.
 using computation = std::function<std::vector<tensor>(device where)>;
 
-/// Equal shapes and dtypes, integers equal, numbers but for rounding.
+/// Requires equal shapes, dtypes and integers, and floating numbers equal up to rounding.
 inline void require_close_to(const tensor& got, const tensor& expected) {
   REQUIRE(got.dtype() == expected.dtype());
   REQUIRE(got.shape() == expected.shape());
@@ -29,7 +29,7 @@ inline void require_close_to(const tensor& got, const tensor& expected) {
   }
 }
 
-/// cuda:0 comes to what the CPU does, and every time to the same bits.
+/// Requires that cuda:0 gives the CPU's results up to rounding, and the same bits every time.
 inline void require_agreement(const computation& compute) {
   auto gpu = first_gpu();
   auto expected = compute({}), got = compute(gpu), again = compute(gpu);
@@ -42,7 +42,7 @@ inline void require_agreement(const computation& compute) {
   }
 }
 
-/// cuda:0 comes to the CPU's bits.
+/// Requires that cuda:0 gives the CPU's bits.
 inline void require_equal_bits(const computation& compute) {
   auto gpu = first_gpu();
   auto expected = compute({}), got = compute(gpu);

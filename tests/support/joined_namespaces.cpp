@@ -14,7 +14,7 @@
 namespace troupe::testing {
 namespace {
 
-/// What went wrong; empty if nothing did.
+/// Runs a command and returns its error; empty if it succeeded.
 std::string failure_of(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "ip");
   auto result = run_process({.command = arguments, .environment = {}, .without = {}});
@@ -22,7 +22,7 @@ std::string failure_of(std::vector<std::string> arguments) {
   return result.errors.empty() ? "there is no `ip`" : result.errors;
 }
 
-/// The kernel says so a while after both ends were set up.
+/// Waits until the kernel reports that the cable works, a while after both ends were set up.
 std::string await_carrier(const std::string& name) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < end) {
@@ -69,7 +69,7 @@ void joined_namespaces::enter(int which) const {
   auto path = "/run/netns/" + name(which);
   unique_fd place(static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
   check_posix(::setns(place.get(), CLONE_NEWNET), "enter " + path);
-  // UCX finds interfaces in /sys, which shows those of the namespace that it was mounted in.
+  // UCX finds interfaces in /sys, which lists those of the network namespace in which it was mounted.
   check_posix(::unshare(CLONE_NEWNS), "leave the mount namespace");
   check_posix(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "make mounts private");
   check_posix(::mount("sysfs", "/sys", "sysfs", 0, nullptr), "mount /sys");

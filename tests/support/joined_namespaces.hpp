@@ -4,9 +4,8 @@
 
 namespace troupe::testing {
 
-/// Two network namespaces joined by a cable, so that a process of one and a process of the other are as on
-/// two hosts. Skips the test, saying why, where this process may not make them (run as root) or there is no
-/// `ip` (Debian: iproute2).
+/// Two network namespaces joined by a virtual cable, which act as two hosts. Skips the test with a reason if
+/// this process may not make them (run as root) or there is no `ip` (Debian: iproute2).
 class joined_namespaces {
  public:
   joined_namespaces();
@@ -14,15 +13,15 @@ class joined_namespaces {
   joined_namespaces(const joined_namespaces&) = delete;
   joined_namespaces& operator=(const joined_namespaces&) = delete;
 
-  /// Of the cable's end, in both.
+  /// The interface of the cable's end, in both namespaces.
   static constexpr const char* interface = "cable";
-  /// Of its end in namespace 0 or 1.
+  /// The address of the cable's end in namespace 0 or 1.
   static std::string address(int which) { return "10.77.0." + std::to_string(which + 1); }
-  /// For `ip netns exec`.
+  /// The name for `ip netns exec`.
   const std::string& name(int which) const { return names_.at(static_cast<std::size_t>(which)); }
-  /// The calling process, which has one thread, is in namespace 0 or 1 from now on.
+  /// Moves the calling process, which must have one thread, to namespace 0 or 1.
   void enter(int which) const;
-  /// Nothing goes through from now on.
+  /// Cuts the cable: no packet passes any more.
   void cut() const;
 
  private:

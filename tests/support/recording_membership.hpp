@@ -8,7 +8,7 @@
 
 namespace troupe::testing {
 
-/// Decides nothing and remembers what it was told. For one thread.
+/// A membership that only records its calls. For one thread.
 class recording_membership : public membership {
  public:
   void join(const member& self) override { joined.push_back(self); }

@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// Sends nothing and remembers what it was asked to. For one thread.
+/// A transport that only records its calls. For one thread.
 class recording_transport : public transport {
  public:
   struct control_frame {
@@ -23,7 +23,7 @@ class recording_transport : public transport {
   explicit recording_transport(int rank = 0) : rank_(rank) {}
 
   int rank() const override { return rank_; }
-  /// The address says the generation.
+  /// The address contains the generation.
   node_address begin_generation(std::uint64_t generation) override {
     begun.push_back(generation);
     return address_of(rank_, generation);
@@ -48,7 +48,7 @@ class recording_transport : public transport {
   std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
-  /// May throw.
+  /// Called before a tensor is recorded; may throw.
   std::function<void(const tensor_tag&)> before_tensor = [](const tensor_tag&) {};
 
  private:

@@ -8,7 +8,7 @@
 
 namespace troupe::testing {
 
-/// A sum in f64, and the sum of its terms' sizes, against which rounding is measured.
+/// A sum in f64, and the sum of its terms' absolute values, to which rounding errors are relative.
 struct exact_sum {
   double value = 0, absolute = 0;
   void add(double term) {
@@ -17,7 +17,7 @@ struct exact_sum {
   }
 };
 
-/// The elements of an f32, bf16 or f16 tensor, wherever it is, in f64.
+/// The elements of an f32, bf16 or f16 tensor on any device, in f64.
 inline std::vector<double> values_of(const tensor& of) {
   auto here = of.to({});
   std::vector<double> values;
@@ -30,7 +30,7 @@ inline std::vector<double> values_of(const tensor& of) {
   return values;
 }
 
-/// The elements of a tensor of T, wherever it is.
+/// The elements of a tensor of T on any device.
 template <class T>
 std::vector<T> elements_of(const tensor& of) {
   auto here = of.to({});
@@ -38,13 +38,13 @@ std::vector<T> elements_of(const tensor& of) {
   return {values.begin(), values.end()};
 }
 
-/// How far a result may be from the reference, as a part of the sum of the absolute terms.
+/// The permitted error of a result, relative to the sum of the absolute terms.
 inline double tolerance_of(dtype type) {
   return type == dtype::f32 ? 1e-6 : type == dtype::f16 ? 2e-3 : 1e-2;
 }
 
 /// Requires |got - expected| <= tolerance * sum of the absolute terms, element by element. An f16 is a
-/// multiple of 2^-24, and so may be half of that off.
+/// multiple of 2^-24, so half of that is permitted in addition.
 inline void require_close(const tensor& got, const std::vector<exact_sum>& expected, double tolerance) {
   auto values = values_of(got);
   auto rounding = got.dtype() == dtype::f16 ? 0x1p-25 : 0;

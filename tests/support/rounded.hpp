@@ -3,7 +3,7 @@
 
 namespace troupe::testing {
 
-/// The f32 tensor rounded to `type`, so that a reference starts from what the operation gets.
+/// The f32 tensor rounded to `type`, so that a reference starts from the operation's actual input.
 inline tensor rounded(const tensor& of, dtype type) {
   auto result = tensor::empty(of.shape(), type);
   auto from = of.values<float>();

@@ -36,7 +36,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return made;
 }
 
-/// In the child, between fork and exec.
+/// Runs in the child, between fork and exec.
 [[noreturn]] void become(char** command, char** environment, int output, int errors, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -100,7 +100,7 @@ process_result background_process::wait() {
   return result;
 }
 
-/// Waits for some output. False: both streams are at their end.
+/// Waits for output and reads it. False: both streams are at their end.
 bool background_process::read_more() {
   std::array<pollfd, 2> polled = {{{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}}};
   if (out_.fd < 0 && err_.fd < 0) return false;

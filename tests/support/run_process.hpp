@@ -9,12 +9,12 @@
 
 namespace troupe::testing {
 
-/// A program to run. It gets nothing to read.
+/// A program to run, with empty standard input.
 struct run_options {
   std::vector<std::string> command;                ///< program (a path, or a name in PATH) and arguments
   std::map<std::string, std::string> environment;  ///< added to, or replacing, this process's own
-  std::vector<std::string> without;                ///< variables it must not see
-  /// Then its whole process group is killed and the test fails.
+  std::vector<std::string> without;                ///< variables to remove
+  /// At this time its whole process group is killed and the test fails.
   std::chrono::milliseconds deadline = std::chrono::seconds(60);
 };
 
@@ -25,10 +25,10 @@ struct process_result {
   std::string errors;
 };
 
-/// Runs it to its end.
+/// Runs the program to its end.
 process_result run_process(const run_options& options);
 
-/// A program that runs beside the test, in a process group of its own. The destructor kills the group.
+/// A program that runs concurrently with the test, in its own process group. The destructor kills the group.
 class background_process {
  public:
   explicit background_process(const run_options& options);

@@ -25,8 +25,8 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 
-/// UCX 1.13 leaks a hundred bytes when it cannot attach the shared memory of a process that just died, gloo
-/// the addresses among which it finds none of this host.
+/// UCX 1.13 leaks a hundred bytes if it cannot attach the shared memory of a process that has just ended.
+/// gloo leaks the list of addresses if none of them is this host's.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libuct.so\nleak:libgloo.so\n"; }
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -58,7 +58,8 @@ struct entry_head {
 
 }  // namespace
 
-/// In shared memory. A rank appends entries to its own area and then publishes the area's new end.
+/// The slots of all ranks, in shared memory. A rank appends entries to its own area and then publishes the
+/// area's new end.
 struct rank_board {
   struct area {
     std::atomic<std::uint32_t> end = 0;
@@ -123,7 +124,7 @@ void test_rank::resume(int rank) { ::kill(board_.areas[static_cast<std::size_t>(
 void test_rank::wait_for_death(int rank) {
   auto pidfd =
       static_cast<int>(::syscall(SYS_pidfd_open, board_.areas[static_cast<std::size_t>(rank)].pid.load(), 0));
-  if (pidfd < 0) return;  // it ended, and the parent has seen it
+  if (pidfd < 0) return;  // it has ended, and the parent has reaped it
   pollfd waited{pidfd, POLLIN, 0};
   ::poll(&waited, 1, -1);
   ::close(pidfd);
@@ -164,7 +165,7 @@ board_owner make_board() {
   ::_exit(result);
 }
 
-/// One child as the parent sees it.
+/// One child process, for the parent.
 struct child {
   int rank;
   pid_t pid;
@@ -182,7 +183,7 @@ child start_child(rank_board& board, int rank, int count, const std::function<vo
   return {rank, pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
 }
 
-/// The child's failure in words, or nothing.
+/// Waits for the child and describes its failure; empty if it succeeded.
 std::string reap(const rank_board& board, const child& ended) {
   int status = 0;
   ::waitpid(ended.pid, &status, 0);

@@ -11,8 +11,8 @@ namespace troupe::testing {
 
 struct rank_board;
 
-/// What one process of spawn_ranks knows of itself and the others. Bytes are exchanged over a board in shared
-/// memory: each rank posts under a slot number of its choice, once a slot, and anyone may wait for it.
+/// The view of one process of spawn_ranks. Ranks exchange bytes through slots in shared memory: each rank
+/// posts once under a slot number, and any rank may wait for it.
 class test_rank {
  public:
   test_rank(rank_board& board, int rank, int size) : board_(board), rank_(rank), size_(size) {}
@@ -28,8 +28,8 @@ class test_rank {
   std::vector<std::vector<std::byte>> all_gather(int slot, std::span<const std::byte> bytes = {});
   void barrier(int slot) { all_gather(slot); }
 
-  /// SIGKILL, SIGSTOP and SIGCONT for another rank or this one. A rank that was killed so is not a failed
-  /// one.
+  /// Sends SIGKILL, SIGSTOP or SIGCONT to another rank or this one. A rank killed this way does not count as
+  /// failed.
   void kill(int rank);
   /// Returns when the rank has stopped.
   void stop(int rank);
@@ -48,10 +48,10 @@ class test_rank {
 void expect(bool condition, std::string_view what,
             std::source_location where = std::source_location::current());
 
-/// Runs `body` in `count` child processes, forked at once, so before anything they start themselves (UCX does
-/// not survive a fork). Returns when all have ended well. Throws std::runtime_error naming the ranks that
-/// threw, died or did not end within `deadline`; the others are killed then. What was thrown is on standard
-/// error.
+/// Runs `body` in `count` child processes, forked before any of them runs `body` (UCX does not survive a
+/// fork). Returns when all have ended without an error. Throws std::runtime_error naming the ranks that
+/// threw, were killed or did not end within `deadline`, and kills the others. Exceptions are printed on
+/// standard error.
 void spawn_ranks(int count, const std::function<void(test_rank&)>& body,
                  std::chrono::seconds deadline = std::chrono::seconds(60));
 

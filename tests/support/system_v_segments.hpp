@@ -11,7 +11,7 @@ struct system_v_segment {
   unsigned permissions = 0;
 };
 
-/// Those that belong to a user.
+/// The segments of a user.
 std::vector<system_v_segment> segments_of(uid_t user);
 
 }  // namespace troupe::testing

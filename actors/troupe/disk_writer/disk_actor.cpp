@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-/// What `call` returns, or the snapshot_error it throws as an answer: the actor lives on.
+/// The result of `call`, or an error reply if it throws snapshot_error: the actor keeps running.
 template <class Call>
 auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   try {
@@ -23,15 +23,15 @@ auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   }
 }
 
-/// Whether it is one of `begun`, with the same bits.
+/// Whether `begun` has a tensor of this name with the same bits.
 bool is_as_begun(const named_tensor& state, const std::vector<named_tensor>* begun) {
   if (!begun) return false;
   auto found = std::ranges::find(*begun, state.name, &named_tensor::name);
   return found != begun->end() && std::ranges::equal(found->value.bytes(), state.value.bytes());
 }
 
-/// What a module keeps infinite on purpose, a mask for example, stays as it was at the beginning; training
-/// that fails changes what it makes infinite or NaN.
+/// Throws if a tensor has infinite or NaN elements, except for tensors that are unchanged since the start:
+/// modules may keep infinite elements on purpose, for example in a mask.
 void require_finite(const snapshot_part& part, const std::vector<named_tensor>* begun) {
   for (const auto& each : part.tensors)
     if (is_floating(each.value.dtype()) && !all_finite(std::span(&each.value, 1)) &&
@@ -60,7 +60,7 @@ caf::behavior disk_state::make_behavior() {
           }};
 }
 
-/// The copy goes as soon as it is encoded: while the disk takes its time there is one state here, not two.
+/// Releases the copy as soon as it is encoded, so that only one state is held during the write.
 part_on_disk disk_state::write(write_part& order) {
   snapshot_part part{options_.job_id,           order.step,       order.stage,
                      options_.num_stages,       order.generation, options_.numeric_class,
@@ -72,7 +72,7 @@ part_on_disk disk_state::write(write_part& order) {
   return {store_.write_part(order.step, order.stage, encoded.bytes())};
 }
 
-/// A block of results at a time, whatever the number of calls.
+/// Writes the results of calls one block at a time, so that memory is bounded for any number of calls.
 snapshot_committed disk_state::commit(const commit_snapshot& order) {
   auto manifest = order.manifest;
   if (order.results)
@@ -101,7 +101,7 @@ found_on_disk disk_state::find() {
     auto named = "the snapshot of step " + std::to_string(info.step) + " in " + info.folder.string() +
                  " cannot be used: " + reason;
     options_.log->warn("{}", named);
-    // One without a manifest was on its way when its writers were lost: it never was a snapshot.
+    // Without a manifest it was not finished and does not count as a snapshot.
     if (info.state == snapshot_state::incomplete) continue;
     answer.unusable.push_back(named);
     if (search.found) store_.set_aside(info);

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// Of one stage, that wait or are being written.
+/// Limit of states of one stage that wait or are being written.
 constexpr std::ptrdiff_t most_states = 2;
 constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folder for them";
 
@@ -40,7 +40,7 @@ void disk_writer_state::on_generation(const writer_generation& begun) {
   scheduler_ = begun.scheduler;
   last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
                                              std::chrono::duration<double>(begun.since_disk_s));
-  // What waits was made by a generation that is over.
+  // Queued states were made by an earlier generation.
   std::erase_if(waiting_, [](const order& one) { return one.written_stage.has_value(); });
 }
 
@@ -55,7 +55,7 @@ disk_writer_state::order disk_writer_state::order_to_write(const write_part& wan
   write_part named{wanted.generation, wanted.step, wanted.stage, {}};
   auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
   auto failed = [this, named, refuse](const std::string& why) {
-    options_.log->warn("snapshot not written, training goes on step={} stage={} reason=\"{}\"", named.step,
+    options_.log->warn("snapshot not written, training continues step={} stage={} reason=\"{}\"", named.step,
                        named.stage, why);
     refuse(why);
   };
@@ -90,7 +90,7 @@ void disk_writer_state::tell_written(const write_part& wanted, const manifest_pa
                                        entry.size_bytes, entry.checksum, options_.host, problem});
 }
 
-/// A request that the disk answers: an order without a state.
+/// Queues a request for the disk actor that holds no state.
 template <class Answer, class Request>
 caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
   if (!options_.disk) return unavailable(no_folder);
@@ -104,10 +104,10 @@ caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
   return promise;
 }
 
-/// One who was given up meanwhile has been answered already.
+/// Sends the current order to the disk actor. If its requester was refused meanwhile, the answer is dropped.
 template <class Answer, class Request, class Done, class Failed>
 void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done done, Failed failed) {
-  // Without a time limit: on_look watches what the disk does.
+  // Without a time limit: on_look watches the progress of the disk.
   self_->request(options_.disk, caf::infinite, std::move(request))
       .then(
           [this, number, done](const Answer& answer) mutable {
@@ -124,7 +124,7 @@ void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done don
 /// yet.
 bool disk_writer_state::is_current(std::uint64_t number) {
   if (stall_told_)
-    options_.log->warn("the disk has gone on after {:.1f} s: snapshots are written again", stalled_s());
+    options_.log->warn("the disk works again after {:.1f} s: snapshots are written again", stalled_s());
   busy_ = false;
   stall_told_ = false;
   refuse_current_ = {};
@@ -160,10 +160,10 @@ void disk_writer_state::skip_waiting(std::uint32_t stage) {
   auto older = std::ranges::find(waiting_, std::optional(stage), &order::written_stage);
   auto skipped = std::move(*older);
   waiting_.erase(older);
-  auto why = "the disk is at an earlier one since " + std::to_string(stalled_s()) +
-             " s, and a newer one has come: this one is skipped";
+  auto why = "the disk has made no progress with an earlier state for " + std::to_string(stalled_s()) +
+             " s, and a newer state has arrived: this one is skipped";
   if (!std::exchange(skips_told_, true))
-    options_.log->warn("snapshots are skipped, training goes on stage={} reason=\"{}\"", stage, why);
+    options_.log->warn("snapshots are skipped, training continues stage={} reason=\"{}\"", stage, why);
   skipped.refuse(why);
 }
 
@@ -177,7 +177,7 @@ void disk_writer_state::on_look(const check_disk& look) {
   if (now - moved_ >= options_.stalled_after && !stall_told_) {
     stall_told_ = true;
     options_.log->warn(
-        "the disk has done nothing for {:.1f} s: training goes on, snapshots wait for it or are skipped",
+        "the disk has made no progress for {:.1f} s: training continues, snapshots wait or are skipped",
         stalled_s());
   }
   if (now - moved_ >= options_.give_up_after) return give_up();
@@ -187,7 +187,7 @@ void disk_writer_state::on_look(const check_disk& look) {
 void disk_writer_state::give_up() {
   given_up_ = true;
   auto why = "the disk has stalled for " + std::to_string(stalled_s()) + " s";
-  options_.log->error("no snapshot is written until it goes on: {}", why);
+  options_.log->error("no snapshot is written until the disk works again: {}", why);
   if (refuse_current_) std::exchange(refuse_current_, {})(why);
   for (auto& one : std::exchange(waiting_, {})) one.refuse(why);
 }

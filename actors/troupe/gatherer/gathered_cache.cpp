@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// In a job of one process no other process can ask.
+/// Whether this rank caches tensor `index`. In a job of one process there is no process to cache for.
 bool gathered_cache::is_mine(std::uint32_t index) const {
   if (world_size_ == 1) return false;
   auto first = static_cast<int>(index % static_cast<std::uint32_t>(world_size_));

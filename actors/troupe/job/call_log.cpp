@@ -19,7 +19,7 @@ bool call_log::add(const call_result& result) {
   auto known = num_known();
   if (result.index != known) return false;
   if (!newest_.empty()) std::vector<measured_action>().swap(newest_.back().last_step);
-  // The newest one is always here, with its timeline.
+  // The newest result always stays in memory, with its timeline.
   if (newest_.size() == max_in_piece) spill();
   newest_.push_back(result);
   return true;
@@ -29,7 +29,8 @@ void call_log::add(const std::vector<call_result>& results) {
   for (const auto& result : results) add(result);
 }
 
-/// Once a block could not be written the later ones stay in memory too, so that they are in order.
+/// Moves a block of results to the file. Once a block could not be written, later ones stay in memory too, so
+/// that blocks stay in order.
 void call_log::spill() {
   auto bytes = encode(newest_);
   newest_.clear();
@@ -80,7 +81,7 @@ std::vector<call_result> call_log::piece(std::size_t first) const {
   return results;
 }
 
-/// Steps only grow from call to call.
+/// A binary search: steps_done never decreases from call to call.
 std::optional<call_result> call_log::trained(std::uint64_t step, std::size_t first) const {
   std::lock_guard lock(mutex_);
   if (first >= num_known() || newest_.back().steps_done <= step) return {};

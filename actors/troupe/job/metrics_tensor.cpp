@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-/// No parameter is called so: their names begin with the number of a layer.
+/// Different from all parameters' names, which begin with the number of a layer.
 constexpr auto name = "troupe.step_metrics";
 
 }  // namespace

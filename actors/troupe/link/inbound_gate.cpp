@@ -19,7 +19,7 @@ void inbound_gate::deliver(std::uint64_t generation, std::span<const std::byte> 
     ++num_stale_;
   else if (generation > generation_ && held_.size() == max_held)
     throw decode_error("more than " + std::to_string(max_held) +
-                       " messages came for a generation that has not begun here");
+                       " messages arrived for a generation that has not begun on this node");
   else if (generation > generation_)
     held_.emplace(generation, decode_message(body));
   else

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-/// Never sent: a behavior needs a handler for the actor to live.
+/// Never sent. An actor with an empty behavior would end, so the proxy needs a handler.
 using unused = caf::unit_t;
 
 }  // namespace
@@ -33,7 +33,7 @@ void link_state::on_outbound(const outbound& message) {
 
 caf::actor spawn_proxy(caf::actor_system& system, const caf::actor& link, const actor_name& to) {
   return system.spawn([link, to](caf::event_based_actor* self) -> caf::behavior {
-    // Not link_to: that goes both ways, and a proxy without handles would end the link when it ends.
+    // Not link_to, which is mutual: a proxy without handles would end the link when it ends.
     self->monitor(link);
     self->set_down_handler([self](const caf::down_msg& down) { self->quit(down.reason); });
     self->set_default_handler(

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Proxy -> link: take this message to that actor of the remote node.
+/// Proxy -> link: send this message to the named actor of the remote node.
 struct outbound {
   actor_name to;
   caf::message content;

@@ -19,7 +19,7 @@ struct row {
   using type = T;
 };
 
-/// Before the body, an archive of its own and of fixed size.
+/// The header before the body: a separate archive of fixed size.
 struct frame_head {
   std::uint16_t id = 0;
   actor_name to;
@@ -76,7 +76,7 @@ std::optional<std::vector<std::byte>> encode_message(const actor_name& to, const
 
 addressed_message decode_message(std::span<const std::byte> body) {
   static const auto head_bytes = encode(frame_head{}).size();
-  if (body.size() < head_bytes) throw decode_error("control message shorter than its head");
+  if (body.size() < head_bytes) throw decode_error("control message shorter than its header");
   auto head = decode<frame_head>(body.first(head_bytes));
   return {head.to, messages_between_nodes::decode_any(head.id, body.subspan(head_bytes))};
 }

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// A message on its way between nodes.
+/// A message between nodes, with its receiver's name.
 struct addressed_message {
   actor_name to;
   caf::message content;
@@ -19,7 +19,7 @@ struct addressed_message {
 /// None if the message's type has no wire format.
 std::optional<std::vector<std::byte>> encode_message(const actor_name& to, const caf::message& content);
 
-/// The reverse. Throws decode_error for anything encode_message did not make.
+/// Decodes encode_message's form. Throws decode_error for any other bytes.
 addressed_message decode_message(std::span<const std::byte> body);
 
 }  // namespace troupe

@@ -32,7 +32,8 @@ void loader_state::on_want_batch(const want_batch& wanted) {
               batch_ready{wanted.call, wanted.source, wanted.step, found->samples});
 }
 
-/// A source that throws ends the actor, and the next one has a status of its own.
+/// Publishes in the status that the loader is in a dataset's code. After an exception the status stays so:
+/// the actor ends, and its replacement has a new status.
 batch loader_state::read(const want_batch& wanted) {
   status_->begin();
   if (faults_) faults_->at(fault_point::load, wanted.step);

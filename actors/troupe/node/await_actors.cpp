@@ -15,7 +15,7 @@ constexpr auto stuck_check_interval = std::chrono::milliseconds(500);
 /// How long a thread that seemed stuck may still take to return.
 constexpr auto stuck_grace = std::chrono::seconds(2);
 
-/// What the stuck thread uses must not be destroyed, so the process exits without unwinding.
+/// The stuck thread still uses its objects, so the process exits without destroying them.
 [[noreturn]] void exit_while_stuck(const std::exception_ptr& job_end) {
   std::string why;
   try {
@@ -24,7 +24,7 @@ constexpr auto stuck_grace = std::chrono::seconds(2);
     why = end.what() + std::string(". ");
   }
   std::fprintf(stderr,
-               "%sThis process ends here: a device or loader does not return from the code it is in\n",
+               "%sThis process ends now: a device or loader does not return from the program's code\n",
                why.c_str());
   std::fflush(nullptr);
   std::_Exit(1);

@@ -31,10 +31,10 @@ std::string host_name() {
 }
 
 std::string text_of_gone(const call_result& of) {
-  return "this process was started again, and makes call number " + std::to_string(of.index) +
-         " again, which gave it tensors of step " + std::to_string(of.steps_done) +
-         ": no process keeps these any more, and training has gone on. Save what is needed of earlier steps "
-         "with Trainer::save, which is not done again";
+  return "this process was restarted and repeats call number " + std::to_string(of.index) +
+         ", which delivered tensors of step " + std::to_string(of.steps_done) +
+         ": no process keeps these any more, and training has continued. Save tensors of earlier steps with "
+         "Trainer::save, which is not repeated";
 }
 
 class real_node : public node {
@@ -72,7 +72,7 @@ class real_node : public node {
       if (world_size_ > 1) run({}, {});
       faults_.at(fault_point::leaving);
       connection_->members().leave();
-    } catch (const job_stopped&) {  // all its calls were made
+    } catch (const job_stopped&) {  // the program has made all its calls
     } catch (const job_failed& failure) {
       options_.log->error("{}", failure.what());
     } catch (const bad_input& refused) {
@@ -122,7 +122,7 @@ class real_node : public node {
       if (std::holds_alternative<job_done>(event)) {
         if (leaving_) return {};
         end_with(job_failed(
-            "the job is done: the others ended it while this process, which was lost, was started again"));
+            "the job is done: the other processes ended it while this lost process was restarted"));
       }
       if (auto* stop = std::get_if<job_stop>(&event))
         end_with(job_stopped(stop->signal, "stopped " + stop->summary));
@@ -228,7 +228,7 @@ class real_node : public node {
   std::exception_ptr ended_;  ///< how the job ended
   std::uint32_t next_call_ = 0, num_sources_ = 0;
 
-  // Destroyed in reverse order: what others use comes first.
+  // Members are destroyed in reverse order, so those that others use come first.
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
   std::unique_ptr<trace_recorder> trace_;
   event_router router_{options_.launch ? options_.launch->rank : 0,

@@ -22,8 +22,8 @@ void replica_keeper_state::on_generation(const keeper_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
   committed_step_ = std::min(committed_step_, begun.step);
-  // What peers sent for this generation may already be here; only an older generation's future is rolled
-  // back.
+  // Replicas that peers sent in this generation may have arrived already and are kept. Only later steps of
+  // older generations were rolled back.
   std::erase_if(replicas_, [&](const auto& kept) {
     return kept.second.generation < generation_ && kept.first.first > begun.step;
   });

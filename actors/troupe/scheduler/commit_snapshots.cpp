@@ -71,7 +71,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
             on_commit_over(step);
           },
           [this, step](const caf::error& problem) {
-            options_.log->warn("snapshot not committed, training goes on step={} reason=\"{}\"", step,
+            options_.log->warn("snapshot not committed, training continues step={} reason=\"{}\"", step,
                                describe(problem));
             on_snapshot_failed(step);
             on_commit_over(step);

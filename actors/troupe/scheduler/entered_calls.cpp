@@ -23,7 +23,7 @@ std::optional<std::string> entered_calls::difference_of_jobs() const {
   std::map<int, job_description> described;
   for (const auto& [rank, hash] : hashes_)
     if (auto known = descriptions_.find(rank); known != descriptions_.end()) described.insert(*known);
-  return description_difference(described).value_or("job: hashes that differ");
+  return description_difference(described).value_or("job: the hashes of its description differ");
 }
 
 std::optional<std::string> entered_calls::disagreement() const {
@@ -34,7 +34,7 @@ std::optional<std::string> entered_calls::disagreement() const {
     difference = description_difference(described);
   }
   if (!difference) return {};
-  return "the processes of the job do not do the same: " + *difference +
+  return "the processes of the job differ: " + *difference +
          ". Start every process with the same program and options, and let each make the same calls in the "
          "same order";
 }

@@ -18,7 +18,7 @@ void held_copies::add(int rank, const held_part& part, std::uint32_t num_stages)
   auto& holders = steps_[part.step];
   holders.add(rank, part);
   auto before = committed_step(num_stages);
-  if (is_new) committed_.reset();  // among more nodes, one holder is too few
+  if (is_new) committed_.reset();  // with more nodes a single holder no longer commits a step
   if (part.step > before && holders.outlives_one_loss(nodes_.size(), num_stages)) committed_ = part.step;
   auto committed = committed_step(num_stages);
   if (committed > before || part.step < committed) forget_older(committed);

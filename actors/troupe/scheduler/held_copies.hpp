@@ -16,9 +16,9 @@ namespace troupe {
 /// does not depend on the number of earlier ones.
 class held_copies {
  public:
-  /// Replaces what is known of a node.
+  /// Replaces the known copies of a node.
   void set(const node_inventory& inventory);
-  /// A node holds one more. Copies older than the newest committed step are forgotten.
+  /// Adds a copy that a node holds. Copies older than the newest committed step are forgotten.
   void add(int rank, const held_part& part, std::uint32_t num_stages);
   /// All nodes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);

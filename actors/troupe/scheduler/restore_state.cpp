@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Seconds since it was written; 0 if unknown or in the future (clocks differ).
+/// Time since it was written; 0 if unknown or in the future (clocks differ).
 std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
   using std::chrono::seconds;
   auto written = time_written(manifest);
@@ -48,9 +48,9 @@ void scheduler_state::restart_from_scratch() {
       "on disk";
   if (job().on_lost_state == lost_state_policy::stop)
     return fail(what +
-                ". With --snapshot-dir FOLDER a job goes on from its newest snapshot; with "
-                "--on-lost-state restart it begins again at step 0");
-  options_.log->warn("training begins again at step 0: {}", what);
+                ". With --snapshot-dir FOLDER a job continues from its newest snapshot; with "
+                "--on-lost-state restart it restarts at step 0");
+  options_.log->warn("training restarts at step 0: {}", what);
   restore({});
 }
 
@@ -79,7 +79,7 @@ void scheduler_state::on_found(const found_on_disk& found) {
 void scheduler_state::read_results_on_disk() {
   if (!on_disk_->calls)
     return fail("the snapshot of step " + std::to_string(on_disk_->step) +
-                " does not say what the calls of this job came to: an earlier version of Troupe wrote it. "
+                " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
                 "Start the job again with --resume");
   self_->request(known_.disk_writer, caf::infinite, read_results{*on_disk_, options_.completed})
       .then([this](const results_read&) { restore_from(*on_disk_); },

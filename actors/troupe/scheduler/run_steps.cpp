@@ -71,7 +71,7 @@ std::uint64_t scheduler_state::limit_by_disk(std::uint64_t until) {
   } else if (waited >= options_.disk_wait_limit && !skipping_) {
     skipping_ = true;
     options_.log->warn(
-        "training goes on, snapshots are skipped: the disk has not taken earlier ones for {:.1f} s",
+        "training continues, snapshots are skipped: the disk has not written earlier ones for {:.1f} s",
         waited.count());
   }
   if (skipping_) return until;
@@ -96,7 +96,7 @@ void scheduler_state::check_disk_wait_later() {
 bool scheduler_state::is_user_behind() {
   bool must_wait = options_.client->size() >= max_untaken_events;
   if (must_wait && !waits_for_user_)
-    options_.log->warn("the program's callback has not taken in {} finished steps; training waits for it",
+    options_.log->warn("the program's callback has not handled {} finished steps; training waits for it",
                        max_untaken_events);
   waits_for_user_ = must_wait;
   if (must_wait && !std::exchange(retry_grant_pending_, true))

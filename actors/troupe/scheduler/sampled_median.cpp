@@ -11,7 +11,8 @@ void sampled_median::add(double value) {
     kept_.resize(max_kept / 2);
     stride_ *= 2;
   }
-  // Room for max_kept and a stride of twice as many values: this one is a multiple of the new stride too.
+  // If the stride has just doubled, this value's index, max_kept times the old stride, is a multiple of the
+  // new one too.
   kept_.push_back(value);
 }
 

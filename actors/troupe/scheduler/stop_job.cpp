@@ -40,13 +40,13 @@ std::string scheduler_state::text_of_stop() const {
   if (folder.empty())
     return where + ". There is no snapshot folder, so its work is lost: --snapshot-dir FOLDER keeps it";
   if (restored_ && step_on_disk_ == position_)
-    return where + ", which is saved in " + folder.string() + ": --resume goes on from there";
+    return where + ", which is saved in " + folder.string() + ": --resume continues from there";
   if (step_on_disk_)
     return where + "; the last step saved in " + folder.string() + " is " + std::to_string(*step_on_disk_) +
-           ": --resume goes on from there";
+           ": --resume continues from there";
   if (phase_ == phase::running)
     return where + ", which could not be saved in " + folder.string() + ": see the warnings before";
-  return where + "; --resume goes on from the newest snapshot in " + folder.string();
+  return where + "; --resume continues from the newest snapshot in " + folder.string();
 }
 
 }  // namespace troupe

@@ -34,15 +34,15 @@ void scheduler_state::end_non_finite() {
   auto text = *non_finite_ + ". Training ends";
   const auto& folder = job().snapshots.folder;
   if (folder.empty())
-    text += ", and its work is lost: --snapshot-dir FOLDER would have kept the last finite state";
+    text += ", and its work is lost: --snapshot-dir FOLDER keeps the last finite state";
   else if (step_on_disk_)
     text += "; the last finite state saved in " + folder.string() + " is of step " +
             std::to_string(*step_on_disk_);
   else
     text += "; no snapshot was written to " + folder.string() + " since this generation began";
   fail(text +
-       ". A lower --learning-rate or --clip-grad-norm may help; --on-non-finite skip leaves such steps out, "
-       "go_on does not look");
+       ". A lower --learning-rate or --clip-grad-norm may help; --on-non-finite skip skips such steps, "
+       "go_on ignores them");
 }
 
 }  // namespace troupe

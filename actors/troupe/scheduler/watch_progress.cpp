@@ -58,7 +58,7 @@ void scheduler_state::act_on(const stall& found) {
                   restart_requested{options_.generation, cause});
       return;
     case stall_cause::deadlock:
-      return fail(cause + ". The plan is wrong, which is a mistake in Troupe");
+      return fail(cause + ". The plan is wrong, which is a bug in Troupe");
     case stall_cause::none:
       return;
   }
@@ -70,19 +70,19 @@ std::string scheduler_state::wait_without_limit() const {
     case phase::gathering:
       return calls_.entered().empty() ? "" : "ranks that have not entered call " + missing_ranks();
     case phase::finding:
-      return "the disk, to give a snapshot";
+      return "the disk, to read a snapshot";
     case phase::restoring:
       return "ranks that have not restored their stages: " + missing_ranks();
     case phase::running:
       break;
   }
-  if (non_finite_) return "the disk, to take the last finite state";
+  if (non_finite_) return "the disk, to write the last finite state";
   bool is_computed = ledger_.complete() >= granted_end_;
   if (activity_.kind == call_kind::gather || (activity_.kind == call_kind::predict && is_computed))
-    return "programs that have not taken what call " + std::to_string(activity_.index) +
-           " gives them: ranks " + ranks_without_tensors();
+    return "programs that have not received the tensors of call " + std::to_string(activity_.index) +
+           ": ranks " + ranks_without_tensors();
   if (!is_computed || activity_.kind == call_kind::hash) return {};
-  if (waits_for_user_) return "the program's callback, which has not taken in the steps that are done";
+  if (waits_for_user_) return "the program's callback, which has not handled the finished steps";
   return "copies of step " + std::to_string(granted_end_) + " to be kept in memory and on disk";
 }
 

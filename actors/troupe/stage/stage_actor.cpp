@@ -51,7 +51,8 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   return ready;
 }
 
-/// The same in every incarnation of the process: the values to begin with are a function of the job.
+/// Makes the stage's program. Its initial values depend only on the job, so they are equal in every
+/// incarnation of the process.
 void stage_state::make_program() {
   program_ = options_.make_program(options_.stage);
   std::vector<named_tensor> found;
@@ -75,7 +76,7 @@ void stage_state::on_write(const write_copy& order) {
                                        found->second.packed, began_non_finite_});
 }
 
-/// The scheduler gives the snapshot up, as one whose part cannot be written.
+/// Reports the part as not written, so that the scheduler gives up the snapshot.
 void stage_state::refuse_to_write(std::uint64_t step) {
   auto reason =
       "stage " + std::to_string(options_.stage) + " no longer holds the copy of step " + std::to_string(step);
@@ -88,7 +89,7 @@ void stage_state::refuse_to_write(std::uint64_t step) {
   self_->send(scheduler_, refused);
 }
 
-/// Tells the scheduler that the owner holds this copy, and gives it to the peer.
+/// Reports the copy to the scheduler and sends a replica to the peer.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
   self_->send(scheduler_,

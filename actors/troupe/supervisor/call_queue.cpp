@@ -9,7 +9,7 @@ call_queue::outcome call_queue::enter(const call_request& request) {
   if (request.index < completed_->size()) return {{completed_->at(request.index)}, false};
   if (next_.size() == max_waiting)
     throw std::length_error("[call_queue] expected at most " + std::to_string(max_waiting) +
-                            " calls that wait behind one that the program left by an exception of its own");
+                            " calls queued behind one that the program left by an exception");
   next_.push_back(request);
   return begin_next();
 }

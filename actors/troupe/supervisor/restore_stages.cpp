@@ -61,7 +61,7 @@ void supervisor_state::send_copy(const restore_source& source) {
                 host, {generation, step, job_->number, stage, 0, tensor_role::snapshot_part}, copy.packed);
           },
           [this, generation](const caf::error& problem) {
-            fail_unless_restarted(generation, "a peer's state is gone: ", problem);
+            fail_unless_restarted(generation, "a peer's copy of a state does not exist any more: ", problem);
           });
 }
 

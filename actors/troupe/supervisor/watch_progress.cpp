@@ -24,7 +24,7 @@ void supervisor_state::on_look() {
   begin_watching();
   if (auto stuck = progress_.stuck(limit.count());
       !stuck.empty() && options_.stuck && !options_.stuck->exchange(true))
-    options_.log->warn("{} of this process does not return from what it does", stuck);
+    options_.log->warn("{} of this process does not return from the program's code", stuck);
   if (phase_ != phase::active || progress_.longest_s() < limit.count() / 4) return;
   node_progress told{generation_, options_.rank, {}, 0, 0};
   progress_.describe(told);

@@ -209,7 +209,7 @@ TEST_CASE("steps are granted no faster than the program's callback handles finis
     here.all_held(step + 1);
   }
   CHECK(step < 4'200);
-  CHECK(here.logged().find("has not taken in") != std::string::npos);
+  CHECK(here.logged().find("has not handled") != std::string::npos);
   drained(*here.client);
   here.actors.advance(std::chrono::seconds(1));
   CHECK(here.granted().end_step > step);

@@ -124,7 +124,7 @@ described_product described(const fake_description& how, const fake_layout& left
   return of;
 }
 
-/// The fields of an algorithm say for which product it was chosen.
+/// An algorithm whose fields contain the product for which it was chosen.
 cublasLtMatmulAlgo_t algorithm_for(const described_product& of) {
   return {{static_cast<std::uint64_t>(of.shape.rows), static_cast<std::uint64_t>(of.shape.columns),
            static_cast<std::uint64_t>(of.shape.inner), static_cast<std::uint64_t>(of.shape.batch),

@@ -9,7 +9,7 @@
 
 namespace troupe::testing {
 
-/// A product as the descriptors tell the fake cuBLASLt, in the project's row-major terms.
+/// A product as described by the descriptors passed to the fake cuBLASLt, in the project's row-major terms.
 struct described_product {
   matrix_product_shape shape;
   dtype from = dtype::f32, to = dtype::f32;
@@ -18,17 +18,16 @@ struct described_product {
   std::uint32_t bias_alignment_bytes = 0;  ///< of the bias pointer that the heuristics see, up to 256
 };
 
-/// In place of cuBLASLt: products are computed by the CPU's kernels, in the order of the stream, in which
-/// they also overwrite their workspace. A call that breaks a promise (an operand less aligned than the
-/// preference said, a workspace that is too small, an algorithm of another product) is answered
-/// CUBLAS_STATUS_INVALID_VALUE.
+/// Replaces cuBLASLt: the CPU's kernels compute products, in stream order, and also overwrite the workspace.
+/// A call that violates its preconditions (an operand less aligned than the preference states, a workspace
+/// that is too small, an algorithm of another product) returns CUBLAS_STATUS_INVALID_VALUE.
 struct fake_cublaslt : fake_library {
-  /// What the candidates of a product's heuristics are; one that works unless set.
+  /// The candidates that the heuristics return for a product; by default one that works.
   std::function<std::vector<cublasStatus_t>(const described_product&)> candidates;
 };
 
-/// The process's one. A program that links fake_cublaslt.cpp has no other cuBLASLt. Where the environment
-/// variable TROUPE_EMULATED_LIBRARIES is "none" heuristics find nothing unless told otherwise.
+/// The instance of this process. A program that links fake_cublaslt.cpp has no other cuBLASLt. If the
+/// environment variable TROUPE_EMULATED_LIBRARIES is "none", the heuristics find nothing by default.
 fake_cublaslt& the_fake_cublaslt();
 
 }  // namespace troupe::testing

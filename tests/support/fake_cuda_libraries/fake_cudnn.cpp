@@ -15,7 +15,7 @@ namespace {
 using pass = described_convolution::which;
 constexpr std::size_t workspace_bytes = 4096;
 
-/// Of a tensor or of a filter.
+/// The extents of a tensor or of a filter.
 struct fake_extents {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::int64_t first = 0, second = 0;
@@ -24,7 +24,7 @@ struct fake_extents {
   shape all() const { return {first, second, size.h, size.w}; }
 };
 
-/// The handle, of which cuDNN has one for each GPU.
+/// The handle; cuDNN has one for each GPU.
 struct fake_handle {
   cudaStream_t stream = nullptr;
 };
@@ -88,7 +88,7 @@ cudnnStatus_t workspace(std::string_view function, const described_convolution& 
   return answer ? answer(of) : CUDNN_STATUS_SUCCESS;
 }
 
-/// An argument of a pass: its elements, and how they lie.
+/// An argument of a pass: its elements and their layout.
 struct placed_elements {
   const fake_extents& at;
   const void* elements;

@@ -6,8 +6,8 @@
 
 namespace troupe::testing {
 
-/// What the fake cuBLASLt and the fake cuDNN have in common: they count calls and descriptors, and fail when
-/// told to. Thread-safe.
+/// The base of the fake cuBLASLt and the fake cuDNN: counts calls and descriptors, and makes calls fail on
+/// request. Thread-safe.
 class fake_library {
  public:
   /// The call after `calls_before` more calls of `function` does nothing and returns `status`.
@@ -17,7 +17,7 @@ class fake_library {
   /// The number of descriptors and preferences that are not destroyed.
   int num_live() const;
 
-  /// Counts a call. Returns what it is to answer: 0, or the status of fail_call().
+  /// Counts a call. Returns the status that it must return: 0, or the status of fail_call().
   int on_call(std::string_view function);
   void on_create();
   void on_destroy();

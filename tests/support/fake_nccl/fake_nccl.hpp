@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-// NCCL without GPUs, for programs that list this folder's objects among their sources: what troupe::nccl()
-// tells of is here. Communicators are of threads of one process, whose GPUs are the fake CUDA runtime's
-// (support/cuda_emulation), and carry out their calls in their streams. Like NCCL's, a communicator that does
-// not block works on its own thread: what it was asked for is in the stream once its state is ncclSuccess.
+// NCCL without GPUs, for programs that list this folder's objects among their sources: troupe::nccl() returns
+// the functions of this folder. The members of a communicator are threads of one process, on GPUs of the fake
+// CUDA runtime (support/cuda_emulation), and execute calls in their streams. As in NCCL, a nonblocking
+// communicator works on its own thread: a call is in the stream once the communicator's state is ncclSuccess.
 //
-// What tests ask of it and tell it; thread-safe.
+// This header is the interface for tests; thread-safe.
 namespace troupe::fake_nccl {
 
 /// One call of a function of NCCL.
@@ -23,33 +23,34 @@ struct recorded_call {
   cudaStream_t stream = nullptr;
   int group_depth = 0;  ///< the number of groups that the thread has open
   std::thread::id thread;
-  int gpu = 0;  ///< the thread's current one
+  int gpu = 0;  ///< the thread's current GPU
 };
 
-/// Forgets calls, problems and what was asked for; communicators stay.
+/// Clears recorded calls, problems and settings; communicators stay.
 void reset();
 
-/// Those of one function, or of all but ncclGetErrorString and ncclCommGetAsyncError, which are not kept.
+/// The calls of one function, or of all. Calls of ncclGetErrorString and ncclCommGetAsyncError are not
+/// recorded.
 std::vector<recorded_call> calls(std::string_view name = {});
-/// What NCCL forbids, or would never come back from: a communicator used while it is in progress or after it
-/// has ended, calls on a thread whose current GPU is another one, an abort of one communicator while calls of
+/// Uses that NCCL forbids or that would hang: a communicator used while it is in progress or after it has
+/// ended, calls on a thread whose current GPU is another one, an abort of one communicator while calls of
 /// another one on its GPU wait for members.
 std::vector<std::string> problems();
 /// Communicators that were neither destroyed nor aborted.
 std::size_t num_live_communicators();
-/// Groups that the thread has open.
+/// The number of groups that the thread has open.
 int group_depth();
 
-/// The call after `calls_before` more calls of a function does nothing and answers `status`.
+/// The call after `calls_before` more calls of a function does nothing and returns `status`.
 void fail_call(std::string_view name, ncclResult_t status, int calls_before = 0);
-/// Whatever a communicator is asked for it answers ncclInProgress, and then so many times more when it is
-/// asked for its state. 0 at first.
+/// Each call of a communicator returns ncclInProgress, and so do the next `answers` queries of its state. 0
+/// by default.
 void set_num_in_progress(int answers);
-/// Communicators that begin from now on never come to know their members, or no longer do not.
+/// Whether new communicators never finish connecting to their members.
 void set_never_ready(bool is_never_ready);
-/// ncclCommFinalize never comes to an end, or does again.
+/// Whether ncclCommFinalize never completes.
 void set_never_finalized(bool is_never_finalized);
-/// From now on the state of all communicators that live is `status`.
+/// Sets the state of all live communicators to `status`.
 void fail_communicators(ncclResult_t status);
 
 }  // namespace troupe::fake_nccl

@@ -9,7 +9,7 @@
 namespace troupe::fake_nccl {
 namespace {
 
-/// What a thread has asked for since its outermost ncclGroupStart.
+/// The calls of a thread since its outermost ncclGroupStart.
 struct open_group {
   int depth = 0;
   ncclResult_t failure = ncclSuccess;
@@ -28,7 +28,7 @@ void add_problem(std::string_view name, const std::string& text) {
   the_library().problems.push_back(std::string(name) + ' ' + text);
 }
 
-/// Writes the call down. Its planned status, or ncclSuccess.
+/// Records the call. Returns its planned status, or ncclSuccess.
 ncclResult_t enter(std::string_view name, ncclComm_t communicator = nullptr, cudaStream_t stream = nullptr) {
   auto& all = the_library();
   auto gpu = current_gpu();
@@ -44,13 +44,13 @@ ncclResult_t enter(std::string_view name, ncclComm_t communicator = nullptr, cud
   return status;
 }
 
-/// In a group the first failure is what its end answers.
+/// In a group, ncclGroupEnd returns the first failure.
 ncclResult_t failed(ncclResult_t status) {
   if (current.depth > 0 && current.failure == ncclSuccess) current.failure = status;
   return status;
 }
 
-/// A communicator takes nothing while it is in progress, or after it has failed.
+/// Refuses calls of a communicator that is in progress or has failed.
 ncclResult_t require_ready(std::string_view name, ncclComm_t communicator) {
   auto state = state_of(*communicator);
   if (state != ncclInProgress) return state;
@@ -92,7 +92,7 @@ ncclResult_t get_unique_id(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-/// Null if another one has this rank already.
+/// Adds a member. Null if the rank is taken already.
 ncclComm_t add_member(int num_members, const ncclUniqueId& id, int rank) {
   auto& all = the_library();
   auto& of = all.cliques[std::string(id.internal, sizeof id.internal)];
@@ -246,7 +246,7 @@ int group_depth() { return current.depth; }
 
 namespace troupe {
 
-/// Instead of the one that loads the library.
+/// Replaces the function that loads the library.
 const nccl_functions& nccl() {
   using namespace fake_nccl;
   static const nccl_functions all{

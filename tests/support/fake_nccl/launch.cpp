@@ -69,7 +69,7 @@ std::vector<std::byte> reduced(const operation& all, std::size_t first, std::siz
   return result;
 }
 
-/// What comes to each member; computed before anything is written, since operations may be in place.
+/// The output of each member. Computed before any output is written, since operations may be in place.
 std::vector<std::vector<std::byte>> results_of(const operation& all) {
   std::vector<std::vector<std::byte>> results(all.size());
   const auto& any = all[0];
@@ -91,7 +91,7 @@ void write(std::byte* to, const std::vector<std::byte>& bytes) {
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
 
-/// The collective operations of a launch, in order. Nothing if members differ.
+/// Splits a launch into its collective operations, in order. False if the members' calls differ.
 bool split(const std::vector<launch>& by_member, std::vector<operation>& operations) {
   for (const auto& of_member : by_member) {
     std::size_t number = 0;
@@ -112,7 +112,7 @@ struct message {
   std::byte* to;
 };
 
-/// The messages of a launch. Nothing if what is sent is not what is received.
+/// Pairs the sends and receives of a launch. False if they do not match.
 bool match(const std::vector<launch>& by_member, std::vector<message>& messages) {
   std::map<std::pair<int, int>, std::deque<member_call>> sent;  // by sender and receiver
   for (std::size_t i = 0; i < by_member.size(); ++i)

@@ -8,7 +8,7 @@ namespace troupe::fake_nccl {
 
 enum class call_kind { all_reduce, reduce_scatter, all_gather, broadcast, reduce, send, receive };
 
-/// One call of one member. `count` is what its function takes: the elements of a part of reduce_scatter and
+/// One call of one member. `count` is that of NCCL's function: the elements of a part in reduce_scatter and
 /// all_gather. root: of broadcast and reduce; the peer of send and receive.
 struct member_call {
   call_kind kind = call_kind::all_reduce;
@@ -20,11 +20,11 @@ struct member_call {
   int root = 0;
 };
 
-/// What a communicator was given between group_start and group_end, or by a call alone: it runs as one.
+/// The calls of a communicator between group_start and group_end, or a single call, which run as one unit.
 using launch = std::vector<member_call>;
 
-/// Carries out what all members of a communicator have launched, by member. Returns false, and does nothing,
-/// where their calls do not fit each other: NCCL would wait for ever, or bring wrong elements.
+/// Executes the launches of all members of a communicator. Returns false and does nothing if their calls do
+/// not match: NCCL would hang or give wrong elements.
 bool carry_out(const std::vector<launch>& by_member);
 
 }  // namespace troupe::fake_nccl

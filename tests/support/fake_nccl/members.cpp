@@ -13,7 +13,8 @@ bool has_all_members(const clique& of) {
   return std::ranges::all_of(of.members, [](auto member) { return member != nullptr; });
 }
 
-/// One attempt at a launch, as a kernel that waits for the other members' does. True once it is over.
+/// One attempt to execute a launch, like a kernel that waits for the other members' kernels. True once it is
+/// done.
 bool attempt(ncclComm& own, std::uint64_t number, const launch& calls) {
   std::lock_guard lock(the_library().mutex);
   if (own.is_aborted) return true;
@@ -76,7 +77,7 @@ void abort(const std::vector<ncclComm_t>& together) {
     each->is_aborted = each->is_ended = true;
     each->waiting = std::nullopt;
   }
-  // An abort frees memory, and so waits for all that the GPU does.
+  // An abort frees memory, so it waits for all work of the GPU.
   for (const auto& other : the_library().communicators)
     if (is_in_flight(*other) &&
         std::ranges::any_of(together, [&](auto* each) { return each->gpu == other->gpu; }))

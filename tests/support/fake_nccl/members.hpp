@@ -15,7 +15,7 @@
 
 namespace troupe::fake_nccl {
 
-/// What the members of one unique id launch with the same number.
+/// The launches with the same number of all members of one unique id.
 struct shared_launch {
   std::vector<std::optional<launch>> by_member;
   bool is_done = false;
@@ -23,7 +23,7 @@ struct shared_launch {
 
 /// The members of one unique id.
 struct clique {
-  std::vector<ncclComm_t> members;  ///< null: has not come
+  std::vector<ncclComm_t> members;  ///< null: has not joined
   std::map<std::uint64_t, shared_launch> launches;
 };
 
@@ -41,7 +41,7 @@ struct planned_failure {
 /// The whole state of the fake library. Every access holds `mutex`.
 struct library {
   std::mutex mutex;
-  std::vector<std::unique_ptr<ncclComm>> communicators;  ///< those that ended too
+  std::vector<std::unique_ptr<ncclComm>> communicators;  ///< including ended ones
   std::map<std::string, std::shared_ptr<clique>> cliques;
   std::vector<recorded_call> calls;
   std::vector<std::string> problems;
@@ -60,22 +60,22 @@ struct ncclComm {
   int rank = 0, gpu = 0;
   bool is_never_ready = false;
   bool is_finalizing = false, is_ended = false, is_aborted = false;
-  int num_in_progress = 0;  ///< answers to come
+  int num_in_progress = 0;  ///< remaining answers of ncclInProgress
   ncclResult_t failure = ncclSuccess;
-  std::optional<troupe::fake_nccl::waiting_launch> waiting;  ///< is in no stream yet
+  std::optional<troupe::fake_nccl::waiting_launch> waiting;  ///< not in the stream yet
   std::uint64_t num_launched = 0;
-  std::uint64_t num_done = 0;  ///< of those, in its stream
+  std::uint64_t num_done = 0;  ///< of these, executed in its stream
 };
 
 namespace troupe::fake_nccl {
 
-/// Its state, as ncclCommGetAsyncError tells it.
+/// The state that ncclCommGetAsyncError returns.
 ncclResult_t state_of(const ncclComm& which);
-/// A communicator goes on by one answer; what it was asked for last may come to its stream.
+/// Counts down one answer of ncclInProgress; after the last one the pending launch is put into the stream.
 void go_on(ncclComm& which);
-/// Hands it a launch.
+/// Gives a communicator a launch.
 void begin(ncclComm& which, waiting_launch launched);
-/// Ends communicators at once: what they have in streams ends.
+/// Ends communicators at once, with their work in streams.
 void abort(const std::vector<ncclComm_t>& together);
 
 }  // namespace troupe::fake_nccl
