@@ -72,14 +72,14 @@ void run_steps(const World& world, const ProcessGroup& all, int victim, float& s
 
 /// After the loss the survivors use a group without the victim. The restarted victim passes -1 as victim, so
 /// that it is not killed again.
-void run_loop(World& world, int lost, bool is_first_life) {
+void run_loop(World& world, int lost, bool is_first_incarnation) {
   std::vector<world_rank> others;
   for (int rank = 0; rank < 4; ++rank)
     if (rank != lost) others.push_back(rank);
   float step = 0;
   while (step < 20) {
     try {
-      run_steps(world, world.default_group(), is_first_life ? lost : -1, step);
+      run_steps(world, world.default_group(), is_first_incarnation ? lost : -1, step);
     } catch (const collective_error& error) {
       say(world, "at step " + std::to_string(static_cast<int>(step)) + " lost" + listed(error.ranks()));
       expect(sum_over(world.new_group(others), 1) == 3, "the sum of the survivors");
@@ -89,8 +89,8 @@ void run_loop(World& world, int lost, bool is_first_life) {
 }
 
 /// Whenever a group fails, it is formed anew, until all have come.
-void meet_late(World& world, bool is_first_life) {
-  if (world.rank() == 1 && is_first_life) ::kill(::getpid(), SIGKILL);
+void regroup_until_complete(World& world, bool is_first_incarnation) {
+  if (world.rank() == 1 && is_first_incarnation) ::kill(::getpid(), SIGKILL);
   for (bool met = false; !met;) {
     try {
       expect(sum_over(world.default_group(), 1) == 4, "the sum of four");
@@ -118,7 +118,7 @@ void give_up(World& world) {
   say(world, "done");
 }
 
-void lose_one_for_good(World& world) {
+void lose_one_without_launcher(World& world) {
   auto all = world.default_group();
   try {
     expect(sum_over(all, 1) == 3, "the sum of three");
@@ -137,13 +137,13 @@ int main(int argc, char** argv) {
   std::string scenario = "groups", victim = "2";
   auto body = [&](const job_options& options) {
     auto launched = read_launch_environment(process_environment());
-    bool is_first_life = !launched || launched->incarnation == 0;
+    bool is_first_incarnation = !launched || launched->incarnation == 0;
     auto world = World::init(options, every_backend());
     if (scenario == "groups") use_groups(world);
-    if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_life);
-    if (scenario == "late") meet_late(world, is_first_life);
+    if (scenario == "loop") run_loop(world, std::stoi(victim), is_first_incarnation);
+    if (scenario == "late") regroup_until_complete(world, is_first_incarnation);
     if (scenario == "given-up") give_up(world);
-    if (scenario == "by-hand") lose_one_for_good(world);
+    if (scenario == "by-hand") lose_one_without_launcher(world);
   };
   return run_program(argc, argv, {}, body,
                      {{"--scenario", "groups, loop, late, given-up or by-hand", &scenario},

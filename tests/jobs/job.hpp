@@ -17,7 +17,7 @@ struct job_outcome {
   std::vector<nlohmann::json> named(const std::string& name) const;
 };
 
-/// Few, small steps: what these tests are about is not how well it learns.
+/// Few, small steps: these tests do not check how well the model trains.
 std::vector<std::string> small_job();
 
 /// A GPT with tied weights, in f16 with a loss scale that is too large at first, and clipped.

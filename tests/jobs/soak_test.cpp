@@ -8,7 +8,7 @@ using namespace troupe::testing;
 namespace {
 
 /// Bytes a call of 50 steps: 7 a step, where a leak of one number is 8. Between calls the program has heard
-/// of all steps; within one, up to 4,096 that it has not heard of yet come and go.
+/// of all steps; within one, up to 4,096 that its callback has not handled yet come and go.
 constexpr auto step_limit = "350";
 /// Bytes a call, and a step of four processes: few of them, so that what is under way at a mark counts for up
 /// to 40 bytes each. A result that is kept is some 200, a timer 390.

@@ -41,7 +41,7 @@ namespace troupe::testing {
 namespace {
 
 constexpr int most_ranks = 16;
-constexpr std::size_t board_bytes_per_rank = std::size_t{1} << 20;
+constexpr std::size_t slot_bytes_per_rank = std::size_t{1} << 20;
 
 /// A futex that works between processes (std::atomic::wait does not).
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
@@ -60,21 +60,21 @@ struct entry_head {
 
 /// The slots of all ranks, in shared memory. A rank appends entries to its own area and then publishes the
 /// area's new end.
-struct rank_board {
+struct rank_slots {
   struct area {
     std::atomic<std::uint32_t> end = 0;
     std::atomic<pid_t> pid = 0;
     std::atomic<bool> killed = false;
-    std::array<std::byte, board_bytes_per_rank> bytes;
+    std::array<std::byte, slot_bytes_per_rank> bytes;
   };
   std::array<area, most_ranks> areas;
 };
 
 void test_rank::post(int slot, std::span<const std::byte> bytes) {
-  auto& own = board_.areas[static_cast<std::size_t>(rank_)];
+  auto& own = slots_.areas[static_cast<std::size_t>(rank_)];
   auto end = own.end.load();
   entry_head head{slot, static_cast<std::uint32_t>(bytes.size())};
-  expect(end + sizeof(head) + bytes.size() <= own.bytes.size(), "room on the board");
+  expect(end + sizeof(head) + bytes.size() <= own.bytes.size(), "space in the slots of this rank");
   std::memcpy(own.bytes.data() + end, &head, sizeof(head));
   std::ranges::copy(bytes, own.bytes.data() + end + sizeof(head));
   own.end = end + static_cast<std::uint32_t>(sizeof(head) + bytes.size());
@@ -82,7 +82,7 @@ void test_rank::post(int slot, std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> test_rank::wait_for(int rank, int slot) {
-  auto& area = board_.areas[static_cast<std::size_t>(rank)];
+  auto& area = slots_.areas[static_cast<std::size_t>(rank)];
   for (std::uint32_t at = 0;;) {
     auto end = area.end.load();
     if (at == end) {
@@ -105,13 +105,13 @@ std::vector<std::vector<std::byte>> test_rank::all_gather(int slot, std::span<co
 }
 
 void test_rank::kill(int rank) {
-  auto& area = board_.areas[static_cast<std::size_t>(rank)];
+  auto& area = slots_.areas[static_cast<std::size_t>(rank)];
   area.killed = true;
   ::kill(area.pid, SIGKILL);
 }
 
 void test_rank::stop(int rank) {
-  auto pid = board_.areas[static_cast<std::size_t>(rank)].pid.load();
+  auto pid = slots_.areas[static_cast<std::size_t>(rank)].pid.load();
   ::kill(pid, SIGSTOP);
   for (std::string word, state; state != "T";) {  // the third field of /proc/PID/stat
     std::ifstream("/proc/" + std::to_string(pid) + "/stat") >> word >> word >> state;
@@ -119,11 +119,11 @@ void test_rank::stop(int rank) {
   }
 }
 
-void test_rank::resume(int rank) { ::kill(board_.areas[static_cast<std::size_t>(rank)].pid, SIGCONT); }
+void test_rank::resume(int rank) { ::kill(slots_.areas[static_cast<std::size_t>(rank)].pid, SIGCONT); }
 
 void test_rank::wait_for_death(int rank) {
   auto pidfd =
-      static_cast<int>(::syscall(SYS_pidfd_open, board_.areas[static_cast<std::size_t>(rank)].pid.load(), 0));
+      static_cast<int>(::syscall(SYS_pidfd_open, slots_.areas[static_cast<std::size_t>(rank)].pid.load(), 0));
   if (pidfd < 0) return;  // it has ended, and the parent has reaped it
   pollfd waited{pidfd, POLLIN, 0};
   ::poll(&waited, 1, -1);
@@ -138,21 +138,21 @@ void expect(bool condition, std::string_view what, std::source_location where) {
 
 namespace {
 
-using board_owner = std::unique_ptr<rank_board, void (*)(rank_board*)>;
+using slots_owner = std::unique_ptr<rank_slots, void (*)(rank_slots*)>;
 
-board_owner make_board() {
+slots_owner make_slots() {
   auto* memory =
-      ::mmap(nullptr, sizeof(rank_board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, sizeof(rank_slots), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  return {new (memory) rank_board, [](rank_board* board) { ::munmap(board, sizeof(rank_board)); }};
+  return {new (memory) rank_slots, [](rank_slots* slots) { ::munmap(slots, sizeof(rank_slots)); }};
 }
 
-[[noreturn]] void run_child(rank_board& board, int rank, int count,
+[[noreturn]] void run_child(rank_slots& slots, int rank, int count,
                             const std::function<void(test_rank&)>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   int result = 0;
   try {
-    test_rank self(board, rank, count);
+    test_rank self(slots, rank, count);
     body(self);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "rank %d: %s\n", rank, failure.what());
@@ -172,24 +172,24 @@ struct child {
   int pidfd;
 };
 
-child start_child(rank_board& board, int rank, int count, const std::function<void(test_rank&)>& body) {
+child start_child(rank_slots& slots, int rank, int count, const std::function<void(test_rank&)>& body) {
   auto pid = ::fork();
   if (pid < 0) throw std::runtime_error("fork failed");
   if (pid == 0) {
-    board.areas[static_cast<std::size_t>(rank)].pid = ::getpid();
-    run_child(board, rank, count, body);
+    slots.areas[static_cast<std::size_t>(rank)].pid = ::getpid();
+    run_child(slots, rank, count, body);
   }
-  board.areas[static_cast<std::size_t>(rank)].pid = pid;
+  slots.areas[static_cast<std::size_t>(rank)].pid = pid;
   return {rank, pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
 }
 
 /// Waits for the child and describes its failure; empty if it succeeded.
-std::string reap(const rank_board& board, const child& ended) {
+std::string reap(const rank_slots& slots, const child& ended) {
   int status = 0;
   ::waitpid(ended.pid, &status, 0);
   ::close(ended.pidfd);
   auto name = std::string("rank ").append(std::to_string(ended.rank));
-  bool wanted = board.areas[static_cast<std::size_t>(ended.rank)].killed;
+  bool wanted = slots.areas[static_cast<std::size_t>(ended.rank)].killed;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && wanted) return {};
   if (WIFSIGNALED(status)) return name + " died of signal " + std::to_string(WTERMSIG(status)) + "; ";
   if (WEXITSTATUS(status) != 0) return name + " failed (see standard error); ";
@@ -221,16 +221,16 @@ std::string end_all(const std::vector<child>& children) {
 
 void spawn_ranks(int count, const std::function<void(test_rank&)>& body, std::chrono::seconds deadline) {
   expect(count <= most_ranks, "at most 16 ranks");
-  auto board = make_board();
+  auto slots = make_slots();
   auto end = std::chrono::steady_clock::now() + deadline;
   std::fflush(nullptr);
   std::vector<child> children;
-  for (int rank = 0; rank < count; ++rank) children.push_back(start_child(*board, rank, count, body));
+  for (int rank = 0; rank < count; ++rank) children.push_back(start_child(*slots, rank, count, body));
   while (!children.empty()) {
     auto ended = wait_for_one(children, end);
     if (ended < 0 && std::chrono::steady_clock::now() < end) continue;
     if (ended < 0) throw std::runtime_error("ranks that did not end in time:" + end_all(children));
-    auto failure = reap(*board, children[static_cast<std::size_t>(ended)]);
+    auto failure = reap(*slots, children[static_cast<std::size_t>(ended)]);
     children.erase(children.begin() + ended);
     if (!failure.empty()) {
       end_all(children);

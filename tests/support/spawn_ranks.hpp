@@ -9,13 +9,13 @@
 
 namespace troupe::testing {
 
-struct rank_board;
+struct rank_slots;
 
 /// The view of one process of spawn_ranks. Ranks exchange bytes through slots in shared memory: each rank
 /// posts once under a slot number, and any rank may wait for it.
 class test_rank {
  public:
-  test_rank(rank_board& board, int rank, int size) : board_(board), rank_(rank), size_(size) {}
+  test_rank(rank_slots& slots, int rank, int size) : slots_(slots), rank_(rank), size_(size) {}
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -38,7 +38,7 @@ class test_rank {
   void wait_for_death(int rank);
 
  private:
-  rank_board& board_;
+  rank_slots& slots_;
   int rank_;
   int size_;
 };

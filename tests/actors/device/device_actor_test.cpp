@@ -81,7 +81,7 @@ TEST_CASE("the first stage takes the rows of its microbatch, and sends no gradie
   one_device here(2, 2, 0);
   here.begin();
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   REQUIRE(here.out.tensors.size() == 2);
   auto inputs = fake_source(0).at(0).inputs;
   CHECK(same_bits(here.out.tensors[0].value, inputs.rows(0, 2)));
@@ -97,7 +97,7 @@ TEST_CASE("the last stage waits for its targets, starts from its loss and report
   here.give(here.training(0, 1));
   for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, tensor_role::activation));
   CHECK(here.model->calls.empty());
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
   auto done = here.scheduler.last<step_done>();
   CHECK(done.metrics.num_samples == 4);
@@ -119,7 +119,7 @@ TEST_CASE("stages on one device hand tensors to each other without the transport
   one_device here(4, 2, 1);
   here.begin();
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 2, microbatch, tensor_role::activation));
   CHECK(here.steps_done() == steps{0});
   CHECK(std::ranges::count(here.model->calls, "A2@0") == 1);
@@ -133,7 +133,7 @@ TEST_CASE("one device with all stages trains by itself") {
   one_device here(3, 1, 0, schedule_kind::one_f_one_b);
   here.begin();
   here.give(here.training(0, 3));
-  for (std::uint64_t step : {1, 0, 2}) here.batch_comes(step);
+  for (std::uint64_t step : {1, 0, 2}) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1, 2});
   CHECK(here.out.tensors.empty());
 }
@@ -145,7 +145,7 @@ TEST_CASE(
   auto given = here.training(0, 2);
   given.call.target_step = 2;
   here.give(given);
-  here.batch_comes(0);
+  here.batch_arrives(0);
   auto first = here.scheduler.last<step_done>();
   CHECK(first.generation == 4);
   CHECK(first.call == 3);
@@ -154,7 +154,7 @@ TEST_CASE(
   CHECK(first.peak_activations == 2);
   CHECK(first.busy_ns > 0);
   CHECK(first.last_end_ns - first.first_begin_ns >= first.busy_ns);
-  here.batch_comes(1);
+  here.batch_arrives(1);
   auto last = here.scheduler.last<step_done>();
   REQUIRE(last.actions.size() == 4);
   CHECK(last.actions[0].kind == action_kind::forward);
@@ -198,7 +198,7 @@ TEST_CASE(
   with_reductions(here, 3);
   here.begin();
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   gradients_come(here, 2);
   CHECK(here.model->calls == calls{"F2.0", "F2.1", "I2.0", "W2.0", "I2.1", "W2.1", "S2.0"});
   CHECK(sent_shares(here) == std::vector{share(here, 0, 0, 2)});
@@ -235,8 +235,8 @@ TEST_CASE("stages on one device combine without the transport, and all take the 
       order.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
     here.actors.send(here.device, order);
     here.give(here.training(0, 2));
-    here.batch_comes(0);
-    here.batch_comes(1);
+    here.batch_arrives(0);
+    here.batch_arrives(1);
     std::vector<float> values;
     for (auto& program : programs) values.push_back(program->parameters()[0].value.values<float>()[0]);
     return values;
@@ -262,7 +262,7 @@ TEST_CASE("shares are combined in the order of stages, whatever the order of arr
     with_reductions(here, 3);
     here.begin();
     here.give(here.training(0, 1, {{1, 0}}));
-    here.batch_comes(0);
+    here.batch_arrives(0);
     gradients_come(here, 2);
     here.tensor_comes(share(here, 2, 0, 0));
     for (auto from : arrivals)

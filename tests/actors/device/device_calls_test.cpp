@@ -13,7 +13,7 @@ TEST_CASE("a device computes no step beyond the grant") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2));
-  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
   here.give(here.training(1, 3));
   CHECK(here.steps_done() == steps{0, 1, 2});
@@ -29,7 +29,7 @@ TEST_CASE("grants of another generation are dropped") {
     given.generation = other;
     here.give(given);
   }
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.model->calls.empty());
   CHECK(here.loader.size() == 0);
 }
@@ -48,10 +48,10 @@ TEST_CASE("batches are requested ahead of the current step, each once, none beyo
   };
   here.give(here.training(0, 3));
   CHECK(wanted() == steps{0, 1});
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(wanted() == steps{0, 1, 2});
-  here.batch_comes(1);
-  here.batch_comes(2);
+  here.batch_arrives(1);
+  here.batch_arrives(2);
   CHECK(wanted() == steps{0, 1, 2});
   here.give(here.training(3, 4));
   CHECK(wanted() == steps{0, 1, 2, 3});
@@ -61,12 +61,12 @@ TEST_CASE("samples of another call, another source or a finished step are not us
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2));
-  here.batch_comes(0, 2);
-  here.batch_comes(0, 3, 1);
+  here.batch_arrives(0, 2);
+  here.batch_arrives(0, 3, 1);
   CHECK(here.model->calls.empty());
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.steps_done() == steps{0});
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.steps_done() == steps{0});
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("states are copied after the steps for which a copy is due, and not af
   one_device here(2, 1, 0);
   here.begin();
   here.give(here.training(0, 4, {{2, 0}, {3, 1}}));
-  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_arrives(step);
   auto copies = here.owner.all<state_copied>();
   REQUIRE(copies.size() == 4);  // two stages
   CHECK(copies[0].step == 2);
@@ -94,10 +94,10 @@ TEST_CASE("a copy of the state does not change while training continues") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2, {{1, 0}, {2, 0}}));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   auto first = here.owner.last<state_copied>().packed;
   auto before = first.clone();
-  here.batch_comes(1);
+  here.batch_arrives(1);
   CHECK(same_bits(first, before));
   CHECK_FALSE(same_bits(here.owner.last<state_copied>().packed, before));
 }
@@ -127,7 +127,7 @@ TEST_CASE("evaluation runs forward only, in the microbatches of its call") {
   here.begin();
   here.give({1, {3, call_kind::evaluate, 1, 0, 2, 4}, 0, 2, {{1, 1}}, 0});
   CHECK(here.loader.last<want_batch>().source == 1);
-  here.batch_comes(0, 3, 1);
+  here.batch_arrives(0, 3, 1);
   for (auto microbatch : {0u, 1u, 2u, 3u}) {
     here.actors.send(here.device, tensor_arrived{here.tag(0, 1, microbatch, tensor_role::activation),
                                                  tensor::full({1, 1}, 1)});
@@ -143,12 +143,12 @@ TEST_CASE("an evaluation that follows training starts with its own microbatches 
   one_device here(1, 1, 0);
   here.begin();
   here.give({1, {3, call_kind::train, 0, 1, 1, 2}, 0, 1, {}, 0});
-  here.batch_comes(0);
+  here.batch_arrives(0);
   here.model->calls.clear();
   here.give({1, {3, call_kind::evaluate, 1, 1, 1, 2}, 0, 1, {}, 0});
-  here.batch_comes(0, 3, 0);  // what training had asked for
+  here.batch_arrives(0, 3, 0);  // what training had asked for
   CHECK(here.model->calls.empty());
-  here.batch_comes(0, 3, 1);
+  here.batch_arrives(0, 3, 1);
   CHECK(here.model->calls == calls{"E0.0", "E0.1"});
   CHECK(here.steps_done() == steps{0, 0});
 }
@@ -157,14 +157,14 @@ TEST_CASE("training continues with other samples when the grant says so") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   auto given = here.training(1, 2);
   given.call.source = 1;
   here.give(given);
   CHECK(here.loader.last<want_batch>().source == 1);
-  here.batch_comes(1, 3, 0);
+  here.batch_arrives(1, 3, 0);
   CHECK(here.steps_done() == steps{0});
-  here.batch_comes(1, 3, 1);
+  here.batch_arrives(1, 3, 1);
   CHECK(here.steps_done() == steps{0, 1});
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("the abort word stops a device between two actions") {
     if (call == "F0.1") here.fenced->store(2);
   };
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.model->calls == calls{"F0.0", "F0.1"});
   CHECK(here.steps_done().empty());
 }
@@ -24,7 +24,7 @@ TEST_CASE("the abort word of the current generation does not stop a device") {
   here.fenced->store(2);
   here.begin(2);
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.steps_done() == steps{0});
 }
 
@@ -32,13 +32,13 @@ TEST_CASE("a stopped device reports the interrupted step and computes no more") 
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 3));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   auto answer = here.stop(2);
   REQUIRE(answer.value);
   CHECK(answer.value->generation == 2);
   CHECK(answer.value->interrupted_step == 2);  // one is done, the second begun
   here.model->calls.clear();
-  here.batch_comes(1);
+  here.batch_arrives(1);
   here.give(here.training(0, 5));
   CHECK(here.model->calls.empty());
 }
@@ -47,7 +47,7 @@ TEST_CASE("a device stopped between two steps reports the number of finished ste
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.stop(2).value->interrupted_step == 1);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("two fences in a row get the same answer") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 3));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(here.stop(2).value->interrupted_step == 2);
   CHECK(here.stop(3).value->interrupted_step == 2);
 }
@@ -108,7 +108,7 @@ TEST_CASE("copies that were due in the old generation are forgotten") {
   here.stop(2);
   here.begin(2);
   here.give(here.training(0, 2, {{2, 0}}));
-  for (std::uint64_t step : {0, 1}) here.batch_comes(step);
+  for (std::uint64_t step : {0, 1}) here.batch_arrives(step);
   auto copies = here.owner.all<state_copied>();
   REQUIRE(copies.size() == 1);
   CHECK(copies[0].step == 2);
@@ -124,7 +124,7 @@ TEST_CASE("an exception of the program ends the device with its text") {
     if (call == "W0.1") throw std::runtime_error("not a number in the gradient");
   };
   here.give(here.training(0, 1));
-  here.batch_comes(0);
+  here.batch_arrives(0);
   CHECK(of.reason() == "not a number in the gradient");
   CHECK(here.steps_done().empty());
 }
@@ -146,7 +146,7 @@ TEST_CASE("a device that finds a non-finite value names it, applies no update an
     return stage == 1 && step == 1 ? "the gradient of 1.weight" : "";
   };
   here.give(here.training(0, 4, {{1, 0}, {2, 0}}));
-  for (std::uint64_t step = 0; step < 4; ++step) here.batch_comes(step);
+  for (std::uint64_t step = 0; step < 4; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
   auto reports = here.scheduler.all<step_done>();
   CHECK(reports.front().non_finite.empty());
@@ -164,7 +164,7 @@ TEST_CASE("a device whose job skips non-finite steps names each skipped step and
     return step == 0 ? "the gradient of 0.weight" : "";
   };
   here.give(here.training(0, 2));
-  for (std::uint64_t step = 0; step < 2; ++step) here.batch_comes(step);
+  for (std::uint64_t step = 0; step < 2; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
   CHECK(here.scheduler.all<step_done>().front().non_finite == "stage 0: the gradient of 0.weight");
 }

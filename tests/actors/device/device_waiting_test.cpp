@@ -13,24 +13,24 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Hands tensors given by bring() to the waiter, on the waiting thread.
-class waiting_room final : public recording_transport {
+/// Hands tensors given by add_arrival() to the waiter, on the waiting thread.
+class blocking_transport final : public recording_transport {
  public:
-  waiting_room() : recording_transport(1) {}
+  blocking_transport() : recording_transport(1) {}
 
-  void bring(const tensor_tag& tag) {
+  void add_arrival(const tensor_tag& tag) {
     std::lock_guard lock(mutex_);
-    brought_.push_back(tag);
+    arrivals_.push_back(tag);
     changed_.notify_all();
   }
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds) override {
     std::unique_lock lock(mutex_);
     while (waiter.waits()) {
       holder = &waiter;
-      while (!brought_.empty()) {
+      while (!arrivals_.empty()) {
         auto value = tensor::full({2, 1}, 0.5f);
-        auto tag = brought_.front();
-        brought_.pop_front();
+        auto tag = arrivals_.front();
+        arrivals_.pop_front();
         refused += waiter.take(0, tag, value) ? 0 : 1;
       }
       if (waiter.waits()) changed_.wait(lock);
@@ -47,13 +47,13 @@ class waiting_room final : public recording_transport {
     changed_.notify_all();
   }
   /// Blocks until no waiter is in receive_for.
-  void wait_until_left() {
+  void wait_until_released() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return holder == nullptr; });
   }
   void wait_until_taken() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return brought_.empty(); });
+    changed_.wait(lock, [this] { return arrivals_.empty(); });
   }
 
   const tensor_waiter* holder = nullptr;
@@ -62,7 +62,7 @@ class waiting_room final : public recording_transport {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<tensor_tag> brought_;
+  std::deque<tensor_tag> arrivals_;
 };
 
 /// The device in the middle of three, on its own thread.
@@ -72,7 +72,7 @@ struct threaded_device {
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   std::shared_ptr<device_job> job = std::make_shared<device_job>();
-  waiting_room out;
+  blocking_transport out;
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system};
@@ -98,9 +98,9 @@ TEST_CASE("a device waits for its tensors in the transport, and leaves the trans
   threaded_device here;
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto role : {tensor_role::activation, tensor_role::gradient})
-    for (auto microbatch : {1U, 0U}) here.out.bring(here.tag(microbatch, role));
+    for (auto microbatch : {1U, 0U}) here.out.add_arrival(here.tag(microbatch, role));
   here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
-  here.out.wait_until_left();
+  here.out.wait_until_released();
   CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
   CHECK(here.out.tensors.size() == 4);
 }
@@ -111,14 +111,14 @@ TEST_CASE(
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   auto foreign = here.tag(0, tensor_role::activation);
   foreign.stage = 2;
-  here.out.bring(foreign);
-  here.out.bring(here.tag(0, tensor_role::snapshot_part));
-  here.out.bring(here.tag(0, tensor_role::activation));
+  here.out.add_arrival(foreign);
+  here.out.add_arrival(here.tag(0, tensor_role::snapshot_part));
+  here.out.add_arrival(here.tag(0, tensor_role::activation));
   here.out.wait_until_taken();
   here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
       .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
                [](const caf::error& problem) { FAIL(describe(problem)); });
-  here.out.wait_until_left();
+  here.out.wait_until_released();
   CHECK(here.out.refused == 2);
   CHECK(here.model->calls == calls{"F1.0"});
 }

@@ -37,7 +37,7 @@ grant one_device::training(std::uint64_t first, std::uint64_t end, std::vector<d
 
 void one_device::give(const grant& given) { actors.send(device, given); }
 
-void one_device::batch_comes(std::uint64_t step, std::uint32_t call, std::uint32_t source) {
+void one_device::batch_arrives(std::uint64_t step, std::uint32_t call, std::uint32_t source) {
   actors.send(device, batch_ready{call, source, step, fake_source(static_cast<int>(source)).at(step)});
 }
 

@@ -36,7 +36,7 @@ struct one_device {
   grant training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {},
                  std::uint64_t committed = 0) const;
   void give(const grant& given);
-  void batch_comes(std::uint64_t step, std::uint32_t call = 3, std::uint32_t source = 0);
+  void batch_arrives(std::uint64_t step, std::uint32_t call = 3, std::uint32_t source = 0);
   tensor_tag tag(std::uint64_t step, std::uint32_t stage, std::uint32_t microbatch, tensor_role role) const {
     return {generation, step, 3, stage, microbatch, role};
   }

@@ -23,14 +23,14 @@ struct one_gatherer {
   void gather(std::uint64_t generation, std::uint32_t call, bool from_caches = false) {
     actors.send(gatherer, gather_tensors{generation, call, 3, from_caches});
   }
-  void comes(std::uint64_t generation, std::uint32_t call, std::uint32_t index) {
+  void arrives(std::uint64_t generation, std::uint32_t call, std::uint32_t index) {
     actors.send(gatherer,
                 tensor_gathered{generation, call, index, tensor::full({1}, static_cast<float>(index))});
   }
-  void all_come(std::uint64_t generation, std::uint32_t call) {
-    for (std::uint32_t index : {2u, 0u, 1u}) comes(generation, call, index);
+  void all_arrive(std::uint64_t generation, std::uint32_t call) {
+    for (std::uint32_t index : {2u, 0u, 1u}) arrives(generation, call, index);
   }
-  /// First elements of what the program is given, call by call; {-1}: it is gone.
+  /// First elements of the tensors that the program gets, per call; {-1}: they are lost.
   std::vector<std::vector<float>> given() {
     std::vector<std::vector<float>> all;
     for (const auto& event : drained(*client)) {
@@ -51,11 +51,11 @@ using numbers = std::vector<std::vector<float>>;
 TEST_CASE("the program gets all tensors of a call once, in order, when the last has come") {
   one_gatherer here;
   here.gather(1, 4);
-  here.comes(1, 4, 2);
-  here.comes(1, 4, 0);
+  here.arrives(1, 4, 2);
+  here.arrives(1, 4, 0);
   CHECK(here.given().empty());
-  here.comes(1, 4, 1);
-  here.comes(1, 4, 1);
+  here.arrives(1, 4, 1);
+  here.arrives(1, 4, 1);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
@@ -63,25 +63,25 @@ TEST_CASE(
     "a call announced twice keeps the tensors that have arrived; a new generation starts without them") {
   one_gatherer here;
   here.gather(1, 4);
-  here.comes(1, 4, 2);
+  here.arrives(1, 4, 2);
   here.gather(1, 4);
-  here.comes(1, 4, 0);
-  here.comes(1, 4, 1);
+  here.arrives(1, 4, 0);
+  here.arrives(1, 4, 1);
   CHECK(here.given() == numbers{{0, 1, 2}});
   here.gather(2, 4);
-  here.comes(2, 4, 2);
-  here.comes(1, 4, 0);  // late
-  here.comes(2, 3, 0);
-  here.comes(2, 4, 1);
+  here.arrives(2, 4, 2);
+  here.arrives(1, 4, 0);  // late
+  here.arrives(2, 3, 0);
+  here.arrives(2, 4, 1);
   CHECK(here.given().empty());
-  here.comes(2, 4, 0);
+  here.arrives(2, 4, 0);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
 TEST_CASE("a request for a call is answered with the tensors that this process keeps, and with their names") {
   one_gatherer here;
   here.gather(1, 4);
-  here.all_come(1, 4);
+  here.all_arrive(1, 4);
   here.actors.send(here.gatherer, get_cached{5, 2, 4});
   REQUIRE(here.out.tensors.size() == 2);  // places 0 and 1 are rank 1's
   CHECK(here.out.tensors[1].to_rank == 2);
@@ -103,12 +103,12 @@ TEST_CASE(
   CHECK(here.out.frames[0].to_rank == 0);
   CHECK(here.out.frames[1].to_rank == 2);
   here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});
-  here.comes(2, 4, 0);
-  here.comes(2, 4, 2);
+  here.arrives(2, 4, 0);
+  here.arrives(2, 4, 2);
   here.actors.send(here.gatherer, cached_sent{2, 2, 4, {1, 2}});
-  here.comes(2, 4, 2);
+  here.arrives(2, 4, 2);
   CHECK(here.given().empty());  // the last one is on its way
-  here.comes(2, 4, 1);
+  here.arrives(2, 4, 1);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a call announced before it is known to be finished is requested from 
   here.gather(2, 4, true);
   CHECK(here.out.frames.size() == 2);
   here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 1, 2}});
-  here.all_come(2, 4);
+  here.all_arrive(2, 4);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 

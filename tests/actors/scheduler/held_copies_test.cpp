@@ -11,7 +11,7 @@ constexpr auto peer = part_location::peer_memory;
 constexpr std::uint32_t num_stages = 2;
 
 /// Two nodes with a stage each, of which each keeps the other's copies too.
-void hold_everywhere(held_copies& held, std::uint64_t step) {
+void hold_all_copies(held_copies& held, std::uint64_t step) {
   for (std::uint32_t stage : {0u, 1u})
     for (int rank : {0, 1})
       held.add(rank, {step, stage, 1, rank == static_cast<int>(stage) ? own : peer}, num_stages);
@@ -31,15 +31,15 @@ TEST_CASE("a step is committed when two nodes hold each stage's copy of it") {
 
 TEST_CASE("copies older than the committed step are forgotten") {
   held_copies held;
-  hold_everywhere(held, 3);
-  hold_everywhere(held, 4);
+  hold_all_copies(held, 3);
+  hold_all_copies(held, 4);
   for (const auto& node : held.inventories())
     for (const auto& part : node.parts) CHECK(part.step == 4);
 }
 
 TEST_CASE("a node's report of its copies replaces its earlier report") {
   held_copies held;
-  hold_everywhere(held, 3);
+  hold_all_copies(held, 3);
   held.set({1, 0, {}});
   CHECK(held.committed_step(num_stages) == 0);
   CHECK(held.inventories()[0].parts.size() == 2);
@@ -48,7 +48,7 @@ TEST_CASE("a node's report of its copies replaces its earlier report") {
 
 TEST_CASE("after a rollback newer copies are forgotten, and after a start from scratch all copies") {
   held_copies held;
-  hold_everywhere(held, 3);
+  hold_all_copies(held, 3);
   held.add(0, {5, 0, 1, own}, num_stages);
   held.roll_back({3, false, {}});
   CHECK(held.inventories()[0].parts.size() == 2);
@@ -62,6 +62,6 @@ TEST_CASE("requested copies count as uncommitted until their step or a later one
   for (std::uint64_t step : {1, 2, 3}) held.order(step);
   held.order(3);
   CHECK(held.num_uncommitted(num_stages) == 3);
-  hold_everywhere(held, 2);
+  hold_all_copies(held, 2);
   CHECK(held.num_uncommitted(num_stages) == 1);
 }

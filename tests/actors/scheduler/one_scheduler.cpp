@@ -167,7 +167,7 @@ void one_scheduler::train_to_end(std::uint64_t first, std::uint64_t target, std:
   all_seen(call);
 }
 
-// ---- what nodes hear
+// ---- messages to the nodes
 
 grant one_scheduler::granted(int device) const {
   return devices[static_cast<std::size_t>(device)].last<grant>();

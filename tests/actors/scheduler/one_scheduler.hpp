@@ -85,7 +85,7 @@ struct one_scheduler {
   /// A whole call, from its grant on.
   void train_to_end(std::uint64_t first, std::uint64_t target, std::uint32_t call = 0);
 
-  // what nodes hear
+  // messages to the nodes
   grant granted(int device = 0) const;
   std::size_t num_grants() const;
   std::vector<std::uint64_t> finished(int rank) const;

@@ -146,10 +146,10 @@ TEST_CASE("a scheduler that lacks results of earlier calls gets them in pieces")
   one_node here;
   here.begin();
   for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));
-  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 0});
-  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 256});
-  here.hear(1, {actor_role::supervisor, 0}, want_results{1, 300});
-  here.hear(1, {actor_role::supervisor, 0}, want_results{7, 0});
+  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 0});
+  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 256});
+  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 300});
+  here.receive(1, {actor_role::supervisor, 0}, want_results{7, 0});
   auto told = here.sent<known_results>();
   REQUIRE(told.size() == 3);
   CHECK(told[0].rank == 1);

@@ -74,7 +74,7 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
   here.fence(2);
   here.view(2);
   CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
-  here.hear(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45});
+  here.receive(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45});
   here.advance(5s);
   here.fence(3);
   here.view(3);
@@ -96,7 +96,7 @@ TEST_CASE("two fences in a row keep the interrupted step") {
 
 namespace {
 
-caf::scheduled_actor* device_with_something_to_do(one_node& here) {
+caf::scheduled_actor* device_with_a_job(one_node& here) {
   for (auto* job : here.actors.coordinator().jobs)
     if (auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
         actor && actor->name() == std::string("device"))
@@ -112,8 +112,8 @@ TEST_CASE("a fence is acknowledged when all devices have stopped for it, not whe
   here.begin();
   auto& coordinator = here.actors.coordinator();
   for (std::uint64_t generation : {2, 3}) caf::anon_send(here.supervisor, fence_raised{generation, {}});
-  while (!device_with_something_to_do(here)) REQUIRE(coordinator.try_run_once());
-  auto* slow = device_with_something_to_do(here);
+  while (!device_with_a_job(here)) REQUIRE(coordinator.try_run_once());
+  auto* slow = device_with_a_job(here);
   coordinator.run_jobs_filtered(
       [slow](caf::resumable* job) { return dynamic_cast<caf::scheduled_actor*>(job) != slow; });
   CHECK(here.members.acknowledged.empty());

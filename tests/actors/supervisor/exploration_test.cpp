@@ -15,7 +15,7 @@ call_request call(call_kind kind, std::uint32_t source, std::uint64_t target_ste
   return {0, kind, source, target_step, num_batches, num_batches == 0 ? 0 : 2};
 }
 
-/// Sources are numbered in the order in which calls bring them.
+/// Sources are numbered in the order of the calls that add them.
 std::vector<call_request> example_calls() {
   return {call(call_kind::barrier, 0, 0),      call(call_kind::train, 0, 12),
           call(call_kind::evaluate, 1, 12, 5), call(call_kind::hash, 0, 12),

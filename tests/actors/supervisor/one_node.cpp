@@ -90,18 +90,18 @@ void one_node::hear_frame(std::uint64_t generation, const actor_name& to, const 
 
 void one_node::restore(std::uint64_t generation, const restore_plan& plan,
                        const std::vector<call_result>& completed) {
-  hear(generation, {actor_role::supervisor, 0}, restore_order{generation, plan});
+  receive(generation, {actor_role::supervisor, 0}, restore_order{generation, plan});
   for (const auto& result : completed) finish(generation, result);
 }
 
 void one_node::finish(std::uint64_t generation, const call_result& result) {
-  hear(generation, {actor_role::supervisor, 0}, call_finished{generation, result});
+  receive(generation, {actor_role::supervisor, 0}, call_finished{generation, result});
 }
 
 void one_node::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
                     std::vector<due_copy> copies, std::uint32_t call) {
-  hear(generation, {actor_role::device, 1},
-       grant{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
+  receive(generation, {actor_role::device, 1},
+          grant{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
 }
 
 void one_node::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {
@@ -111,8 +111,8 @@ void one_node::activations_come(std::uint64_t generation, std::uint64_t step, st
   actors.run();
 }
 
-void one_node::part_comes(std::uint64_t generation, std::uint64_t step, std::uint32_t stage,
-                          const tensor& packed) {
+void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage,
+                            const tensor& packed) {
   directory.deliver({generation, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
   actors.run();
 }
@@ -138,7 +138,7 @@ std::vector<std::uint64_t> one_node::steps_done(std::uint64_t generation) const 
   return steps;
 }
 
-// ---- what the user is told
+// ---- events for the program
 
 std::vector<std::string> one_node::failures_told() {
   std::vector<std::string> causes;

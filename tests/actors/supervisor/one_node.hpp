@@ -53,7 +53,7 @@ struct one_node {
 
   // what the other node says
   template <class Message>
-  void hear(std::uint64_t generation, const actor_name& to, const Message& message) {
+  void receive(std::uint64_t generation, const actor_name& to, const Message& message) {
     hear_frame(generation, to, caf::make_message(message));
   }
   void restore(std::uint64_t generation, const restore_plan& plan = {},
@@ -62,7 +62,7 @@ struct one_node {
   void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
             std::vector<due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
-  void part_comes(std::uint64_t generation, std::uint64_t step, std::uint32_t stage, const tensor& packed);
+  void part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage, const tensor& packed);
 
   // what the other node hears
   template <class Message>

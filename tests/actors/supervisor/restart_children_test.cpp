@@ -108,7 +108,7 @@ TEST_CASE("a stage that fails is started again, without copies, and gets its sta
   here.view(2);
   CHECK(here.sent<call_entered>().back().inventory.parts.empty());
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 0, peer)));
-  here.part_comes(2, 1, 1, packed_with(7, 1));
+  here.part_arrives(2, 1, 1, packed_with(7, 1));
   CHECK(here.sent<node_restored>().back().generation == 2);
   CHECK(here.members.failures.empty());
 }
@@ -150,7 +150,7 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
     here.view(3);
     CHECK(here.sent<call_entered>().back().inventory.parts.empty());
     here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
-    here.part_comes(3, 1, 1, packed_with(7, 1));
+    here.part_arrives(3, 1, 1, packed_with(7, 1));
     CHECK(here.sent<node_restored>().back().generation == 3);
   }
 }
@@ -185,7 +185,7 @@ TEST_CASE("a loader that fails is started again with all sources") {
   here.enter(0);
   here.restore(1);
   auto given = grant{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0};
-  here.hear(1, {actor_role::device, 1}, given);
+  here.receive(1, {actor_role::device, 1}, given);
   here.advance(1ms);
   REQUIRE(here.members.requests.size() == 1);
   CHECK(here.members.requests[0].second == "the loader on rank 1 failed: cannot read the samples");
@@ -193,7 +193,7 @@ TEST_CASE("a loader that fails is started again with all sources") {
   here.view(2);
   here.restore(2);
   given.generation = 2;
-  here.hear(2, {actor_role::device, 1}, given);
+  here.receive(2, {actor_role::device, 1}, given);
   here.activations_come(2, 0);
   CHECK(here.steps_done(2) == numbers{0});
 }

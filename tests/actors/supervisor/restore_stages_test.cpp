@@ -32,7 +32,7 @@ TEST_CASE("a fence during a restore starts the restore again") {
   here.fence(3);
   CHECK(here.members.acknowledged.back().first == 3);
   here.view(3);
-  here.part_comes(2, 2, 1, packed_with(7, 2));  // of the generation that is over
+  here.part_arrives(2, 2, 1, packed_with(7, 2));  // of the generation that is over
   CHECK(here.sent<node_restored>().back().generation == 1);
   here.restore(3, own_plan(1));
   CHECK(here.sent<node_restored>().back().generation == 3);
@@ -57,7 +57,7 @@ TEST_CASE("a state from a peer may come after the order to restore it") {
   here.enter(0);
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().empty());
-  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.part_arrives(2, 4, 1, packed_with(7, 4));
   CHECK(here.sent<node_restored>().size() == 1);
   here.give(2, 4, 5);
   here.activations_come(2, 4);
@@ -69,7 +69,7 @@ TEST_CASE("a state from a peer may come before the order to restore it") {
   here.define();
   here.view(2);
   here.enter(0);
-  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.part_arrives(2, 4, 1, packed_with(7, 4));
   CHECK(here.sent<node_restored>().empty());
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().size() == 1);
@@ -81,7 +81,7 @@ TEST_CASE("a state from a peer may come before the view") {
   here.view(1);
   here.enter(0);
   here.fence(2);
-  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.part_arrives(2, 4, 1, packed_with(7, 4));
   here.view(2);
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().size() == 1);
@@ -92,12 +92,12 @@ TEST_CASE("a state from an older generation is not used") {
   here.define();
   here.view(2);
   here.enter(0);
-  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.part_arrives(2, 4, 1, packed_with(7, 4));
   here.fence(3);
   here.view(3);
   here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().empty());
-  here.part_comes(3, 4, 1, packed_with(8, 4));
+  here.part_arrives(3, 4, 1, packed_with(8, 4));
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
@@ -106,8 +106,8 @@ TEST_CASE("a state from an older generation does not replace a newer one") {
   here.define();
   here.view(3);
   here.enter(0);
-  here.part_comes(3, 4, 1, packed_with(8, 4));
-  here.part_comes(2, 4, 1, packed_with(7, 4));
+  here.part_arrives(3, 4, 1, packed_with(8, 4));
+  here.part_arrives(2, 4, 1, packed_with(7, 4));
   here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
   CHECK(here.sent<node_restored>().size() == 1);
 }
@@ -117,13 +117,13 @@ TEST_CASE("a state from an older generation is not used although the state of an
   here.define();
   here.view(2);
   here.enter(0);
-  here.part_comes(2, 4, 2, packed_with(7, 4, 2));
+  here.part_arrives(2, 4, 2, packed_with(7, 4, 2));
   here.fence(3);
   here.view(3);
-  here.part_comes(3, 4, 3, packed_with(7, 4, 3));
+  here.part_arrives(3, 4, 3, packed_with(7, 4, 3));
   here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
   CHECK(here.sent<node_restored>().empty());
-  here.part_comes(3, 4, 2, packed_with(8, 4, 2));
+  here.part_arrives(3, 4, 2, packed_with(8, 4, 2));
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   one_node here;
   here.begin();
   here.train(1);
-  here.part_comes(1, 1, 0, packed_with(7, 1, 0));  // the other node's stage
+  here.part_arrives(1, 1, 0, packed_with(7, 1, 0));  // the other node's stage
   CHECK(here.sent<part_held>().back().part == held_part{1, 0, 1, peer});
   here.fence(2);
   here.view(2);

@@ -11,20 +11,20 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   here.view(1);
   here.enter(0);
   call_entered other{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0};
-  here.hear(1, {actor_role::scheduler, 0}, other);
+  here.receive(1, {actor_role::scheduler, 0}, other);
   REQUIRE(here.sent<restore_order>().size() == 1);
   CHECK(here.out.frames[0].to_rank == 1);
-  here.hear(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
+  here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
   REQUIRE(here.sent<grant>().size() == 1);  // for the other node's device
   CHECK(here.sent<grant>()[0].end_step > 0);
   CHECK(here.members.phases.size() == 3);
 
   here.fence(2);
   here.view(2);
-  here.hear(1, {actor_role::scheduler, 0}, other);  // late
+  here.receive(1, {actor_role::scheduler, 0}, other);  // late
   CHECK(here.sent<restore_order>().size() == 1);
   other.generation = 2;
-  here.hear(2, {actor_role::scheduler, 0}, other);
+  here.receive(2, {actor_role::scheduler, 0}, other);
   REQUIRE(here.sent<restore_order>().size() == 2);
   CHECK(here.sent<restore_order>()[1].generation == 2);
 }
@@ -34,8 +34,8 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
   here.view(1);
   here.define();
   here.enter(0);
-  here.hear(1, {actor_role::scheduler, 0},
-            call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
+  here.receive(1, {actor_role::scheduler, 0},
+               call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
   CHECK(here.sent<restore_order>().size() == 1);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("another job replaces the previous one, with new children") {
   here.restore(1, scratch);
   CHECK(here.sent<node_restored>().size() == 2);
   // A part of the former job comes late: it is no replica of this one's.
-  here.part_comes(1, 2, 0, packed_with(1, 2, 0));
+  here.part_arrives(1, 2, 0, packed_with(1, 2, 0));
   here.enter(2);
   here.finish(1, result_of(1));
   CHECK(here.sent<call_entered>().back().inventory.parts.empty());

@@ -1,4 +1,4 @@
-// Mistakes that a module of one's own can make, and what is said about each.
+// Mistakes in user-defined modules, and the error of each.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

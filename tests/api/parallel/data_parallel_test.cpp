@@ -78,7 +78,7 @@ TEST_CASE("running statistics follow the first replica, or each replica keeps it
       DataParallel replicated(model, group, {.replicas_per_rank = 2, .broadcast_buffers = are_shared});
       for (std::uint64_t step = 0; step < 3; ++step)
         for (int i = 0; i < 2; ++i) run_replica(replicated, step);
-      // The next step's forward brings what is shared.
+      // The next step's forward pass distributes the shared values.
       replicated.forward({batch_of(3, replicated.current_replica()).samples});
       std::lock_guard lock(collecting);
       for (const auto& each : replicated.state())

@@ -91,7 +91,7 @@ TEST_CASE("a parameter frozen when its model was wrapped may not be trained late
         replicated.backward(loss_of(replicated, 1));
       },
       true);
-  check_all(told, "0.weight");  // the other may hear of it first
+  check_all(told, "0.weight");  // the other member may detect it first
   CHECK((told[0] + told[1]).find("expected 0.weight to stay frozen, as it was when its model was wrapped") !=
         std::string::npos);
 }

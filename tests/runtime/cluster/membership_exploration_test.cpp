@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A process as the world sees it; the state machine only hears of it.
+/// The real state of a process, of which the state machine knows only by events.
 struct process {
   std::uint32_t incarnation = 0;
   bool joined = false;
@@ -62,7 +62,7 @@ class world {
   }
 
   /// All processes follow their events: the job must get a view, or have ended.
-  void settle() {
+  void follow_all_events() {
     for (auto& process : processes_) process.hangs = false;
     for (int round = 0; round < 3; ++round)
       for (int rank = 0; rank < static_cast<int>(processes_.size()); ++rank) {
@@ -201,6 +201,6 @@ TEST_CASE(
   world explored(seed, some_leave);
   for (int i = 0; i < 200; ++i) {
     explored.step();
-    if (i % 50 == 49) explored.settle();
+    if (i % 50 == 49) explored.follow_all_events();
   }
 }

@@ -16,9 +16,9 @@ class plan_runner {
  public:
   explicit plan_runner(const plan& run) : run_(run), next_(run.devices.size(), 0) {}
 
-  bool runs_soundly() {
+  bool runs_to_its_end() {
     while (!broken_ && any_device_steps()) continue;
-    return !broken_ && everything_done();
+    return !broken_ && all_actions_done();
   }
 
  private:
@@ -27,7 +27,7 @@ class plan_runner {
     for (std::size_t device = 0; device < next_.size(); ++device) {
       if (next_[device] == run_.devices[device].size()) continue;
       const auto& op = run_.devices[device][next_[device]];
-      if (!is_at_home(op, static_cast<int>(device))) broken_ = true;
+      if (!is_on_own_device(op, static_cast<int>(device))) broken_ = true;
       if (broken_ || !inputs_are_there(op)) continue;
       perform(op);
       ++next_[device];
@@ -36,7 +36,7 @@ class plan_runner {
     return moved;
   }
 
-  bool is_at_home(const action& op, int device) const {
+  bool is_on_own_device(const action& op, int device) const {
     return op.stage < run_.num_stages && op.microbatch < run_.num_microbatches &&
            run_.device_of_stage.at(static_cast<std::size_t>(op.stage)) == device;
   }
@@ -58,7 +58,7 @@ class plan_runner {
       broken_ |= weights_[op.stage]++ != op.microbatch;
   }
 
-  bool everything_done() {
+  bool all_actions_done() {
     for (std::size_t device = 0; device < next_.size(); ++device)
       if (next_[device] != run_.devices[device].size()) return false;
     bool training = run_.kind != troupe::schedule_kind::forward_only;
@@ -166,7 +166,7 @@ TEST_CASE("check_plan accepts exactly the plans that a simulated run completes")
     auto changed = random.sound_plan();
     auto mutations = seed % 4;
     for (unsigned i = 0; i < mutations; ++i) random.mutate(changed);
-    bool sound = plan_runner(changed).runs_soundly();
+    bool sound = plan_runner(changed).runs_to_its_end();
     auto found = troupe::check_plan(changed);
     CAPTURE(seed, described(changed), found);
     REQUIRE(found.empty() == sound);

@@ -12,7 +12,7 @@ using namespace troupe;
 namespace {
 
 /// The name that a process which has ended gave its file.
-std::string name_of_the_dead() {
+std::string name_of_ended_process() {
   testing::temp_folder folder;
   auto file = folder.path() / "name";
   testing::child_process([&] {
@@ -25,7 +25,7 @@ std::string name_of_the_dead() {
 }  // namespace
 
 TEST_CASE("only temporary files of ended processes of this host are abandoned") {
-  auto dead = name_of_the_dead();
+  auto dead = name_of_ended_process();
   REQUIRE(dead.starts_with(".stage-0000.part~"));
   CHECK(is_abandoned(dead));
   CHECK_FALSE(is_abandoned(temporary_name("stage-0000.part")));

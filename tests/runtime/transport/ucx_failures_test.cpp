@@ -139,7 +139,7 @@ void lose_one(test_rank& self, int victim, std::uint64_t seed, const std::string
 }
 
 /// Rank 1 dies after its address is known and before rank 0 connects to it.
-void connect_to_the_dead(test_rank& self) {
+void connect_to_ended_peer(test_rank& self) {
   ucx_node node(self);
   node.begin(1);
   if (self.rank() == 1) self.kill(1);
@@ -261,7 +261,7 @@ void many_generations(test_rank& self) {
 }
 
 /// A tensor that was sent is alive until the next generation is connected, though its worker is gone before.
-void keep_what_is_in_flight(test_rank& self) {
+void keep_tensors_in_flight(test_rank& self) {
   ucx_node node(self);
   node.join_all();
   self.barrier(1);
@@ -290,7 +290,7 @@ void keep_what_is_in_flight(test_rank& self) {
 
 /// Rank 1 has gone on to the next generation when rank 0 sends to it, which fails. That matters only if rank
 /// 0 does not follow.
-void send_to_one_who_went_on(test_rank& self, bool follow) {
+void send_to_advanced_peer(test_rank& self, bool follow) {
   ucx_node node(self);
   node.join_all();
   self.barrier(1);
@@ -340,7 +340,7 @@ TEST_CASE("a rank killed during many transfers is replaced, and the others conti
 }
 
 TEST_CASE("a connection to a process that just ended reports the loss of that peer only") {
-  spawn_ranks(2, connect_to_the_dead);
+  spawn_ranks(2, connect_to_ended_peer);
 }
 
 TEST_CASE("a process may end at any moment while connections are made") {
@@ -384,12 +384,12 @@ TEST_CASE("tensors not yet fetched at the end of their generation do not disturb
 }
 
 TEST_CASE("a tensor in flight outlives its generation's worker until the next generation is connected") {
-  spawn_ranks(2, keep_what_is_in_flight);
+  spawn_ranks(2, keep_tensors_in_flight);
 }
 
 TEST_CASE("a tensor that cannot be sent is an error unless the generation was ending") {
   auto follow = GENERATE(false, true);
-  spawn_ranks(2, [&](test_rank& self) { send_to_one_who_went_on(self, follow); });
+  spawn_ranks(2, [&](test_rank& self) { send_to_advanced_peer(self, follow); });
 }
 
 TEST_CASE("an idle transport sleeps") {

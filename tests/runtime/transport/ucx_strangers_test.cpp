@@ -72,7 +72,7 @@ void replayed_tensor(test_rank& self) {
 }
 
 /// More strangers than rank 0 has descriptors for, who say nothing and stay.
-std::list<control_stranger> call_in_silence(const troupe::node_address& address, int count) {
+std::list<control_stranger> connect_silently(const troupe::node_address& address, int count) {
   std::list<control_stranger> callers;
   for (int i = 0; i < count; ++i) callers.emplace_back(address);
   return callers;
@@ -88,7 +88,7 @@ int num_descriptors() {
 
 void few_descriptors(test_rank& self) {
   if (self.rank() == 2) {
-    auto callers = call_in_silence(address_posted(self, 0, 1), 200);
+    auto callers = connect_silently(address_posted(self, 0, 1), 200);
     self.post(1);
     self.wait_for(0, 2);
     return;

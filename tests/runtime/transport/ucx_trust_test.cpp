@@ -80,7 +80,7 @@ void send_control_garbage(const troupe::node_address& address, int count) {
 }
 
 /// More strangers than a node bears, who say nothing.
-void call_in_silence(const troupe::node_address& address) {
+void connect_silently(const troupe::node_address& address) {
   std::vector<std::unique_ptr<control_stranger>> callers;
   for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<control_stranger>(address));
   callers.front()->wait_until_closed();
@@ -142,7 +142,7 @@ void misplaced_frames(test_rank& self) {
 }
 
 /// Rank 1 knows the secret, but does not keep to the rules of control connections.
-void ill_mannered_callers(test_rank& self) {
+void misbehaving_clients(test_rank& self) {
   ucx_node node(self);
   auto own = meet(node, self.rank());
   self.barrier(1);
@@ -180,7 +180,7 @@ void survive_garbage(test_rank& self) {
   constexpr int count = 300;
   if (self.rank() == 2) {
     auto address = address_posted(self, 0, 1);
-    call_in_silence(address);
+    connect_silently(address);
     send_control_garbage(address, count);
     data_stranger(address).send_garbage(count);
     self.post(1);
@@ -220,7 +220,7 @@ TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive
 TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
 
 TEST_CASE("control connections of a node that violates the protocol are closed") {
-  spawn_ranks(2, ill_mannered_callers);
+  spawn_ranks(2, misbehaving_clients);
 }
 
 TEST_CASE("invalid transport options are refused with their name") {

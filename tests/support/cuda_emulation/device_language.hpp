@@ -1,7 +1,8 @@
 #pragma once
 
-// The language of .cu files for g++, which includes this file before each of them (-include): what nvcc knows
-// without including anything, as far as the project's kernels use it. Blocks are one-dimensional.
+// Defines the language of .cu files for g++, which includes this file before each of them (-include): the
+// names that nvcc knows without an include, as far as the project's kernels use them. Blocks are
+// one-dimensional.
 
 #include <cuda_runtime_api.h>
 
@@ -95,7 +96,7 @@ using std::isfinite;
 using std::memcpy;
 using std::memset;
 
-/// Of the attributes only the most dynamic shared memory is known; launches are held to it.
+/// Supports only the attribute for the largest dynamic shared memory, which limits launches.
 template <class... Arguments>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaErrorInvalidValue;

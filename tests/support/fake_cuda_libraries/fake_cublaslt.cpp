@@ -174,8 +174,8 @@ tensor rounded_to_tf32(const tensor& x) {
   return result;
 }
 
-bool is_as_chosen(const described_product& of, const cublasLtMatmulAlgo_t& algorithm,
-                  std::initializer_list<const void*> matrices) {
+bool was_chosen_for(const described_product& of, const cublasLtMatmulAlgo_t& algorithm,
+                    std::initializer_list<const void*> matrices) {
   const auto& fields = algorithm.data;
   const auto expected = algorithm_for(of);
   auto alignment = fields[4];
@@ -194,7 +194,7 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void* al
   const auto& description = fake_of<fake_description>(how);
   auto of = described(description, fake_of<fake_layout>(left_layout), fake_of<fake_layout>(result_layout));
   auto is_promised = *static_cast<const float*>(alpha) == 1 && workspace && size_bytes >= workspace_bytes &&
-                     is_as_chosen(of, *algorithm, {left, right, result}) &&
+                     was_chosen_for(of, *algorithm, {left, right, result}) &&
                      fits(of, fake_of<fake_layout>(left_layout), fake_of<fake_layout>(right_layout),
                           fake_of<fake_layout>(result_layout));
   if (!is_promised) return CUBLAS_STATUS_INVALID_VALUE;

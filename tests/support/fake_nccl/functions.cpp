@@ -149,7 +149,7 @@ ncclResult_t abort_communicator(ncclComm_t communicator) {
 
 ncclResult_t get_async_error(ncclComm_t communicator, ncclResult_t* state) {
   std::lock_guard lock(the_library().mutex);
-  go_on(*communicator);
+  advance(*communicator);
   *state = state_of(*communicator);
   return ncclSuccess;
 }

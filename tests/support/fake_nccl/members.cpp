@@ -61,7 +61,7 @@ ncclResult_t state_of(const ncclComm& which) {
   return is_waiting ? ncclInProgress : ncclSuccess;
 }
 
-void go_on(ncclComm& which) {
+void advance(ncclComm& which) {
   if (which.num_in_progress > 0) --which.num_in_progress;
   if (which.waiting && state_of(which) == ncclSuccess) put_into_stream(which);
 }

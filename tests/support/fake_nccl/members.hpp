@@ -72,7 +72,7 @@ namespace troupe::fake_nccl {
 /// The state that ncclCommGetAsyncError returns.
 ncclResult_t state_of(const ncclComm& which);
 /// Counts down one answer of ncclInProgress; after the last one the pending launch is put into the stream.
-void go_on(ncclComm& which);
+void advance(ncclComm& which);
 /// Gives a communicator a launch.
 void begin(ncclComm& which, waiting_launch launched);
 /// Ends communicators at once, with their work in streams.

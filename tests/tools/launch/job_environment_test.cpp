@@ -11,7 +11,7 @@ using namespace troupe;
 
 namespace {
 
-/// Sets a variable of this process, or unsets it, and brings back what was there.
+/// Sets or unsets a variable of this process, and restores the old value at the end of the scope.
 class changed_variable {
  public:
   changed_variable(const char* name, const char* value) : name_(name), before_(process_environment()(name)) {

@@ -99,7 +99,7 @@ void prepare_signals(const std::string& behaviour) {
   for (int number : {SIGTERM, SIGINT}) ::signal(number, behaviour == "catch" ? on_signal : SIG_IGN);
 }
 
-void play_scheduler(troupe::membership& link, std::uint64_t generation) {
+void act_as_scheduler(troupe::membership& link, std::uint64_t generation) {
   using enum troupe::recovery_phase;
   if (generation > 1)
     for (auto phase : {restored, rebuilt, replayed}) link.report(generation, phase);
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
     if (!behaviour.empty() && behaviour != "deaf" && behaviour != "ignore" &&
         behaviour != "crash-after-leave" && !behaviour.starts_with("over-"))
       behave(behaviour);
-    if (options.rank == 0) play_scheduler(*link, seen);
+    if (options.rank == 0) act_as_scheduler(*link, seen);
   }
   if (behaviour.starts_with("over-")) {
     std::unique_lock lock(events.mutex);

@@ -19,8 +19,8 @@ struct members {
   bool has_fixed_order = true;
 };
 
-/// What every backend promises of a call, as a function that every member of a group runs: it throws where
-/// the promise is not kept.
+/// A part of the backend contract, as a function that every member of a group runs. It throws if the contract
+/// is violated.
 struct collective_case {
   std::string_view name;
   void (*run)(members& given);
@@ -33,8 +33,8 @@ std::vector<collective_case> many_calls_cases();
 std::vector<collective_case> many_groups_cases();
 std::vector<collective_case> fixed_order_cases();
 
-/// Runs all of them, one after the other, on this member. Throws std::runtime_error with the name of the
-/// case that failed.
+/// Runs all cases, one after the other, on this member. Throws std::runtime_error with the name of a failed
+/// case.
 void run_collective_cases(members& given);
 
 }  // namespace troupe::testing

@@ -79,7 +79,8 @@ void expect_elements(const tensor& x, Value value,
   });
 }
 
-/// Elements: none, few, those that just fit into a note of 4096 bytes and beside it, many. Odd ones too.
+/// Numbers of elements: none, few, just below and above a slot's inline limit of 4096 bytes, many; odd ones
+/// too.
 inline std::vector<std::int64_t> case_sizes(dtype type) {
   auto fitting = static_cast<std::int64_t>(4096 / size_bytes(type));
   return {0, 1, 7, 8, 33, fitting - 1, fitting, fitting + 1, 3 * fitting + 5};

@@ -45,7 +45,7 @@ fault_case drawn(unsigned seed) {
   return made;
 }
 
-/// The tensors of a member, the same in the group that fails and in the one after it.
+/// The tensors of a member, used in the group that fails and in the next one.
 struct member_tensors {
   tensor x, y;  ///< [n * part]
   work begin(communicator& group, collective_kind what) {
@@ -83,7 +83,7 @@ void expect_sum_of(const std::vector<world_rank>& ranks, const tensor& x, std::s
     expect(values[i] == all + n * static_cast<float>(i % 5), when);
 }
 
-/// Calls until the group fails.
+/// Repeats the call until the group fails.
 collective_error error_of(communicator& group, member_tensors& tensors, collective_kind what) {
   try {
     while (true) tensors.begin(group, what).wait();
@@ -99,9 +99,9 @@ std::vector<world_rank> without(int size, int victim) {
   return ranks;
 }
 
-constexpr int ready = 1, failed = 2, goes_on = 3, victim_done = 4, done = 5;
+constexpr int ready = 1, failed = 2, continues = 3, victim_done = 4, done = 5;
 
-/// Another thread than the one that makes calls, so at any moment of them.
+/// Starts a thread that kills or stops the victim at any moment of its calls.
 std::thread strike(const fault_case& how, test_rank& self) {
   return std::thread([&how, &self] {
     auto moment = std::chrono::steady_clock::now() + how.moment;
@@ -125,8 +125,8 @@ void live_on(const fault_case& how, test_rank& self, folder_store& place, ucx_gr
   };
   sum_again("right bytes in the group after");
   for (auto each : ranks) {
-    if (each == self.rank()) self.post(goes_on);
-    self.wait_for(each.value(), goes_on);
+    if (each == self.rank()) self.post(continues);
+    self.wait_for(each.value(), continues);
   }
   if (self.rank() == how.helper && how.kind == fault::stopped) self.resume(how.victim);
   for (int i = 0; i < 10; ++i) sum_again("right bytes while the stopped one goes on");
@@ -152,7 +152,7 @@ void survive(const fault_case& how, network_of_rank network, test_rank& self,
                          {.timeout = std::chrono::milliseconds(how.kind == fault::killed ? 60000 : 1000)});
   std::thread striker;
   if (self.rank() == how.helper) striker = strike(how, self);
-  if (self.rank() == how.victim && how.kind == fault::late) self.wait_for(how.helper, goes_on);
+  if (self.rank() == how.victim && how.kind == fault::late) self.wait_for(how.helper, continues);
   auto error = error_of(*group, tensors, how.operation);
   if (striker.joinable()) striker.join();
   if (self.rank() == how.victim) return self.post(victim_done);
@@ -170,7 +170,7 @@ void survive(const fault_case& how, network_of_rank network, test_rank& self,
   live_on(how, self, place, resources, tensors);
 }
 
-/// Most of the time of such calls is spent in the others' tensors.
+/// Such calls spend most of their time accessing the tensors of other members.
 fault_case stopped_in_large_sum(unsigned seed) {
   auto made = drawn(seed);
   made.size = 3;

@@ -8,8 +8,8 @@
 namespace troupe::testing {
 namespace {
 
-/// What `member` brings: anybody can make it.
-tensor brought(int member, std::int64_t count, dtype type) {
+/// The input of `member`, which every member can compute.
+tensor input_of(int member, std::int64_t count, dtype type) {
   return rounded(random_tensor({count}, "member " + std::to_string(member)), type);
 }
 
@@ -17,7 +17,7 @@ tensor tree_reduced(int num_members, std::int64_t count, dtype type, reduce_op o
   std::vector<tensor> inputs;
   std::vector<const std::byte*> places;
   for (int i = 0; i < num_members; ++i) {
-    inputs.push_back(brought(i, count, type));
+    inputs.push_back(input_of(i, count, type));
     places.push_back(inputs.back().bytes().data());
   }
   auto result = tensor::empty({count}, type);
@@ -39,7 +39,7 @@ void bits_of_the_tree(members& given) {
       for (std::int64_t part : {3, 120, 1500}) {
         auto count = part * group.size();
         auto wanted = tree_reduced(group.size(), count, type, op);
-        auto x = brought(group.rank(), count, type);
+        auto x = input_of(group.rank(), count, type);
         auto own = tensor::empty({part}, type);
         auto on_root = group.rank() == 0 ? tensor::empty({count}, type) : tensor();
         group.reduce_scatter(x, own, op).wait();

@@ -36,7 +36,7 @@ void waits_in_another_order(members& given) {
   }
 }
 
-/// Calls whose handles are dropped end all the same.
+/// Calls complete although their handles are dropped.
 void handles_are_dropped(members& given) {
   auto& group = given.all;
   auto x = tensor::full({17}, 1);
@@ -45,7 +45,7 @@ void handles_are_dropped(members& given) {
   expect_elements(x, [](std::int64_t) { return 1; });
 }
 
-/// Every member alternates between its own thread and the group's.
+/// Every member alternates between progress by its own thread and by the group's.
 void progress_of_both_kinds(members& given) {
   auto& group = given.all;
   for (int i = 0; i < 200; ++i) {
@@ -62,7 +62,7 @@ std::vector<collective_case> many_calls_cases() {
   return {{"calls end in their order", barriers_between_calls},
           {"a thousand calls in flight are waited for in any order", waits_in_another_order},
           {"calls end without a handle", handles_are_dropped},
-          {"members wait themselves or leave it to the group", progress_of_both_kinds}};
+          {"calls progress by waiting members or in the background", progress_of_both_kinds}};
 }
 
 }  // namespace troupe::testing

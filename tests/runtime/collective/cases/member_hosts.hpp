@@ -5,7 +5,7 @@
 
 namespace troupe::testing {
 
-/// How the rank of a test's process reaches the others: as if it were on this host.
+/// The network options with which a rank acts as if it were on a given host.
 using network_of_rank = network_options (*)(int rank);
 
 inline network_options on_one_host(int) { return {}; }

@@ -49,8 +49,8 @@ void crossing_messages(members& given) {
   }
 }
 
-/// Messages of a pair come in the order in which they were sent, small and large ones mixed, beside
-/// collective calls.
+/// Messages of a pair arrive in the order in which they were sent, small and large ones mixed, while
+/// collective calls run.
 void messages_in_order(members& given) {
   auto& group = given.all;
   if (group.size() == 1) return;
@@ -78,8 +78,8 @@ void messages_in_order(members& given) {
 
 std::vector<collective_case> message_cases() {
   return {{"messages go around a ring", ring_of_messages},
-          {"messages cross", crossing_messages},
-          {"messages come in order beside collective calls", messages_in_order}};
+          {"each member sends to all others before it waits", crossing_messages},
+          {"messages arrive in order while collective calls run", messages_in_order}};
 }
 
 }  // namespace troupe::testing

@@ -11,7 +11,7 @@
 
 namespace troupe::testing {
 
-/// All processes of a test, seen by this one.
+/// The group of all processes of a test, for this process.
 inline group_description world_group(const test_rank& self, std::string name = "all") {
   group_description group{std::move(name), std::vector<world_rank>(static_cast<std::size_t>(self.size())),
                           self.rank()};

@@ -239,8 +239,8 @@ namespace {
 /// Makes groups of threads, and counts how often it begins and makes.
 struct counted_backend {
   int begun = 0, made = 0;
-  struct maker final : backend_instance {
-    explicit maker(counted_backend& its) : of(its) {}
+  struct counted_instance final : backend_instance {
+    explicit counted_instance(counted_backend& its) : of(its) {}
     std::unique_ptr<communicator> make(const group_description& group, store&,
                                        const communicator_options& options) override {
       ++of.made;
@@ -252,7 +252,7 @@ struct counted_backend {
     return {"counted",
             [this](const backend_options& options) {
               begun += options.world_size;
-              return std::make_unique<maker>(*this);
+              return std::make_unique<counted_instance>(*this);
             },
             makes_groups_of_one};
   }

@@ -166,14 +166,14 @@ TEST_CASE("the formation of a gloo group that times out names the missing member
 
 namespace {
 
-/// The store of a process that stops as soon as it has told something, until `goes_on` is ready.
+/// The store of a process that stops as soon as it has told something, until `may_continue` is ready.
 struct last_put final : store {
   last_put(store& into, std::atomic<bool>& flag, std::shared_future<void> until)
-      : place(into), is_lost(flag), goes_on(std::move(until)) {}
+      : place(into), is_lost(flag), may_continue(std::move(until)) {}
   void put(const std::string& key, std::span<const std::byte> value) override {
     place.put(key, value);
     is_lost = true;
-    goes_on.wait();
+    may_continue.wait();
     throw collective_error(collective_failure::cancelled, "all", 0, {}, "dead");
   }
   std::optional<std::vector<std::byte>> get(const std::string&, std::chrono::milliseconds) override {
@@ -181,7 +181,7 @@ struct last_put final : store {
   }
   store& place;
   std::atomic<bool>& is_lost;
-  std::shared_future<void> goes_on;
+  std::shared_future<void> may_continue;
 };
 
 }  // namespace

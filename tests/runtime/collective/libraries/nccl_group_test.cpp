@@ -16,7 +16,7 @@ namespace {
 
 double value(std::int64_t i) { return static_cast<double>(i % 50 + 1); }
 
-/// A group of this process alone, whose results are what it brings.
+/// A group of this process only, whose results equal its inputs.
 class group_of_one {
  public:
   group_of_one()
@@ -24,9 +24,9 @@ class group_of_one {
         place(folder_.path()),
         group(make_nccl_group({"all", {0}, 0}, place, make_nccl_connections(gpu))) {}
 
-  tensor brought(std::int64_t count, dtype type) const { return filled(count, type, value).to(gpu); }
+  tensor input(std::int64_t count, dtype type) const { return filled(count, type, value).to(gpu); }
   tensor room(std::int64_t count, dtype type) const { return tensor::zeros({count}, type, gpu); }
-  static void expect_brought(const tensor& x) { expect_elements(x.to({}), value); }
+  static void expect_input(const tensor& x) { expect_elements(x.to({}), value); }
 
  private:
   temp_folder folder_;
@@ -44,14 +44,14 @@ TEST_CASE("GPUs: reductions of one member over NCCL return its input") {
   for (auto type : collective_types)
     for (auto op : reduce_ops)
       for (std::int64_t count : {0, 1, 33, 70001}) {
-        auto x = one.brought(count, type), result = one.room(count, type);
+        auto x = one.input(count, type), result = one.room(count, type);
         one.group->all_reduce(x, op).wait();
-        group_of_one::expect_brought(x);
+        group_of_one::expect_input(x);
         one.group->reduce(x, result, 0, op).wait();
-        group_of_one::expect_brought(result);
+        group_of_one::expect_input(result);
         result.fill_zero();
         one.group->reduce_scatter(x, result, op).wait();
-        group_of_one::expect_brought(result);
+        group_of_one::expect_input(result);
       }
 }
 
@@ -59,18 +59,18 @@ TEST_CASE("GPUs: copies of one member over NCCL return its input") {
   group_of_one one;
   for (auto type : collective_types)
     for (std::int64_t count : {0, 1, 33, 70001}) {
-      auto x = one.brought(count, type);
+      auto x = one.input(count, type);
       auto check_into = [&](auto call) {
         auto result = one.room(count, type);
         call(result).wait();
-        group_of_one::expect_brought(result);
+        group_of_one::expect_input(result);
       };
       check_into([&](tensor& result) { return one.group->all_gather(x, result); });
       check_into([&](tensor& result) { return one.group->gather(x, result, 0); });
       check_into([&](tensor& result) { return one.group->scatter(x, result, 0); });
       check_into([&](tensor& result) { return one.group->all_to_all(x, result); });
       one.group->broadcast(x, 0).wait();
-      group_of_one::expect_brought(x);
+      group_of_one::expect_input(x);
     }
   one.group->barrier().wait();
 }

@@ -19,7 +19,7 @@ network_options over_network() {
           .sizes = {.whole_inputs = 2000, .whole_broadcast = 3000, .block = 1000, .blocks_ahead = 2}};
 }
 
-/// What `member` brings to a call: numbers whose sums are rounded, in any order differently.
+/// The input of `member`: numbers whose rounded sums differ for each order.
 tensor input_of(int member, std::int64_t count, dtype type) {
   auto x = tensor::empty({count}, type);
   std::minstd_rand random(static_cast<unsigned>(member) * 1000 + static_cast<unsigned>(count) + 17);

@@ -13,7 +13,7 @@
 namespace troupe::emulation {
 namespace {
 
-constexpr unsigned never = 0;  ///< a generation that stays
+constexpr unsigned never = 0;  ///< a generation that never changes
 
 }  // namespace
 
@@ -66,7 +66,7 @@ std::string block::kernel() const {
   return text ? text.get() : kernel_type_;
 }
 
-// The body of every stack: threads that have not begun, until the one to go on with has a stack of its own.
+// The body of every stack: runs threads that have not begun, until the next thread to run has its own stack.
 void block::run_threads() {
   fiber::begin();
   auto& all = *running;

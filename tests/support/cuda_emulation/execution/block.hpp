@@ -14,7 +14,7 @@
 
 namespace troupe::emulation {
 
-/// What cp.async has to do still.
+/// A pending copy of cp.async.
 struct pending_copy {
   void* to;
   const void* from;
@@ -30,22 +30,21 @@ struct gpu_thread {
   unsigned seen = 0;
 };
 
-/// A launch, as all of its blocks see it.
+/// The shape of a launch, equal for all its blocks.
 struct launch_shape {
   dim3 grid;
   unsigned num_threads = 0;   ///< of a block
   unsigned memory_bytes = 0;  ///< dynamic shared memory of a block
 };
 
-/// Runs the threads of one block after the other in turns: each until it waits for others or ends. A thread
-/// gets a stack when it begins; one that ends leaves it to the next that begins, at once, so that threads
-/// that never wait need one stack. An OS thread has one such object, which keeps its memory from launch to
-/// launch.
+/// Runs the threads of a block cooperatively: each thread runs until it waits for others or ends. A thread
+/// gets a stack when it begins and passes it to the next thread when it ends, so that threads that never wait
+/// need one stack. Each OS thread has one such object, which keeps its memory between launches.
 class block {
  public:
   using thread_body = void (*)(const void* arguments);
 
-  /// Of the blocks that run() will be called for.
+  /// Prepares for the blocks of a launch, before run() is called.
   void prepare(const launch_shape& shape, const execution_options& options, const char* kernel_type,
                thread_body body, const void* arguments);
   /// Runs the block with this index from beginning to end.
@@ -54,15 +53,15 @@ class block {
   uint3 index() const { return index_; }
   const launch_shape& shape() const { return shape_; }
   const execution_options& options() const { return options_; }
-  /// Its type, which names the arguments: functions have no names at run time.
+  /// The kernel's type, which names its arguments: functions have no names at run time.
   std::string kernel() const;
   warp& warp_of(const gpu_thread& of) { return warps_[of.index.x / num_lanes]; }
-  /// In the order in which the thread has issued them.
+  /// The pending copies of a thread, in the order of their issue.
   std::vector<pending_copy>& copies_of(const gpu_thread& of) { return copies_[of.index.x]; }
 
-  /// __syncthreads: returns whether any thread's `value` was true when all have come.
+  /// __syncthreads: returns, when all threads have arrived, whether any thread's `value` was true.
   bool synchronize(const call& by, bool value);
-  /// Lets others run until `generation` changes; `by` is what the current thread waits in.
+  /// Runs other threads until `generation` changes; `by` is the call in which the current thread waits.
   void wait_for(const unsigned& generation, const call& by);
 
   gpu_thread* current = nullptr;

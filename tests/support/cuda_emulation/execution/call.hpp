@@ -3,13 +3,13 @@
 
 namespace troupe::emulation {
 
-/// A function of the device language that a thread has called, and where.
+/// A call of a function of the device language, with its place in the source.
 struct call {
   const char* function = "";
   std::source_location site;
 };
 
-/// Of one function at one place in the source: what the threads of a warp or of a block must reach together.
+/// Whether two calls are of one function at one place in the source, as for threads that synchronize.
 bool is_same(const call& a, const call& b);
 
 }  // namespace troupe::emulation

@@ -6,7 +6,7 @@
 namespace troupe::emulation {
 
 /// Ends the process with abort() after "CUDA emulation: ..." on standard error: the kernel, the block, the
-/// thread and the call. A kernel that does what it must not leaves no state in which a test could go on.
+/// thread and the call. After a fault in a kernel there is no valid state in which a test could continue.
 [[noreturn]] void fail(const call& at, const std::string& problem);
 [[noreturn]] void fail(const std::string& problem);
 

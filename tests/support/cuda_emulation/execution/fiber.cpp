@@ -45,7 +45,7 @@ constexpr std::size_t guard_bytes = 4096, stack_bytes = 256 << 10;
 constexpr int saved_registers = 6;
 
 #ifdef __SANITIZE_ADDRESS__
-constinit thread_local fiber* left = nullptr;  ///< by the last switch
+constinit thread_local fiber* left = nullptr;  ///< the fiber that the last switch left
 #endif
 
 }  // namespace
@@ -68,7 +68,7 @@ fiber::fiber(void (*run)(), unsigned number) {
 fiber::~fiber() {
   if (!memory_) return;
 #ifdef __SANITIZE_ADDRESS__
-  // Functions that never return leave their frames poisoned, for whatever is mapped here next.
+  // Functions that never return leave their frames poisoned; the next mapping at this address must not be.
   __asan_unpoison_memory_region(memory_, guard_bytes + stack_bytes);
 #endif
   munmap(memory_, guard_bytes + stack_bytes);

@@ -10,8 +10,8 @@ class fiber {
  public:
   /// The calling OS thread's own stack.
   fiber() = default;
-  /// A new stack, on which `run`, which never returns, begins at the first switch to it. `number` staggers
-  /// the beginnings of stacks, which would otherwise lie in the same lines of the cache.
+  /// A new stack, on which `run`, which never returns, starts at the first switch to it. `number` staggers
+  /// the beginnings of stacks, which would otherwise map to the same cache lines.
   fiber(void (*run)(), unsigned number);
   ~fiber();
   fiber(const fiber&) = delete;
@@ -19,13 +19,13 @@ class fiber {
 
   /// Leaves `from`, which is running, for `to`; returns when something switches back to `from`.
   static void switch_between(fiber& from, fiber& to);
-  /// The first that `run` has to call.
+  /// `run` must call this first.
   static void begin();
 
  private:
   void* stack_pointer_ = nullptr;
-  void* memory_ = nullptr;  ///< with a page below that no access survives
-  // What AddressSanitizer wants to know of a stack.
+  void* memory_ = nullptr;  ///< with a guard page below
+  // The data of a stack that AddressSanitizer needs.
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;
   void* fake_stack_ = nullptr;

@@ -7,7 +7,7 @@ namespace {
 
 constinit thread_local void* dynamic_memory = nullptr;
 
-/// What an OS thread keeps from launch to launch.
+/// The memory that an OS thread keeps between launches.
 struct processor {
   block blocks;
   dynamic_shared_memory_arena memory;

@@ -9,7 +9,7 @@ namespace troupe::emulation {
 void run_grid(const launch_shape& shape, const execution_options& options, const char* kernel_type,
               block::thread_body body, const void* arguments);
 
-/// Runs `body()` once for each thread. Kernel names what runs in the text of faults.
+/// Runs `body()` once for each thread. Kernel is the name in the text of faults.
 template <class Kernel, class Body>
 void run_grid(const launch_shape& shape, const execution_options& options, const Body& body) {
   run_grid(
@@ -17,7 +17,7 @@ void run_grid(const launch_shape& shape, const execution_options& options, const
       &body);
 }
 
-/// Of the block that runs.
+/// The dynamic shared memory of the running block.
 void* dynamic_memory_of_block();
 
 }  // namespace troupe::emulation

@@ -49,7 +49,7 @@ void* dynamic_shared_memory_arena::take(std::size_t size_bytes) {
 }
 
 void unset_static_shared_memory() {
-  // As numbers: to the compiler these are unrelated objects.
+  // Compared as numbers, since to the compiler these are unrelated objects.
   auto begin =
       reinterpret_cast<std::uintptr_t>(troupe_shared_memory_begin) + sizeof(troupe_shared_memory_begin);
   auto end = reinterpret_cast<std::uintptr_t>(troupe_shared_memory_end);

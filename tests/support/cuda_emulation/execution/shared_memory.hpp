@@ -4,8 +4,8 @@
 
 namespace troupe::emulation {
 
-/// The dynamic shared memory of the blocks that an OS thread runs. Its end is that of a page, and the next
-/// page survives no access, so that what a kernel reads or writes behind it is seen.
+/// The dynamic shared memory of the blocks that an OS thread runs. It ends at
+/// the end of a page, and the next page is a guard page, so that accesses behind it are detected.
 class dynamic_shared_memory_arena {
  public:
   dynamic_shared_memory_arena();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int rows = 16, columns = 8, depth = 16;
 
-/// What a lane brings to mma.
+/// The operands of one lane in mma.
 struct fragments {
   std::uint32_t left[4], right[2];
   float sums[4];
@@ -50,7 +50,7 @@ void place(unsigned lane, const fragments& from, matrices& in) {
   for (int i = 0; i < 4; ++i) in.sums[sum_row(lane, i)][sum_column(lane, i)] = from.sums[i];
 }
 
-/// The whole product, by the lane that comes last.
+/// Computes the whole product; called by the last lane that arrives.
 template <class Factor>
 void multiply(warp::exchange& of) {
   matrices all;

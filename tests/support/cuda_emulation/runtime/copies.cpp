@@ -47,7 +47,7 @@ cudaError_t queue_copy(cudaStream_t stream, const area& to, const area& from) {
   });
 }
 
-/// Whose memory each side of a copy of this kind is.
+/// The memory (a GPU's or pinned) of each side of a copy of this kind.
 struct sides {
   int to, from;
 };

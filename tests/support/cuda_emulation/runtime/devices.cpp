@@ -105,7 +105,7 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
   });
 }
 
-// What finds functions of the driver has another name since CUDA 12.5.
+// The function that looks up functions of the driver has another name since CUDA 12.5.
 #if CUDART_VERSION >= 12050
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-// What tests ask of the fake CUDA runtime and tell it. All functions are thread-safe.
+// The interface of the fake CUDA runtime for tests. All functions are thread-safe.
 namespace troupe::emulation {
 
-/// How many GPUs there are; their number cannot change after the first call of the runtime. Without this the
-/// environment variable TROUPE_EMULATED_GPUS says it, and without that there is one.
+/// Sets the number of GPUs, which cannot change after the first call of the runtime. By default it is that of
+/// the environment variable TROUPE_EMULATED_GPUS, or 1.
 void set_num_gpus(int count);
 
 /// Whether the process has a context on a GPU: whether some thread made it the current one with
@@ -16,13 +16,13 @@ void set_num_gpus(int count);
 /// megabytes of a real GPU.
 bool has_context(int gpu);
 
-/// From cudaMalloc, without what was freed.
+/// The number of blocks from cudaMalloc that are not freed.
 std::size_t num_allocations(int gpu);
-/// From cudaHostAlloc, without what was freed.
+/// The number of blocks from cudaHostAlloc that are not freed.
 std::size_t num_pinned_allocations();
 /// The number of streams, events and instantiated graphs that are not destroyed.
 std::size_t num_live_handles();
-/// Operations that are queued and not done, in all streams.
+/// The number of queued operations that are not done, in all streams.
 std::size_t num_queued();
 
 /// The call after `calls_before` more calls of `function`, such as "cudaMalloc", does nothing and returns
@@ -32,7 +32,7 @@ void fail_call(std::string_view function, cudaError_t status, int calls_before =
 /// How often a function of the runtime was called.
 std::size_t num_calls(std::string_view function);
 
-/// Whether GPUs can read each other's memory; they can unless told otherwise.
+/// Sets whether GPUs can read each other's memory; by default they can.
 void set_peer_access_possible(bool possible);
 /// Whether `gpu` has cudaDeviceEnablePeerAccess to the memory of `peer`.
 bool has_peer_access(int gpu, int peer);

@@ -71,7 +71,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
   });
 }
 
-// Launches that are queued keep what they run.
+// Queued launches keep the graph that they run.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   return call(__func__, [=] {
     std::lock_guard lock(the_machine().mutex);

@@ -49,7 +49,7 @@ cudaError_t guarded(machine& on, const char* function, context_need need,
 }  // namespace
 
 machine& the_machine() {
-  // Never destroyed: static objects of tests may use the runtime after it would have been.
+  // Never destroyed, since static objects of tests may still use the runtime in their destructors.
   static auto* made = [] {
     auto* all = new machine;
     resize(*all, num_gpus_of_environment());

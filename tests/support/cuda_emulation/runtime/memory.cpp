@@ -13,7 +13,7 @@ using troupe::emulation::watch_memory_faults;
 
 namespace {
 
-/// Whether this thread, or a capture that forbids it to all threads, may not call what waits for a GPU.
+/// Whether a capture, of this thread or one that restricts all threads, forbids calls that wait for a GPU.
 bool is_unsafe_in_capture(const machine& all) {
   for (const auto& each : all.streams)
     if (each->capture && each->capture_mode != cudaStreamCaptureModeRelaxed) return true;
@@ -53,8 +53,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size_bytes) {
   return call(__func__, [=] { return take(memory, current_gpu(), size_bytes); });
 }
 
-// Waits for the memory's GPU, as CUDA does; work on other GPUs that uses the memory must have been waited
-// for.
+// Waits for the memory's GPU, as CUDA does. The caller must have waited for work on other GPUs that uses it.
 cudaError_t cudaFree(void* memory) {
   return call(__func__, [=] {
     if (!memory) return cudaSuccess;
@@ -68,7 +67,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t size_bytes, unsigned) {
   return call(__func__, [=] { return take(memory, memory_block::pinned, size_bytes); });
 }
 
-// Waits for nothing: CUDA does not say that it would.
+// Does not wait: CUDA does not guarantee that it does.
 cudaError_t cudaFreeHost(void* memory) {
   return call(__func__, [=] { return give_back(memory_block::pinned, memory); });
 }

@@ -21,7 +21,7 @@ namespace troupe::emulation {
 namespace {
 
 constexpr std::size_t alignment = 256;                    // cudaMalloc's
-constexpr std::size_t gpu_bytes = std::size_t{64} << 30;  // of each GPU; only what is written takes memory
+constexpr std::size_t gpu_bytes = std::size_t{64} << 30;  // of each GPU; only written pages take memory
 constexpr std::size_t sparse_bytes = std::size_t{1} << 30;
 constexpr int unwritten = 0xff;  // NaN in f32, bf16 and f16
 constexpr int behind_end = 0xa7;
@@ -47,7 +47,7 @@ std::string describe(const void* address, const memory_blocks::entry* in) {
   return text.str();
 }
 
-/// Where the bytes between a block and its guard page are.
+/// The beginning of the bytes between a block and its guard page.
 std::byte* end_of(const std::byte* begin, const memory_block& block) {
   return const_cast<std::byte*>(begin) + block.size_bytes;
 }

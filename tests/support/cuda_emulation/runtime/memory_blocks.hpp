@@ -16,16 +16,16 @@ struct memory_block {
   bool is_freed = false;
 };
 
-/// Blocks of exactly the size that was asked for, filled with a pattern that is NaN in every floating dtype.
-/// Each ends within 255 bytes of a page that cannot be touched; the bytes between hold a pattern that is
-/// looked at when the block is freed and when the process ends, and AddressSanitizer watches them. A freed
-/// block's addresses are never given again and cannot be touched. Blocks of 1 GiB and more are zeros instead
-/// of the pattern, so that they take only those pages that are written. Not thread-safe.
+/// Blocks of exactly the requested size, filled with a pattern that is NaN in every floating dtype. Each ends
+/// within 255 bytes of a guard page; the bytes between hold a pattern that is checked when the block is freed
+/// and when the process ends, and AddressSanitizer watches them. A freed block's addresses are never reused
+/// and stay protected. Blocks of 1 GiB and more are zeros instead of the pattern, so that only written pages
+/// take memory. Not thread-safe.
 class memory_blocks {
  public:
   using entry = std::pair<const std::byte* const, memory_block>;  ///< a beginning and its block
 
-  /// Null if the GPU has not so much left.
+  /// Null if the GPU has not enough memory left.
   void* take(int gpu, std::size_t size_bytes);
   /// Ends the program if `memory` is no beginning of a block of that GPU, or something wrote behind its end.
   void give_back(int gpu, void* memory);

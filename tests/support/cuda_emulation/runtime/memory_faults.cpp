@@ -9,10 +9,10 @@ namespace {
 
 struct sigaction handler_before;
 
-// Faults are raised by the access itself, while none of the runtime's own data is being changed.
+// The faulting access is the test's own, so none of the runtime's data is being changed.
 void on_fault(int, siginfo_t* what, void*) {
   the_machine().blocks.refuse_access(what->si_addr);
-  sigaction(SIGSEGV, &handler_before, nullptr);  // the access is made again, and faults there
+  sigaction(SIGSEGV, &handler_before, nullptr);  // the access is repeated and faults in the previous handler
 }
 
 }  // namespace

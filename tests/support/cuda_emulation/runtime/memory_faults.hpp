@@ -2,9 +2,9 @@
 
 namespace troupe::emulation {
 
-/// From now on an access to a page that cannot be touched (behind a block, or of a freed one) ends the
-/// program with a text that names the block, unless another handler of SIGSEGV comes after this one. Other
-/// faults go to the handler from before. Call it again to come first again.
+/// Installs a handler of SIGSEGV: an access to a guard page (behind a block, or of a freed one) ends the
+/// program with a text that names the block. Other faults go to the previous handler. Call it again after
+/// another handler was installed.
 void watch_memory_faults();
 
 }  // namespace troupe::emulation

@@ -1,4 +1,4 @@
-// The fake CUDA runtime keeps the rules of the real one, and refuses what CUDA leaves open.
+// The fake CUDA runtime follows the rules of the real one, and refuses uses that CUDA leaves undefined.
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace emulation = troupe::emulation;
 
 namespace {
 
-/// Of all cases, which may be run in one process.
+/// For all cases, which may run in one process.
 void have_two_gpus() { emulation::set_num_gpus(2); }
 
 /// Memory of the current GPU, with one float per element.
@@ -62,7 +62,7 @@ cudaEvent_t new_event() {
   return event;
 }
 
-/// What a process writes to its standard error before it aborts in `wrong`; empty if it does not.
+/// The text that a process writes to standard error before it aborts in `wrong`; empty if it does not abort.
 std::string refusal_of(const std::function<void()>& wrong) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

@@ -11,9 +11,9 @@ namespace troupe::emulation {
 /// current one, which a launch is not allowed to. While `work` runs no lock of the runtime is held.
 void enqueue(cudaStream_t stream, std::function<void()> work);
 
-/// The same for work that has to meet work of other streams, such as a collective operation. `attempt`
-/// returns whether it is done; until then it is called again and again, and the other streams of all GPUs run
-/// in between. It must not block.
+/// The same for work that waits for work of other streams, such as a collective operation. `attempt` returns
+/// whether it is done; until then it is called repeatedly, and the other streams of all GPUs run in between.
+/// It must not block.
 void enqueue_attempts(cudaStream_t stream, std::function<bool()> attempt);
 
 /// The GPU that a stream belongs to.

@@ -49,7 +49,7 @@ bool step(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream) {
   return true;
 }
 
-/// What a GPU does meanwhile: other streams go on where one cannot.
+/// One step of any other stream, for the time in which the stream `but` cannot continue.
 bool step_any(std::unique_lock<std::recursive_mutex>& lock, const CUstream_st& but) {
   auto& all = the_machine();
   auto has_stepped = false;
@@ -108,7 +108,7 @@ void enqueue_attempts(cudaStream_t stream, std::function<bool()> work) {
   if (into.gpu != current_gpu())
     refuse("expected a launch in a stream of the thread's current GPU " + std::to_string(current_gpu()) +
            ", got one in a stream of GPU " + std::to_string(into.gpu));
-  add_work(into, std::move(work));  // into an invalid capture: its end says so
+  add_work(into, std::move(work));  // into an invalid capture: cudaStreamEndCapture reports it
 }
 
 }  // namespace troupe::emulation
@@ -130,7 +130,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   });
 }
 
-// What is queued runs all the same, when something waits for it.
+// Queued work still runs when something waits for it.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call(__func__, [=] {
     std::lock_guard lock(the_machine().mutex);
@@ -202,7 +202,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   });
 }
 
-// Who asks again and again gets the work done; who asks once learns nothing.
+// Repeated queries run the work; a single query does not.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call(__func__, [=] {
     std::unique_lock lock(the_machine().mutex);
