@@ -2,10 +2,10 @@
 //
 //   group_worker --scenario groups|loop|late|given-up|by-hand [--victim R] [--backend ..] ...
 //
-// groups: every group a job of five processes can want. loop: sums 20 times; the victim kills itself at the
-// 10th, and the others go on without its help until its successor is there. late: rank 1 kills itself before
-// it is in any group. given-up: calls that some give up while others have ended theirs, and a new group.
-// by-hand: rank 1 kills itself, and the others look what they can still do.
+// groups: different groups of a job of five processes. loop: sums 20 times; the victim kills itself at the
+// 10th, and the others continue without it until its replacement has joined. late: rank 1 kills itself before
+// it is in any group. given-up: some members cancel calls that others have completed, then all form a new
+// group. by-hand: rank 1 kills itself, and the others report which calls still work.
 #include <signal.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ std::string listed(const std::vector<world_rank>& ranks) {
 /// A step of the loop on all ranks; afterwards all have done one more.
 void run_steps(const World& world, const ProcessGroup& all, int victim, float& step) {
   auto at = tensor::full({1}, step);
-  all.all_reduce(at, reduce_op::max).wait();  // a successor learns where the others are
+  all.all_reduce(at, reduce_op::max).wait();  // a replacement learns the others' step
   for (step = at.values<float>()[0]; step < 20; ++step) {
     if (world.rank() == victim && step == 10) ::kill(::getpid(), SIGKILL);
     expect(sum_over(all, static_cast<float>(world.rank().value() + 1)) == 10, "the sum of four");
@@ -88,7 +88,7 @@ void run_loop(World& world, int lost, bool is_first_incarnation) {
   say(world, "done");
 }
 
-/// Whenever a group fails, it is formed anew, until all have come.
+/// Forms the group again after each failure, until all ranks have joined.
 void regroup_until_complete(World& world, bool is_first_incarnation) {
   if (world.rank() == 1 && is_first_incarnation) ::kill(::getpid(), SIGKILL);
   for (bool met = false; !met;) {

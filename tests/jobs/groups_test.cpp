@@ -1,4 +1,4 @@
-// Process groups of real processes that run a loop of their own: no Trainer looks after them.
+// Process groups of real processes that run their own loop, without a Trainer.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

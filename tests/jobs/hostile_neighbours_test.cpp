@@ -1,4 +1,4 @@
-// Whole jobs beside others on the machine who mean no good.
+// Whole jobs on a machine with hostile processes.
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>

@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// What a run of an example came to.
+/// The result of a run of an example.
 struct job_outcome {
   process_result process;
   std::vector<nlohmann::json> events;  ///< every line of standard output

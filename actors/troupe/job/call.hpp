@@ -86,7 +86,7 @@ struct call_result {
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;  ///< train, evaluate, predict: which batch source
   std::string refused = {};  ///< not empty: not executed, since the requests differ; how
-  std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job goes on
+  std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job continues
   template <class Archive>
   void serialize(Archive& archive) {
     archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, problem);

@@ -20,7 +20,7 @@ struct step_progress {
   step_metrics metrics;
 };
 
-/// The job cannot go on.
+/// The job has failed.
 struct job_failure {
   std::string cause;
 };

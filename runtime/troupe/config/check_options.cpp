@@ -61,7 +61,8 @@ void check_layout(const job_options& options) {
 void check_snapshots(const job_options& options) {
   if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
   if (options.resume && options.fresh_start)
-    throw bad_input("--resume goes on from a snapshot and --fresh-start from none: choose one of them");
+    throw bad_input(
+        "--resume continues from a snapshot and --fresh-start ignores snapshots: choose one of them");
   if (!options.snapshot_dir.empty()) return;
   if (options.fresh_start)
     throw bad_input("--fresh-start is about the snapshots in a folder: add --snapshot-dir FOLDER");

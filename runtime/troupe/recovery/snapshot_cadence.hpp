@@ -17,34 +17,34 @@ struct snapshot_cadence {
   std::chrono::duration<double> disk_interval = std::chrono::seconds(60);
 };
 
-/// What to do with the state right after a step.
+/// Which copies of the state to make right after a step.
 struct due_snapshots {
   bool memory = false;  ///< copy it; always with `disk`, which writes the copy
   bool disk = false;
   bool operator==(const due_snapshots&) const = default;
 };
 
-/// What is due after `step`. Every node asks for itself and all get the same answer: it depends on the step,
-/// the options and what the scheduler has announced, on no clock. `announced_disk_step` is the last value of
-/// next_disk_step that came.
+/// The copies due after `step`. Every node computes this itself with the same result, which depends on the
+/// step, the options and the scheduler's announcement, not on a clock. `announced_disk_step` is the last
+/// announced value of next_disk_step.
 due_snapshots snapshot_due(std::uint64_t step, const snapshot_cadence& cadence,
                            std::optional<std::uint64_t> announced_disk_step);
 
-/// What the scheduler knows when it is about to let the stages go on.
+/// The scheduler's figures when it grants further steps.
 struct disk_clock {
-  std::uint64_t steps_done = 0;     ///< that the whole pipeline has finished
-  std::uint64_t granted_until = 0;  ///< stages may be as far as this already
-  std::uint64_t next_grant = 0;     ///< and as far as this after the grant that would carry the announcement
+  std::uint64_t steps_done = 0;                ///< steps that the whole pipeline has finished
+  std::uint64_t granted_until = 0;             ///< the step that stages may have reached already
+  std::uint64_t next_grant = 0;                ///< the end of the grant that would carry the announcement
   std::chrono::duration<double> step_time{0};  ///< measured mean; 0 while unknown
   std::chrono::duration<double> since_last_disk{
       0};  ///< since the last snapshot on disk began, or the job did
 };
 
-/// Where snapshots on disk go by time, one node decides: the step to announce with the next grant, so that
-/// every stage hears of it before it can reach it. It lies in (granted_until, next_grant] and is the one that
-/// ends nearest to disk_interval after the last snapshot. None if that is a later one (ask again at the next
-/// grant), or if the cadence is not by time. The scheduler does not ask while an announced step is not
-/// written yet.
+/// If snapshots on disk are made by time, one node chooses the step and announces it with the next grant, so
+/// that every stage knows it before it can reach it. It lies in (granted_until, next_grant] and is the step
+/// that ends nearest to disk_interval after the last snapshot. Empty if that is a later step (call again at
+/// the next grant), or if the cadence is not by time. The scheduler does not call this while an announced
+/// step is not written yet.
 std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
 
 }  // namespace troupe

@@ -58,7 +58,7 @@ TEST_CASE(
     "generation") {
   one_node here;
   here.begin();
-  here.actors.send(here.supervisor, tensor_lost{-1, 1, "its head is not authentic"});
+  here.actors.send(here.supervisor, tensor_lost{-1, 1, "its header is not authentic or has another format"});
   here.actors.send(here.supervisor, tensor_lost{0, 7, "of another generation"});
   here.advance(1s);
   CHECK(here.members.requests.empty());

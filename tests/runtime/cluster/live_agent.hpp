@@ -91,7 +91,7 @@ struct kill_event {
   std::string cause;
 };
 
-/// An agent on a free port and what it tells its owner.
+/// An agent on a free port, with its callbacks recorded.
 struct live_agent {
   explicit live_agent(agent_options wanted) : options(std::move(wanted)) {
     if (options.secret.empty()) options.secret = make_job_secret();
