@@ -12,9 +12,6 @@
 namespace troupe {
 namespace {
 
-/// For calls of healthy groups, which end by themselves.
-constexpr auto time_to_end = std::chrono::milliseconds(200);
-
 bool contains(const std::vector<nccl_connection*>& some, const nccl_connection* one) {
   return std::ranges::find(some, one) != some.end();
 }
@@ -39,7 +36,7 @@ bool nccl_connections::have_others_at_work(const std::vector<nccl_connection*>& 
 /// Without the lock between two looks: the owners of these calls go on.
 void nccl_connections::wait_for_others(const std::vector<nccl_connection*>& failed,
                                        std::unique_lock<std::mutex>& lock) {
-  auto deadline = std::chrono::steady_clock::now() + time_to_end;
+  auto deadline = std::chrono::steady_clock::now() + time_for_others_;
   while (have_others_at_work(failed) && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
