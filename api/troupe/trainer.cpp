@@ -157,6 +157,10 @@ fit_result Trainer::fit(dataset_ptr samples) {
   request.kind = call_kind::train;
   request.source = sources_.number_of(samples, source_use::train, [&] { return self.add_source(source); });
   auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
+  if (options.steps > steps && world_.rank() == 0)
+    world_.shared_->log->warn(
+        "training ends after {} steps, the {} of --epochs, before the {} of --steps: raise --epochs for more",
+        steps, options.epochs == 1 ? "one epoch" : std::to_string(options.epochs) + " epochs", options.steps);
   steps_ += options.steps != 0 ? std::min(options.steps, steps) : steps;
   request.target_step = steps_;
 

@@ -203,3 +203,16 @@ TEST_CASE("how a rank ended is the job's exit code and is named") {
   CHECK(crashed.exit_code == 128 + SIGSEGV);
   CHECK_THAT(crashed.errors, ContainsSubstring("rank 1 failed first: ended by SIGSEGV (segmentation fault)"));
 }
+
+TEST_CASE("training that ends by --epochs before --steps says so, once") {
+  auto ran = run_launched(2, {"--size", "tiny", "--batch", "64", "--epochs", "1", "--steps", "100000"}, {},
+                          example::gpt);
+  auto steps = ran.named("step").size();
+  CHECK(steps > 0);
+  CHECK(steps < 100000);
+  auto expected = "training ends after " + std::to_string(steps) +
+                  " steps, the one epoch of --epochs, before the 100000 of --steps";
+  auto first = ran.process.errors.find(expected);
+  CHECK_THAT(ran.process.errors, ContainsSubstring(expected));
+  CHECK(ran.process.errors.find(expected, first + 1) == std::string::npos);
+}

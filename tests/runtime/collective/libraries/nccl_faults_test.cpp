@@ -113,18 +113,24 @@ TEST_CASE("one thread that waits for the calls of groups on one GPU aborts both 
 }
 
 TEST_CASE("calls that end by themselves are not aborted with another group on their GPU") {
-  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
-    auto on = make_nccl_connections(all.device());
+  std::atomic<communicator*> aborted = nullptr;
+  auto failures = run_nccl_members(2, [&](communicator& all, store& place) {
+    auto on = make_nccl_connections(all.device(), 1min);
     auto a = make_nccl_group({"a", {0, 1}, all.rank()}, place, on);
     auto b = make_nccl_group({"b", {0, 1}, all.rank()}, place, on);
     auto x = ones(all), y = ones(all);
-    auto of_b = b->all_reduce(y, reduce_op::sum, here);
     if (all.rank() == 0) {
+      auto of_b = b->all_reduce(y, reduce_op::sum, here);
       auto of_a = a->all_reduce(x);
-      wait_for_calls("ncclAllReduce", 3);
+      wait_for_calls("ncclAllReduce", 2);
+      aborted = a.get();
       a->abort("a test");
+      of_b.wait();
+    } else {
+      // The call of b can end only after a has begun to abort.
+      while (aborted == nullptr || !aborted.load()->failure()) std::this_thread::yield();
+      b->all_reduce(y, reduce_op::sum, here).wait();
     }
-    of_b.wait();
     b->all_reduce(y).wait();
     expect_elements(y.to({}), [](std::int64_t) { return 4; });
   });

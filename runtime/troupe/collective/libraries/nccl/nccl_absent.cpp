@@ -12,7 +12,7 @@ namespace {
 
 }  // namespace
 
-std::shared_ptr<nccl_connections> make_nccl_connections(device) { refuse(); }
+std::shared_ptr<nccl_connections> make_nccl_connections(device, std::chrono::milliseconds) { refuse(); }
 
 std::unique_ptr<communicator> make_nccl_group(const group_description&, store&,
                                               std::shared_ptr<nccl_connections>,

@@ -12,9 +12,6 @@
 namespace troupe {
 namespace {
 
-/// For calls of healthy groups, which complete by themselves.
-constexpr auto time_to_end = std::chrono::milliseconds(200);
-
 bool contains(const std::vector<nccl_connection*>& some, const nccl_connection* one) {
   return std::ranges::find(some, one) != some.end();
 }
@@ -40,7 +37,7 @@ bool nccl_connections::others_have_work_in_flight(const std::vector<nccl_connect
 /// Releases the lock between two checks, so that the owners of these calls can continue.
 void nccl_connections::wait_for_others(const std::vector<nccl_connection*>& failed,
                                        std::unique_lock<std::mutex>& lock) {
-  auto deadline = std::chrono::steady_clock::now() + time_to_end;
+  auto deadline = std::chrono::steady_clock::now() + time_for_others_;
   while (others_have_work_in_flight(failed) && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));

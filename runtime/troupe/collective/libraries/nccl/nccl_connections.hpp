@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -14,7 +15,8 @@ class nccl_connection;
 /// also aborts all other communicators that have work in flight, within one NCCL group. Thread-safe.
 class nccl_connections {
  public:
-  explicit nccl_connections(troupe::device gpu) : gpu_(gpu) {}
+  nccl_connections(troupe::device gpu, std::chrono::milliseconds time_for_others)
+      : gpu_(gpu), time_for_others_(time_for_others) {}
   nccl_connections(const nccl_connections&) = delete;
   nccl_connections& operator=(const nccl_connections&) = delete;
 
@@ -23,8 +25,9 @@ class nccl_connections {
   void remove(nccl_connection& one);
   /// Held while a communicator of this GPU is used, so that no other thread aborts it meanwhile.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(using_); }
-  /// Aborts connections of one group, which has failed with `why`. Calls of other groups have 200 ms to end;
-  /// then their connections are aborted too, and throw `why`. Afterwards no aborted call accesses memory.
+  /// Aborts connections of one group, which has failed with `why`. Calls of other groups have
+  /// `time_for_others` to end; then their connections are aborted too, and throw `why`. Afterwards no aborted
+  /// call accesses memory.
   void abort(const std::vector<nccl_connection*>& failed, const collective_error& why) noexcept;
 
  private:
@@ -33,6 +36,7 @@ class nccl_connections {
   void abort_together(const std::vector<nccl_connection*>& connections) noexcept;
 
   troupe::device gpu_;
+  std::chrono::milliseconds time_for_others_;
   std::mutex using_;
   std::vector<nccl_connection*> all_;
 };

@@ -40,10 +40,11 @@ collective_error cannot_begin(const group_description& group, const std::excepti
 
 }  // namespace
 
-std::shared_ptr<nccl_connections> make_nccl_connections(device gpu) {
+std::shared_ptr<nccl_connections> make_nccl_connections(device gpu,
+                                                        std::chrono::milliseconds time_for_others) {
   if (gpu.type != device::kind::cuda)
     throw bad_input("NCCL's groups are of GPUs, expected cuda:N, got " + to_string(gpu));
-  return std::make_shared<nccl_connections>(gpu);
+  return std::make_shared<nccl_connections>(gpu, time_for_others);
 }
 
 std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys,

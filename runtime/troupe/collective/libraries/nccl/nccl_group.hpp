@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <memory>
 
 #include "troupe/collective/communicator.hpp"
@@ -10,9 +11,11 @@ namespace troupe {
 
 class nccl_connections;
 
-/// What all groups of a process on one GPU share: make one for each GPU, before its groups. Throws bad_input
+/// What all groups of a process on one GPU share: make one for each GPU, before its groups. When a group is
+/// aborted, calls of the others have `time_for_others` to end before they are aborted too. Throws bad_input
 /// for a CPU.
-std::shared_ptr<nccl_connections> make_nccl_connections(device gpu);
+std::shared_ptr<nccl_connections> make_nccl_connections(
+    device gpu, std::chrono::milliseconds time_for_others = std::chrono::milliseconds(200));
 
 /// Makes this process's communicator of a group over NCCL, whose processes have one GPU each. All members
 /// call it with the same name and ranks, and it returns when all have. The name together with the ranks is
@@ -31,10 +34,10 @@ std::shared_ptr<nccl_connections> make_nccl_connections(device gpu);
 /// peer and direction, made for the first message.
 ///
 /// A group that fails, or is destroyed with calls in flight, aborts all its communicators; they access no
-/// memory afterwards. NCCL's abort may wait for the calls of other groups on the GPU. So these have 200 ms to
-/// end; then their groups are aborted together with this one, and fail with its error. Otherwise the
-/// destructor waits for NCCL for ten seconds at most, or options.timeout if that is less, and then aborts. No
-/// context is made on any other GPU.
+/// memory afterwards. NCCL's abort may wait for the calls of other groups on the GPU. So these have time to
+/// end (make_nccl_connections); then their groups are aborted together with this one, and fail with its
+/// error. Otherwise the destructor waits for NCCL for ten seconds at most, or options.timeout if that is
+/// less, and then aborts. No context is made on any other GPU.
 ///
 /// A thread that records a graph (captured_step.hpp), on any GPU, can neither make a group nor make calls or
 /// wait for them: std::logic_error, since a replay would omit them. Calls of other threads continue.
