@@ -204,7 +204,7 @@ TEST_CASE("how a rank ended is the job's exit code and is named") {
   CHECK_THAT(crashed.errors, ContainsSubstring("rank 1 failed first: ended by SIGSEGV (segmentation fault)"));
 }
 
-TEST_CASE("training that ends by --epochs before --steps says so, once") {
+TEST_CASE("training that ends by --epochs before --steps reports that once") {
   auto ran = run_launched(2, {"--size", "tiny", "--batch", "64", "--epochs", "1", "--steps", "100000"}, {},
                           example::gpt);
   auto steps = ran.named("step").size();
