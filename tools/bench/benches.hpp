@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 
 namespace CLI {
 class App;
@@ -6,31 +8,27 @@ class App;
 
 namespace troupe::bench {
 
-/// Each adds its subcommand to `troupe bench`. With `exit_code`, the subcommand stores the program's there.
-void add_recovery_bench(CLI::App& app, int& exit_code);
-void add_pipeline_bench(CLI::App& app, int& exit_code);
-void add_compute_bench(CLI::App& app);
-void add_kernel_bench(CLI::App& app);
-void add_ddp_bench(CLI::App& app);
-void add_compression_bench(CLI::App& app);
-void add_actor_bench(CLI::App& app);
-/// all_reduce, all_gather, reduce_scatter and p2p.
-void add_collective_benches(CLI::App& app);
-
-/// The processes that they measure, `troupe bench worker train|compute|ddp|compression|hop|probe`, which
-/// print JSON objects on rank 0.
-void add_training_worker(CLI::App& workers);
-void add_compute_worker(CLI::App& workers);
-void add_ddp_worker(CLI::App& workers);
-void add_compression_worker(CLI::App& workers);
-void add_hop_worker(CLI::App& workers);
-void add_probe_worker(CLI::App& workers);
-
-/// Adds `bench` with its hidden subcommand `worker`, and returns both.
+/// `troupe bench` and its hidden subcommand `worker`, for the processes that benches start and measure.
 struct bench_commands {
   CLI::App& bench;
   CLI::App& workers;
+  int& exit_code;  ///< of the program, for benches that check what they measure
 };
-bench_commands add_bench_commands(CLI::App& app);
+bench_commands add_bench_commands(CLI::App& app, int& exit_code);
+
+/// Each adds its subcommand to `troupe bench`, and its workers.
+void add_recovery_bench(const bench_commands& to);
+void add_pipeline_bench(const bench_commands& to);
+void add_compute_bench(const bench_commands& to);
+void add_kernel_bench(const bench_commands& to);
+void add_ddp_bench(const bench_commands& to);
+void add_compression_bench(const bench_commands& to);
+void add_actor_bench(const bench_commands& to);
+/// all_reduce, all_gather, reduce_scatter and p2p.
+void add_collective_benches(const bench_commands& to);
+
+/// Adds `troupe bench worker NAME OPTIONS`; OPTIONS is a JSON object (see worker_command), and rank 0 prints
+/// JSON objects.
+void add_worker(const bench_commands& to, const char* name, std::function<void(const nlohmann::json&)> run);
 
 }  // namespace troupe::bench

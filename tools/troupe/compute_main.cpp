@@ -5,10 +5,9 @@
 int main(int argc, char** argv) {
   CLI::App app{"Troupe without actors: benches of its kernels and models", "troupe"};
   app.require_subcommand(1);
-  const int exit_code = 0;  // no bench here stores one
-  auto [benches, workers] = troupe::bench::add_bench_commands(app);
-  troupe::bench::add_compute_bench(benches);
-  troupe::bench::add_kernel_bench(benches);
-  troupe::bench::add_compute_worker(workers);
+  int exit_code = 0;
+  auto to = troupe::bench::add_bench_commands(app, exit_code);
+  troupe::bench::add_compute_bench(to);
+  troupe::bench::add_kernel_bench(to);
   return troupe::run_program(app, argc, argv, exit_code);
 }

@@ -293,11 +293,7 @@ TEST_CASE("a communication order derived from the times of a slow link changes n
   training long_enough{.options = small_buckets, .num_steps = 10};
   auto expected = train(2, stepping::together, long_enough);
   outcome result;
-  communicator_options slow;
-  slow.decorate = [](std::unique_ptr<collective_backend> below) {
-    return std::make_unique<throttled_backend>(std::move(below), 2, 20e6);
-  };
-  auto members = make_local_group(2, slow);
+  auto members = make_local_group(2, over_link(2, 20e6));
   std::vector<std::thread> threads;
   for (auto& each : members)
     threads.emplace_back([&] { train_member(*each, stepping::overlapped, long_enough, result); });

@@ -76,8 +76,7 @@ TEST_CASE("bench recovery prints a table that says what was not measured") {
   auto seen = bench("recovery --kills 1 --nproc 2 --ranks 1 --steps-between 3 3");
   INFO(seen.errors);
   CHECK(seen.exit_code == 0);
-  for (const char* part :
-       {"respawn", "total", "equal to those of the undisturbed run", "no peer was measured", "cadence"})
+  for (const char* part : {"respawn_s", "total_s", "weights_equal", "no peer was measured", "snapshot_every"})
     CHECK_THAT(seen.output, ContainsSubstring(part));
 }
 
@@ -94,7 +93,7 @@ TEST_CASE("bench recovery counts a peer that measured nothing, and keeps its own
 TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --kills 0", "--kills");
   check_refused("recovery --ranks 4", "'4' is no rank");
-  check_refused("recovery --ranks 1,x", "'x' is no rank");
+  check_refused("recovery --ranks 1,x", "--ranks");
   check_refused("recovery --steps-between 9 3", "--steps-between");
   check_refused("recovery --fashion-mnist --program /bin/true", "exclude each other");
   check_refused("recovery --program /nowhere/train", "/nowhere/train");
@@ -194,7 +193,7 @@ TEST_CASE("bench ddp times steps of several processes, alone and over a slow lin
   check_is_spread(lines[0].at("links")[0].at("step_over_larger"), 2);
   auto table = bench(arguments);
   CHECK(table.exit_code == 0);
-  CHECK_THAT(table.output, ContainsSubstring("machine    ") && ContainsSubstring("of computing alone") &&
+  CHECK_THAT(table.output, ContainsSubstring("machine    ") && ContainsSubstring("step_over_compute") &&
                                ContainsSubstring("no peer was measured"));
 }
 

@@ -8,11 +8,10 @@ using namespace troupe::bench;
 namespace {
 
 /// Two of ours, at either speed, and one of each peer's.
-const std::vector<collective_sample> samples{
-    {{"probe_us", 10}, {"memcpy_us", 100}, {"own_us", 150}, {"foreign_us", 300}},
-    {{"probe_us", 20}, {"memcpy_us", 200}, {"own_us", 260}, {"foreign_us", 800}},
-    {{"probe_us", 12}, {"memcpy_us", 90}, {"gloo_us", 1560}},
-    {{"probe_us", 21}, {"memcpy_us", 210}, {"open_mpi_us", 1300}}};
+const collective_samples samples{{{"probe_us", 10}, {"memcpy_us", 100}, {"own_us", 150}, {"foreign_us", 300}},
+                                 {{"probe_us", 20}, {"memcpy_us", 200}, {"own_us", 260}, {"foreign_us", 800}},
+                                 {{"probe_us", 12}, {"memcpy_us", 90}, {"gloo_us", 1560}},
+                                 {{"probe_us", 21}, {"memcpy_us", 210}, {"open_mpi_us", 1300}}};
 
 }  // namespace
 
@@ -27,7 +26,7 @@ TEST_CASE("a summary compares what was measured within a sample, and other proce
 }
 
 TEST_CASE("what was not measured is null, not zero") {
-  auto line = summary_of(faster_than(15, samples));
+  auto line = summary_of(part_at(15, samples).fast);
   CHECK(line.at("own_us").at("n") == 1);
   CHECK(line.at("open_mpi_us").is_null());
   CHECK(line.at("open_mpi_over_own").is_null());
@@ -35,8 +34,9 @@ TEST_CASE("what was not measured is null, not zero") {
 }
 
 TEST_CASE("samples are parted by what the probe took") {
-  CHECK(faster_than(15, samples).size() == 2);
-  CHECK(slower_than(15, samples).size() == 2);
+  auto parted = part_at(15, samples);
+  CHECK(parted.fast.size() == 2);
+  CHECK(parted.slow.size() == 2);
 }
 
 TEST_CASE("a sample survives the way through JSON, with what is missing in it") {

@@ -23,11 +23,7 @@ TEST_CASE("a slow link moves the least that a collective must send") {
 
 TEST_CASE("calls over a slow link bring the same results, no sooner than the link can") {
   static constexpr double bytes_per_second = 4e6;
-  communicator_options options;
-  options.decorate = [](std::unique_ptr<collective_backend> below) {
-    return std::make_unique<throttled_backend>(std::move(below), 2, bytes_per_second);
-  };
-  auto members = make_local_group(2, options);
+  auto members = make_local_group(2, over_link(2, bytes_per_second));
   std::vector<float> sums(2);
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;

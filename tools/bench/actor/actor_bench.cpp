@@ -1,13 +1,17 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <numeric>
 #include <optional>
 
-#include "bench/actor/actor_jobs.hpp"
+#include "bench/actor/probe_job.hpp"
 #include "bench/benches.hpp"
-#include "bench/measure/arguments.hpp"
+#include "bench/measure/byte_sizes.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/peers/ucx_perftest.hpp"
+#include "bench/pipeline/synthetic_stage.hpp"
+#include "bench/processes/bench_node.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/error/errors.hpp"
@@ -27,13 +31,42 @@ struct actor_options {
   bool json = false;
 };
 
+/// A pipeline of synthetic stages, one a process.
+struct hop_job {
+  int microbatches = 1;
+  std::uint64_t steps = 1;
+  std::int64_t size_bytes = 4;
+  std::string schedule = "1f1b";
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(hop_job, microbatches, steps, size_bytes, schedule)
+
+/// Runs one of its processes. Rank 0 prints how long each step took there, where it begins and ends.
+void run_hops(const hop_job& options) {
+  auto self = start_launched_node();
+  auto stages = self->world_size();
+  std::vector<stage_step> record(options.steps);
+  auto job = std::make_shared<job_definition>();
+  job->training = make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages});
+  job->snapshots.cadence.memory_every_steps = options.steps;
+  job->make_program = [&](int stage) {
+    return std::make_unique<synthetic_stage>(
+        synthetic_stage_options{.stage = stage, .num_stages = stages, .size_bytes = options.size_bytes},
+        record);
+  };
+  train_steps(*self, job, options.steps);
+  auto rank = self->rank();
+  self.reset();
+  if (rank != 0) return;
+  std::vector<double> spans;
+  for (const auto& step : record)
+    spans.push_back(1e-3 * static_cast<double>(step.last_end_ns - step.first_begin_ns));
+  std::printf("%s\n", nlohmann::json{{"spans_us", spans}}.dump().c_str());
+}
+
 /// The first steps of a job make connections and warm up, and so do the first round trips.
 constexpr std::size_t warm_up_steps = 5, warm_up_trips = 100;
 /// Longer than any answer takes.
 constexpr int polling_spin_us = 1'000'000;
-
-/// Of one size of tensor: of each round or step, by the names in the result.
-using actor_results = std::map<std::string, std::vector<double>>;
 
 /// As many messages as move 512 MiB, within limits.
 std::int64_t messages_of(std::int64_t size_bytes, std::int64_t least, std::int64_t most) {
@@ -41,40 +74,32 @@ std::int64_t messages_of(std::int64_t size_bytes, std::int64_t least, std::int64
 }
 
 /// Ours, and what ucx_perftest measured.
-void add_compared(actor_results& results, const std::string& name, double own, std::optional<double> peer) {
+void add_compared(measurements& results, const std::string& name, double own,
+                  const std::optional<ucx_perftest_result>& peer, double ucx_perftest_result::*figure) {
   results[name].push_back(own);
   if (!peer) return;
-  results["ucx_perftest_" + name].push_back(*peer);
-  results[name + "_over_ucx_perftest"].push_back(own / *peer);
+  results["ucx_perftest_" + name].push_back(*peer.*figure);
+  results[name + "_over_ucx_perftest"].push_back(own / *peer.*figure);
 }
 
-/// One way between two probe actors, each of which polls for `spin_us` before it sleeps.
+/// One way between two probe actors.
 struct probe_result {
   double median_us = 0, mean_us = 0, stream_GBps = 0;
 };
 
+/// Each probe polls for `spin_us` before it sleeps.
 probe_result measure_probe(const actor_options& options, std::int64_t size_bytes, int spin_us) {
   probe_job job{.size_bytes = size_bytes,
                 .round_trips = static_cast<std::uint64_t>(messages_of(size_bytes, 256, 5000)),
                 .stream_messages = static_cast<std::uint64_t>(messages_of(size_bytes, 64, 20000)),
                 .spin_us = spin_us,
                 .transports = options.transports};
-  auto seen = launched_job(worker_command("probe", job), 2).run_for("half_trips_us");
+  auto seen = run_launched_for_object(worker_command("probe", job), 2);
   auto halves = seen.at("half_trips_us").get<std::vector<double>>();
   halves.erase(halves.begin(),
                halves.begin() + static_cast<std::ptrdiff_t>(std::min(halves.size() / 2, warm_up_trips)));
   auto sum = std::accumulate(halves.begin(), halves.end(), 0.0);
-  return {spread_of(halves).median, sum / static_cast<double>(halves.size()), seen.at("stream_GBps")};
-}
-
-enum class waiting { polling, sleeping };
-
-std::optional<double> measure_perftest(const actor_options& options, std::int64_t size_bytes,
-                                       const char* test, waiting how, double ucx_perftest_result::*figure) {
-  auto sleeps = how == waiting::sleeping;
-  auto result = run_ucx_perftest(
-      {test, sleeps, size_bytes, messages_of(size_bytes, 256, sleeps ? 5000 : 50000), options.transports});
-  return result ? std::optional(*result.*figure) : std::nullopt;
+  return {median_of(halves), sum / static_cast<double>(halves.size()), seen.at("stream_GBps")};
 }
 
 /// How many hops follow one another in a step: the makespan of a plan in which only communication takes time.
@@ -88,45 +113,28 @@ void measure_hops(const actor_options& options, std::int64_t size_bytes, int mic
                   std::vector<double>& hops_us) {
   auto steps = static_cast<std::size_t>((options.steps + options.rounds - 1) / options.rounds);
   hop_job job{microbatches, steps + warm_up_steps, size_bytes, options.schedule};
-  auto seen = launched_job(worker_command("hop", job), options.ranks).run_for("spans_us");
+  auto seen = run_launched_for_object(worker_command("hop", job), options.ranks);
   auto spans = seen.at("spans_us").get<std::vector<double>>();
   for (std::size_t i = warm_up_steps; i < spans.size(); ++i)
     hops_us.push_back(spans[i] / critical_hops(options, microbatches));
 }
 
-void measure_round(const actor_options& options, std::int64_t size_bytes, actor_results& results) {
-  auto perftest = [&](const char* test, waiting how, double ucx_perftest_result::*figure) {
-    return measure_perftest(options, size_bytes, test, how, figure);
+void measure_round(const actor_options& options, std::int64_t size_bytes, measurements& results) {
+  auto perftest = [&](const char* test, bool sleeps) {
+    auto messages = messages_of(size_bytes, 256, sleeps ? 5000 : 50000);
+    return run_ucx_perftest({test, sleeps, size_bytes, messages, options.transports});
   };
   using figures = ucx_perftest_result;
   auto polling = measure_probe(options, size_bytes, polling_spin_us);
-  add_compared(results, "polling_us", polling.median_us,
-               perftest("ucp_am_lat", waiting::polling, &figures::median_us));
-  add_compared(results, "stream_GBps", polling.stream_GBps,
-               perftest("ucp_am_bw", waiting::polling, &figures::GBps));
+  add_compared(results, "polling_us", polling.median_us, perftest("ucp_am_lat", false), &figures::median_us);
+  add_compared(results, "stream_GBps", polling.stream_GBps, perftest("ucp_am_bw", false), &figures::GBps);
   auto sleeping = measure_probe(options, size_bytes, 0);
-  add_compared(results, "sleeping_us", sleeping.mean_us,
-               perftest("ucp_am_lat", waiting::sleeping, &figures::mean_us));
+  add_compared(results, "sleeping_us", sleeping.mean_us, perftest("ucp_am_lat", true), &figures::mean_us);
   measure_hops(options, size_bytes, options.microbatches, results["hop_us"]);
   measure_hops(options, size_bytes, 1, results["single_hop_us"]);
 }
 
-table blocks() {
-  table shown{{{"tensors, bytes", {"bytes"}, 0, 0}}, table_layout::blocks};
-  for (auto [name, heading] : {std::pair{"polling_us", "actor to actor, polling, us"},
-                               {"sleeping_us", "actor to actor, sleeping, us"},
-                               {"stream_GBps", "a stream of them, GB/s"}}) {
-    shown.columns.push_back({heading, {name}});
-    shown.columns.push_back({"  ucx_perftest", {std::string("ucx_perftest_") + name}});
-    shown.columns.push_back({"  ratio", {std::string(name) + "_over_ucx_perftest"}});
-  }
-  shown.columns.push_back({"microbatches of a step", {"microbatches"}, 0, 0});
-  shown.columns.push_back({"hop in such a step, us", {"hop_us"}});
-  shown.columns.push_back({"hop of one microbatch, us", {"single_hop_us"}});
-  return shown;
-}
-
-void print(const actor_options& options, std::int64_t size_bytes, const actor_results& results,
+void print(const actor_options& options, std::int64_t size_bytes, const measurements& results,
            report& output) {
   nlohmann::ordered_json line{{"ranks", options.ranks},
                               {"core_for_each_rank", output.where().cores >= options.ranks},
@@ -137,8 +145,8 @@ void print(const actor_options& options, std::int64_t size_bytes, const actor_re
                               {"single_critical_hops", critical_hops(options, 1)}};
   for (const std::string name : {"polling_us", "sleeping_us", "stream_GBps"})
     line["ucx_perftest_" + name] = line[name + "_over_ucx_perftest"] = nullptr;
-  for (const auto& [name, values] : results) line[name] = spread_json(values);
-  output.add(blocks(), line);
+  add_spreads(results, line);
+  output.add_block(line);
 }
 
 void run(const actor_options& options) {
@@ -146,9 +154,10 @@ void run(const actor_options& options) {
   if (schedule_kind_from(options.schedule) == schedule_kind::forward_only)
     throw bad_input("--schedule forward_only has no backward: gpipe or 1f1b");
   report output("actor", options.json);
-  output.note("pipeline", options.schedule + ", " + std::to_string(options.ranks) +
-                              " empty stages, one a process" + crowding_text(output.where(), options.ranks));
-  std::map<std::int64_t, actor_results> results;
+  output.note("pipeline",
+              options.schedule + ", " + std::to_string(options.ranks) + " empty stages, one a process");
+  output.note_crowding(options.ranks);
+  std::map<std::int64_t, measurements> results;
   for (int round = 0; round < options.rounds; ++round)
     for (auto size : sizes) measure_round(options, size, results[size]);
   for (const auto& [size, measured] : results) print(options, size, measured, output);
@@ -156,19 +165,25 @@ void run(const actor_options& options) {
 
 }  // namespace
 
-void add_actor_bench(CLI::App& app) {
+void add_actor_bench(const bench_commands& to) {
   auto options = std::make_shared<actor_options>();
-  subcommand command(app, "actor", "Time tensors between actors of two processes, and from stage to stage");
-  command.add("--ranks", options->ranks, "Processes of the pipeline, one stage each", between(2, 64));
-  command.add("--bytes", options->bytes, "Sizes of the tensors: 8, 4K,1M or 8:1M");
-  command.add("--rounds", options->rounds, "Everything is measured so often, in turn", between(1, 1000));
-  command.add("--transports", options->transports,
-              "UCX transports between the two actors; none: as in a job on one host");
-  command.add("--microbatches", options->microbatches, "Microbatches of a step", between(1, 65536));
-  command.add("--steps", options->steps, "Steps for each size", between(1, 1000000));
-  command.add("--schedule", options->schedule, "gpipe or 1f1b");
+  auto& command = *to.bench.add_subcommand(
+      "actor", "Time tensors between actors of two processes, and from stage to stage");
+  command.add_option("--ranks", options->ranks, "Processes of the pipeline, one stage each")
+      ->check(CLI::Range(2, 64));
+  command.add_option("--bytes", options->bytes, "Sizes of the tensors: 8, 4K,1M or 8:1M");
+  command.add_option("--rounds", options->rounds, "Everything is measured so often, in turn")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--transports", options->transports,
+                     "UCX transports between the two actors; none: as in a job on one host");
+  command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
+      ->check(CLI::Range(1, 65536));
+  command.add_option("--steps", options->steps, "Steps for each size")->check(CLI::Range(1, 1000000));
+  command.add_option("--schedule", options->schedule, "gpipe or 1f1b");
   command.add_flag("--json", options->json, "One JSON object per size");
-  command.on_run([options] { run(*options); });
+  command.callback([options] { run(*options); });
+  add_worker(to, "hop", [](const nlohmann::json& job) { run_hops(job.get<hop_job>()); });
+  add_worker(to, "probe", [](const nlohmann::json& job) { run_probe(job.get<probe_job>()); });
 }
 
 }  // namespace troupe::bench

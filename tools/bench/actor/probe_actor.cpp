@@ -16,12 +16,10 @@ constexpr std::uint64_t ready = 0;
 caf::behavior probe_state::make_behavior() {
   return {[this](const start_probe& order) { on_start(order); },
           [this](const answer_probes& order) { on_answer_probes(order); },
-          [this](const probe_arrived& arrived) { on_arrived(arrived); },
-          [this](const probe_lost& lost) { on_lost(lost); }};
+          [this](const probe_arrived& arrived) { on_arrived(arrived); }};
 }
 
 void probe_state::on_start(const start_probe& order) {
-  if (phase_ != phase::idle) return order.done({}, "the probe is busy");
   phase_ = phase::asking;
   order_ = order;
   spin_ = order.plan.spin;
@@ -41,16 +39,12 @@ void probe_state::on_answer_probes(const answer_probes& order) {
 }
 
 void probe_state::on_arrived(const probe_arrived& arrived) {
-  if (arrived.tag.generation == options_.generation) handle(arrived.tag, tensor(arrived.value));
+  handle(arrived.tag, tensor(arrived.value));
   receive();
 }
 
-void probe_state::on_lost(const probe_lost& lost) {
-  if (phase_ == phase::asking) end(lost.cause);
-}
-
 bool probe_state::take(int, const tensor_tag& tag, tensor& value) {
-  if (tag.generation == options_.generation) handle(tag, std::move(value));
+  handle(tag, std::move(value));
   return true;
 }
 
@@ -63,7 +57,7 @@ void probe_state::handle(const tensor_tag& tag, tensor&& value) {
   else if (phase_ == phase::asking)
     times_.push_back(now_ns());
   if (phase_ != phase::asking) return;
-  if (times_.size() == order_.plan.messages + 1) return end("");
+  if (times_.size() == order_.plan.messages + 1) return end();
   send_more();
 }
 
@@ -83,9 +77,9 @@ void probe_state::send(std::uint64_t number, bool answer_in_full, tensor value) 
   options_.link->send_tensor(options_.peer_rank, tag, std::move(value));
 }
 
-void probe_state::end(const std::string& failure) {
+void probe_state::end() {
   phase_ = phase::idle;
-  order_.done(failure.empty() ? std::exchange(times_, {}) : probe_times(), failure);
+  order_.done(std::exchange(times_, {}));
   order_ = {};
 }
 

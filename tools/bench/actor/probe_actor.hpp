@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "troupe/transport/transport.hpp"
@@ -19,27 +18,21 @@ struct probe_plan {
   std::uint64_t window = 1;         ///< how many of them may be unanswered
   bool answer_in_full = true;       ///< with the tensor that came, else with one byte
   std::chrono::nanoseconds spin{};  ///< how long the asking one polls for an answer before it sleeps
-  bool operator==(const probe_plan&) const = default;
 };
 
 /// When the first message was sent and each answer came; steady clock, in ns.
 using probe_times = std::vector<std::int64_t>;
 
-/// Program -> asking probe: measure. `done` is called on the probe's thread, with the times, or with the
-/// reason why there are none.
+/// Program -> asking probe: measure. `done` is called on the probe's thread; never, if the other process is
+/// lost, with which the job ends.
 struct start_probe {
   probe_plan plan;
-  std::function<void(probe_times times, const std::string& failure)> done = nullptr;
+  std::function<void(probe_times)> done = nullptr;
 };
 
 /// Program -> answering probe: the other one may begin; answer until the end, polling for `spin`.
 struct answer_probes {
   std::chrono::nanoseconds spin{};
-};
-
-/// Program -> asking probe: no answer will come any more.
-struct probe_lost {
-  std::string cause;
 };
 
 /// Transport -> probe: a tensor that came while the probe was not waiting in the transport.
@@ -58,11 +51,10 @@ struct probe_options {
 ///
 /// States: idle -> asking (start_probe) -> idle; idle -> answering (answer_probes).
 ///
-///   message        -> reply                             errors
-///   start_probe    -> tensors to the other; done()      while asking: done() with a failure
+///   message        -> reply
+///   start_probe    -> tensors to the other; done()
 ///   answer_probes  -> "ready" to the other
-///   probe_arrived  -> the next message, or an answer    other generation: dropped
-///   probe_lost     -> done() with a failure
+///   probe_arrived  -> the next message, or an answer
 ///
 /// Monitors nobody. Detached: while it asks or answers it waits in the transport, as device_actor does.
 class probe_state : private tensor_waiter {
@@ -78,14 +70,13 @@ class probe_state : private tensor_waiter {
   void on_start(const start_probe& order);
   void on_answer_probes(const answer_probes& order);
   void on_arrived(const probe_arrived& arrived);
-  void on_lost(const probe_lost& lost);
 
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
   bool waits() const override { return phase_ != phase::idle && self_->mailbox().empty(); }
   void handle(const tensor_tag& tag, tensor&& value);
   void send_more();
   void send(std::uint64_t number, bool answer_in_full, tensor value);
-  void end(const std::string& failure);
+  void end();
   void receive();
 
   // constant
@@ -108,5 +99,4 @@ class probe_state : private tensor_waiter {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::bench::start_probe)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::bench::answer_probes)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::bench::probe_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::bench::probe_arrived)

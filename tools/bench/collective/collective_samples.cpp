@@ -2,68 +2,41 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/spread.hpp"
 
 namespace troupe::bench {
-namespace {
 
-using samples_list = std::vector<collective_sample>;
+nlohmann::ordered_json summary_of(const collective_samples& samples) {
+  constexpr double least_us = 1e-3;  // a ratio to less says nothing
+  measurements all;
+  for (const auto& sample : samples)
+    for (const auto& [name, us] : sample) {
+      all[name].push_back(us);
+      all[name + "/memcpy"].push_back(us / std::max(sample.at("memcpy_us"), least_us));
+    }
+  auto over_own = [&](const char* peer) -> nlohmann::ordered_json {
+    if (all[peer].empty() || all["own_us"].empty()) return nullptr;
+    return median_of(all[peer]) / std::max(median_of(all["own_us"]), least_us);
+  };
+  return {{"own_us", spread_json(all["own_us"])},
+          {"foreign_us", spread_json(all["foreign_us"])},
+          {"memcpy_us", spread_json(all["memcpy_us"])},
+          {"probe_us", spread_json(all["probe_us"])},
+          {"own_over_memcpy", spread_json(all["own_us/memcpy"])},
+          {"foreign_over_memcpy", spread_json(all["foreign_us/memcpy"])},
+          {"gloo_us", spread_json(all["gloo_us"])},
+          {"gloo_over_own", over_own("gloo_us")},
+          {"open_mpi_us", spread_json(all["open_mpi_us"])},
+          {"open_mpi_over_own", over_own("open_mpi_us")}};
+}
 
-/// Of so little that a ratio to it says nothing.
-constexpr double least_us = 1e-3;
-
-spread spread_over(const samples_list& samples, const std::string& name) {
-  std::vector<double> values;
+parted_samples part_at(double probe_us, const collective_samples& samples) {
+  parted_samples parted;
   for (const auto& each : samples)
-    if (each.contains(name)) values.push_back(each.at(name));
-  return spread_of(std::move(values));
-}
-
-spread ratios_to_memcpy(const samples_list& samples, const std::string& name) {
-  std::vector<double> ratios;
-  for (const auto& each : samples)
-    if (each.contains(name)) ratios.push_back(each.at(name) / std::max(each.at("memcpy_us"), least_us));
-  return spread_of(std::move(ratios));
-}
-
-nlohmann::ordered_json ratio_of_medians(const spread& peer, const spread& own) {
-  if (peer.count == 0 || own.count == 0) return nullptr;
-  return peer.median / std::max(own.median, least_us);
-}
-
-template <class Belongs>
-samples_list those(const samples_list& samples, Belongs belongs) {
-  samples_list found;
-  std::ranges::copy_if(samples, std::back_inserter(found), belongs);
-  return found;
-}
-
-}  // namespace
-
-nlohmann::ordered_json summary_of(const samples_list& samples) {
-  auto own = spread_over(samples, "own_us"), gloo = spread_over(samples, "gloo_us"),
-       open_mpi = spread_over(samples, "open_mpi_us");
-  return {{"own_us", to_json(own)},
-          {"foreign_us", to_json(spread_over(samples, "foreign_us"))},
-          {"memcpy_us", to_json(spread_over(samples, "memcpy_us"))},
-          {"probe_us", to_json(spread_over(samples, "probe_us"))},
-          {"own_over_memcpy", to_json(ratios_to_memcpy(samples, "own_us"))},
-          {"foreign_over_memcpy", to_json(ratios_to_memcpy(samples, "foreign_us"))},
-          {"gloo_us", to_json(gloo)},
-          {"gloo_over_own", ratio_of_medians(gloo, own)},
-          {"open_mpi_us", to_json(open_mpi)},
-          {"open_mpi_over_own", ratio_of_medians(open_mpi, own)}};
-}
-
-samples_list faster_than(double probe_us, const samples_list& samples) {
-  return those(samples, [&](const auto& each) { return each.at("probe_us") < probe_us; });
-}
-
-samples_list slower_than(double probe_us, const samples_list& samples) {
-  return those(samples, [&](const auto& each) { return each.at("probe_us") >= probe_us; });
+    (each.at("probe_us") < probe_us ? parted.fast : parted.slow).push_back(each);
+  return parted;
 }
 
 std::optional<double> speed_threshold(std::vector<double> times) {

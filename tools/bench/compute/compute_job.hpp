@@ -19,4 +19,7 @@ struct compute_job {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(compute_job, model, threads, dtype, device, batch, length,
                                                 seconds, losses, weights, queue_each_kernel)
 
+/// Trains the model for a while in this process, without actors, and prints one JSON object.
+void train(const compute_job& job);
+
 }  // namespace troupe::bench

@@ -73,7 +73,7 @@ std::vector<timed_parameter> time_parameters(compute_model& model, optim::optimi
   auto num_elements = static_cast<double>(model.module->num_parameters());
   std::vector<timed_parameter> result;
   for (const auto& [each, times] : all)
-    result.push_back({spread_of(times.used).median, spread_of(times.ready).median,
+    result.push_back({median_of(times.used), median_of(times.ready),
                       static_cast<double>(each->extents.num_elements()) / num_elements});
   return result;
 }

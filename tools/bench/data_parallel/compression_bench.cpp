@@ -1,14 +1,151 @@
-#include <map>
+// troupe bench compression: starts jobs whose processes train with DataParallel and a communication hook, and
+// compares the hooks.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
 
 #include "bench/benches.hpp"
-#include "bench/data_parallel/data_parallel_jobs.hpp"
-#include "bench/measure/arguments.hpp"
+#include "bench/compute/compute_models.hpp"
+#include "bench/data_parallel/throttled_backend.hpp"
 #include "bench/measure/report.hpp"
+#include "bench/measure/spread.hpp"
+#include "bench/processes/bench_node.hpp"
+#include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
+#include "troupe/autograd/grad_mode.hpp"
+#include "troupe/data/distributed_sampler.hpp"
+#include "troupe/data/fashion_mnist.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/activation.hpp"
+#include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/flatten.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/to_float.hpp"
+#include "troupe/ops/reduction.hpp"
+#include "troupe/ops/threads.hpp"
+#include "troupe/optim/sgd.hpp"
+#include "troupe/parallel/compression/half_precision_gradients.hpp"
+#include "troupe/parallel/compression/power_sgd.hpp"
+#include "troupe/parallel/compression/top_k_gradients.hpp"
+#include "troupe/parallel/data_parallel.hpp"
 
 namespace troupe::bench {
 namespace {
+
+/// What one measurement trains, in processes of a job.
+struct compression_job {
+  std::string hook = "none";  ///< or bf16, topk (1 % of the elements), powersgd (rank 4)
+  int ranks = 4;
+  // Speed:
+  std::string model = "mlp";
+  std::int64_t batch = 32;  ///< of each process; 0: the model's own
+  double link_mbit = 100;   ///< of each process's link, Mbit/s each way
+  int steps = 10;           ///< of one timing
+  // Accuracy on Fashion-MNIST:
+  std::string data;  ///< its folder; empty: measure the speed
+  int epochs = 5;
+  std::int64_t dense_steps = 117;  ///< before topk and powersgd begin: a twentieth of 5 epochs on 4 ranks
+  double lr = 0.1;
+  std::uint64_t seed = 1;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(compression_job, hook, ranks, model, batch, link_mbit, steps,
+                                                data, epochs, dense_steps, lr, seed)
+
+constexpr double momentum = 0.9;
+
+std::shared_ptr<comm_hook> make_hook(const std::string& name, std::int64_t dense_steps) {
+  if (name == "bf16") return std::make_shared<half_precision_gradients>();
+  if (name == "topk")
+    return std::make_shared<top_k_gradients>(
+        top_k_gradients_options{.ratio = 0.01, .momentum = momentum, .dense_steps = dense_steps});
+  if (name == "powersgd")
+    return std::make_shared<power_sgd>(power_sgd_options{.rank = 4, .dense_steps = dense_steps});
+  return nullptr;
+}
+
+/// Median seconds of a step on rank 0; all ranks make as many.
+double time_steps(compute_model& model, communicator& group, const compression_job& job) {
+  using clock = std::chrono::steady_clock;
+  DataParallel replicated(*model.module, group);
+  replicated.register_comm_hook(make_hook(job.hook, 0));
+  auto optimizer = optim::SGD({.lr = 1e-4})(model.module->named_parameters());
+  std::vector<double> times;
+  for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(job.steps) + 2; ++step) {
+    auto begin = clock::now();
+    replicated.backward(
+        loss_of(model, step, [&replicated](const variable& x) { return replicated.forward(x); }).loss);
+    optimizer->apply(step);
+    if (step >= 2) times.push_back(std::chrono::duration<double>(clock::now() - begin).count());
+  }
+  return median_of(std::move(times));
+}
+
+nlohmann::ordered_json measure_speed(const compression_job& job, node& self) {
+  ucx_groups groups(self);
+  auto over_slow_link = groups.make("link", over_link(self.world_size(), job.link_mbit * 1e6 / 8));
+  auto over_memory = groups.make("memory");
+  auto model = make_compute_model({.name = job.model, .batch = job.batch});
+  auto link_step_s = time_steps(model, *over_slow_link, job);
+  return {{"gradient_mib", 4.0 * static_cast<double>(model.module->num_parameters()) / (1 << 20)},
+          {"link_step_s", link_step_s},
+          {"memory_step_s", time_steps(model, *over_memory, job)}};
+}
+
+double accuracy_of(nn::Module& model, dataset& test) {
+  no_grad off;
+  model.eval();
+  std::int64_t correct = 0, batch = 500;
+  for (std::int64_t first = 0; first < test.num_samples(); first += batch) {
+    auto found = argmax(model.forward({test.samples().rows(first, batch)}).value, {.axes = {-1}});
+    auto labels = test.labels().rows(first, batch);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i)
+      correct += found.values<std::int64_t>()[i] == labels.values<std::uint8_t>()[i];
+  }
+  return static_cast<double>(correct) / static_cast<double>(test.num_samples());
+}
+
+/// Fashion-MNIST, 784-256-128-10, 32 samples for each rank in a step, a learning rate that falls to a tenth
+/// for the last fifth of the steps.
+nlohmann::ordered_json measure_accuracy(const compression_job& job, node& self) {
+  ucx_groups groups(self);
+  auto group = groups.make("memory");
+  nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),
+                       nn::ReLU(), nn::Linear(128, 10));
+  model.materialize(job.seed);
+  DataParallel replicated(model, *group);
+  replicated.register_comm_hook(make_hook(job.hook, job.dense_steps));
+  constexpr std::int64_t batch = 32;
+  ShardedLoader loader(
+      fashion_mnist(job.data, data_split::train),
+      {.num_samples = 60000, .num_replicas = self.world_size(), .replica = self.rank(), .seed = job.seed},
+      {batch});
+  auto last = static_cast<std::uint64_t>(loader.num_batches() * job.epochs * 4 / 5);
+  // topk's hook has the momentum in it.
+  auto optimizer = optim::SGD(
+      {.lr = job.lr, .momentum = job.hook == "topk" ? 0 : momentum, .schedule = [last](std::uint64_t step) {
+         return step < last ? 1.0 : 0.1;
+       }})(model.named_parameters());
+  std::uint64_t step = 0;
+  for (int epoch = 0; epoch < job.epochs; ++epoch) {
+    loader.set_epoch(static_cast<std::uint64_t>(epoch));
+    for (std::int64_t i = 0; i < loader.num_batches(); ++i, ++step) {
+      auto next = loader.batch(i);
+      replicated.backward(
+          nn::CrossEntropy()(replicated.forward({next.samples}), next.labels, 1.0 / batch).loss);
+      optimizer->apply(step);
+    }
+  }
+  auto test = fashion_mnist(job.data, data_split::test);
+  return {{"accuracy", self.rank() == 0 ? accuracy_of(model, *test) : 0}};
+}
+
+void train(const compression_job& job) {
+  auto self = start_launched_node();
+  set_num_threads(1);
+  auto line = job.data.empty() ? measure_speed(job, *self) : measure_accuracy(job, *self);
+  if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());
+}
 
 struct compression_options {
   std::vector<std::string> hooks = {"none", "bf16", "topk", "powersgd"};
@@ -19,59 +156,52 @@ struct compression_options {
   bool json = false;
 };
 
-/// What one hook came to: of each round or seed, by the names in the result.
-struct results {
+/// What one hook came to, over rounds or seeds.
+struct hook_results {
   compression_job job;
-  std::map<std::string, std::vector<double>> values;
+  measurements values;
   double gradient_mib = 0;
 };
 
 nlohmann::json run_job(const compression_job& job) {
-  return run_for_object(worker_command("compression", job), {"OMP_WAIT_POLICY=passive"});
+  return run_launched_for_object(passively_waiting(worker_command("compression", job)), job.ranks);
 }
 
-/// `plain`: the same round without a hook, which may be `found` itself.
-void measure_speed(results& found, results& plain) {
-  auto seen = run_job(found.job);
-  found.gradient_mib = seen.at("gradient_mib");
-  for (const char* name : {"link_step_s", "memory_step_s"}) found.values[name].push_back(seen.at(name));
-  found.values["rate_over_plain"].push_back(plain.values["link_step_s"].back() /
-                                            found.values["link_step_s"].back());
+/// `plain`: the same round without a hook, which may be `of` itself.
+void measure_speed(hook_results& of, hook_results& plain) {
+  auto seen = run_job(of.job);
+  of.gradient_mib = seen.at("gradient_mib");
+  for (const char* name : {"link_step_s", "memory_step_s"}) of.values[name].push_back(seen.at(name));
+  of.values["rate_over_plain"].push_back(plain.values["link_step_s"].back() /
+                                         of.values["link_step_s"].back());
 }
 
-void measure_accuracy(results& found, results& plain, const std::string& data, int seed) {
-  auto job = found.job;
+void measure_accuracy(hook_results& of, hook_results& plain, const std::string& data, int seed) {
+  auto job = of.job;
   job.data = data;
   job.seed = static_cast<std::uint64_t>(seed);
-  found.values["accuracy"].push_back(run_job(job).at("accuracy"));
-  found.values["points_below_plain"].push_back(
-      100 * (plain.values["accuracy"].back() - found.values["accuracy"].back()));
+  of.values["accuracy"].push_back(run_job(job).at("accuracy"));
+  of.values["points_below_plain"].push_back(100 *
+                                            (plain.values["accuracy"].back() - of.values["accuracy"].back()));
 }
 
-table columns(const compression_options& options) {
-  table shown{{{"hook", {"hook"}, of_number}}};
-  if (options.rounds > 0) {
-    shown.columns.push_back({"step over the link, ms", {"link_step_s"}, of_spread, 0, 1e3});
-    shown.columns.push_back({"of the plain rate", {"rate_over_plain"}, 20});
-    shown.columns.push_back({"step over memory, ms", {"memory_step_s"}, 24, 0, 1e3});
-  }
-  if (options.data.empty()) return shown;
-  shown.columns.push_back({"accuracy %", {"accuracy"}, of_spread, 2, 100});
-  shown.columns.push_back({"points below plain", {"points_below_plain"}, 20});
-  return shown;
-}
-
-void print(const results& found, const compression_options& options, report& output) {
-  const auto& job = found.job;
+void print(const hook_results& of, const compression_options& options, report& output) {
+  const auto& job = of.job;
   nlohmann::ordered_json line{{"hook", job.hook}, {"ranks", job.ranks}};
-  if (options.rounds > 0)
+  columns shown{{"hook", 8}};
+  if (options.rounds > 0) {
     line.update({{"model", job.model},
                  {"batch", job.batch},
-                 {"gradient_mib", found.gradient_mib},
+                 {"gradient_mib", of.gradient_mib},
                  {"link_mbit", job.link_mbit}});
-  if (!options.data.empty()) line.update({{"epochs", job.epochs}, {"dense_steps", job.dense_steps}});
-  for (const auto& [name, values] : found.values) line[name] = spread_json(values);
-  output.add(columns(options), line);
+    shown.insert(shown.end(), {{"link_step_s"}, {"rate_over_plain"}, {"memory_step_s"}});
+  }
+  if (!options.data.empty()) {
+    line.update({{"epochs", job.epochs}, {"dense_steps", job.dense_steps}});
+    shown.insert(shown.end(), {{"accuracy"}, {"points_below_plain"}});
+  }
+  add_spreads(of.values, line);
+  output.add(shown, line);
 }
 
 void run(const compression_options& options) {
@@ -79,7 +209,7 @@ void run(const compression_options& options) {
     throw bad_input("--hooks: expected none first, which the others are compared with, got " +
                     options.hooks.front());
   report output("compression", options.json);
-  std::vector<results> all;
+  std::vector<hook_results> all;
   for (const auto& hook : options.hooks) {
     all.push_back({options.each, {}, 0});
     all.back().job.hook = hook;
@@ -93,27 +223,34 @@ void run(const compression_options& options) {
 
 }  // namespace
 
-void add_compression_bench(CLI::App& app) {
+void add_compression_bench(const bench_commands& to) {
   auto options = std::make_shared<compression_options>();
   auto& each = options->each;
-  subcommand command(app, "compression", "Compare data-parallel training with compressed gradients");
-  command.add("--hooks", options->hooks, "none, which comes first, bf16, topk, powersgd; with commas",
-              one_of({"none", "bf16", "topk", "powersgd"}));
-  command.add("--model", each.model, "Whose steps are timed: gpt, mlp, cnn", one_of({"gpt", "mlp", "cnn"}));
-  command.add("--batch", each.batch, "Of each process in these steps; 0: the model's own",
-              between(0, 1 << 20));
-  command.add("--ranks", each.ranks, "Processes", between(1, 64));
-  command.add("--link-mbit", each.link_mbit, "Of each process's link, Mbit/s each way", between(1e-3, 1e9));
-  command.add("--steps", each.steps, "Of one timing", between(1, 1000));
-  command.add("--rounds", options->rounds, "Timings, all hooks in turn; 0: accuracy only", between(0, 1000));
-  command.add("--data", options->data, "Fashion-MNIST's folder: trains an MLP with each hook as well");
-  command.add("--epochs", each.epochs, "Of that", between(1, 1000));
-  command.add("--dense-steps", each.dense_steps, "Steps of that before topk and powersgd begin",
-              between(0, 1e12));
-  command.add("--seeds", options->seeds, "Trainings of that with each hook", between(1, 100));
-  command.add("--lr", each.lr, "Learning rate of that");
+  auto& command =
+      *to.bench.add_subcommand("compression", "Compare data-parallel training with compressed gradients");
+  command.add_option("--hooks", options->hooks, "none, which comes first, bf16, topk, powersgd; with commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"none", "bf16", "topk", "powersgd"}));
+  command.add_option("--model", each.model, "Whose steps are timed: gpt, mlp, cnn")
+      ->check(CLI::IsMember({"gpt", "mlp", "cnn"}));
+  command.add_option("--batch", each.batch, "Of each process in these steps; 0: the model's own")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_option("--ranks", each.ranks, "Processes")->check(CLI::Range(1, 64));
+  command.add_option("--link-mbit", each.link_mbit, "Of each process's link, Mbit/s each way")
+      ->check(CLI::Range(1e-3, 1e9));
+  command.add_option("--steps", each.steps, "Of one timing")->check(CLI::Range(1, 1000));
+  command.add_option("--rounds", options->rounds, "Timings, all hooks in turn; 0: accuracy only")
+      ->check(CLI::Range(0, 1000));
+  command.add_option("--data", options->data, "Fashion-MNIST's folder: trains an MLP with each hook as well");
+  command.add_option("--epochs", each.epochs, "Of that")->check(CLI::Range(1, 1000));
+  command.add_option("--dense-steps", each.dense_steps, "Steps of that before topk and powersgd begin")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--seeds", options->seeds, "Trainings of that with each hook")
+      ->check(CLI::Range(1, 100));
+  command.add_option("--lr", each.lr, "Learning rate of that");
   command.add_flag("--json", options->json, "One JSON object for each hook");
-  command.on_run([options] { run(*options); });
+  command.callback([options] { run(*options); });
+  add_worker(to, "compression", [](const nlohmann::json& job) { train(job.get<compression_job>()); });
 }
 
 }  // namespace troupe::bench

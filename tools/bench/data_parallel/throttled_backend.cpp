@@ -29,6 +29,14 @@ double link_bytes(const call_signature& signature, int num_members) {
   return 0;
 }
 
+communicator_options over_link(int num_members, double bytes_per_second) {
+  communicator_options options;
+  options.decorate = [num_members, bytes_per_second](std::unique_ptr<collective_backend> below) {
+    return std::make_unique<throttled_backend>(std::move(below), num_members, bytes_per_second);
+  };
+  return options;
+}
+
 throttled_backend::throttled_backend(std::unique_ptr<collective_backend> below, int num_members,
                                      double bytes_per_second)
     : below_(std::move(below)), num_members_(num_members), bytes_per_second_(bytes_per_second) {

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "troupe/collective/backend.hpp"
+#include "troupe/collective/communicator.hpp"
 
 namespace troupe {
 
@@ -40,6 +41,9 @@ class throttled_backend : public collective_backend {
   double bytes_per_second_;
   clock::time_point free_from_;  // when the link has moved all calls so far
 };
+
+/// For a group whose members have such a link each.
+communicator_options over_link(int num_members, double bytes_per_second);
 
 /// The bytes that the link of one member moves in a call.
 double link_bytes(const call_signature& signature, int num_members);

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -5,9 +6,8 @@
 #include "bench/benches.hpp"
 #include "bench/compute/device_rates.hpp"
 #include "bench/kernels/kernel_cases.hpp"
-#include "bench/measure/arguments.hpp"
 #include "bench/measure/report.hpp"
-#include "bench/peers/torch_kernels.hpp"
+#include "bench/peers/torch.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/tensor/devices.hpp"
@@ -37,35 +37,32 @@ device_rates measure_rates(const kernel_options& options, device where, report& 
   product_rate product(options.precision.dtype(), where);
   product.measure();
   device_rates rates{copy_bytes_per_s(where), product.flops_per_s()};
-  const table shown{{{"device", {"device"}, 24},
-                     {"threads", {"threads"}, 0, 0},
-                     {"dtype", {"dtype"}},
-                     {"a copy's GB/s", {"copy_gb_per_s"}, 0, 1},
-                     {"a product's GFLOP/s", {"product_gflops_per_s"}, 0, 0}}};
-  output.add(shown, {{"event", "rates"},
-                     {"device", device_name(where)},
-                     {"numeric_class", numeric_class(where)},
-                     {"dtype", options.precision.name},
-                     {"threads", options.threads},
-                     {"copy_gb_per_s", rates.bytes_per_s / 1e9},
-                     {"product_gflops_per_s", rates.flops_per_s / 1e9}});
+  output.add({{"device"}, {"threads"}, {"dtype"}, {"copy_gb_per_s"}, {"product_gflops_per_s"}},
+             {{"event", "rates"},
+              {"device", device_name(where)},
+              {"numeric_class", numeric_class(where)},
+              {"dtype", options.precision.name},
+              {"threads", options.threads},
+              {"copy_gb_per_s", rates.bytes_per_s / 1e9},
+              {"product_gflops_per_s", rates.flops_per_s / 1e9}});
   return rates;
 }
 
 /// `torch`: null if PyTorch is not measured.
 nlohmann::ordered_json measure(const kernel_case& of, const device_rates& rates, device where, int rounds,
                                torch_kernels* torch) {
+  nlohmann::ordered_json line{{"event", "kernel"},
+                              {"kernel", of.name},
+                              {"extents", of.extents.extents()},
+                              {"dtype", to_string(of.type)}};
   std::vector<double> own_s, over_torch;
   for (int round = 0; round < rounds; ++round) {
     own_s.push_back(best_seconds_of(where, 1, of.run));
-    auto torch_s = torch ? torch->seconds_of(of) : std::nullopt;
+    auto torch_s = torch ? torch->seconds_of(line) : std::nullopt;
     if (torch_s) over_torch.push_back(*torch_s / own_s.back());
   }
   auto best_s = std::ranges::min(own_s), floor_s = rates.floor_s(of);
-  nlohmann::ordered_json line{
-      {"event", "kernel"},           {"kernel", of.name},  {"extents", of.extents.extents()},
-      {"dtype", to_string(of.type)}, {"us", best_s * 1e6}, {"floor_us", floor_s * 1e6},
-      {"of_floor", floor_s / best_s}};
+  line.update({{"us", best_s * 1e6}, {"floor_us", floor_s * 1e6}, {"of_floor", floor_s / best_s}});
   if (of.bytes > 0) line["gb_per_s"] = of.bytes / best_s / 1e9;
   if (of.flops > 0) line["gflops_per_s"] = of.flops / best_s / 1e9;
   if (!over_torch.empty()) line["over_torch"] = spread_json(over_torch);
@@ -81,14 +78,9 @@ void run(const kernel_options& options) {
   if (!options.torch.empty()) torch.emplace(options.torch, options.torch_script, options.threads);
   report output("kernels", options.json);
   auto rates = measure_rates(options, where, output);
-  const table shown{{{"kernel", {"kernel"}, 28},
-                     {"extents", {"extents"}, 17, 0},
-                     {"dtype", {"dtype"}},
-                     {"us", {"us"}, of_number, 1},
-                     {"% of its floor", {"of_floor"}, 0, 1, 100},
-                     {"GB/s", {"gb_per_s"}, of_number, 1},
-                     {"GFLOP/s", {"gflops_per_s"}, of_number, 1},
-                     {"over torch", {"over_torch"}}}};
+  columns shown{{"kernel", 28},  {"extents", 17}, {"dtype"},       {"us", 9},
+                {"of_floor", 9}, {"gb_per_s", 9}, {"gflops_per_s"}};
+  if (torch) shown.push_back({"over_torch"});
   auto sizes = where.type == device::kind::cpu ? cpu_sizes() : gpu_sizes();
   for (const auto& family : kernel_cases(sizes, options.precision.dtype(), where))
     for (const auto& each : family())
@@ -98,22 +90,27 @@ void run(const kernel_options& options) {
 
 }  // namespace
 
-void add_kernel_bench(CLI::App& app) {
+void add_kernel_bench(const bench_commands& to) {
   auto options = std::make_shared<kernel_options>();
-  subcommand command(app, "kernels", "Time each kernel against a copy's or a product's rate");
-  command.add("--device", options->device, "cpu, or a GPU such as cuda:0");
-  command.add("--dtype", options->precision.name, "f32, tf32 on a GPU, or bf16 where mixed precision has it",
-              one_of({"f32", "tf32", "bf16"}));
-  command.add("--threads", options->threads, "Of the CPU", between(1, 1024));
-  command.add("--rounds", options->rounds, "Measurements, of which the best counts, in turn with the peer's",
-              between(1, 1000));
-  command.add("--only", options->only, "Kernels with this in their name");
-  command.add(
+  auto& command =
+      *to.bench.add_subcommand("kernels", "Time each kernel against a copy's or a product's rate");
+  command.add_option("--device", options->device, "cpu, or a GPU such as cuda:0");
+  command
+      .add_option("--dtype", options->precision.name,
+                  "f32, tf32 on a GPU, or bf16 where mixed precision has it")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16"}));
+  command.add_option("--threads", options->threads, "Of the CPU")->check(CLI::Range(1, 1024));
+  command
+      .add_option("--rounds", options->rounds,
+                  "Measurements, of which the best counts, in turn with the peer's")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--only", options->only, "Kernels with this in their name");
+  command.add_option(
       "--torch", options->torch,
       "Measure PyTorch's kernels beside them on the CPU, in the system with this root; / is this one");
-  command.add("--torch-script", options->torch_script, "Troupe's tools/bench/torch_kernels.py");
+  command.add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_kernels.py");
   command.add_flag("--json", options->json, "One JSON object for each kernel");
-  command.on_run([options] { run(*options); });
+  command.callback([options] { run(*options); });
 }
 
 }  // namespace troupe::bench

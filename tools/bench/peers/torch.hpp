@@ -1,22 +1,40 @@
 #pragma once
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "child_process.hpp"
+
 namespace troupe::bench {
 
-/// How to start a script that needs PyTorch: in the system at `root` by chroot, with an OpenBLAS whose
-/// threads are OpenMP's, or, if `root` is /, with this system's python3. Throws bad_input if the script
-/// cannot be read.
-std::vector<std::string> torch_command(const std::filesystem::path& root, const std::filesystem::path& script,
-                                       int threads);
+// What needs PyTorch runs in the system at `root` by chroot, with an OpenBLAS whose threads are OpenMP's, or,
+// if `root` is /, with this system's python3. Throws bad_input if the script cannot be read.
 
 /// Runs torch_compute.py, where each field of `options` is an argument "--name value", and returns what it
 /// measured (see run_for_object). `threads` is among the fields.
 nlohmann::json run_torch(const std::filesystem::path& root, const std::filesystem::path& script,
                          const nlohmann::json& options);
+
+/// PyTorch in a process of its own (torch_kernels.py), which runs the kernels that it is asked for and sleeps
+/// in between.
+class torch_kernels {
+ public:
+  /// Throws bad_input if it cannot be started.
+  torch_kernels(const std::filesystem::path& root, const std::filesystem::path& script, int threads);
+
+  /// The mean time of a run of {"kernel":..,"extents":..,"dtype":..} over some milliseconds; nothing if
+  /// PyTorch has no such kernel. Throws std::runtime_error, with what the script printed, if it ended.
+  std::optional<double> seconds_of(const nlohmann::json& kernel);
+
+ private:
+  nlohmann::json next_answer();
+
+  unique_fd requests_;
+  child_process process_;
+  unique_fd answers_;
+};
 
 struct torchrun_options {
   std::filesystem::path root;  ///< of a system with PyTorch, entered by chroot; empty: none

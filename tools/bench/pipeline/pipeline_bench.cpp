@@ -1,8 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 
 #include "bench/benches.hpp"
-#include "bench/measure/arguments.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/pipeline/synthetic_stage.hpp"
 #include "bench/processes/bench_node.hpp"
@@ -29,25 +28,21 @@ struct pipeline_options {
 
 /// What one schedule came to.
 struct pipeline_results {
-  std::vector<double> idle_ms;         ///< of each step, alike for all devices: span minus nominal work
-  std::vector<double> excess_percent;  ///< of each step: idle above the formula's, of the planned step
-  std::vector<double> overslept_us;    ///< of each step: an action's time above the nominal one, on average
-  std::vector<int> peak_saved;         ///< [stage], over all steps
-  std::uint32_t runtime_peak = 0;      ///< as the runtime counted it
+  measurements steps;              ///< a value for each step
+  std::vector<int> peak_saved;     ///< [stage], over all steps
+  std::uint32_t runtime_peak = 0;  ///< as the runtime counted it
 };
 
 std::chrono::nanoseconds nanoseconds_from(double ms) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
 }
 
-int formula_peak(schedule_kind kind, const pipeline_options& options, int stage) {
-  return kind == schedule_kind::gpipe ? options.microbatches
-                                      : std::min(options.microbatches, options.stages - stage);
-}
-
+/// How many microbatches each stage saves at most.
 std::vector<int> formula_peaks(schedule_kind kind, const pipeline_options& options) {
   std::vector<int> peaks;
-  for (int stage = 0; stage < options.stages; ++stage) peaks.push_back(formula_peak(kind, options, stage));
+  for (int stage = 0; stage < options.stages; ++stage)
+    peaks.push_back(kind == schedule_kind::gpipe ? options.microbatches
+                                                 : std::min(options.microbatches, options.stages - stage));
   return peaks;
 }
 
@@ -76,12 +71,14 @@ void add_step(pipeline_results& results, const step_records& records, std::size_
     end = std::max(end, stage[step].last_end_ns);
     asleep += stage[step].asleep_ns;
   }
+  // Alike for all devices: the span of the step minus the nominal work.
   auto idle = 1e-6 * static_cast<double>(end - begin) - options.work_ms();
-  results.idle_ms.push_back(idle);
-  results.excess_percent.push_back(100 * (idle - options.formula_idle_ms()) / options.planned_ms());
+  results.steps["idle_ms"].push_back(idle);
+  results.steps["excess_percent_of_step"].push_back(100 * (idle - options.formula_idle_ms()) /
+                                                    options.planned_ms());
   auto nominal_ns = 1e6 * options.work_ms() * options.stages;
-  results.overslept_us.push_back(1e-3 * (static_cast<double>(asleep) - nominal_ns) /
-                                 (2.0 * options.stages * options.microbatches));
+  results.steps["overslept_us_per_action"].push_back(1e-3 * (static_cast<double>(asleep) - nominal_ns) /
+                                                     (2.0 * options.stages * options.microbatches));
 }
 
 void measure(schedule_kind kind, const pipeline_options& options, int steps, pipeline_results& results) {
@@ -100,35 +97,21 @@ void measure(schedule_kind kind, const pipeline_options& options, int steps, pip
     add_step(results, records, step, options);
 }
 
-const table blocks{{{"schedule", {"schedule"}},
-                    {"steps", {"steps"}, 0, 0},
-                    {"work, nominal, ms a device", {"nominal_work_ms"}, 0, 1},
-                    {"idle by the formula (p-1)(f+b), ms", {"formula_idle_ms"}, 0, 1},
-                    {"idle, ms", {"idle_ms"}, 0, 1},
-                    {"excess, % of the planned step", {"excess_percent_of_step"}},
-                    {"overslept, us an action", {"overslept_us_per_action"}, 0, 0},
-                    {"saved microbatches by stage", {"peak_activations"}, 0, 0},
-                    {"saved as the formula says", {"peak_equal"}}},
-                   table_layout::blocks};
-
 /// Returns whether every stage saved as many activations as the formula says.
 bool print(schedule_kind kind, const pipeline_results& results, const pipeline_options& options,
            report& output) {
   auto formula = formula_peaks(kind, options);
   auto equal = results.peak_saved == formula &&
                std::cmp_equal(results.runtime_peak, *std::ranges::max_element(formula));
-  output.add(blocks, {{"schedule", to_string(kind)},
-                      {"stages", options.stages},
-                      {"microbatches", options.microbatches},
-                      {"steps", results.idle_ms.size()},
-                      {"nominal_work_ms", options.work_ms()},
-                      {"formula_idle_ms", options.formula_idle_ms()},
-                      {"idle_ms", spread_json(results.idle_ms)},
-                      {"excess_percent_of_step", spread_json(results.excess_percent)},
-                      {"overslept_us_per_action", spread_json(results.overslept_us)},
-                      {"peak_activations", results.peak_saved},
-                      {"formula_peak_activations", formula},
-                      {"peak_equal", equal}});
+  nlohmann::ordered_json line{
+      {"schedule", to_string(kind)},          {"stages", options.stages},
+      {"microbatches", options.microbatches}, {"steps", options.steps},
+      {"nominal_work_ms", options.work_ms()}, {"formula_idle_ms", options.formula_idle_ms()}};
+  add_spreads(results.steps, line);
+  line.update({{"peak_activations", results.peak_saved},
+               {"formula_peak_activations", formula},
+               {"peak_equal", equal}});
+  output.add_block(line);
   return equal;
 }
 
@@ -143,10 +126,7 @@ std::vector<schedule_kind> schedules_of(const std::string& text) {
 int run(const pipeline_options& options) {
   auto kinds = schedules_of(options.schedule);
   report output("pipeline", options.json);
-  output.note("pipeline", std::to_string(options.stages) + " stages on as many devices of one process, " +
-                              std::to_string(options.microbatches) + " microbatches, forward " +
-                              number_text(options.forward_ms, 3) + " ms, backward " +
-                              number_text(options.backward_ms, 3) + " ms asleep");
+  output.note("pipeline", "each stage sleeps on a device of its own, all in one process");
   std::vector<pipeline_results> results(kinds.size());
   auto rounds = std::min(options.rounds, options.steps);
   for (int round = 0; round < rounds; ++round)
@@ -160,19 +140,24 @@ int run(const pipeline_options& options) {
 
 }  // namespace
 
-void add_pipeline_bench(CLI::App& app, int& exit_code) {
+void add_pipeline_bench(const bench_commands& to) {
   auto options = std::make_shared<pipeline_options>();
-  subcommand command(app, "pipeline", "Run schedules on stages that sleep, and compare with the formulas");
-  command.add("--stages", options->stages, "Stages, each on a device of its own", between(1, 256));
-  command.add("--microbatches", options->microbatches, "Microbatches of a step", between(1, 4096));
-  command.add("--forward-ms", options->forward_ms, "Sleep of a forward", between(0.001, 1e4));
-  command.add("--backward-ms", options->backward_ms, "Sleep of a backward", between(0.001, 1e4));
-  command.add("--steps", options->steps, "Steps of each schedule", between(1, 100000));
-  command.add("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn",
-              between(1, 1000));
-  command.add("--schedule", options->schedule, "gpipe, 1f1b or both");
+  auto& command = *to.bench.add_subcommand(
+      "pipeline", "Run schedules on stages that sleep, and compare with the formulas");
+  command.add_option("--stages", options->stages, "Stages, each on a device of its own")
+      ->check(CLI::Range(1, 256));
+  command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--forward-ms", options->forward_ms, "Sleep of a forward")
+      ->check(CLI::Range(0.001, 1e4));
+  command.add_option("--backward-ms", options->backward_ms, "Sleep of a backward")
+      ->check(CLI::Range(0.001, 1e4));
+  command.add_option("--steps", options->steps, "Steps of each schedule")->check(CLI::Range(1, 100000));
+  command.add_option("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--schedule", options->schedule, "gpipe, 1f1b or both");
   command.add_flag("--json", options->json, "One JSON object per schedule");
-  command.on_run([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code = to.exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace troupe::bench

@@ -2,6 +2,8 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <numeric>
+
 namespace troupe::bench {
 namespace {
 
@@ -32,6 +34,13 @@ std::unique_ptr<node> start_local_node() { return start_node({}); }
 
 std::unique_ptr<node> start_launched_node() {
   return start_node(read_launch_environment(process_environment()));
+}
+
+group_description all_ranks(const node& self, const std::string& name) {
+  group_description group{name, std::vector<world_rank>(static_cast<std::size_t>(self.world_size())),
+                          self.rank()};
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  return group;
 }
 
 call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps) {

@@ -1,6 +1,9 @@
 #pragma once
 #include <memory>
+#include <string>
 
+#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/node/node.hpp"
 
 namespace troupe::bench {
@@ -9,6 +12,24 @@ namespace troupe::bench {
 /// warnings only.
 std::unique_ptr<node> start_local_node();
 std::unique_ptr<node> start_launched_node();
+
+/// A group of all processes of the job.
+group_description all_ranks(const node& self, const std::string& name);
+
+/// Makes groups of all processes of the job over `ucx`.
+class ucx_groups {
+ public:
+  /// `self` outlives it.
+  explicit ucx_groups(node& self) : self_(self), resources_(self.group_token()) {}
+  /// All processes do this alike, with each name once.
+  std::unique_ptr<communicator> make(const std::string& name, const communicator_options& options = {}) {
+    return make_ucx_group(all_ranks(self_, name), self_.keys(), resources_, options);
+  }
+
+ private:
+  node& self_;
+  ucx_group_resources resources_;
+};
 
 /// Makes a training call up to `num_steps`, on the same batch in every step: u8 [num_microbatches, 1], zeros.
 /// Throws job_failed.

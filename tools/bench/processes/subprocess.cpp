@@ -1,9 +1,10 @@
 #include "bench/processes/subprocess.hpp"
 
-#include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -16,35 +17,29 @@ namespace {
 
 constexpr int bad_input_code = 2;
 
-/// Returns whether there may be more.
-bool read_some(int fd, std::string& text) {
-  char chunk[4096];
-  auto count = ::read(fd, chunk, sizeof chunk);
-  if (count <= 0) return false;
-  text.append(chunk, static_cast<std::size_t>(count));
-  return true;
-}
-
 }  // namespace
+
+std::string read_all(const unique_fd& from) {
+  std::string text;
+  char chunk[4096];
+  for (ssize_t count = 0; (count = ::read(from.get(), chunk, sizeof chunk)) > 0;)
+    text.append(chunk, static_cast<std::size_t>(count));
+  return text;
+}
 
 finished_process run_process(const std::vector<std::string>& command,
                              const std::vector<std::string>& environment) {
   child_process child({find_program(command.front()), command, environment_with(environment)});
   auto output = child.take_output(), errors = child.take_errors();
-  finished_process finished;
-  pollfd polled[2] = {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}};
-  while (polled[0].fd >= 0 || polled[1].fd >= 0) {
-    if (::poll(polled, 2, -1) < 0) continue;
-    if (polled[0].revents && !read_some(output.get(), finished.output)) polled[0].fd = -1;
-    if (polled[1].revents && !read_some(errors.get(), finished.errors)) polled[1].fd = -1;
-  }
-  finished.exit_code = child.reap().shell_code();
-  return finished;
+  // Both at once: a program waits while either is full.
+  auto reading_errors = std::async(std::launch::async, [&errors] { return read_all(errors); });
+  auto printed = read_all(output);
+  auto printed_errors = reading_errors.get();
+  return {child.reap().shell_code(), std::move(printed), std::move(printed_errors)};
 }
 
-nlohmann::json run_for_object(const std::vector<std::string>& command,
-                              const std::vector<std::string>& environment) {
-  auto finished = run_process(command, environment);
+nlohmann::json run_for_object(const std::vector<std::string>& command) {
+  auto finished = run_process(command);
   auto objects = json_objects_in(finished.output);
   if (finished.exit_code != 0 || objects.empty())
     throw std::runtime_error("'" + command.front() + "' ended with exit code " +
@@ -83,6 +78,17 @@ std::string why_missing(const std::string& program, const std::string& package) 
   }
 }
 
+unique_fd make_memory_file(std::size_t size_bytes) {
+  unique_fd file(
+      static_cast<int>(check_posix(::memfd_create("troupe-bench", MFD_CLOEXEC), "make a memory file")));
+  check_posix(::ftruncate(file.get(), static_cast<off_t>(size_bytes)), "size a memory file");
+  return file;
+}
+
+std::string path_of(const unique_fd& file) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.get());
+}
+
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 std::string sibling_program(const std::string& name) {
@@ -91,6 +97,11 @@ std::string sibling_program(const std::string& name) {
 
 std::vector<std::string> worker_command(const std::string& name, const nlohmann::json& options) {
   return {this_program(), "bench", "worker", name, options.dump()};
+}
+
+std::vector<std::string> passively_waiting(std::vector<std::string> command) {
+  command.insert(command.begin(), {"env", "OMP_WAIT_POLICY=passive"});
+  return command;
 }
 
 }  // namespace troupe::bench

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/posix/unique_fd.hpp"
+
 namespace troupe::bench {
 
 /// How a program ended, and what it printed.
@@ -18,8 +20,10 @@ finished_process run_process(const std::vector<std::string>& command,
 
 /// Runs a program and returns the last JSON object that it printed. Throws std::runtime_error if it failed or
 /// printed none.
-nlohmann::json run_for_object(const std::vector<std::string>& command,
-                              const std::vector<std::string>& environment = {});
+nlohmann::json run_for_object(const std::vector<std::string>& command);
+
+/// Everything until the other end is closed.
+std::string read_all(const unique_fd& from);
 
 /// The lines of `text` that are JSON objects.
 std::vector<nlohmann::json> json_objects_in(const std::string& text);
@@ -34,6 +38,10 @@ void check_exit_code(int code, const std::string& what, const std::string& error
 /// Why `program` cannot be run, given its Debian package; empty if it can be.
 std::string why_missing(const std::string& program, const std::string& package);
 
+/// A file in memory of so many bytes, zero at first. Other processes can open path_of(file).
+unique_fd make_memory_file(std::size_t size_bytes = 0);
+std::string path_of(const unique_fd& file);
+
 /// The path of this program.
 std::string this_program();
 /// The path of another program in the same folder.
@@ -41,5 +49,7 @@ std::string sibling_program(const std::string& name);
 
 /// `troupe bench worker NAME OPTIONS` (see add_worker).
 std::vector<std::string> worker_command(const std::string& name, const nlohmann::json& options);
+/// The command, whose OpenMP threads sleep when they wait: they leave their cores to other processes.
+std::vector<std::string> passively_waiting(std::vector<std::string> command);
 
 }  // namespace troupe::bench

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "bench/benches.hpp"
+#include "bench/recovery/training_worker.hpp"
 #include "troupe/config/command_line.hpp"
 #include "troupe/data/dataset.hpp"
 #include "troupe/nn/activation.hpp"
@@ -63,9 +63,9 @@ void train(const job_options& options) {
 
 }  // namespace
 
-void add_training_worker(CLI::App& workers) {
+void add_training_worker(const bench_commands& to) {
   auto options = std::make_shared<job_options>();
-  auto* command = workers.add_subcommand("train", "Train a small model on made-up samples");
+  auto* command = to.workers.add_subcommand("train", "Train a small model on made-up samples");
   add_job_options(*command, *options);
   command->callback([options] { train(*options); });
 }

@@ -1,14 +1,12 @@
-// Trains one of the models for a while in this process, without actors, and prints one JSON object.
+#include "bench/compute/compute_job.hpp"
+
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/benches.hpp"
-#include "bench/compute/compute_job.hpp"
 #include "bench/compute/compute_models.hpp"
 #include "bench/compute/device_rates.hpp"
-#include "bench/measure/arguments.hpp"
 #include "bench/measure/spread.hpp"
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/captured_pass.hpp"
@@ -83,18 +81,6 @@ std::vector<double> losses(compute_model& model, const compute_job& job) {
   return result;
 }
 
-/// Bytes that tensors held at most, in MiB: in all, and by what they are for.
-nlohmann::ordered_json memory_mib(device where) {
-  auto seen = memory_of(where);
-  auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  auto of = [&](memory_category what) { return mib(seen.peak_by_category[static_cast<std::size_t>(what)]); };
-  return {{"all", mib(seen.peak)},
-          {"parameters", of(memory_category::parameters)},
-          {"gradients", of(memory_category::gradients)},
-          {"optimizer", of(memory_category::optimizer)},
-          {"activations", of(memory_category::activations)}};
-}
-
 /// The least that a step moves: the weights are read in both passes and by the optimizer, gradients are
 /// written and read, Adam's two moments and the weights are read and written; activations are written once
 /// and read once.
@@ -124,18 +110,14 @@ nlohmann::ordered_json timed(compute_model& model, const compute_job& job) {
   }
   auto allocated = memory_of(where).num_from_system - before;
   rate.measure();
-  auto step_s = spread_of(times).median;
+  auto step_s = median_of(times);
   return {{model.unit + "_per_s", static_cast<double>(model.items) / step_s},
-          {"step_s", step_s},
           {"mean_step_s", total / static_cast<double>(times.size())},
-          {"steps", times.size()},
           {"product_gflops_per_s", rate.flops_per_s() / 1e9},
           {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},
           {"copy_gb_per_s", copied_per_s / 1e9},
           {"of_copy_rate", step_bytes(model, where) / copied_per_s / step_s},
           {"allocations_after_warm_up", allocated},
-          {"peak_mib", resident_mib("VmHWM")},
-          {"tensors_peak_mib", memory_mib(where)},
           {"device", device_name(where)},
           {"numeric_class", numeric_class(where)}};
 }
@@ -149,7 +131,9 @@ void write_weights(const std::string& file, const compute_model& model) {
   write_safetensors(file, saved, {});
 }
 
-void run(const compute_job& job) {
+}  // namespace
+
+void train(const compute_job& job) {
   auto where = device_from_string(job.device);
   bench_precision precision{job.dtype};
   set_num_threads(job.threads);
@@ -167,12 +151,6 @@ void run(const compute_job& job) {
   line["own_mib"] = where.type == device::kind::cpu ? resident_mib("VmHWM") - before_mib
                                                     : static_cast<double>(memory_of(where).peak) / (1 << 20);
   std::printf("%s\n", line.dump().c_str());
-}
-
-}  // namespace
-
-void add_compute_worker(CLI::App& workers) {
-  add_worker(workers, "compute", [](const nlohmann::json& job) { run(job.get<compute_job>()); });
 }
 
 }  // namespace troupe::bench
