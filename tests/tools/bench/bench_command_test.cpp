@@ -94,6 +94,7 @@ TEST_CASE("bench recovery counts a peer that measured nothing, and keeps its own
 TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --kills 0", "--kills");
   check_refused("recovery --ranks 4", "'4' is no rank");
+  check_refused("recovery --ranks 1,", "'' is no rank");
   check_refused("recovery --ranks 1,x", "'x' is no rank");
   check_refused("recovery --steps-between 9 3", "--steps-between");
   check_refused("recovery --fashion-mnist --program /bin/true", "exclude each other");

@@ -55,7 +55,7 @@ std::vector<int> ranks_from(const std::string& text, int num_processes) {
   std::iota(ranks.begin(), ranks.end(), 0);
   if (text == "all") return ranks;
   ranks.clear();
-  std::istringstream words(text);
+  std::istringstream words(text + ',');  // an empty last word is read too, and refused
   for (std::string word; std::getline(words, word, ',');) {
     int rank = -1;
     auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), rank);
@@ -175,6 +175,7 @@ spread spread_over(const recovery_results& results, Field field) {
 
 table summary_table() {
   table shown{{{"kills, SIGKILL", {"kills"}, 0, 0},
+               {"kills wanted", {"kills_wanted"}, 0, 0},
                {"processes", {"nproc"}, 0, 0},
                {"processes started", {"processes_started"}, 0, 0},
                {"recoveries that were not planned", {"unplanned_recoveries"}, 0, 0},
