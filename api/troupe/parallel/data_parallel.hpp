@@ -117,7 +117,7 @@ class DataParallel {
   /// DataParallel::backward, starting from `initial_gradient()`. Communication does not overlap with those
   /// passes.
   void sync_gradients();
-  /// 1 / num_replicas()
+  /// 1 / num_replicas(), a scalar on the CPU, where the losses of troupe/autograd/functions.hpp are
   tensor initial_gradient() const;
 
   /// While it lives, `backward` only accumulates gradients of the current replica (gradient accumulation).

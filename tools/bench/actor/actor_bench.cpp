@@ -143,8 +143,10 @@ void print(const actor_options& options, std::int64_t size_bytes, const measurem
                               {"microbatches", options.microbatches},
                               {"critical_hops", critical_hops(options, options.microbatches)},
                               {"single_critical_hops", critical_hops(options, 1)}};
-  for (const std::string name : {"polling_us", "sleeping_us", "stream_GBps"})
-    line["ucx_perftest_" + name] = line[name + "_over_ucx_perftest"] = nullptr;
+  for (const std::string name : {"polling_us", "sleeping_us", "stream_GBps"}) {
+    line["ucx_perftest_" + name] = nullptr;
+    line[name + "_over_ucx_perftest"] = nullptr;
+  }
   add_spreads(results, line);
   output.add_block(line);
 }

@@ -11,16 +11,22 @@ void send_to(int to, communicator& group, const tensor& x) {
   if (group.rank() == to) group.receive(x, from, waiter_progress).wait();
 }
 
+/// The member's own of as many equal rows as there are members.
+tensor own_rows(const communicator& group, const tensor& x) {
+  return x.reshape({group.size(), x.num_elements() / group.size()}).rows(group.rank(), 1);
+}
+
 }  // namespace
 
 std::function<void()> make_group_call(communicator& group, const std::string& operation, const tensor& x) {
   constexpr auto sum = reduce_op::sum;
-  auto part = x.reshape({group.size(), x.num_elements() / group.size()}).rows(group.rank(), 1);
   if (operation == "all_reduce") return [&group, x] { group.all_reduce(x, sum, waiter_progress).wait(); };
   if (operation == "all_gather")
-    return [&group, x, part] { group.all_gather(part, x, waiter_progress).wait(); };
+    return [&group, x, part = own_rows(group, x)] { group.all_gather(part, x, waiter_progress).wait(); };
   if (operation == "reduce_scatter")
-    return [&group, x, part] { group.reduce_scatter(x, part, sum, waiter_progress).wait(); };
+    return [&group, x, part = own_rows(group, x)] {
+      group.reduce_scatter(x, part, sum, waiter_progress).wait();
+    };
   if (operation == "broadcast") return [&group, x] { group.broadcast(x, 0, waiter_progress).wait(); };
   if (operation == "reduce") return [&group, x] { group.reduce(x, x, 0, sum, waiter_progress).wait(); };
   if (operation == "barrier") return [&group] { group.barrier(waiter_progress).wait(); };
