@@ -63,7 +63,7 @@ void train(const job_options& options) {
     }
     auto loss = mean_over_replicas(losses, replicated.group()).values<float>()[0];
     if (world.rank() == 0 && epoch % 5 == 4)
-      std::printf("epoch %2llu   loss %.9g\n", static_cast<unsigned long long>(epoch + 1),
+      std::printf("epoch %2llu   loss %.9g\n", static_cast<unsigned long long>(epoch) + 1,
                   static_cast<double>(loss));
   }
   world.barrier();

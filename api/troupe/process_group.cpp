@@ -32,12 +32,12 @@ bool ProcessGroup::contains(world_rank rank) const { return std::ranges::count(r
 std::string_view ProcessGroup::backend() const { return own().backend(); }
 
 work ProcessGroup::all_reduce(tensor x, reduce_op op, const call_options& options) const {
-  return keep_alive(own().all_reduce(std::move(x), op, options));
+  return keep_alive(own().all_reduce(x, op, options));
 }
 
 work ProcessGroup::all_reduce(const tensor& x, tensor result, reduce_op op,
                               const call_options& options) const {
-  return keep_alive(own().all_reduce(x, std::move(result), op, options));
+  return keep_alive(own().all_reduce(x, result, op, options));
 }
 
 work ProcessGroup::reduce_scatter(const tensor& x, tensor result, reduce_op op,

@@ -10,7 +10,7 @@
 namespace troupe::doctor {
 namespace {
 
-constexpr std::uint64_t mebibyte = 1024 * 1024;
+constexpr auto mebibyte = std::uint64_t{1} << 20;
 
 std::string in_mebibytes(std::uint64_t size_bytes) { return std::to_string(size_bytes / mebibyte) + " MiB"; }
 

@@ -2,6 +2,7 @@
 #include "bench/benches.hpp"
 #include "run_program.hpp"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws here only if an option is defined wrongly
 int main(int argc, char** argv) {
   CLI::App app{"Troupe without actors: benches of its kernels and models", "troupe"};
   app.require_subcommand(1);

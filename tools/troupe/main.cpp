@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "run_program.hpp"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws here only if an option is defined wrongly
 int main(int argc, char** argv) {
   CLI::App app{"Troupe: an actor runtime for distributed deep learning", "troupe"};
   app.require_subcommand(1);

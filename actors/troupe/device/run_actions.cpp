@@ -40,7 +40,8 @@ bool device_state::run_forward(const action& op, const microbatch& which) {
   auto last = op.stage == order_.job->num_stages() - 1;
   std::optional<tensor> targets = tensor();
   bool predicting = call_->kind == call_kind::predict;
-  if (last && !predicting && !(targets = samples_for(op, true))) return false;
+  if (last && !predicting) targets = samples_for(op, true);
+  if (!targets) return false;
   auto input = op.stage == 0
                    ? samples_for(op, false)
                    : inbox_.take({generation_, step_, call_->index, static_cast<std::uint32_t>(op.stage),

@@ -99,7 +99,7 @@ shape read_idx_header(const std::filesystem::path& path, int rank) {
 tensor read_idx(const std::filesystem::path& path, int rank) {
   gzip_reader file(path);
   auto extents = read_header(file, rank);
-  auto header_bytes = std::int64_t{4} + 4 * rank;
+  auto header_bytes = 4 + std::int64_t{4} * rank;
   if (auto content = unpack_at_once(path, header_bytes + extents.num_elements()); content.defined())
     return content.rows(header_bytes, extents.num_elements()).reshape(extents);
   auto elements = tensor::empty(extents, dtype::u8);

@@ -11,7 +11,7 @@ int checked_heads(std::int64_t features, int num_heads) {
   if (features < 1 || num_heads < 1 || features % num_heads != 0)
     throw_invalid("MultiheadAttention", "features that are a multiple of num_heads, both at least 1",
                   std::to_string(features) + " and " + std::to_string(num_heads));
-  shape{features};  // throws unless it can be an extent
+  static_cast<void>(shape{features});  // throws unless it can be an extent
   return num_heads;
 }
 

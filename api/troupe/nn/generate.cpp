@@ -38,11 +38,14 @@ std::int64_t choose(const std::vector<float>& scores, const generate_options& op
   if (options.temperature == 0) return static_cast<std::int64_t>(order.front());
   if (options.top_k > 0) order.resize(std::min(order.size(), static_cast<std::size_t>(options.top_k)));
   std::vector<double> weights;
+  weights.reserve(order.size());
   for (auto token : order)
     weights.push_back(exponential((double{scores[token]} - scores[order.front()]) / options.temperature));
   auto left = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if ((left -= weights[i]) < 0) return static_cast<std::int64_t>(order[i]);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return static_cast<std::int64_t>(order[i]);
+  }
   return static_cast<std::int64_t>(order.back());
 }
 

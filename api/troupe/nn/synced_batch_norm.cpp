@@ -40,7 +40,8 @@ void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) 
   auto count = x.num_elements() / channels;
   auto values = sums.values<float>();
   auto last = static_cast<std::size_t>(channels);
-  values[last] = static_cast<float>(count / count_unit);
+  const auto num_units = count / count_unit;
+  values[last] = static_cast<float>(num_units);
   values[last + 1] = static_cast<float>(count % count_unit);
   sum(sums);
   found.count = double{values[last]} * count_unit + double{values[last + 1]};

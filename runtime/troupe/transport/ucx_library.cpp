@@ -36,7 +36,7 @@ ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_
 /// Removes UCX's handler of SIGHUP, which prints UCX's state: for a job the signal is a request to stop. A
 /// handler that is not UCX's stays.
 void give_back_debug_signal() {
-  int number = ucs_global_opts.debug_signo;
+  const auto number = static_cast<int>(ucs_global_opts.debug_signo);
   struct sigaction present {};
   if (number <= 0 || ::sigaction(number, nullptr, &present) != 0) return;
   if (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN) return;

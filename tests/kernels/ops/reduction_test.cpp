@@ -149,7 +149,7 @@ TEST_CASE("max and min of NaN give NaN, and argmax its index") {
     auto x = random_tensor({5000}, "x");
     x.values<float>()[static_cast<std::size_t>(place)] = not_a_number;
     x = placed(x);
-    for (shape extents : {shape{5000}, shape{5000, 1}, shape{100, 50}, shape{1250, 4}}) {
+    for (const auto& extents : {shape{5000}, shape{5000, 1}, shape{100, 50}, shape{1250, 4}}) {
       auto seen = x.reshape(extents);
       CHECK(std::isnan(values_of(max(seen))[0]));
       CHECK(std::isnan(values_of(min(seen))[0]));

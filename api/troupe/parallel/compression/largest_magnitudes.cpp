@@ -30,6 +30,7 @@ std::uint32_t begin_of_last_bin(std::span<const float> x, std::size_t k) {
 /// The magnitude bits of the k-th largest of these.
 std::uint32_t find_kth(std::span<const float> x, const std::vector<std::int32_t>& indices, std::size_t k) {
   std::vector<std::uint32_t> bits;
+  bits.reserve(indices.size());
   for (auto index : indices) bits.push_back(magnitude_bits(x[static_cast<std::size_t>(index)]));
   auto kth = bits.begin() + static_cast<std::ptrdiff_t>(k - 1);
   std::nth_element(bits.begin(), kth, bits.end(), std::greater<>());

@@ -30,6 +30,7 @@ constexpr auto larger = [](auto a, auto b) { return a > b ? a : b; };
   for (auto& each : lane) each = nothing_seen;
   for (std::int64_t first = 0; first < size; first += lanes)
     for (std::int64_t i = 0; i < lanes; ++i) {
+      // NOLINTNEXTLINE(bugprone-narrowing-conversions): clang-tidy takes a constant infinity for a double
       auto seen = first + i < size ? row[first + i] : nothing_seen;
       lane[i] = larger(seen, lane[i]);
     }

@@ -18,7 +18,8 @@ template <class To>
 [[gnu::always_inline]] inline To truncated(float x) {
   // The limits as floats: the largest i32 and i64 round up to a power of two, which is out of range.
   constexpr auto lowest = static_cast<float>(std::numeric_limits<To>::min());
-  constexpr auto beyond = static_cast<float>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+  constexpr To half_of_beyond = std::numeric_limits<To>::max() / 2 + 1;
+  constexpr auto beyond = static_cast<float>(half_of_beyond) * 2;
   auto is_inside = static_cast<bool>((x >= lowest) & (x < beyond));
   auto inside = static_cast<To>(is_inside ? x : 0);
   auto outside = x >= beyond  ? std::numeric_limits<To>::max()

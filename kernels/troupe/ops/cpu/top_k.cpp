@@ -53,7 +53,7 @@ void rank_elements(const float* elements, std::int32_t size, std::int32_t* rank)
   std::array<four_numbers, vectors> order, before{}, index;  // order: whole numbers in that of the elements
   for (std::int32_t v = 0; v < vectors; ++v) {
     four_floats element;
-    std::memcpy(&element, elements + 4 * v, sizeof element);
+    std::memcpy(&element, elements + std::ptrdiff_t{4} * v, sizeof element);
     auto bits = std::bit_cast<four_numbers>(element + 0.0F);
     auto number = bits < 0 ? bits ^ limits::max() : bits;  // there is no -0.0 here
     order[v] = element == element ? number : number - number + limits::max();

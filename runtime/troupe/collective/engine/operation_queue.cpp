@@ -196,7 +196,10 @@ void operation_queue::take_submitted() {
   if (!has_submitted_.load(std::memory_order_relaxed) && !is_sleep_announced_) return;
   std::lock_guard lock(submitting_);
   has_submitted_.store(false, std::memory_order_relaxed);
-  for (auto& added : submitted_) queues_.of(added->what).add(std::move(added));
+  for (auto& added : submitted_) {
+    auto& queue = queues_.of(added->what);
+    queue.add(std::move(added));
+  }
   submitted_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 
 #include "machine.hpp"
 
@@ -98,8 +99,9 @@ void memory_blocks::give_back(int gpu, void* memory) {
   auto& block = at->second;
   require_untouched_end(*at);
   ASAN_UNPOISON_MEMORY_REGION(end_of(at->first, block), bytes_behind(at->first, block));
-  mmap(block.pages, block.mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1, 0);
+  if (mmap(block.pages, block.mapped_bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    throw std::runtime_error("the emulated GPU cannot protect freed memory: mmap failed");
   block.is_freed = true;
   taken_bytes_[gpu] -= block.size_bytes;
 }

@@ -43,7 +43,7 @@ struct tile_place {
 };
 
 /// [Rows, Vectors * Width] of the result. a: any strides; b: rows of [inner, columns].
-template <int Rows, int Vectors, int Width>
+template <int Rows, int Vectors, std::int64_t Width>
 [[gnu::always_inline]] inline void multiply_tile(const block_product_shape& product, const tile_place& at) {
   using vector = typename vector_of<Width>::type;
   const auto row_step = product.left_is_transposed ? 1 : product.left_stride;

@@ -72,7 +72,7 @@ mpi_group_resources::mpi_group_resources() : kept_(std::make_unique<kept_memory>
 
 mpi_group_resources::~mpi_group_resources() {
   if (!kept_->blocks.empty()) {
-    kept_.release();  // MPI may write there until the process has ended
+    static_cast<void>(kept_.release());  // MPI may write there until the process has ended
     return;
   }
   int is_finalised = 0;
