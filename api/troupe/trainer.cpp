@@ -123,8 +123,10 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
   number_ = number;
-  reads_samples_ =
-      job->rank_of_stage(0) == world_.rank() || job->rank_of_stage(plan_.num_stages - 1) == world_.rank();
+  stage_graph graph(plan_.num_stages, plan_.edges);
+  for (int stage = 0; stage < plan_.num_stages; ++stage)
+    if (job->rank_of_stage(stage) == world_.rank())
+      reads_samples_ |= graph.takes_samples(stage) || graph.computes_loss(stage);
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
     callbacks_.on_resumed({start.resume_from.has_value(), start.resume_from ? start.resume_from->step : 0});

@@ -37,8 +37,10 @@ class fake_program : public stage_program {
     weight().values<float>()[0] = 1 + 0.125f * static_cast<float>(stage);
   }
 
-  tensor forward(const microbatch& which, tensor input, tensor targets) override {
+  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override {
     note(which.training ? "F" : "E", which.index);
+    expect(inputs.size() == 1, "one input");
+    const auto& input = inputs[0];
     expect(input.defined() &&
                (which.training ? targets.defined() == is_last() : is_last() || !targets.defined()),
            "inputs, and targets on the last stage only");
@@ -46,20 +48,21 @@ class fake_program : public stage_program {
     auto output = scaled(input, w());
     if (which.training)
       expect(saved_.emplace(which.index, activation{input, {}}).second, "each microbatch once");
-    if (!is_last() || !targets.defined()) return output;
+    if (!is_last() || !targets.defined()) return {output};
     auto gradient = loss_of(output, targets);
     if (which.training) saved_[which.index].gradient = gradient;
     return {};
   }
 
-  tensor backward_input(const microbatch& which, tensor output_gradient) override {
+  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override {
     note("I", which.index);
     expect_step(which.step);
     expect(saved_.contains(which.index), "forward before backward");
-    expect(output_gradient.defined() != is_last(), "a gradient on all stages but the last");
+    expect(output_gradients.size() == (is_last() ? 0 : 1), "a gradient on all stages but the last");
     auto& kept = saved_[which.index];
-    if (!is_last()) kept.gradient = output_gradient;
-    return stage_ == 0 ? tensor() : scaled(kept.gradient, w());
+    if (!is_last()) kept.gradient = output_gradients[0];
+    if (stage_ == 0) return {};
+    return {scaled(kept.gradient, w())};
   }
 
   void backward_weight(const microbatch& which) override {

@@ -148,6 +148,8 @@ void add_schedule_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--cost-w", request->costs.weight_gradient, "Duration of a weight gradient")
       ->capture_default_str();
+  command->add_option("--cost-a", request->costs.apply, "Duration of a stage's optimizer step")
+      ->capture_default_str();
   command->add_option("--cost-comm", request->costs.communication, "Delay between devices")
       ->capture_default_str();
   command->add_option("--svg", request->svg_file, "Also draw a picture into this file");

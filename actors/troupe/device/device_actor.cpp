@@ -9,6 +9,26 @@
 #include "troupe/stage/messages.hpp"
 
 namespace troupe {
+namespace {
+
+/// None for a call that runs no plan.
+std::optional<pass_kind> pass_of(call_kind kind) {
+  switch (kind) {
+    case call_kind::train:
+      return pass_kind::train;
+    case call_kind::evaluate:
+      return pass_kind::evaluate;
+    case call_kind::predict:
+      return pass_kind::predict;
+    case call_kind::hash:
+    case call_kind::barrier:
+    case call_kind::gather:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
 
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self), options_(std::move(options)), clock_(*options_.ring, options_.device) {}
@@ -28,11 +48,11 @@ void device_state::on_begin(const begin_generation& order) {
   generation_ = order.generation;
   inbox_.begin_generation(generation_);
   call_.reset();
+  interpreter_.reset();
   batches_.clear();
   copies_.clear();
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
-  is_halted_ = false;
   set_num_threads(order.job->num_threads);
 }
 
@@ -42,6 +62,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
   stop_receiving();
   running_ = false;
   set_status(device_activity::idle);
+  interpreter_.reset();
   order_ = {};
   batches_.clear();
   return answer;
@@ -79,40 +100,48 @@ void device_state::on_batch(const batch_ready& ready) {
   run_ready();
 }
 
-const std::vector<action>& device_state::actions() const {
-  return running_plan_.devices[static_cast<std::size_t>(options_.device)];
-}
-
 void device_state::begin_call(const grant& given) {
   call_ = given.call;
   step_ = given.first_step;
   next_wanted_ = step_;
-  position_ = 0;
   step_begun_ = false;
   batches_.clear();
-  running_plan_ = order_.job->training;
-  if (call_->kind == call_kind::evaluate || call_->kind == call_kind::predict)
-    running_plan_ = make_plan({schedule_kind::forward_only, order_.job->num_stages(), call_->num_microbatches,
-                               order_.job->training.num_devices()});
+  interpreter_.reset();
+  auto pass = pass_of(call_->kind);
+  if (!pass) return;
+  const auto& training = order_.job->training;
+  interpreter_.emplace(
+      plan_interpreter::options{.running = *pass == pass_kind::train
+                                               ? training
+                                               : forward_projection(training, call_->num_microbatches),
+                                .device = options_.device,
+                                .pass = *pass,
+                                .generation = generation_,
+                                .call = call_->index},
+      [this](int stage) -> stage_program& { return program_of(stage); }, inbox_,
+      static_cast<action_host&>(*this));
+  interpreter_->begin_step(step_);
 }
 
-attached_stage& device_state::stage(int number) {
-  auto found = std::ranges::find(order_.stages, number, &attached_stage::stage);
+stage_program& device_state::program_of(int stage) const {
+  auto found = std::ranges::find(order_.stages, stage, &attached_stage::stage);
   if (found == order_.stages.end())
-    throw std::logic_error("[device] expected an attached stage, got stage " + std::to_string(number));
-  return *found;
+    throw std::logic_error("[device] expected an attached stage, got stage " + std::to_string(stage));
+  return *found->program;
 }
 
 void device_state::run_ready() {
-  while (running_ && !is_halted_ && call_ && !is_fenced() && step_ < end_step_) {
+  while (running_ && interpreter_ && !interpreter_->is_halted() && !is_fenced() && step_ < end_step_) {
     if (!step_begun_) begin_step();
-    if (position_ == actions().size()) {
+    if (interpreter_->is_at_end()) {
       finish_step();
-    } else if (run(actions()[position_])) {
-      ++position_;
-      send_contribution(actions()[position_ - 1]);
-    } else {
-      set_waiting_status();
+    } else if (!interpreter_->run_next()) {
+      if (interpreter_->is_halted()) {
+        finish_step();
+        break;
+      }
+      set_status(interpreter_->needs_samples() ? device_activity::waiting_for_samples
+                                               : device_activity::waiting_for_tensor);
       if (!receive_input()) return;
     }
   }
@@ -122,21 +151,16 @@ void device_state::run_ready() {
 
 void device_state::set_status(device_activity activity) {
   execution_position position;
-  if (call_) position = {call_->index, call_->kind, activity, step_, static_cast<std::uint32_t>(position_)};
+  if (call_)
+    position = {call_->index, call_->kind, activity, step_,
+                static_cast<std::uint32_t>(interpreter_ ? interpreter_->position() : 0)};
   if (std::exchange(last_status_, position) != position) options_.status->set(position);
-}
-
-void device_state::set_waiting_status() {
-  const auto& next = actions()[position_];
-  bool needs_samples =
-      next.kind == action_kind::forward && (next.stage == 0 || next.stage == order_.job->num_stages() - 1);
-  set_status(needs_samples && !batches_.contains(step_) ? device_activity::waiting_for_samples
-                                                        : device_activity::waiting_for_tensor);
 }
 
 void device_state::begin_step() {
   step_begun_ = true;
   clock_.begin_step();
+  non_finite_.clear();
   if (!order_.loader) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
   for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, end_step_);

@@ -11,9 +11,10 @@
 #include <string>
 
 #include "troupe/device/device_status.hpp"
-#include "troupe/device/inbox.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/device/step_clock.hpp"
+#include "troupe/execution/inbox.hpp"
+#include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/trace/trace.hpp"
@@ -36,8 +37,8 @@ struct device_options {
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
 };
 
-/// Runs the actions of its plan for the stages attached to it, in plan order, each as soon as its inputs have
-/// arrived.
+/// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs, and
+/// measures them.
 ///
 /// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running, every
 /// message makes the device run actions until one lacks an input or all granted steps are done.
@@ -55,7 +56,7 @@ struct device_options {
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
 /// generation. Monitors no actor. Detached: its handlers compute.
-class device_state : private tensor_waiter {
+class device_state : private tensor_waiter, private action_host {
  public:
   static constexpr const char* actor_name = "device";
   device_state(caf::event_based_actor* self, device_options options);
@@ -70,42 +71,30 @@ class device_state : private tensor_waiter {
   stopped on_quiesce(const quiesce& order);
 
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
-  const std::vector<action>& actions() const;
   void run_ready();
   void begin_call(const grant& given);
   void begin_step();
   void set_status(device_activity activity);
-  void set_waiting_status();
-  attached_stage& stage(int number);
+  stage_program& program_of(int stage) const;
   // inputs: receive_inputs.cpp
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
   bool waits() const override;
   bool receive_input();
   void stop_receiving() { options_.out->stop_receiving(*this); }
   void wait_briefly();
-  // actions: run_actions.cpp
-  bool run(const action& op);
-  bool run_forward(const action& op, const microbatch& which);
-  bool run_backward(const action& op, const microbatch& which);
-  void run_weight_gradient(const action& op, const microbatch& which);
-  std::optional<tensor> samples_for(const action& op, bool targets);
-  std::int64_t begin_computing();
-  void end_computing(const action& op, std::int64_t begin_ns);
-  void send_to_stage(int to_stage, tensor_role role, int microbatch, tensor value);
-  void send_to_stage(const tensor_tag& tag, tensor value);
-  // reductions: reduce_gradients.cpp
-  bool run_reduction(const action& op);
-  void send_contribution(const action& done);
-  tensor_tag contribution_tag(int to_stage, int reduction, int from_stage) const;
+  // what the interpreter needs: host_actions.cpp
+  const batch* samples() override;
+  void send(const tensor_tag& tag, tensor value) override;
+  void on_prediction(const action& op, const tensor& output) override;
+  void on_begin(const action& op) override;
+  void on_end(const action& op) override;
+  bool on_non_finite(const action& op, const std::string& what) override;
   // the end of a step: finish_step.cpp
   void finish_step();
-  std::string apply_step();
-  std::string find_non_finite();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
   // tensors for the program: send_gathered.cpp
   void send_weights();
-  void send_output(const action& op, const tensor& output);
   void send_gathered(std::uint32_t index, std::uint32_t stage, const tensor& value);
 
   // constant
@@ -116,16 +105,14 @@ class device_state : private tensor_waiter {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
-  bool is_halted_ = false;  ///< a loss or gradient was infinite or NaN
   begin_generation order_;
   inbox inbox_;
 
   // current call and step
   std::optional<call_request> call_;
-  plan running_plan_;
+  std::optional<plan_interpreter> interpreter_;
   std::uint64_t step_ = 0;
   std::uint64_t end_step_ = 0;
-  std::size_t position_ = 0;
   bool step_begun_ = false;
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;
@@ -134,6 +121,8 @@ class device_state : private tensor_waiter {
   step_clock clock_;
   execution_position last_status_;
   bool input_came_ = false;  ///< since this wait began
+  std::int64_t action_begin_ns_ = 0;
+  std::string non_finite_;  ///< the first infinite or NaN value of this step; empty: none
   /// Whether an action of this step, or of the previous one, took so long that the device gives up polling
   /// ownership while it computes.
   bool is_busy_ = true, was_busy_ = false;

@@ -1,4 +1,4 @@
-// device_state: the end of a step (optimizer step, state copies, step_done to the scheduler).
+// device_state: the end of a step (state copies, step_done to the scheduler).
 #include <algorithm>
 #include <utility>
 
@@ -23,10 +23,10 @@ void device_state::finish_step() {
   done.busy_ns = clock_.busy_ns();
   done.peak_activations = clock_.peak_activations();
   if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
-  if (call_->kind == call_kind::train) done.non_finite = apply_step();
+  done.non_finite = non_finite_;
   for (auto& attached : order_.stages) done.metrics += attached.program->take_metrics();
   // A state that is not finite is not copied, so that it cannot be committed.
-  if (is_halted_) return self_->send(order_.scheduler, done);
+  if (interpreter_->is_halted()) return self_->send(order_.scheduler, done);
   auto applied = step_ + 1;
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
   if (call_->kind == call_kind::train && due != copies_.end()) {
@@ -37,31 +37,8 @@ void device_state::finish_step() {
   std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
   self_->send(order_.scheduler, done);
   batches_.erase(step_);
-  ++step_;
-  position_ = 0;
+  interpreter_->begin_step(++step_);
   step_begun_ = false;
-}
-
-/// Runs the optimizer step. Returns the infinite or NaN value found; with policy `stop` it is not applied
-/// then.
-std::string device_state::apply_step() {
-  auto non_finite = find_non_finite();
-  is_halted_ = !non_finite.empty() && order_.job->on_non_finite == non_finite_policy::stop;
-  if (is_halted_) return non_finite;
-  for (auto& attached : order_.stages) {
-    options_.faults->at(fault_point::apply, step_);
-    auto begin = now_ns();
-    attached.program->apply(step_);
-    clock_.record(trace_kind::apply, begin, generation_, step_, attached.stage);
-  }
-  return non_finite;
-}
-
-std::string device_state::find_non_finite() {
-  for (auto& attached : order_.stages)
-    if (auto what = attached.program->non_finite(); !what.empty())
-      return "stage " + std::to_string(attached.stage) + ": " + what;
-  return {};
 }
 
 void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {

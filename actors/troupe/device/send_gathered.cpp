@@ -11,9 +11,9 @@ void device_state::send_weights() {
   }
 }
 
-void device_state::send_output(const action& op, const tensor& output) {
+void device_state::on_prediction(const action& op, const tensor& output) {
   options_.faults->at(fault_point::gather, call_->index);
-  auto index = step_ * static_cast<std::uint64_t>(running_plan_.num_microbatches) +
+  auto index = step_ * static_cast<std::uint64_t>(interpreter_->running().num_microbatches) +
                static_cast<std::uint64_t>(op.microbatch);
   send_gathered(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(op.stage), output.to({}));
 }

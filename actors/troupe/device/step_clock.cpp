@@ -17,6 +17,8 @@ trace_kind kind_of(action_kind kind) {
       return trace_kind::weight_gradient;
     case action_kind::reduce_gradient:
       return trace_kind::reduce_gradient;
+    case action_kind::apply:
+      return trace_kind::apply;
   }
   return trace_kind::forward;
 }

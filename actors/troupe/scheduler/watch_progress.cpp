@@ -37,8 +37,7 @@ void scheduler_state::on_progress(const node_progress& seen) {
 
 plan scheduler_state::running_plan() const {
   if (activity_.kind != call_kind::evaluate && activity_.kind != call_kind::predict) return job().training;
-  return make_plan({schedule_kind::forward_only, job().training.num_stages, activity_.num_microbatches,
-                    job().training.num_devices()});
+  return forward_projection(job().training, activity_.num_microbatches);
 }
 
 /// Code that does not return can only be ended with its process, so that process becomes a suspect. A lost

@@ -108,12 +108,13 @@ void supervisor_state::on_stage_ready(const stage_ready& ready) {
 
 void supervisor_state::begin_devices() {
   auto made = make_device_job();
+  stage_graph graph(job_->training.num_stages, job_->training.edges);
   for (const auto& [number, device] : devices_) {
     begin_generation order{generation_, made, {}, scheduler_, {}, 0, options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
       order.stages.push_back(attached);
-      if (stage == 0 || stage == job_->training.num_stages - 1) order.loader = loader_;
+      if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = loader_;
     }
     self_->send(device, order);
   }

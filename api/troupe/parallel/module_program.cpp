@@ -108,12 +108,14 @@ std::vector<indexed_parameter> module_program::counted_in(const nn::Sequential& 
   return counted;
 }
 
-tensor module_program::forward(const microbatch& mb, tensor input, tensor targets) {
+std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<tensor> inputs,
+                                            tensor targets) {
   autocast computes(precision_);
+  auto& input = inputs.at(0);
   if (!mb.training) {
     no_grad nothing_recorded;
     auto output = run_layers({std::move(input), nullptr}, mb.training);
-    if (!is_last_ || !targets.defined()) return output.value;
+    if (!is_last_ || !targets.defined()) return {output.value};
     take_loss(mb, output, targets);
     return {};
   }
@@ -123,7 +125,8 @@ tensor module_program::forward(const microbatch& mb, tensor input, tensor target
   if (!is_checked_) check_first_pass(output, targets);
   auto result = is_last_ ? take_loss(mb, output, targets) : std::move(output);
   if (result.requires_gradient()) recorded.back.emplace(result);
-  return is_last_ ? tensor() : result.value;
+  if (is_last_) return {};
+  return {result.value};
 }
 
 /// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
@@ -162,11 +165,13 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
   return at->second;
 }
 
-tensor module_program::backward_input(const microbatch& mb, tensor output_gradient) {
+std::vector<tensor> module_program::backward_input(const microbatch& mb,
+                                                   std::vector<tensor> output_gradients) {
   auto& recorded = pass_of(mb, "backward_input");
-  if (!recorded.back) return {};  // nothing here is learned, and nothing before
-  recorded.back->run_inputs(output_gradient);
-  return recorded.input.gradient();
+  // Otherwise nothing here is learned, and nothing before.
+  if (recorded.back) recorded.back->run_inputs(is_last_ ? tensor() : std::move(output_gradients.at(0)));
+  if (is_first_) return {};
+  return {recorded.back ? recorded.input.gradient() : tensor()};
 }
 
 void module_program::backward_weight(const microbatch& mb) {

@@ -40,8 +40,8 @@ class module_program : public stage_program {
   module_program(const nn::Sequential& model, const std::vector<stage_range>& partition, int stage,
                  const module_program_options& options);
 
-  tensor forward(const microbatch& mb, tensor input, tensor targets) override;
-  tensor backward_input(const microbatch& mb, tensor output_gradient) override;
+  std::vector<tensor> forward(const microbatch& mb, std::vector<tensor> inputs, tensor targets) override;
+  std::vector<tensor> backward_input(const microbatch& mb, std::vector<tensor> output_gradients) override;
   void backward_weight(const microbatch& mb) override;
   tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {

@@ -1,6 +1,5 @@
 // The nodes of the reduction tree that some members can reduce separately.
 #include <algorithm>
-#include <bit>
 
 #include "troupe/ops/tree_reduction.hpp"
 
@@ -12,7 +11,7 @@ void add_nodes_within(std::span<const int> members, int first, int end, std::vec
   auto num_inside = std::ranges::lower_bound(members, end) - from;
   if (num_inside == 0) return;
   if (num_inside == end - first) return found.push_back({first, end - first});
-  auto middle = first + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - first - 1)));
+  auto middle = first + left_child_count(end - first);
   add_nodes_within(members, first, middle, found);
   add_nodes_within(members, middle, end, found);
 }

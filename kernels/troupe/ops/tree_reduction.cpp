@@ -76,6 +76,12 @@ void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, st
   with_element(type, [&](auto one) { reduce_node_as<decltype(one)>(given, output, count, op); });
 }
 
+void widen_leaf(const std::byte* input, std::byte* output, std::int64_t count, dtype type) {
+  if (!is_floating(type)) throw_invalid("widen_leaf", "f32, bf16 or f16", to_string(type));
+  member_inputs given({&input, 1});
+  with_element(type, [&](auto one) { reduce_node_as<decltype(one)>(given, output, count, reduce_op::sum); });
+}
+
 void tree_reduce(std::span<const node_elements> inputs, std::span<std::byte* const> outputs,
                  std::int64_t count, dtype type, reduce_op op, store_kind store) {
   member_inputs given(inputs);

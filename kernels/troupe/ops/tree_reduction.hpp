@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,6 +33,10 @@ struct tree_node {
   int first = 0, count = 1;
   bool operator==(const tree_node&) const = default;
 };
+/// How many of the `count` > 1 members of a node are in its left child.
+constexpr int left_child_count(int count) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(count - 1)));
+}
 /// The maximal nodes of the tree whose leaves are all in `members` (ascending), in order.
 std::vector<tree_node> nodes_within(std::span<const int> members, int num_members);
 /// The dtype of a separately reduced node's elements: f32 for an inner node of floating dtype, since it is
@@ -40,11 +45,14 @@ dtype node_type(const tree_node& node, dtype type);
 /// Reduces the inputs of a node's members, in order, to elements of node_type.
 void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, std::int64_t count, dtype type,
                  reduce_op op);
+/// A leaf of floating dtype in f32, as it enters inner nodes. The output is apart from the input.
+void widen_leaf(const std::byte* input, std::byte* output, std::int64_t count, dtype type);
 
-/// The elements of a node, in node_type.
+/// The elements of a node, in node_type, or in f32 where a single member's were widened before.
 struct node_elements {
   const std::byte* elements = nullptr;
   int num_members = 1;
+  bool is_widened = false;
 };
 /// tree_reduce of separately reduced nodes: `inputs` are nodes in order that together cover all members.
 /// Gives the same bits.

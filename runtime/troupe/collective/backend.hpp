@@ -28,6 +28,9 @@ class collective_backend {
   virtual std::string_view name() const = 0;
   /// Where the tensors of its calls must be.
   virtual troupe::device device() const { return {}; }
+  /// Whether reductions follow the fixed tree of troupe/ops/tree_reduction.hpp, and all_reduce carries out
+  /// operations with nodes.
+  virtual bool has_fixed_tree() const { return false; }
   /// The name of the algorithm of this call, for the profile. From any thread.
   virtual std::string_view algorithm_of(const collective_operation&) const { return name(); }
   /// The algorithm of one call. `what` outlives it. Collectives run one after the other in order of

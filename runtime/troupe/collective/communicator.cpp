@@ -53,6 +53,12 @@ work communicator::all_reduce(const tensor& x, const tensor& result, reduce_op o
   return start(all_reduce_of(x, result, op), options);
 }
 
+work communicator::all_reduce_leaves(const tensor& nodes, const tensor& result, const leaf_hosting& hosting,
+                                     reduce_op op, const call_options& options) {
+  require_fixed_tree(hosting);
+  return start(all_reduce_leaves_of(nodes, result, hosting, op, rank()), options);
+}
+
 work communicator::reduce_scatter(const tensor& x, tensor result, reduce_op op, const call_options& options) {
   auto parts = equal_parts(result.num_elements(), size());
   return start(reduce_scatter_of(x, std::move(result), std::move(parts), op, rank()), options);
@@ -197,6 +203,14 @@ void communicator::require_on_root(const tensor& given, member_index root, const
                                    const char* what) const {
   if (root == rank() && !given.defined())
     throw_invalid(where, std::string("a tensor as ") + what + " on the root", "an undefined one");
+}
+
+void communicator::require_fixed_tree(const leaf_hosting& hosting) const {
+  if (!backend_->has_fixed_tree())
+    throw_invalid("all_reduce_leaves", "a group over ucx or local, which reduce in the fixed tree",
+                  "group " + group_.name + " over " + std::string(backend()));
+  if (hosting.num_members() != size())
+    throw_invalid("all_reduce_leaves", "a hosting of " + std::to_string(size()) + " members", hosting.text());
 }
 
 void communicator::require_member(member_index member, const char* where) const {

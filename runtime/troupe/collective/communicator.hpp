@@ -11,6 +11,7 @@
 #include "troupe/collective/diagnostics/profile.hpp"
 #include "troupe/collective/engine/operation_queue.hpp"
 #include "troupe/collective/group.hpp"
+#include "troupe/collective/leaves/leaf_hosting.hpp"
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/work.hpp"
 
@@ -57,6 +58,21 @@ class communicator {
   /// replaces x.
   work all_reduce(const tensor& x, reduce_op op = reduce_op::sum, const call_options& options = {});
   work all_reduce(const tensor& x, const tensor& result, reduce_op op, const call_options& options = {});
+
+  /// The reduction of leaves that the members host (leaf_hosting): L leaves give the bits that all_reduce
+  /// gives L members with a leaf each, however they are hosted. Each member contributes the nodes of its
+  /// leaves (leaf_accumulator), f32 [m, k] for m nodes, undefined without leaves. result: [k] of f32, bf16 or
+  /// f16 on every member, rounded once, at the end; in f32 it may be the first node. op: sum, or mean over
+  /// the leaves. Throws std::invalid_argument over a backend without the fixed tree. Members whose hostings
+  /// differ fail as those do that make different calls.
+  ///
+  /// The nodes of a member are 4 m k bytes. It sends (m + 1) (n-1) messages for each block between hosts,
+  /// with (n-1)/n of its nodes' bytes and of the result's (net/algorithms.hpp, which is also taken where
+  /// hosts have several members); on one host it reads 1/n of all nodes and writes 1/n of the n results
+  /// (shm/algorithms.hpp). Where each member has one node of equal height, in order, and the result is f32,
+  /// the call is an all_reduce of them, if op is sum or each has one leaf.
+  work all_reduce_leaves(const tensor& nodes, const tensor& result, const leaf_hosting& hosting,
+                         reduce_op op = reduce_op::sum, const call_options& options = {});
 
   /// x: [n * k]; result: [k], part `rank()` of the reduction. The result may be that part of x.
   work reduce_scatter(const tensor& x, tensor result, reduce_op op = reduce_op::sum,
@@ -114,6 +130,7 @@ class communicator {
   void on_waited(const call& what, call::clock::time_point since);
   profile_key key_of(const call& what) const;
   void require_member(member_index member, const char* where) const;
+  void require_fixed_tree(const leaf_hosting& hosting) const;
   void require_place(const tensor& x, const collective_operation& what) const;
   void require_on_root(const tensor& given, member_index root, const char* where, const char* what) const;
 

@@ -24,7 +24,9 @@ std::string to_string(const call_signature& signature) {
   text += '(';
   if (reduces) text += std::string(to_string(signature.op)) + ", ";
   text += std::string(to_string(signature.type)) + '[' + std::to_string(signature.count) + ']';
-  if (signature.layout != 0) text += " in unequal parts";
+  if (signature.layout != 0)
+    text += signature.kind == collective_kind::all_reduce ? " of " + text_of_hosting(signature.layout)
+                                                          : " in unequal parts";
   if (signature.root >= 0) text += ", root " + std::to_string(signature.root);
   return text + ')';
 }
@@ -83,6 +85,16 @@ void require_in_place(const collective_operation& made, member_index member) {
                 describe(made.input) + " and " + describe(made.output) + " that overlap elsewhere");
 }
 
+/// The result shares no memory with the nodes, or is the first of them.
+void require_nodes_apart(const collective_operation& made) {
+  const auto &nodes = made.input, &result = made.output;
+  if (!nodes.defined() || !overlap(nodes, result)) return;
+  if (result.dtype() == dtype::f32 && result.bytes().data() == nodes.bytes().data()) return;
+  throw_invalid("all_reduce_leaves",
+                "a result that shares no memory with the nodes, or in f32 the first node",
+                describe(nodes) + " and " + describe(result) + " that overlap elsewhere");
+}
+
 collective_operation in_place(collective_operation made, member_index member) {
   require_in_place(made, member);
   return made;
@@ -97,6 +109,17 @@ call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
 }
 
 }  // namespace
+
+int num_contributions(const collective_operation& what, int member) {
+  if (what.nodes.empty()) return 1;
+  return static_cast<int>(std::ranges::count(what.nodes, member, &hosted_node::member));
+}
+
+int max_contributions(const collective_operation& what, int num_members) {
+  int most = 0;
+  for (int i = 0; i < num_members; ++i) most = std::max(most, num_contributions(what, i));
+  return most;
+}
 
 void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where) {
   bool fits = parts.size() == static_cast<std::size_t>(num_members) &&
@@ -116,6 +139,30 @@ collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce
   signature.op = op;
   collective_operation made(signature, x, result);
   require_in_place(made, 0);
+  return made;
+}
+
+collective_operation all_reduce_leaves_of(const tensor& nodes, const tensor& result,
+                                          const leaf_hosting& hosting, reduce_op op, member_index member) {
+  constexpr auto where = "all_reduce_leaves";
+  if (op != reduce_op::sum && op != reduce_op::mean) throw_invalid(where, "sum or mean", to_string(op));
+  if (!result.defined() || !is_floating(result.dtype()))
+    throw_invalid(where, "f32, bf16 or f16 as result", describe(result));
+  auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(member).size());
+  if (num_nodes > 0)
+    require_same_call(nodes, dtype::f32, num_nodes * result.num_elements(), where, "nodes");
+  else if (nodes.defined() && nodes.num_elements() > 0)
+    throw_invalid(where, "no nodes on a member without leaves", describe(nodes));
+
+  auto signature = signed_as(collective_kind::all_reduce, result.dtype(), result.num_elements());
+  signature.op = op;
+  signature.layout = hosting.signature();
+  collective_operation made(signature, num_nodes > 0 ? nodes : tensor(), result);
+  require_nodes_apart(made);
+  // Then the members are the leaves of the same tree, and every backend of a fixed order has the bits.
+  bool is_plain = hosting.is_tree_of_members() && result.dtype() == dtype::f32 &&
+                  (op == reduce_op::sum || hosting.num_leaves() == hosting.num_members());
+  if (!is_plain) made.nodes = hosting.nodes();
   return made;
 }
 

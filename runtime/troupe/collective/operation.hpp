@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "troupe/collective/group.hpp"
+#include "troupe/collective/leaves/leaf_hosting.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -38,11 +39,14 @@ struct call_signature {
   /// Elements of the tensor; of all parts together in reduce_scatter, all_gather, gather, scatter and
   /// all_to_all.
   std::int64_t count = 0;
-  std::uint64_t layout = 0;  ///< a hash of the parts' sizes where they are unequal, else 0
+  /// A hash of the parts' sizes where they are unequal, the leaf_hosting's signature where leaves are
+  /// reduced, else 0.
+  std::uint64_t layout = 0;
   bool operator==(const call_signature&) const = default;
 };
 
-/// "all_reduce(sum, f32[1024])", "broadcast(f32[8], root 2)", "barrier"
+/// "all_reduce(sum, f32[1024])", "all_reduce(sum, f32[8] of 4 leaves hosted as 5d21c0e8a94f)",
+/// "broadcast(f32[8], root 2)", "barrier"
 std::string to_string(const call_signature& signature);
 
 /// The operation of one call of one member, after its arguments were checked. n: members, c: signature.count.
@@ -50,6 +54,7 @@ std::string to_string(const call_signature& signature);
 /// | kind | input | output | parts |
 /// |---|---|---|---|
 /// | all_reduce | [c] | [c], may be the input | |
+/// | all_reduce with nodes | f32 [m, c], m: its nodes | [c], may be the first c of the input | |
 /// | reduce_scatter | [c] | [parts[me]], may be that part of the input | n, sum c |
 /// | all_gather | [parts[me]], may be that part of the output | [c] | n, sum c |
 /// | broadcast | as output | [c] | |
@@ -68,7 +73,10 @@ struct collective_operation {
   call_signature signature;
   tensor input, output;
   std::vector<std::int64_t> parts;  ///< elements, by member
-  member_index peer = -1;           ///< member index, of send and receive
+  /// Of an all_reduce over leaves whose members contribute nodes of the tree: all nodes, in order. The input
+  /// of a member without nodes is undefined. Otherwise empty, and each member contributes one leaf.
+  std::vector<hosted_node> nodes;
+  member_index peer = -1;  ///< member index, of send and receive
 
   /// The elements of the output. Not const, since `output` is a handle to them.
   std::span<std::byte> output_bytes() const { return const_cast<tensor&>(output).bytes(); }
@@ -81,6 +89,10 @@ std::int64_t part_begin(const collective_operation& what, member_index member);
 // std::invalid_argument, which names the call, the argument, what was expected and what it got.
 
 collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce_op op);
+/// nodes: f32 [m, c] for the m nodes of the member, undefined if it has none. result: f32, bf16 or f16 [c].
+/// op: sum or mean.
+collective_operation all_reduce_leaves_of(const tensor& nodes, const tensor& result,
+                                          const leaf_hosting& hosting, reduce_op op, member_index member);
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
                                        reduce_op op, member_index member);
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
@@ -96,6 +108,11 @@ collective_operation receive_of(tensor x, member_index peer);
 
 /// Throws std::invalid_argument unless `parts` has one size >= 0 for each member.
 void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where);
+
+/// How many of the operation's nodes are the member's; 1 of an operation without nodes.
+int num_contributions(const collective_operation& what, int member);
+/// The largest of these numbers.
+int max_contributions(const collective_operation& what, int num_members);
 
 /// Consecutive elements of a tensor.
 struct element_range {

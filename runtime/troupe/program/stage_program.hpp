@@ -44,14 +44,20 @@ class stage_program {
  public:
   virtual ~stage_program() = default;
 
-  /// `input` is the previous stage's output, or the samples at the first stage. On the last stage
-  /// `targets` is defined, the loss is recorded for `take_metrics`, and an undefined tensor is returned;
-  /// where they are not defined, which is no training, the output is returned as on the other stages.
-  virtual tensor forward(const microbatch& which, tensor input, tensor targets) = 0;
+  /// `inputs`: one tensor for each input port (stage_graph), or the samples alone if the stage takes these.
+  /// Returns one for each output port. On the stage that computes the loss `targets` is defined, the loss is
+  /// recorded for `take_metrics`, and nothing is returned; if it is not defined, which is no training, this
+  /// stage returns its one output. Inputs and outputs may be shared with other stages: they must not be
+  /// changed.
+  virtual std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs,
+                                      tensor targets) = 0;
 
-  /// The gradient with respect to the input, from that of the output (undefined on the last stage, which
-  /// starts from its loss). Undefined is returned on the first stage. Keeps what backward_weight needs.
-  virtual tensor backward_input(const microbatch& which, tensor output_gradient) = 0;
+  /// The gradients with respect to the inputs, one for each input port, from those of the outputs, one for
+  /// each output port (none on the stage that computes the loss, which starts from it). A stage that takes
+  /// the samples returns none. A gradient is undefined if nothing that it belongs to is learned. Keeps what
+  /// backward_weight needs.
+  virtual std::vector<tensor> backward_input(const microbatch& which,
+                                             std::vector<tensor> output_gradients) = 0;
 
   /// Adds this microbatch's weight gradients and releases everything saved for it.
   virtual void backward_weight(const microbatch& which) = 0;

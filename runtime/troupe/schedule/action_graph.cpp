@@ -2,33 +2,61 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace troupe {
 namespace {
 
-/// Finds the node that makes something: a stage's output, input gradient or weight gradient's input of a
-/// microbatch.
+bool makes_tensors(action_kind kind) {
+  return kind == action_kind::forward || kind == action_kind::backward || kind == action_kind::input_gradient;
+}
+
+/// [num_stages] the stages at the other ends of each stage's inputs or outputs, each once.
+struct neighbours {
+  explicit neighbours(const stage_graph& graph) {
+    for (int stage = 0; stage < graph.num_stages(); ++stage) {
+      auto& own_senders = senders.emplace_back();
+      for (const auto& each : graph.inputs_of(stage)) own_senders.insert(each.from);
+      auto& own_receivers = receivers.emplace_back();
+      for (const auto& each : graph.outputs_of(stage)) own_receivers.insert(each.to);
+    }
+  }
+  std::vector<std::set<int>> senders, receivers;
+};
+
+/// Finds the nodes that make what an action computes with: outputs and input gradients of the stages around
+/// it.
 class producer_table {
  public:
   producer_table(const plan& drawn, const std::vector<action_graph::node>& nodes)
-      : num_stages_(drawn.num_stages), num_microbatches_(drawn.num_microbatches) {
+      : num_stages_(drawn.num_stages),
+        num_microbatches_(drawn.num_microbatches),
+        around_(stage_graph(drawn.num_stages, drawn.edges)) {
     auto cells = static_cast<std::size_t>(num_stages_) * static_cast<std::size_t>(num_microbatches_);
     forward_.assign(cells, action_graph::none);
     gradient_.assign(cells, action_graph::none);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto& op = nodes[i].op;
-      bool makes_data = op.kind != action_kind::weight_gradient && op.kind != action_kind::reduce_gradient;
-      if (!holds(op.stage, op.microbatch) || !makes_data) continue;
+      if (!holds(op.stage, op.microbatch) || !makes_tensors(op.kind)) continue;
       auto& made_by = (op.kind == action_kind::forward ? forward_ : gradient_)[cell(op.stage, op.microbatch)];
       if (made_by == action_graph::none) made_by = static_cast<int>(i);
     }
   }
 
+  /// Of an action that is no R.
   std::vector<int> inputs_of(const action& op) const {
     auto [stage, kind, microbatch] = op;
-    if (kind == action_kind::forward) return {at(forward_, stage - 1, microbatch)};
-    if (kind == action_kind::weight_gradient) return {at(gradient_, stage, microbatch)};
-    return {at(forward_, stage, microbatch), at(gradient_, stage + 1, microbatch)};
+    if (!holds(stage, microbatch) || kind == action_kind::apply) return {};
+    if (kind == action_kind::weight_gradient) return {gradient_[cell(stage, microbatch)]};
+    auto at = static_cast<std::size_t>(stage);
+    std::vector<int> inputs;
+    if (kind == action_kind::forward) {
+      for (int sender : around_.senders[at]) inputs.push_back(forward_[cell(sender, microbatch)]);
+    } else {
+      inputs.push_back(forward_[cell(stage, microbatch)]);
+      for (int receiver : around_.receivers[at]) inputs.push_back(gradient_[cell(receiver, microbatch)]);
+    }
+    return inputs;
   }
 
  private:
@@ -39,12 +67,10 @@ class producer_table {
     return static_cast<std::size_t>(stage) * static_cast<std::size_t>(num_microbatches_) +
            static_cast<std::size_t>(microbatch);
   }
-  int at(const std::vector<int>& made_by, int stage, int microbatch) const {
-    return holds(stage, microbatch) ? made_by[cell(stage, microbatch)] : action_graph::none;
-  }
 
   int num_stages_;
   int num_microbatches_;
+  neighbours around_;
   std::vector<int> forward_;   // [stage, microbatch] node that makes the output
   std::vector<int> gradient_;  // [stage, microbatch] node that makes the input gradient
 };

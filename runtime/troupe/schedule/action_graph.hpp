@@ -9,9 +9,10 @@ namespace troupe {
 
 /// The dependency graph of a plan: every action depends on the previous one of its device and on its inputs.
 ///
-/// F waits for F of the stage before; B and I for their stage's F and for B or I of the stage after; W for
-/// its stage's I; R for what each of the other stages that take part does before its own R. An input that the
-/// plan lacks is left out; of an action that occurs twice the first one counts.
+/// F waits for F of the stages that its stage has edges from; B and I for their stage's F and for B or I of
+/// the stages that it has edges to; W for its stage's I; R for what each of the other stages that take part
+/// does before its own R; A for nothing else. An input that the plan lacks is left out; of an action that
+/// occurs twice the first one counts.
 struct action_graph {
   static constexpr int none = -1;
   struct node {
@@ -19,6 +20,7 @@ struct action_graph {
     int device = 0;
     std::vector<int> inputs;  ///< nodes; those that are `none` are not waited for
   };
+  /// Throws bad_input if the plan's edges are no stage_graph.
   explicit action_graph(const plan& drawn);
 
   std::vector<node> nodes;           ///< device after device, in program order

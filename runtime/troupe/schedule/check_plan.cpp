@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "troupe/schedule/action_graph.hpp"
+#include "troupe/schedule/check_form.hpp"
 #include "troupe/schedule/find_cycles.hpp"
 
 namespace troupe {
@@ -12,31 +14,14 @@ namespace {
 
 using findings = std::vector<std::string>;
 
-std::string range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
-
-/// What must hold before the rest can be asked at all.
-findings check_form(const plan& checked) {
-  findings found;
-  if (checked.num_stages < 1)
-    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
-  if (checked.num_microbatches < 1)
-    found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
-  auto placed = static_cast<int>(checked.device_of_stage.size());
-  if (placed != checked.num_stages)
-    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +
-                    std::to_string(placed) + " on which device they are");
-  for (int stage = 0; stage < placed; ++stage) {
-    int device = checked.device_of_stage[static_cast<std::size_t>(stage)];
-    if (device < 0 || device >= checked.num_devices())
-      found.push_back("stage " + std::to_string(stage) + " is on device " + std::to_string(device) +
-                      ", but the plan has devices " + range(checked.num_devices()));
-  }
-  return found;
-}
-
 bool has_stage(const plan& checked, int stage) { return stage >= 0 && stage < checked.num_stages; }
 
-/// Of an action that is no R.
+/// F, B, I and W have a number, which is a microbatch's.
+bool is_of_microbatch(const action& op) {
+  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply;
+}
+
+/// Of an action of a microbatch.
 bool exists(const plan& checked, const action& op) {
   return has_stage(checked, op.stage) && op.microbatch >= 0 && op.microbatch < checked.num_microbatches;
 }
@@ -51,14 +36,11 @@ void check_home(const plan& checked, int device, const action& op, findings& fou
 void check_places(const plan& checked, findings& found) {
   for (int device = 0; device < checked.num_devices(); ++device) {
     for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
-      if (op.kind == action_kind::reduce_gradient && has_stage(checked, op.stage)) {
-        check_home(checked, device, op, found);
-        continue;
-      }
-      if (!exists(checked, op)) {
+      bool has_home = is_of_microbatch(op) ? exists(checked, op) : has_stage(checked, op.stage);
+      if (!has_home) {
         found.push_back("device " + std::to_string(device) + " does " + to_string(op) +
-                        ", but there are stages " + range(checked.num_stages) + " and microbatches " +
-                        range(checked.num_microbatches));
+                        ", but there are stages " + number_range(checked.num_stages) + " and microbatches " +
+                        number_range(checked.num_microbatches));
         continue;
       }
       check_home(checked, device, op, found);
@@ -108,7 +90,7 @@ void check_occurrences(const plan& checked, findings& found) {
   };
   for (const auto& device : checked.devices)
     for (const auto& op : device)
-      if (op.kind != action_kind::reduce_gradient && exists(checked, op))
+      if (is_of_microbatch(op) && exists(checked, op))
         ++cell(op.stage, op.microbatch).of_kind[static_cast<std::size_t>(op.kind)];
   for (int stage = 0; stage < checked.num_stages; ++stage) {
     for (int microbatch = 0; microbatch < checked.num_microbatches; ++microbatch) {
@@ -120,21 +102,35 @@ void check_occurrences(const plan& checked, findings& found) {
   }
 }
 
-/// Sums of floats depend on their order, so a stage adds up its microbatches in one order in every schedule.
-void check_weight_order(const plan& checked, findings& found) {
+/// Actions of one stage that come in ascending order of microbatches.
+struct ascending_kind {
+  std::vector<action_kind> kinds;
+  const char* rule;
+};
+
+void check_order(const plan& checked, const ascending_kind& ascending, findings& found) {
   for (int device = 0; device < checked.num_devices(); ++device) {
     std::vector<const action*> last(static_cast<std::size_t>(checked.num_stages), nullptr);
     for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
-      bool adds_weights = op.kind == action_kind::backward || op.kind == action_kind::weight_gradient;
-      if (!adds_weights || !exists(checked, op)) continue;
+      if (std::ranges::count(ascending.kinds, op.kind) == 0 || !exists(checked, op)) continue;
       auto& before = last[static_cast<std::size_t>(op.stage)];
       if (before && before->microbatch > op.microbatch)
         found.push_back("device " + std::to_string(device) + " does " + to_string(op) + " after " +
-                        to_string(*before) +
-                        ", but a stage's weight gradients add up in ascending order of microbatches");
+                        to_string(*before) + ", but " + ascending.rule);
       before = &op;
     }
   }
+}
+
+/// Sums of floats depend on their order, so a stage adds up its microbatches in one order in every schedule;
+/// and so does what forwards leave in their stage (running statistics).
+void check_orders(const plan& checked, findings& found) {
+  using enum action_kind;
+  check_order(
+      checked,
+      {{backward, weight_gradient}, "a stage's weight gradients add up in ascending order of microbatches"},
+      found);
+  check_order(checked, {{forward}, "a stage's forwards come in ascending order of microbatches"}, found);
 }
 
 /// Each stage that takes part in a reduction has one R of it, after its last weight gradient, and its Rs come
@@ -145,6 +141,7 @@ void check_reductions(const plan& checked, findings& found) {
   for (const auto& device : checked.devices) {
     std::map<int, action> reduced;  // [stage] its last R
     for (const auto& op : device) {
+      if (op.kind == action_kind::apply) continue;
       auto before = reduced.find(op.stage);
       if (before != reduced.end() &&
           (op.kind != action_kind::reduce_gradient || op.microbatch <= before->second.microbatch))
@@ -165,6 +162,33 @@ void check_reductions(const plan& checked, findings& found) {
         found.push_back(name + (seen[{number, stage}] == 0 ? " is missing" : " occurs several times"));
 }
 
+/// Each stage of a training plan has one A, which is the last that it does.
+void check_applies(const plan& checked, findings& found) {
+  std::map<int, int> seen;  // [stage]
+  for (int device = 0; device < checked.num_devices(); ++device) {
+    std::set<int> applied;  // stages
+    for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
+      action apply{op.stage, action_kind::apply, 0};
+      if (op.kind != action_kind::apply) {
+        if (applied.contains(op.stage))
+          found.push_back("device " + std::to_string(device) + " does " + to_string(op) + " after " +
+                          to_string(apply) + ", but the optimizer's step is the last that a stage does");
+        continue;
+      }
+      if (op.microbatch != 0) found.push_back(to_string(op) + " has a number. Write " + to_string(apply));
+      applied.insert(op.stage);
+      ++seen[op.stage];
+    }
+  }
+  bool is_training = checked.kind != schedule_kind::forward_only;
+  for (int stage = 0; stage < checked.num_stages; ++stage) {
+    auto name = to_string(action{stage, action_kind::apply, 0});
+    if (!is_training && seen[stage] > 0) found.push_back(name + " occurs in a plan of forwards only");
+    if (is_training && seen[stage] == 0) found.push_back(name + " is missing");
+    if (seen[stage] > 1) found.push_back(name + " occurs " + std::to_string(seen[stage]) + " times");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> check_plan(const plan& checked) {
@@ -172,8 +196,9 @@ std::vector<std::string> check_plan(const plan& checked) {
   if (!found.empty()) return found;
   check_places(checked, found);
   check_occurrences(checked, found);
-  check_weight_order(checked, found);
+  check_orders(checked, found);
   check_reductions(checked, found);
+  check_applies(checked, found);
   for (auto& cycle : find_cycles(action_graph(checked))) found.push_back(std::move(cycle));
   return found;
 }

@@ -6,9 +6,12 @@
 
 namespace troupe {
 
-/// Everything wrong with `checked`, a sentence each; empty when the plan is sound: each action occurs once,
-/// on its stage's device; data arrives before use and dependencies have no cycle; weight gradients of a stage
-/// come in ascending microbatch order (ARCHITECTURE 4).
+/// Everything wrong with `checked`, a sentence each, which names the actions, edges or stages at fault; empty
+/// when the plan is sound: its edges are a stage_graph; each action occurs once, on its stage's device; data
+/// arrives before use and dependencies have no cycle; forwards and weight gradients of a stage each come in
+/// ascending microbatch order (ARCHITECTURE 4); the last that a stage does is its A, unless there are
+/// forwards only. Of a plan whose form is wrong (numbers, devices, edges, members of reductions), only that
+/// is said.
 std::vector<std::string> check_plan(const plan& checked);
 
 }  // namespace troupe

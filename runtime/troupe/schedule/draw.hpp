@@ -15,12 +15,13 @@ struct text_drawing {
 
 /// One line a device, then the time axis and the legend. Planned and measured timelines (see measured.hpp)
 /// alike. Kinds differ in their fill also without colour; microbatch numbers stand where they fit, and where
-/// a device has several stages, whole actions (1F0). Throws bad_input if `columns` is out of range.
+/// a device has several stages, whole actions (1F0). What takes no time is not drawn. Throws bad_input if
+/// `columns` is out of range.
 std::string draw_text(const timeline& drawn, const text_drawing& how);
 
 /// A standalone SVG picture: title, a row per device with microbatch numbers in boxes (whole actions where a
-/// device has several stages), idle time hatched, its share per device, time axis in `unit`, legend. Needs no
-/// other file.
+/// device has several stages), idle time hatched, its share per device, time axis in `unit`, legend. What
+/// takes no time has no box. Needs no other file.
 std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit = {});
 
 }  // namespace troupe

@@ -32,11 +32,12 @@ struct look {
   std::string_view name;
   std::string_view css;
 };
-constexpr std::array<look, 5> looks = {{{"forward", "f"},
+constexpr std::array<look, 6> looks = {{{"forward", "f"},
                                         {"backward", "b"},
                                         {"input gradient", "i"},
                                         {"weight gradient", "w"},
-                                        {"reduction", "r"}}};
+                                        {"reduction", "r"},
+                                        {"optimizer step", "a"}}};
 std::string_view css_of(action_kind kind) { return looks[static_cast<std::size_t>(kind)].css; }
 
 constexpr std::string_view style = R"svg(<style>
@@ -53,6 +54,7 @@ text { font-family: Inter, "Segoe UI", "Helvetica Neue", Helvetica, Arial, "Deja
 .i { fill: #f8c183; } .i.odd { fill: #fbd5a8; } .i.text { fill: #5f3705; }
 .w { fill: #b3dfb0; } .w.odd { fill: #cdeaca; } .w.text { fill: #1e4d1b; }
 .r { fill: #cbb8ee; } .r.odd { fill: #ddd0f5; } .r.text { fill: #3b2470; }
+.a { fill: #f2a9a9; } .a.odd { fill: #f7c9c9; } .a.text { fill: #641c1c; }
 </style>
 <defs><pattern id="idle" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <rect width="8" height="8" fill="#f4f6f9"/><rect width="1.6" height="8" fill="#d5dce5"/></pattern></defs>
@@ -176,7 +178,8 @@ class svg_picture {
     auto svg = text_at(left - 14, y + row_height / 2 + 5, "name end", "device " + std::to_string(device));
     svg += rect(left, y, width - left - right, row_height, "rx=\"4\" fill=\"url(#idle)\" stroke=\"#d5dce5\"");
     bool with_stage = several_stages(actions);
-    for (const auto& done : actions) svg += box(done, y, with_stage);
+    for (const auto& done : actions)
+      if (done.end > done.begin) svg += box(done, y, with_stage);
     if (drawn_.makespan > 0)
       svg += text_at(width - 24, y + row_height / 2 + 5, "note end",
                      percent(drawn_.idle[device] / drawn_.makespan) + " idle");

@@ -73,27 +73,36 @@ class wait_walk {
     auto& link = found_.chain.back();
     auto node = static_cast<std::size_t>(graph_.first_of_device[static_cast<std::size_t>(device)]);
     const auto& inputs = graph_.nodes[node + link.at.action].inputs;
-    std::optional<int> sent;
+    std::vector<int> sent;
     for (auto input : inputs) {
       if (input == action_graph::none) continue;
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
       if (sender.device == device) continue;
       if (is_past(input, link.at.step)) {
-        sent = input;
+        sent.push_back(input);
         continue;
       }
       link.wanted = sender.op;
       link.from = sender.device;
       return true;
     }
-    if (!sent) return false;
-    const auto& sender = graph_.nodes[static_cast<std::size_t>(*sent)];
-    link.wanted = sender.op;
-    link.from = sender.device;
-    const auto& at = seen_.devices[static_cast<std::size_t>(sender.device)];
-    return blame(
-        stall_cause::lost_tensor, device, std::min(link.at.for_s, at->for_s),
-        "has not got what " + name(sender.device) + " sent after " + to_string(sender.op) + of_step());
+    return !sent.empty() && blame_lost(device, sent);
+  }
+
+  /// All of `sent` have been made, and which of them did not come is not known.
+  bool blame_lost(int device, const std::vector<int>& sent) {
+    auto& link = found_.chain.back();
+    double for_s = link.at.for_s;
+    std::string what;
+    for (int node : sent) {
+      const auto& sender = graph_.nodes[static_cast<std::size_t>(node)];
+      link.wanted = sender.op;
+      link.from = sender.device;
+      for_s = std::min(for_s, seen_.devices[static_cast<std::size_t>(sender.device)]->for_s);
+      what += (what.empty() ? "what " : " or what ") + name(sender.device) + " sent after " +
+              to_string(sender.op);
+    }
+    return blame(stall_cause::lost_tensor, device, for_s, "has not got " + what + of_step());
   }
 
   /// Whether the device of `node` has done it in `step`. Unknown devices have not.

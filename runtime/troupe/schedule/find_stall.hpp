@@ -13,7 +13,7 @@ namespace troupe {
 enum class device_activity : std::uint8_t {
   idle = 0,                 ///< no step is granted
   computing = 1,            ///< the action at its position
-  applying = 2,             ///< the optimizer's step and the state's copies, after the last action
+  applying = 2,             ///< the A at its position, or after the last action the state's copies
   waiting_for_tensor = 3,   ///< for what the action at its position needs from other devices
   waiting_for_samples = 4,  ///< for its process's loader
 };
@@ -74,7 +74,7 @@ struct stall {
 
 /// Follows the chain of waits from every waiting device to its cause, and returns the chain whose cause has
 /// held longest. A pure function: the caller decides what is too long. Throws std::invalid_argument unless
-/// there is one entry for each device of the plan.
+/// there is one entry for each device of the plan, and an action where one waits or computes.
 stall find_stall(const job_positions& seen);
 
 }  // namespace troupe

@@ -12,9 +12,10 @@ namespace {
 /// what can start first. Nothing scheduled later can start earlier, so a device's record is in order of time.
 class list_scheduler {
  public:
-  list_scheduler(const std::vector<std::vector<action>>& orders, const std::vector<int>& device_of_stage,
-                 int num_devices)
+  list_scheduler(const std::vector<std::vector<action>>& orders, const stage_graph& graph,
+                 const std::vector<int>& device_of_stage, int num_devices)
       : orders_(orders),
+        graph_(graph),
         device_of_stage_(device_of_stage),
         next_(orders.size(), 0),
         forward_end_(orders.size()),
@@ -49,12 +50,15 @@ class list_scheduler {
   std::optional<std::int64_t> ready_at(std::size_t stage) const {
     if (next_[stage] == orders_[stage].size()) return {};
     const auto& op = orders_[stage][next_[stage]];
-    auto microbatch = static_cast<std::size_t>(op.microbatch);
     bool is_forward = op.kind == action_kind::forward;
-    if (stage == (is_forward ? 0 : orders_.size() - 1)) return 0;
-    const auto& ends = is_forward ? forward_end_[stage - 1] : backward_end_[stage + 1];
-    if (microbatch >= ends.size()) return {};
-    return ends[microbatch];
+    std::int64_t ready = 0;
+    for (const auto& each : is_forward ? graph_.inputs_of(op.stage) : graph_.outputs_of(op.stage)) {
+      const auto& ends = is_forward ? forward_end_[static_cast<std::size_t>(each.from)]
+                                    : backward_end_[static_cast<std::size_t>(each.to)];
+      if (static_cast<std::size_t>(op.microbatch) >= ends.size()) return {};
+      ready = std::max(ready, ends[static_cast<std::size_t>(op.microbatch)]);
+    }
+    return ready;
   }
 
   /// Of two that can start at once, a forward goes first: the stages after it wait for it, and how far a
@@ -80,6 +84,7 @@ class list_scheduler {
   std::size_t device(std::size_t stage) const { return static_cast<std::size_t>(device_of_stage_[stage]); }
 
   const std::vector<std::vector<action>>& orders_;
+  const stage_graph& graph_;
   const std::vector<int>& device_of_stage_;
   std::vector<std::size_t> next_;                        // [stage] position in its order
   std::vector<std::vector<std::int64_t>> forward_end_;   // [stage][microbatch], as far as run
@@ -91,8 +96,9 @@ class list_scheduler {
 }  // namespace
 
 std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,
+                                              const stage_graph& graph,
                                               const std::vector<int>& device_of_stage, int num_devices) {
-  return list_scheduler(orders, device_of_stage, num_devices).run();
+  return list_scheduler(orders, graph, device_of_stage, num_devices).run();
 }
 
 }  // namespace troupe

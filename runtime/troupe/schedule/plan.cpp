@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 constexpr std::array<std::string_view, 3> kind_names = {"gpipe", "1f1b", "forward_only"};
-constexpr std::string_view kind_letters = "FBIWR";
+constexpr std::string_view kind_letters = "FBIWRA";
 
 /// Cuts the number at the front of `rest` off; false if there is none.
 bool take_number(std::string_view& rest, int& number) {
@@ -34,8 +34,9 @@ schedule_kind schedule_kind_from(std::string_view name) {
 std::string_view to_string(schedule_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 std::string to_string(const action& op) {
-  return std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)] +
-         std::to_string(op.microbatch);
+  auto text = std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)];
+  bool has_number = op.kind != action_kind::apply || op.microbatch != 0;
+  return has_number ? text + std::to_string(op.microbatch) : text;
 }
 
 action action_from(std::string_view text) {
@@ -46,11 +47,14 @@ action action_from(std::string_view text) {
   if (whole) {
     letter = kind_letters.find(rest.front());
     rest.remove_prefix(1);
-    whole = letter != std::string_view::npos && take_number(rest, read.microbatch) && rest.empty();
+    bool has_number = letter != static_cast<std::size_t>(action_kind::apply);
+    whole = letter != std::string_view::npos && (!has_number || take_number(rest, read.microbatch)) &&
+            rest.empty();
   }
   if (!whole)
     throw bad_input("'" + std::string(text) +
-                    "' is no action. Write stage, kind (F, B, I, W or R) and microbatch, for example 2F0");
+                    "' is no action. Write stage, kind (F, B, I, W, R or A) and microbatch, for example 2F0; "
+                    "an A has no microbatch: 2A");
   read.kind = static_cast<action_kind>(letter);
   return read;
 }

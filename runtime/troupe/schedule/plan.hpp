@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/schedule/stage_graph.hpp"
+
 namespace troupe {
 
 enum class schedule_kind : std::uint8_t { gpipe, one_f_one_b, forward_only };
@@ -12,11 +14,19 @@ enum class schedule_kind : std::uint8_t { gpipe, one_f_one_b, forward_only };
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
-/// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages'.
-enum class action_kind : std::uint8_t { forward, backward, input_gradient, weight_gradient, reduce_gradient };
+/// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages', A: the
+/// optimizer's step. The numbers go over the wire.
+enum class action_kind : std::uint8_t {
+  forward = 0,
+  backward = 1,
+  input_gradient = 2,
+  weight_gradient = 3,
+  reduce_gradient = 4,
+  apply = 5
+};
 
 /// One computation of a plan, written "2F0": stage, kind, microbatch. Of an R the number is that of the
-/// reduction.
+/// reduction; an A has none ("2A") and `microbatch` 0.
 struct action {
   int stage = 0;
   action_kind kind = action_kind::forward;
@@ -24,6 +34,7 @@ struct action {
   bool operator==(const action&) const = default;
 };
 
+/// An A whose `microbatch` is not 0, which no plan may hold, is shown with it.
 std::string to_string(const action& op);
 /// Throws bad_input naming the text and the notation.
 action action_from(std::string_view text);
@@ -33,9 +44,10 @@ struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
   int num_microbatches = 0;
-  std::vector<int> device_of_stage;          ///< [num_stages]
+  std::vector<int> device_of_stage;          ///< [num_stages] the logical device
+  std::vector<edge> edges;                   ///< see stage_graph; ascending by from, output, to, input
   std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
-  /// What stages combine between the last weight gradient and the optimizer's step, one after the other: the
+  /// What stages combine between the last weight gradient and A, one after the other: the
   /// stages that take part in each, ascending. Each stage's share of reduction r goes to the others as soon
   /// as the stage is done with what comes before its R of r, which waits for the shares of all.
   std::vector<std::vector<int>> reductions = {};
@@ -47,14 +59,22 @@ struct plan_options {
   schedule_kind kind = schedule_kind::one_f_one_b;
   int num_stages = 1;
   int num_microbatches = 1;
-  /// Stages lie on devices in contiguous blocks of nearly equal size. At most num_stages.
-  int num_devices = 1;
+  int num_devices = 1;                            ///< logical devices; at most num_stages
   std::vector<std::vector<int>> reductions = {};  ///< see plan::reductions; none in a plan of forwards only
+  std::vector<edge> edges = {};                   ///< see plan::edges, in any order; empty: a chain
+  /// [num_stages]; empty: stages lie on devices in contiguous blocks of nearly equal size.
+  std::vector<int> device_of_stage = {};
 };
 
 /// Builds the plan. Throws bad_input for impossible options.
 /// GPipe: Huang et al. 2019 (arXiv:1811.06965). 1F1B: Narayanan et al. 2019, PipeDream-flush
-/// (arXiv:2006.09503).
+/// (arXiv:2006.09503); in a graph a stage runs as many forwards ahead as the longest way to the loss has
+/// edges. The order of a stage's own actions depends on the graph alone, never on the devices.
 plan make_plan(const plan_options& options);
+
+/// What evaluation and prediction run: the forwards of `training`, with its stages, edges and devices, for
+/// another number of microbatches (at least 1). Stages on one device are interleaved as make_plan does.
+/// Throws bad_input for what is no number of microbatches or no plan.
+plan forward_projection(const plan& training, int num_microbatches);
 
 }  // namespace troupe

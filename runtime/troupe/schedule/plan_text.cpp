@@ -1,10 +1,25 @@
 #include "troupe/schedule/plan_text.hpp"
 
+#include <cstdint>
+
 namespace troupe {
+namespace {
+
+bool is_chain(const plan& of) {
+  auto num_edges = static_cast<std::int64_t>(of.edges.size());
+  return num_edges + 1 == of.num_stages && of.edges == chain_edges(of.num_stages);
+}
+
+}  // namespace
 
 std::string plan_text(const plan& of) {
   auto text = std::string(to_string(of.kind)) + ", " + std::to_string(of.num_stages) + " stages, " +
               std::to_string(of.num_microbatches) + " microbatches\n";
+  if (!is_chain(of)) {
+    text += "edges";
+    for (const auto& each : of.edges) text += " " + to_string(each) + ",";
+    text += "\n";
+  }
   for (auto device : of.device_of_stage) text += std::to_string(device) + " ";
   for (const auto& actions : of.devices) {
     text += "\n";

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Every action of every device in order, the stages' devices and the reductions, as text: plans are equal if
-/// and only if these are.
+/// Every action of every device in order, the stages' devices and the reductions, and the edges unless they
+/// are a chain's, as text: plans are equal if and only if these are.
 std::string plan_text(const plan& of);
 
 }  // namespace troupe

@@ -23,8 +23,8 @@ void check_sound(const plan& simulated) {
 }
 
 void check_costs(const action_costs& costs) {
-  for (double cost :
-       {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction, costs.communication})
+  for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
+                      costs.apply, costs.communication})
     if (!std::isfinite(cost) || cost < 0)
       throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(cost));
 }
@@ -62,6 +62,8 @@ double duration_of(action_kind kind, const action_costs& costs) {
       return costs.weight_gradient;
     case action_kind::reduce_gradient:
       return costs.reduction;
+    case action_kind::apply:
+      return costs.apply;
   }
   throw_invalid("duration_of", "a kind of action", std::to_string(static_cast<int>(kind)));
 }

@@ -12,6 +12,7 @@ struct action_costs {
   double weight_gradient = 1;
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
   double reduction = 0;      ///< of one R
+  double apply = 0;          ///< of one A
 };
 
 /// How long an action takes.

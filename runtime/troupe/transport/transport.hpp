@@ -9,32 +9,9 @@
 #include <vector>
 
 #include "troupe/tensor/tensor.hpp"
+#include "troupe/transport/tensor_tag.hpp"
 
 namespace troupe {
-
-/// What a tensor on the data plane is.
-enum class tensor_role : std::uint8_t {
-  activation = 1,
-  gradient = 2,
-  parameter = 3,
-  snapshot_part = 4,
-  contribution = 5,  ///< of one stage to a reduction
-  gathered = 6       ///< for the program of the receiving process
-};
-
-/// Identifies a tensor and its receiver. `stage`: the receiving stage of activations, gradients and
-/// contributions; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution,
-/// reduction * number of stages + sending stage; of a gathered tensor, its index in the call. `call`: number
-/// of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
-struct tensor_tag {
-  std::uint64_t generation = 0;
-  std::uint64_t step = 0;
-  std::uint32_t call = 0;
-  std::uint32_t stage = 0;
-  std::uint32_t microbatch = 0;
-  tensor_role role = tensor_role::activation;
-  bool operator==(const tensor_tag&) const = default;
-};
 
 /// How others reach this node: opaque bytes, unlike those of any other process. Empty for a transport inside
 /// one process.

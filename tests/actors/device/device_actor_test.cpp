@@ -173,7 +173,9 @@ void with_reductions(one_device& here, int num_devices) {
 
 tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
                  std::uint32_t from_stage) {
-  return here.tag(0, to_stage, reduction * 3 + from_stage, tensor_role::contribution);
+  auto tag = here.tag(0, to_stage, reduction, tensor_role::contribution);
+  tag.port = from_stage;
+  return tag;
 }
 
 std::vector<tensor_tag> sent_shares(const one_device& here) {
@@ -286,7 +288,7 @@ TEST_CASE("shares of an interrupted generation are not used in the next one") {
   here.give(here.training(0, 1));
   gradients_come(here, 1);
   CHECK(here.model->calls.back() == "S1.1");
-  here.tensor_comes({1, 0, 3, 1, 3, tensor_role::contribution});  // late, of generation 1
+  here.tensor_comes({1, 0, 3, 1, 1, tensor_role::contribution, 0});  // late, of generation 1
   here.tensor_comes(share(here, 1, 1, 2));
   CHECK(here.model->calls.back() == "S1.1");
   here.tensor_comes(share(here, 1, 1, 0));

@@ -82,18 +82,18 @@ TEST_CASE("a stage checks the loss in its first microbatch only") {
     return make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})(0);
   };
   auto wrong = program(changed([](loss_result& result) { result.loss_sum = 0; }));
-  CHECK_THROWS_AS(wrong->forward(pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)), bad_input);
+  CHECK_THROWS_AS(forward_of(*wrong, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)), bad_input);
   int calls = 0;
   auto right = program(changed([&](loss_result&) { ++calls; }));
   for (int index = 0; index < 2; ++index)
-    right->forward(pipeline::which(0, index), make_images(0, index), make_labels(0, index));
+    forward_of(*right, pipeline::which(0, index), make_images(0, index), make_labels(0, index));
   CHECK(calls == 2 + 2);
 }
 
 TEST_CASE("a used parameter that no module lists is refused with its name") {
   nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
   auto program = make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
-  CHECK_THROWS_MATCHES(program->forward(pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
+  CHECK_THROWS_MATCHES(forward_of(*program, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
                        bad_input,
                        MessageMatches(ContainsSubstring("extra[3]") && ContainsSubstring("each_child")));
 }

@@ -36,7 +36,7 @@ std::vector<double> weight_after_step(const tensor& x, const tensor& weight, con
 void train_step(stage_program& program, const tensor& x, const tensor& target) {
   for (int index = 0; index < 2; ++index) {
     microbatch which{0, index, 2, true};
-    program.forward(which, x.rows(5 * index, 5), target.rows(5 * index, 5));
+    program.forward(which, {x.rows(5 * index, 5)}, target.rows(5 * index, 5));
     program.backward_input(which, {});
     program.backward_weight(which);
   }

@@ -13,6 +13,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::tensor;
+using troupe::testing::input_gradient_of;
 using troupe::testing::make_images;
 using troupe::testing::make_labels;
 using troupe::testing::microbatch_size;
@@ -103,7 +104,7 @@ TEST_CASE("evaluation returns its metrics, saves no activations and changes no w
   CHECK(training.num_samples == num_microbatches * microbatch_size);
   CHECK(metrics.num_samples == 2 * microbatch_size);
   CHECK(metrics.loss_sum > 0);
-  CHECK_THROWS_AS(model.stages[3]->backward_input(mb, {}), std::logic_error);
+  CHECK_THROWS_AS(input_gradient_of(*model.stages[3], mb, {}), std::logic_error);
   model.train_step(1);
   expected.train_step(1);
   CHECK(same_bits(model.parameters(), expected.parameters()));
@@ -114,11 +115,11 @@ TEST_CASE("the loss is the mean over the global batch, up to rounding for any sp
   pipeline whole(1, sgd), halves(1, sgd);
   auto images = make_images(0, 0).rows(0, 4), labels = make_labels(0, 0).rows(0, 4);
   whole.forward({0, 0, 1, true}, images, labels);
-  whole.stages[0]->backward_input({0, 0, 1, true}, {});
+  input_gradient_of(*whole.stages[0], {0, 0, 1, true}, {});
   whole.stages[0]->backward_weight({0, 0, 1, true});
   for (int half : {0, 1}) {
     halves.forward({0, half, 2, true}, images.rows(2 * half, 2), labels.rows(2 * half, 2));
-    halves.stages[0]->backward_input({0, half, 2, true}, {});
+    input_gradient_of(*halves.stages[0], {0, half, 2, true}, {});
     halves.stages[0]->backward_weight({0, half, 2, true});
   }
   whole.apply(0);
@@ -134,22 +135,22 @@ TEST_CASE("the first stage has no input gradient, all others have one of their i
   pipeline model(4);
   model.forward(0, 0);
   auto mb = pipeline::which(0, 0);
-  auto gradient = model.stages[3]->backward_input(mb, {});
+  auto gradient = input_gradient_of(*model.stages[3], mb, {});
   CHECK(gradient.shape() == troupe::shape{microbatch_size, 13});
-  gradient = model.stages[1]->backward_input(mb, model.stages[2]->backward_input(mb, gradient));
+  gradient = input_gradient_of(*model.stages[1], mb, input_gradient_of(*model.stages[2], mb, gradient));
   CHECK(gradient.shape() == troupe::shape{microbatch_size, 17});
-  CHECK_FALSE(model.stages[0]->backward_input(mb, gradient).defined());
+  CHECK_FALSE(input_gradient_of(*model.stages[0], mb, gradient).defined());
 }
 
 TEST_CASE("calls out of order are refused with the microbatch") {
   pipeline model(1);
   auto& stage = *model.stages[0];
-  CHECK_THROWS_WITH(stage.backward_input(pipeline::which(3, 1), {}),
+  CHECK_THROWS_WITH(input_gradient_of(stage, pipeline::which(3, 1), {}),
                     ContainsSubstring("step 3 microbatch 1"));
   CHECK_THROWS_AS(stage.backward_weight(pipeline::which(0, 0)), std::logic_error);
   model.forward(0, 0);
   CHECK_THROWS_WITH(model.forward(0, 0), ContainsSubstring("in flight"));
-  CHECK_THROWS_AS(stage.backward_input(pipeline::which(1, 0), {}), std::logic_error);
+  CHECK_THROWS_AS(input_gradient_of(stage, pipeline::which(1, 0), {}), std::logic_error);
   CHECK_THROWS_AS(stage.backward_weight(pipeline::which(0, 0)), std::logic_error);
   CHECK_THROWS_WITH(stage.apply(0), ContainsSubstring("in flight"));
   model.forward(0, 1);

@@ -11,6 +11,7 @@ using troupe::non_finite_policy;
 using troupe::numeric_options;
 using troupe::tensor;
 using troupe::testing::four_layer_model;
+using troupe::testing::input_gradient_of;
 using troupe::testing::num_microbatches;
 using troupe::testing::pipeline;
 using troupe::testing::same_bits;
@@ -26,10 +27,10 @@ void bad_gradients(pipeline& model, std::uint64_t step) {
   for (int index = 0; index < num_microbatches; ++index) model.forward(step, index);
   for (int index = 0; index < num_microbatches; ++index) {
     auto which = pipeline::which(step, index);
-    auto gradient = model.at(1).backward_input(which, {}).clone();
+    auto gradient = input_gradient_of(model.at(1), which, {}).clone();
     model.at(1).backward_weight(which);
     if (index + 1 == num_microbatches) std::ranges::fill(gradient.values<float>(), std::nanf(""));
-    model.at(0).backward_input(which, gradient);
+    input_gradient_of(model.at(0), which, gradient);
     model.at(0).backward_weight(which);
   }
 }

@@ -22,7 +22,9 @@ using troupe::partition_into_stages;
 using troupe::reductions_of;
 using troupe::stage_reductions;
 using troupe::tensor;
+using troupe::testing::forward_of;
 using troupe::testing::four_layer_model;
+using troupe::testing::input_gradient_of;
 using troupe::testing::pipeline;
 using troupe::testing::same_bits;
 
@@ -66,7 +68,7 @@ void bad_step(pipeline& model, std::uint64_t step) {
         gradient.bytes()[0] = gradient.bytes()[1] = std::byte{0xff};
         gradient.bytes()[2] = gradient.bytes()[3] = std::byte{0xff};
       }
-      gradient = (*stage)->backward_input(pipeline::which(step, index), gradient);
+      gradient = input_gradient_of(**stage, pipeline::which(step, index), gradient);
       (*stage)->backward_weight(pipeline::which(step, index));
     }
   }
@@ -102,10 +104,10 @@ TEST_CASE("a 16-bit precision is close to f32, and activations are sent in it") 
     }
     auto model = with(2, {.precision = precision});
     auto mb = pipeline::which(0, 0);
-    auto output = model.at(0).forward(mb, troupe::testing::make_images(0, 0), {});
+    auto output = forward_of(model.at(0), mb, troupe::testing::make_images(0, 0), {});
     CHECK(output.dtype() == precision);
-    model.at(1).forward(mb, output, troupe::testing::make_labels(0, 0));
-    CHECK(model.at(1).backward_input(mb, {}).dtype() == precision);
+    forward_of(model.at(1), mb, output, troupe::testing::make_labels(0, 0));
+    CHECK(input_gradient_of(model.at(1), mb, {}).dtype() == precision);
     for (const auto& each : model.parameters()) CHECK(each.value.dtype() == dtype::f32);
   }
 }

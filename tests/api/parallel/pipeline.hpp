@@ -39,6 +39,20 @@ inline tensor make_labels(std::uint64_t step, int index) {
   return labels;
 }
 
+/// One stage of a chain: its output, or an undefined tensor if it computes the loss.
+inline tensor forward_of(stage_program& stage, const microbatch& mb, tensor input, tensor labels) {
+  auto outputs = stage.forward(mb, {std::move(input)}, std::move(labels));
+  return outputs.empty() ? tensor() : outputs[0];
+}
+
+/// One stage of a chain: its input's gradient, or an undefined tensor if it takes the samples. An undefined
+/// `gradient` is that of the stage that computes the loss.
+inline tensor input_gradient_of(stage_program& stage, const microbatch& mb, tensor gradient) {
+  auto gradients =
+      stage.backward_input(mb, gradient.defined() ? std::vector{std::move(gradient)} : std::vector<tensor>());
+  return gradients.empty() ? tensor() : gradients[0];
+}
+
 /// All stages of a model in one thread: each call does one action of one microbatch through every stage.
 class pipeline {
  public:
@@ -54,12 +68,13 @@ class pipeline {
     forward(which(step, index), make_images(step, index), make_labels(step, index));
   }
   void forward(const microbatch& mb, tensor value, tensor labels) {
-    for (auto& stage : stages) value = stage->forward(mb, value, stage == stages.back() ? labels : tensor());
+    for (auto& stage : stages)
+      value = forward_of(*stage, mb, value, stage == stages.back() ? labels : tensor());
   }
   void backward_input(std::uint64_t step, int index) {
     tensor gradient;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
-      gradient = (*stage)->backward_input(which(step, index), gradient);
+      gradient = input_gradient_of(**stage, which(step, index), gradient);
   }
   void backward_weight(std::uint64_t step, int index) {
     for (auto& stage : stages) stage->backward_weight(which(step, index));
@@ -68,7 +83,7 @@ class pipeline {
   void backward(std::uint64_t step, int index) {
     tensor gradient;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-      gradient = (*stage)->backward_input(which(step, index), gradient);
+      gradient = input_gradient_of(**stage, which(step, index), gradient);
       (*stage)->backward_weight(which(step, index));
     }
   }

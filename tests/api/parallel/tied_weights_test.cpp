@@ -13,6 +13,8 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using troupe::testing::forward_of;
+using troupe::testing::input_gradient_of;
 using troupe::testing::num_microbatches;
 using troupe::testing::pipeline;
 using troupe::testing::same_bits;
@@ -109,11 +111,11 @@ TEST_CASE("one microbatch in a pipeline steps as the plain model does") {
   auto inputs = tensor::from(std::vector<std::int64_t>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, {2, length});
   auto targets = tokens_of(0, 0, 1);
   microbatch alone{0, 0, 1, true};
-  auto hidden = staged.at(0).forward(alone, inputs, {});
-  staged.at(1).forward(alone, hidden, targets);
-  auto gradient = staged.at(1).backward_input(alone, {});
+  auto hidden = forward_of(staged.at(0), alone, inputs, {});
+  forward_of(staged.at(1), alone, hidden, targets);
+  auto gradient = input_gradient_of(staged.at(1), alone, {});
   staged.at(1).backward_weight(alone);
-  staged.at(0).backward_input(alone, gradient);
+  input_gradient_of(staged.at(0), alone, gradient);
   staged.at(0).backward_weight(alone);
   staged.apply(0);
   cross_entropy(plain.forward({inputs}), targets, 1.0 / (2 * length)).loss.backward();

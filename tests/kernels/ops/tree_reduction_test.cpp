@@ -212,7 +212,30 @@ TEST_CASE("bf16 is rounded once, at the root") {
   CHECK(value(reduced(x, reduce_op::sum), 0) == 264);  // 263 to the nearest of 262 and 264, ties to even
 }
 
-TEST_CASE("booleans are not reduced") {
-  auto x = tensor::zeros({3}, dtype::boolean);
+TEST_CASE("leaves that were widened beforehand give the bits of those that were not") {
+  for (auto type : {dtype::bf16, dtype::f16})
+    for (auto op : {reduce_op::sum, reduce_op::mean}) {
+      auto x = random_inputs(5, 1031, type);
+      std::vector<tensor> widened;
+      std::vector<node_elements> inputs;
+      for (const auto& each : x) {
+        bool is_widened = inputs.size() != 1;
+        widened.push_back(is_widened ? tensor::empty({1031}) : each);
+        if (is_widened) widen_leaf(each.bytes().data(), widened.back().bytes().data(), 1031, type);
+        inputs.push_back({std::as_const(widened.back()).bytes().data(), 1, is_widened});
+      }
+      auto result = tensor::empty({1031}, type);
+      std::byte* place = result.bytes().data();
+      tree_reduce(inputs, {&place, 1}, 1031, type, op);
+      const auto expected = reduced(x, op);
+      CHECK(std::ranges::equal(std::as_const(result).bytes(), expected.bytes()));
+    }
+}
+
+TEST_CASE("booleans are not reduced, and only leaves of floating dtype are widened") {
+  auto x = tensor::zeros({3}, dtype::boolean), numbers = tensor::zeros({3}, dtype::i32),
+       to = tensor::zeros({3});
+  CHECK_THROWS_AS(widen_leaf(numbers.bytes().data(), to.bytes().data(), 3, dtype::i32),
+                  std::invalid_argument);
   CHECK_THROWS_AS(reduced({x, x}, reduce_op::max), std::invalid_argument);
 }

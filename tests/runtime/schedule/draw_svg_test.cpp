@@ -78,6 +78,19 @@ TEST_CASE("input and weight gradients have their own colours and legend entries"
   CHECK_THAT(svg, ContainsSubstring("class=\"i\"") && ContainsSubstring("class=\"w\""));
 }
 
+TEST_CASE("what takes no time has no box, and the optimizer's step one of its own colour if it takes time") {
+  auto svg = troupe::draw_svg(timeline_of(2, 3, 2), "");
+  CHECK(count(svg, "<g><title>") == 2 * 6);
+  CHECK_THAT(svg, !ContainsSubstring(">optimizer step<") && !ContainsSubstring("A: "));
+  svg = troupe::draw_svg(timeline_of(2, 3, 2, {.apply = 2}), "");
+  CHECK(is_well_formed(svg));
+  CHECK(count(svg, "<g><title>") == 2 * 7);
+  CHECK_THAT(svg, ContainsSubstring(">optimizer step<") && ContainsSubstring("<title>1A: 10 to 12</title>") &&
+                      ContainsSubstring("class=\"a\"") && ContainsSubstring("class=\"a text box\">A<"));
+  svg = troupe::draw_svg(timeline_of(2, 3, 2, {.forward = 0}), "");
+  CHECK(count(svg, "<g><title>") == 2 * 3);
+}
+
 TEST_CASE("where a device has several stages, boxes hold whole actions") {
   CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 1), ""), ContainsSubstring(">1B0</text>"));
   CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 2), ""), !ContainsSubstring(">1B0</text>"));

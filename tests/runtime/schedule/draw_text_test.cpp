@@ -72,6 +72,19 @@ TEST_CASE("the legend explains the kinds that occur, also without colours") {
   CHECK(lines_of(troupe::draw_text(whole, {.legend = false})).size() == 3);
 }
 
+TEST_CASE("an optimizer's step is drawn and explained if it takes time") {
+  auto ran = timeline_of(2, 1, 2, {.apply = 2});
+  CHECK(troupe::draw_text(ran, {.columns = 9 + 32}) ==
+        "device 0 0░░░············0███████A▄▄▄▄▄▄▄\n"
+        "device 1 ····0░░░0███████A▄▄▄▄▄▄▄········\n"
+        "         0                              8\n"
+        "         ░░ forward   ██ backward   ▄▄ optimizer step   ·· idle\n");
+  ran = timeline_of(2, 1, 1, {.apply = 2});
+  CHECK(lines_of(troupe::draw_text(ran, {.columns = 9 + 40}))[0] ==
+        "device 0 0F0░1F0░1B0█████0B0█████0A▄▄▄▄▄▄1A▄▄▄▄▄▄");
+  CHECK(troupe::draw_text(timeline_of(2, 1, 2), {}).find("optimizer") == std::string::npos);
+}
+
 TEST_CASE("a box too narrow for number and fill has fill only") {
   auto drawing = troupe::draw_text(timeline_of(1, 12, 1), {.columns = 9 + 36, .legend = false});
   CHECK(lines_of(drawing)[0] == "device 0 ░0█░1█░2█░3█░4█░5█░6█░7█░8█░9█░██░██");

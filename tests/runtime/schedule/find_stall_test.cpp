@@ -12,7 +12,7 @@ constexpr auto waiting = device_activity::waiting_for_tensor;
 constexpr auto idle = device_activity::idle;
 
 /// Four stages on four devices, all of them idle. In gpipe with two microbatches device d does dF0 dF1 dB0
-/// dB1.
+/// dB1 dA.
 job_positions four_devices() {
   job_positions seen;
   seen.running = make_plan({schedule_kind::gpipe, 4, 2, 4});
@@ -132,7 +132,7 @@ TEST_CASE("a reduction waits for the missing share of a stage") {
   job_positions seen;
   seen.running = make_plan({schedule_kind::gpipe, 2, 1, 2, {{0, 1}}});
   seen.loaders.resize(2);
-  auto reduction = seen.running.devices[0].size() - 1;
+  auto reduction = seen.running.devices[0].size() - 2;
   REQUIRE(seen.running.devices[0][reduction].kind == action_kind::reduce_gradient);
   // Stage 1 is done with its backward first: only its own reduction waits.
   seen.devices = {device_position{computing, 3, reduction - 1, 90},
@@ -143,11 +143,51 @@ TEST_CASE("a reduction waits for the missing share of a stage") {
   CHECK(found.chain.size() == 2);
 }
 
+TEST_CASE(
+    "who does not return from an A is in the optimizer's step, and so is who copies the state after it") {
+  auto seen = four_devices();
+  REQUIRE(to_string(seen.running.devices[1].back()) == "1A");
+  for (std::size_t position : {4, 5}) {
+    seen.devices[1] = {device_activity::applying, 7, position, 30};
+    auto found = find_stall(seen);
+    CHECK(found.cause == stall_cause::device);
+    CHECK(found.device == 1);
+    CHECK(found.problem == "device 1 does not return from the optimizer's step of step 7");
+    CHECK(found.text == "device 1 has been in the optimizer's step of step 7 for 30.0 s");
+  }
+}
+
+TEST_CASE("of several tensors that a stage needs, the one that was not made is followed") {
+  // 0 and 1 take samples, 2 needs the tensors of both.
+  job_positions seen;
+  seen.running = make_plan({.kind = schedule_kind::gpipe,
+                            .num_stages = 3,
+                            .num_devices = 3,
+                            .edges = {{0, 0, 2, 0}, {1, 0, 2, 1}}});
+  seen.loaders.resize(3);
+  seen.devices = {device_position{waiting, 7, 1, 50}, device_position{computing, 7, 0, 60},
+                  device_position{waiting, 7, 0, 55}};
+  auto found = find_stall(seen);
+  CHECK(found.cause == stall_cause::device);
+  CHECK(found.device == 1);
+  CHECK(found.text ==
+        "device 0 waits for 2B0 of device 2 since 50.0 s; device 2 waits for 1F0 of device 1 since 55.0 s; "
+        "device 1 has been computing 1F0 of step 7 for 60.0 s");
+  // Both have been made, and one of them is lost.
+  seen.devices[1] = {waiting, 7, 1, 45};
+  found = find_stall(seen);
+  CHECK(found.cause == stall_cause::lost_tensor);
+  CHECK(found.device == 2);
+  CHECK(found.for_s == 45);
+  CHECK(found.problem ==
+        "device 2 has not got what device 0 sent after 0F0 or what device 1 sent after 1F0 of step 7");
+}
+
 TEST_CASE("positions that do not fit the plan are refused") {
   auto seen = four_devices();
   seen.devices.pop_back();
   CHECK_THROWS_AS(find_stall(seen), std::invalid_argument);
   seen = four_devices();
-  seen.devices[2] = {waiting, 7, 4, 1};
+  seen.devices[2] = {waiting, 7, 5, 1};
   CHECK_THROWS_AS(find_stall(seen), std::invalid_argument);
 }

@@ -42,6 +42,17 @@ TEST_CASE("compared with nominal costs, additional time counts as idle") {
   CHECK_THAT(summary.bubble_fraction, WithinAbs(0.7, 1e-12));
 }
 
+TEST_CASE("the optimizer's step counts as work, and keeps no activations") {
+  auto devices = recorded();
+  devices[0].push_back({{0, apply, 0}, 110, 112});
+  devices[1].push_back({{1, apply, 0}, 106.5, 106.5});
+  auto ran = troupe::measured_timeline(devices);
+  CHECK(ran.makespan == 12);
+  CHECK(ran.idle == std::vector<double>{6, 7.5});
+  CHECK(ran.peak_activations == std::vector<int>{1, 1});
+  CHECK(troupe::summarize(ran, {.apply = 1}).busy == std::vector<double>{4, 4});
+}
+
 TEST_CASE("a planned timeline has the same summary") {
   auto made = troupe::make_plan({.num_stages = 4, .num_microbatches = 8, .num_devices = 4});
   auto summary = troupe::summarize(troupe::simulate(made, {}));

@@ -27,14 +27,22 @@ TEST_CASE("an action is written as stage, kind and microbatch") {
   CHECK(to_string(troupe::action{1, backward, 3}) == "1B3");
   CHECK(to_string(troupe::action{12, input_gradient, 34}) == "12I34");
   CHECK(to_string(troupe::action{0, weight_gradient, 3}) == "0W3");
-  for (auto text : {"2F0", "1B3", "12I34", "0W3"}) CHECK(to_string(troupe::action_from(text)) == text);
+  CHECK(to_string(troupe::action{1, reduce_gradient, 2}) == "1R2");
+  for (auto text : {"2F0", "1B3", "12I34", "0W3", "1R2"}) CHECK(to_string(troupe::action_from(text)) == text);
+}
+
+TEST_CASE("the optimizer's step of a stage has no microbatch") {
+  CHECK(to_string(troupe::action{2, troupe::action_kind::apply, 0}) == "2A");
+  CHECK(troupe::action_from("2A") == troupe::action{2, troupe::action_kind::apply, 0});
+  CHECK(to_string(troupe::action{2, troupe::action_kind::apply, 3}) == "2A3");
 }
 
 TEST_CASE("malformed text of an action is refused with the notation") {
   for (auto text : {"", "F", "2F", "F0", "2f0", "2X0", "-1F0", "1F-2", "2F0 ", " 2F0", "2F0x",
-                    "99999999999F0", "1F1F1"}) {
+                    "99999999999F0", "1F1F1", "A", "2A0", "2A3", "2a", "2A "}) {
     CAPTURE(text);
     CHECK_THROWS_AS(troupe::action_from(text), troupe::bad_input);
-    CHECK_THROWS_WITH(troupe::action_from(text), ContainsSubstring("2F0"));
+    CHECK_THROWS_WITH(troupe::action_from(text),
+                      ContainsSubstring("F, B, I, W, R or A") && ContainsSubstring("2F0"));
   }
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <tuple>
 
+#include "runtime/schedule/drawn_plans.hpp"
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -67,6 +68,68 @@ TEST_CASE("forwards only idle (p-1)f and keep nothing") {
   });
 }
 
+// Each stage does in the schedule of a graph what the stage at its distance from the loss does in that of a
+// chain, and the stages of the longest way are such a chain.
+TEST_CASE("a graph takes as long as the chain of its longest way, and a stage keeps what its distance says") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    int stages = 1 + troupe::testing::drawn_below(8, random);
+    int m = 1 + troupe::testing::drawn_below(8, random);
+    const auto& costs = some_costs[troupe::testing::drawn_index(some_costs.size(), random)];
+    troupe::plan_options options{.num_stages = stages, .num_microbatches = m, .num_devices = stages};
+    options.edges = troupe::testing::drawn_edges(stages, random);
+    troupe::stage_graph graph(stages, options.edges);
+    int longest = 0;
+    for (int stage = 0; stage < stages; ++stage) longest = std::max(longest, graph.distance_to_loss(stage));
+    double round = costs.forward + costs.input_gradient + costs.weight_gradient;
+    for (auto kind : {gpipe, one_f_one_b, forward_only}) {
+      CAPTURE(seed, to_string(kind), stages, m, longest);
+      options.kind = kind;
+      auto ran = troupe::simulate(troupe::make_plan(options), costs);
+      double one = kind == forward_only ? costs.forward : round;
+      REQUIRE_THAT(ran.makespan, WithinRel((m + longest) * one, 1e-12));
+      for (double idle : ran.idle) REQUIRE(std::abs(idle - longest * one) <= 1e-12 * ran.makespan);
+      for (int stage = 0; stage < stages; ++stage) {
+        int kept = kind == gpipe ? m : std::min(m, graph.distance_to_loss(stage) + 1);
+        REQUIRE(ran.peak_activations[static_cast<std::size_t>(stage)] == (kind == forward_only ? 0 : kept));
+      }
+    }
+  }
+}
+
+TEST_CASE("branches run at the same time, and their sum waits for the slower way") {
+  auto ran =
+      troupe::simulate(troupe::make_plan({.kind = gpipe,
+                                          .num_stages = 4,
+                                          .num_devices = 4,
+                                          .edges = {{0, 0, 1, 0}, {0, 0, 2, 0}, {1, 0, 3, 0}, {2, 0, 3, 1}}}),
+                       {.forward = 1, .input_gradient = 2, .weight_gradient = 0, .communication = 10});
+  CHECK(ran.devices[1][0].begin == 11);
+  CHECK(ran.devices[2][0].begin == 11);
+  CHECK(ran.devices[3][0].begin == 22);
+  CHECK(ran.devices[1][1].begin == 35);
+  CHECK(ran.devices[0][1].begin == 47);
+  CHECK(ran.makespan == 49);
+}
+
+TEST_CASE("the optimizer's step takes the time that it costs, by default none, and keeps no activations") {
+  auto made =
+      troupe::make_plan({.kind = one_f_one_b, .num_stages = 4, .num_microbatches = 8, .num_devices = 2});
+  auto free = troupe::simulate(made, {});
+  auto costly = troupe::simulate(made, {.apply = 5});
+  for (std::size_t device = 0; device < 2; ++device) {
+    const auto& actions = costly.devices[device];
+    for (std::size_t i = 0; i + 2 < actions.size(); ++i)
+      CHECK(actions[i].begin == free.devices[device][i].begin);
+    CHECK(to_string(actions.back().op) == std::to_string(2 * device + 1) + "A");
+    CHECK(actions.back().end == free.devices[device].back().end + 10);
+    CHECK(actions.back().begin == (actions.end() - 2)->end);
+  }
+  CHECK(costly.makespan == free.makespan + 10);
+  CHECK(costly.peak_activations == free.peak_activations);
+  CHECK(costly.idle == free.idle);
+}
+
 TEST_CASE("each action begins when its device is free and its inputs are there") {
   auto ran =
       troupe::simulate(plan_of(one_f_one_b, 2, 2), {.forward = 1, .input_gradient = 2, .weight_gradient = 3});
@@ -76,8 +139,10 @@ TEST_CASE("each action begins when its device is free and its inputs are there")
     return list;
   };
   using expected = std::vector<std::tuple<std::string, double, double>>;
-  CHECK(shown(ran.devices[0]) == expected{{"0F0", 0, 1}, {"0F1", 1, 2}, {"0B0", 7, 12}, {"0B1", 13, 18}});
-  CHECK(shown(ran.devices[1]) == expected{{"1F0", 1, 2}, {"1B0", 2, 7}, {"1F1", 7, 8}, {"1B1", 8, 13}});
+  CHECK(shown(ran.devices[0]) ==
+        expected{{"0F0", 0, 1}, {"0F1", 1, 2}, {"0B0", 7, 12}, {"0B1", 13, 18}, {"0A", 18, 18}});
+  CHECK(shown(ran.devices[1]) ==
+        expected{{"1F0", 1, 2}, {"1B0", 2, 7}, {"1F1", 7, 8}, {"1B1", 8, 13}, {"1A", 13, 13}});
   CHECK(ran.makespan == 18);
   CHECK(ran.idle == std::vector<double>{6, 6});
 }
@@ -96,17 +161,20 @@ TEST_CASE("communication delays a receiver on another device, not the sender and
 
 TEST_CASE("a split backward lets the stage before go on, and keeps activations until the weight gradient") {
   using enum troupe::action_kind;
-  troupe::plan split{.kind = gpipe,
-                     .num_stages = 2,
-                     .num_microbatches = 2,
-                     .device_of_stage = {0, 1},
-                     .devices = {{{0, forward, 0}, {0, forward, 1}, {0, backward, 0}, {0, backward, 1}},
-                                 {{1, forward, 0},
-                                  {1, input_gradient, 0},
-                                  {1, forward, 1},
-                                  {1, input_gradient, 1},
-                                  {1, weight_gradient, 0},
-                                  {1, weight_gradient, 1}}}};
+  troupe::plan split{
+      .kind = gpipe,
+      .num_stages = 2,
+      .num_microbatches = 2,
+      .device_of_stage = {0, 1},
+      .edges = troupe::chain_edges(2),
+      .devices = {{{0, forward, 0}, {0, forward, 1}, {0, backward, 0}, {0, backward, 1}, {0, apply, 0}},
+                  {{1, forward, 0},
+                   {1, input_gradient, 0},
+                   {1, forward, 1},
+                   {1, input_gradient, 1},
+                   {1, weight_gradient, 0},
+                   {1, weight_gradient, 1},
+                   {1, apply, 0}}}};
   auto ran = troupe::simulate(split, {.forward = 1, .input_gradient = 2, .weight_gradient = 4});
   CHECK(ran.devices[0][2].begin == 4);
   CHECK(ran.devices[0][3].begin == 10);
@@ -133,12 +201,13 @@ TEST_CASE("of very many errors the first ones are listed") {
   auto broken = plan_of(gpipe, 8, 8);
   for (auto& device : broken.devices) device.clear();
   CHECK_THROWS_WITH(troupe::simulate(broken, {}),
-                    ContainsSubstring("0F0 is missing") && ContainsSubstring("and 118 more findings"));
+                    ContainsSubstring("0F0 is missing") && ContainsSubstring("and 126 more findings"));
 }
 
 TEST_CASE("costs that are no durations are refused") {
   auto made = plan_of(gpipe, 2, 2);
   CHECK_THROWS_AS(troupe::simulate(made, {.forward = -1}), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::simulate(made, {.apply = -0.5}), troupe::bad_input);
   CHECK_THROWS_AS(troupe::simulate(made, {.communication = std::numeric_limits<double>::infinity()}),
                   troupe::bad_input);
   CHECK_THROWS_AS(troupe::simulate(made, {.weight_gradient = std::numeric_limits<double>::quiet_NaN()}),

@@ -121,7 +121,7 @@ void misplaced_frames(test_rank& self) {
     auto lost = node.events.take_losses(4);
     expect(lost[0].rank == -1 && lost[1].rank == -1 && lost[3].rank == -1,
            "a head that is not authentic shows no sender");
-    expect(lost[2].rank == 1 && lost[2].cause.find("does not fit") != std::string::npos,
+    expect(lost[2].rank == 1 && lost[2].cause.find("does not match its size") != std::string::npos,
            "the loss of a tensor of the job is told at once, with its sender");
     expect(node.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
     expect(node.link().statistics().tensors_received == 2, "nothing else delivered");

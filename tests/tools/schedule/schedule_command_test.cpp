@@ -60,7 +60,8 @@ TEST_CASE("with --json one line is printed: kind, makespan, idle and peak activa
   CHECK(seen.errors.empty());
 }
 
-TEST_CASE("costs are given for a forward, an input gradient, a weight gradient and a transfer") {
+TEST_CASE(
+    "costs are given for a forward, an input gradient, a weight gradient, an optimizer step and a transfer") {
   auto makespan = [](const std::string& costs) {
     auto seen = schedule("--kind gpipe --stages 2 --microbatches 1 --json " + costs);
     return nlohmann::json::parse(seen.output).at("makespan").get<double>();
@@ -69,6 +70,7 @@ TEST_CASE("costs are given for a forward, an input gradient, a weight gradient a
   CHECK(makespan("--cost-f 5") == 14);
   CHECK(makespan("--cost-b 5") == 14);
   CHECK(makespan("--cost-w 5") == 14);
+  CHECK(makespan("--cost-a 5") == 11);
   CHECK(makespan("--cost-comm 5") == 16);
 }
 
@@ -91,9 +93,9 @@ TEST_CASE("without --json a drawing, the makespan, the bubble and a table are pr
 
 TEST_CASE("with --list the actions are printed in notation, also in JSON") {
   auto seen = schedule("--kind 1f1b --stages 2 --microbatches 2 --list");
-  CHECK_THAT(seen.output, EndsWith("\ndevice 0: 0F0 0F1 0B0 0B1\ndevice 1: 1F0 1B0 1F1 1B1\n"));
+  CHECK_THAT(seen.output, EndsWith("\ndevice 0: 0F0 0F1 0B0 0B1 0A\ndevice 1: 1F0 1B0 1F1 1B1 1A\n"));
   auto line = nlohmann::json::parse(schedule("--stages 2 --microbatches 2 --list --json").output);
-  CHECK(line.at("actions") == nlohmann::json{"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+  CHECK(line.at("actions") == nlohmann::json{"0F0 0F1 0B0 0B1 0A", "1F0 1B0 1F1 1B1 1A"});
 }
 
 TEST_CASE("with --svg a picture is written") {
@@ -115,6 +117,7 @@ TEST_CASE("bad input is refused with exit code 2 and nothing on standard output"
   check_refused("--devices 0", "0 devices");
   check_refused("--stages many", "stages");
   check_refused("--cost-f -1", "from 0 on");
+  check_refused("--cost-a -1", "from 0 on");
   check_refused("--columns 5", "32 to 4096");
   check_refused("--svg /nowhere/at/all.svg", "/nowhere/at/all.svg");
   check_refused("--colour", "--colour");

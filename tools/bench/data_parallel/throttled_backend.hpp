@@ -19,6 +19,7 @@ class throttled_backend : public collective_backend {
 
   std::string_view name() const override { return below_->name(); }
   troupe::device device() const override { return below_->device(); }
+  bool has_fixed_tree() const override { return below_->has_fixed_tree(); }
   std::string_view algorithm_of(const collective_operation& what) const override {
     return below_->algorithm_of(what);
   }

@@ -40,17 +40,18 @@ stage_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds n
   return done;
 }
 
-tensor synthetic_stage::forward(const microbatch& which, tensor input, tensor) {
+std::vector<tensor> synthetic_stage::forward(const microbatch& which, std::vector<tensor> inputs, tensor) {
   auto& done = work(which.step, options_.forward);
   done.peak_saved = std::max(done.peak_saved, ++saved_);
   if (options_.stage == options_.num_stages - 1) return {};
-  return options_.stage == 0 ? payload_ : input;
+  return {options_.stage == 0 ? payload_ : inputs[0]};
 }
 
-tensor synthetic_stage::backward_input(const microbatch& which, tensor output_gradient) {
+std::vector<tensor> synthetic_stage::backward_input(const microbatch& which,
+                                                    std::vector<tensor> output_gradients) {
   work(which.step, options_.backward);
   if (options_.stage == 0) return {};
-  return output_gradient.defined() ? output_gradient : payload_;
+  return {output_gradients.empty() ? payload_ : output_gradients[0]};
 }
 
 }  // namespace troupe::bench

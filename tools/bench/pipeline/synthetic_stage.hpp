@@ -33,8 +33,8 @@ class synthetic_stage final : public stage_program {
   /// `record` [num_steps] must outlive the stage.
   synthetic_stage(const synthetic_stage_options& options, std::vector<stage_step>& record);
 
-  tensor forward(const microbatch& which, tensor input, tensor targets) override;
-  tensor backward_input(const microbatch& which, tensor output_gradient) override;
+  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override;
+  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override;
   void backward_weight(const microbatch&) override { --saved_; }
   void apply(std::uint64_t) override {}
   void discard() override { saved_ = 0; }

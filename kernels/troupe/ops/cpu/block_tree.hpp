@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string>
 
@@ -67,7 +66,7 @@ class block_tree {
     return inputs_[begin].elements && static_cast<std::size_t>(inputs_[begin].num_members) == end - begin;
   }
   static std::size_t middle_of(std::size_t begin, std::size_t end) {
-    return begin + std::bit_floor(end - begin - 1);
+    return begin + static_cast<std::size_t>(left_child_count(static_cast<int>(end - begin)));
   }
 
   /// The input's floats in place; null if the node is not an input or not aligned.
@@ -96,7 +95,7 @@ class block_tree {
   const value* given(std::size_t member, std::size_t level, std::int64_t first, std::int64_t count) {
     const auto& input = inputs_[member];
     if constexpr (!std::is_same_v<T, value>) {
-      if (input.num_members > 1) {
+      if (input.num_members > 1 || input.is_widened) {
         std::memcpy(scratch_[level].data(), input.elements + static_cast<std::size_t>(first) * sizeof(value),
                     static_cast<std::size_t>(count) * sizeof(value));
         return scratch_[level].data();

@@ -33,7 +33,8 @@
 /// A large call sends one message for each chunk (network_sizes::block) in place of each S above. Not
 /// counted: the host_dissemination that ends large calls, and small ones with a root: n ceil(log2 H) empty
 /// messages. gather, scatter, all_to_all and messages between hosts are those of net/, since each byte of
-/// them has one receiver; messages on one host are those of shm/.
+/// them has one receiver, and so is an all_reduce of nodes, which do not follow the members; messages on one
+/// host are those of shm/.
 namespace troupe::hierarchy {
 
 algorithm all_reduce(hierarchy_call call);

@@ -31,9 +31,11 @@ std::unique_ptr<shm::member_memory> memory_of(const host_members& local, shared_
   return std::make_unique<process_memory>(heap, local.peers);
 }
 
-/// The operations that gain by shared memory. In the others every byte has one receiver anyway.
-bool is_hierarchical(collective_kind kind) {
-  switch (kind) {
+/// The operations that gain by shared memory. In the others every byte has one receiver anyway, but for the
+/// results of nodes, whose tree is not that of the hosts' members.
+bool is_hierarchical(const collective_operation& what) {
+  if (!what.nodes.empty()) return false;
+  switch (what.signature.kind) {
     case collective_kind::all_reduce:
     case collective_kind::reduce_scatter:
     case collective_kind::all_gather:
@@ -78,7 +80,7 @@ hierarchy_backend::hierarchy_backend(rendezvous& at, ucx_group_resources& resour
       forwarder_(block_, [this] { wake(); }) {}
 
 std::string_view hierarchy_backend::algorithm_of(const collective_operation& what) const {
-  if (is_hierarchical(what.signature.kind)) return "hierarchy";
+  if (is_hierarchical(what)) return "hierarchy";
   return what.peer >= 0 && is_local(what.peer) ? "memory" : "network";
 }
 
@@ -98,6 +100,7 @@ void hierarchy_backend::abort(const collective_error& why) noexcept {
 }
 
 algorithm hierarchy_backend::make_algorithm(const collective_operation& what, std::uint64_t sequence) {
+  if (!what.nodes.empty()) return network_backend::make_algorithm(what, sequence);
   switch (what.signature.kind) {
     case collective_kind::all_reduce:
       return hierarchy::all_reduce(make_call(what, sequence));

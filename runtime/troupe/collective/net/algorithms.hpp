@@ -2,14 +2,16 @@
 #include "troupe/collective/engine/algorithm.hpp"
 #include "troupe/collective/net/net_call.hpp"
 
-/// Collectives among members that exchange messages. n: members, S: bytes of the call. Reductions follow the
-/// fixed tree of troupe/ops/tree_reduction.hpp: the member that reduces an element has all n inputs of it. So
-/// there is neither a ring nor recursive doubling, which would add in another order.
+/// Collectives among members that exchange messages. n: members, S: bytes of the call, F: of a node in f32.
+/// Reductions follow the fixed tree of troupe/ops/tree_reduction.hpp: the member that reduces an element has
+/// all n inputs of it. So there is neither a ring nor recursive doubling, which would add in another order.
 ///
 /// | call | rounds | messages of a member | bytes that a member sends |
 /// |---|---|---|---|
 /// | all_reduce, (n-1) S up to whole_inputs | 1 | n - 1 | (n-1) S |
 /// | all_reduce beyond | 2 | 2 (n-1) for each block | 2 S (n-1)/n |
+/// | all_reduce of nodes, at most m of a member, (n-1) m F up to whole_inputs | 1 | (n-1) m | (n-1) m F |
+/// | all_reduce of nodes beyond | 2 | (m + 1) (n-1) for each block | (m F + S) (n-1)/n |
 /// | reduce_scatter | 1 | n - 1 for each block | S (n-1)/n |
 /// | reduce, S up to whole_inputs | 1 | 1 (the root: 0) | S |
 /// | reduce beyond | 2 | n for each block | S |

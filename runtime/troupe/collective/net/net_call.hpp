@@ -73,8 +73,6 @@ class blocks {
             1, static_cast<std::int64_t>(call.sizes().block / call.element_bytes()))) {}
 
   std::uint32_t count() const { return static_cast<std::uint32_t>((whole_.count + longest_ - 1) / longest_); }
-  /// Elements of the longest block.
-  std::int64_t longest() const { return std::min(longest_, whole_.count); }
   element_range operator[](std::uint32_t block) const {
     auto first = block * longest_;
     return {whole_.first + first, std::min(longest_, whole_.count - first)};

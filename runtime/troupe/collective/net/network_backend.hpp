@@ -21,6 +21,7 @@ class network_backend : public collective_backend {
   ~network_backend() override;
 
   std::string_view name() const override { return "ucx"; }
+  bool has_fixed_tree() const override { return true; }
   std::string_view algorithm_of(const collective_operation&) const override { return "network"; }
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void progress() override;

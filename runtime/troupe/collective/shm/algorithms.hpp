@@ -1,8 +1,8 @@
 #pragma once
 #include "troupe/collective/shm/shm_call.hpp"
 
-/// Collectives among members of one host. n: members, S: bytes of the call. Reductions follow the fixed tree
-/// of troupe/ops/tree_reduction.hpp.
+/// Collectives among members of one host. n: members, S: bytes of the call, F: of a node in f32. Reductions
+/// follow the fixed tree of troupe/ops/tree_reduction.hpp.
 ///
 /// Small calls (up to control_block::max_inline_bytes for each member) have one phase. Each member writes
 /// what another one needs into its slot for that member; when all have, each reads its slots. n (n-1) slots
@@ -18,6 +18,7 @@
 /// | call | small: posted / read | large: read / written |
 /// |---|---|---|
 /// | all_reduce | (n-1) S / n S | S / S |
+/// | all_reduce of N nodes, m of the member | (n-1) m F / N F | N F/n / S |
 /// | reduce_scatter | S (n-1)/n / S | S / S/n |
 /// | reduce | S (the root: 0) / 0 (the root: n S) | S / S/n |
 /// | all_gather | S (n-1)/n / S | S/n / S |

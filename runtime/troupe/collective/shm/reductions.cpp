@@ -12,18 +12,37 @@
 // the result to the outputs that need it. It reads S bytes in all and writes S for all_reduce, S/n otherwise:
 // the traffic of one copy of the tensor. Only member i reads range i of an input, so an input may be
 // the output.
+//
+// Over leaves: the same, where a member's input is the nodes that it contributes, one after the other, in
+// f32. Member i reads range i of each node.
 
 namespace troupe::shm {
 namespace {
+
+/// The nodes of an all_reduce over leaves, from element `first` on, where `input(i)` is member i's input.
+template <class Input>
+std::vector<node_elements> node_inputs(const shm_call& call, std::int64_t first, Input input) {
+  std::vector<node_elements> inputs;
+  for (const auto& each : call.operation().nodes) {
+    auto offset = each.row * call.operation().signature.count + first;
+    const std::byte* elements = input(each.member) + static_cast<std::size_t>(offset) * sizeof(float);
+    inputs.push_back({elements, each.node.count, true});
+  }
+  return inputs;
+}
 
 /// Reduces `range` of all members' inputs into each of `outputs`, which begin with the range's first element.
 /// `whole_bytes`: what the call writes to one output in all; it decides how results are stored.
 void reduce_range(shm_call& call, const element_range& range, std::span<std::byte* const> outputs,
                   std::size_t whole_bytes) {
+  const auto& signature = call.operation().signature;
+  if (!call.operation().nodes.empty()) {
+    auto nodes = node_inputs(call, range.first, [&](int member) { return call.input_of(member); });
+    return tree_reduce(nodes, outputs, range.count, signature.type, signature.op, store_for(whole_bytes));
+  }
   auto offset = static_cast<std::size_t>(range.first) * call.element_bytes();
   std::vector<const std::byte*> inputs;
   for (int i = 0; i < call.num_members(); ++i) inputs.push_back(call.input_of(i) + offset);
-  const auto& signature = call.operation().signature;
   tree_reduce(inputs, outputs, range.count, signature.type, signature.op, store_for(whole_bytes));
 }
 
@@ -44,6 +63,19 @@ algorithm all_reduce_small(shm_call call) {
   std::byte* result = output.data();
   const auto& signature = call.operation().signature;
   tree_reduce(inline_inputs(call, bytes), {&result, 1}, signature.count, signature.type, signature.op);
+}
+
+algorithm all_reduce_small_nodes(shm_call call) {
+  auto bytes = call.operation().input.bytes();
+  call.post_inline([&](int) { return bytes; });
+  co_await until([&] { return call.all_arrived(); });
+  const auto& signature = call.operation().signature;
+  auto nodes = node_inputs(call, 0, [&](int member) {
+    auto size = static_cast<std::size_t>(num_contributions(call.operation(), member) * signature.count);
+    return member == call.member() ? bytes.data() : call.inline_from(member, size * sizeof(float));
+  });
+  std::byte* result = call.operation().output_bytes().data();
+  tree_reduce(nodes, {&result, 1}, signature.count, signature.type, signature.op);
 }
 
 algorithm all_reduce_large(shm_call call) {
@@ -117,6 +149,11 @@ algorithm reduce_large(shm_call call) {
 }  // namespace
 
 algorithm all_reduce(shm_call call) {
+  if (!call.operation().nodes.empty()) {
+    auto most = max_contributions(call.operation(), call.num_members()) * call.operation().signature.count;
+    bool is_inline = static_cast<std::size_t>(most) * sizeof(float) <= control_block::max_inline_bytes;
+    return is_inline ? all_reduce_small_nodes(std::move(call)) : all_reduce_large(std::move(call));
+  }
   return is_small(call, call.operation().signature.count) ? all_reduce_small(std::move(call))
                                                           : all_reduce_large(std::move(call));
 }

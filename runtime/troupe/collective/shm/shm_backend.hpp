@@ -13,6 +13,7 @@ class shm_backend : public collective_backend {
  public:
   shm_backend(group_description group, control_block block, std::unique_ptr<member_memory> memory);
 
+  bool has_fixed_tree() const override { return true; }
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void check_members() override;
   void announce_sleep() override { block_.announce_sleep(); }

@@ -32,6 +32,7 @@ std::vector<collective_case> message_cases();
 std::vector<collective_case> many_calls_cases();
 std::vector<collective_case> many_groups_cases();
 std::vector<collective_case> fixed_order_cases();
+std::vector<collective_case> leaf_reduction_cases();
 
 /// Runs all cases, one after the other, on this member. Throws std::runtime_error with the name of a failed
 /// case.

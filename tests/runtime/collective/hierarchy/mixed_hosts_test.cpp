@@ -83,15 +83,20 @@ TEST_CASE("the profile shows which calls used the hierarchy of hosts") {
     ucx_group_resources resources("token", on_hosts_of_two(self.rank()));
     communicator_options options{.profile = std::make_shared<communication_profile>()};
     auto all = make_ucx_group(world_group(self), place, resources, options);
-    auto x = tensor::zeros({300}), gathered = tensor::zeros({900});
+    auto x = tensor::zeros({300}), gathered = tensor::zeros({900}), sum = tensor::zeros({300});
+    leaf_hosting even({{0, 1}, {2, 3}, {4, 5}}), uneven({{0, 1}, {2}, {}});
     all->all_reduce(x).wait();
+    all->all_reduce_leaves(x, sum, even).wait();
+    all->all_reduce_leaves(self.rank() < 2 ? x : tensor(), sum, uneven).wait();
     all->gather(x, gathered, 0).wait();
     if (self.rank() == 0) all->send(x, 1).wait();
     if (self.rank() == 1) all->receive(x, 0).wait();
     auto count = [&](collective_kind kind, const std::string& algorithm) {
-      return options.profile->lines().count({"all", kind, algorithm});
+      return options.profile->lines()[{"all", kind, algorithm}].count;
     };
-    expect(count(collective_kind::all_reduce, "hierarchy") == 1, "all_reduce by the hierarchy");
+    expect(count(collective_kind::all_reduce, "hierarchy") == 2,
+           "all_reduce, of nodes too, by the hierarchy");
+    expect(count(collective_kind::all_reduce, "network") == 1, "leaves in unequal numbers over the network");
     expect(count(collective_kind::gather, "network") == 1, "gather over the network");
     if (self.rank() == 0) expect(count(collective_kind::send, "memory") == 1, "send in memory");
     self.barrier(1);

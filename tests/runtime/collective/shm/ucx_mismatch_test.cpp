@@ -85,6 +85,24 @@ TEST_CASE("a member with another root or another reduction is named on all membe
                   "all_reduce(sum", "all_reduce(max");
 }
 
+TEST_CASE("a member with another hosting of leaves is named on all members") {
+  const std::vector<leaf_hosting> hostings{
+      leaf_hosting({{0}, {1}, {2}}), leaf_hosting({{1}, {0}, {2}}), leaf_hosting({{0, 1, 2}, {}, {}}),
+      leaf_hosting({{}, {0, 1, 2}, {}}), leaf_hosting({{0, 1}, {2, 3}, {4, 5}})};
+  for (std::int64_t size : {4, 100000})
+    for (std::size_t i = 0; i < hostings.size(); ++i) {
+      auto with = [size](const leaf_hosting& hosting) {
+        return [=](communicator& group) {
+          auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(group.rank()).size());
+          group.all_reduce_leaves(group.allocate({num_nodes, size}), group.allocate({size}), hosting).wait();
+        };
+      };
+      const auto &ours = hostings[i], &theirs = hostings[(i + 1) % hostings.size()];
+      expect_mismatch(with(ours), with(theirs), text_of_hosting(ours.signature()),
+                      text_of_hosting(theirs.signature()));
+    }
+}
+
 TEST_CASE("a member with another order of calls is named on all members") {
   expect_mismatch(
       [](communicator& group) {

@@ -3,7 +3,8 @@
 #include <optional>
 #include <tuple>
 
-#include "troupe/transport/transport.hpp"
+#include "troupe/tensor/tensor.hpp"
+#include "troupe/transport/tensor_tag.hpp"
 
 namespace troupe {
 
@@ -23,10 +24,10 @@ class inbox {
 
  private:
   /// Compared generation first, so that tensors of older generations are a prefix of the map.
-  using key =
-      std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t, std::uint32_t>;
+  using key = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t,
+                         std::uint32_t, std::uint32_t>;
   static key key_of(const tensor_tag& tag) {
-    return {tag.generation, tag.call, tag.step, tag.role, tag.stage, tag.microbatch};
+    return {tag.generation, tag.call, tag.step, tag.role, tag.stage, tag.microbatch, tag.port};
   }
   std::map<key, tensor> held_;
   std::uint64_t generation_ = 0;

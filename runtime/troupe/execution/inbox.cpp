@@ -1,4 +1,4 @@
-#include "troupe/device/inbox.hpp"
+#include "troupe/execution/inbox.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -29,7 +29,7 @@ std::optional<tensor> inbox::take(const tensor_tag& tag) {
 
 void inbox::begin_generation(std::uint64_t generation) {
   generation_ = generation;
-  auto first_kept = held_.lower_bound(key{generation, 0, 0, tensor_role{}, 0, 0});
+  auto first_kept = held_.lower_bound(key{generation, 0, 0, tensor_role{}, 0, 0, 0});
   num_stale_ += static_cast<std::uint64_t>(std::distance(held_.begin(), first_kept));
   held_.erase(held_.begin(), first_kept);
 }

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "troupe/collective/leaves/leaf_hosting.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Adds up the gradients of one member's leaves, in f32 and in the order of the tree, to the nodes that the
+/// member contributes to communicator::all_reduce_leaves. The leaves come in ascending order, whole tensors
+/// one after the other. A sum is combined with its sibling as soon as both are complete: k leaves that are
+/// one node of the tree, k a power of two, need at most 1 + log2(k) tensors at a time, with the leaf that is
+/// being added. Other leaves need as many for the node in progress, and one for each node that is complete.
+/// Not thread-safe.
+class leaf_accumulator {
+ public:
+  /// nodes: memory for the nodes, f32 on the CPU, `num_elements` for each; the reduction needs no copy of it
+  /// if it is from communicator::allocate. Undefined: allocated here. Otherwise throws std::invalid_argument.
+  leaf_accumulator(const leaf_hosting& hosting, member_index member, std::int64_t num_elements,
+                   tensor nodes = {});
+
+  /// gradient: f32, bf16 or f16 on the CPU, of `num_elements`; it is read until the call returns. Throws
+  /// std::invalid_argument for another tensor, and for another leaf than the next one of the member.
+  void add(int leaf, const tensor& gradient);
+  /// The tensors that hold sums now: complete nodes, and what waits for its sibling.
+  int num_partial_sums() const { return static_cast<int>(sums_.size()); }
+  bool is_complete() const { return num_added_ == steps_.size(); }
+  /// The nodes of the member, [number of nodes, num_elements]; undefined for a member without leaves. The
+  /// same memory each time. Throws std::logic_error while a leaf is missing.
+  const tensor& nodes() const;
+  /// Begins again with the first leaf: of the next step. The nodes given out are overwritten.
+  void restart();
+
+ private:
+  /// What the next leaf does.
+  struct step {
+    int leaf = 0;
+    int row = -1;        ///< of the node that it begins, where its sum will be; -1: it begins none
+    int num_merges = 0;  ///< how many inner nodes it completes
+  };
+  static void append_steps(const tree_node& node, std::vector<step>& steps);
+  const step& require_next(int leaf) const;
+  tensor row(int index) const;
+
+  std::int64_t num_elements_;
+  tensor nodes_;
+  std::vector<step> steps_;  // by leaf
+  std::size_t num_added_ = 0;
+  std::vector<tensor> sums_;  // complete nodes, and of the node in progress complete left children
+};
+
+}  // namespace troupe

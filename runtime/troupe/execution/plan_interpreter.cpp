@@ -1,0 +1,232 @@
+#include "troupe/execution/plan_interpreter.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "troupe/ops/elementwise.hpp"
+
+namespace troupe {
+namespace {
+
+void check_count(const char* what, int stage, std::size_t got, std::size_t expected, const char* ports) {
+  if (got == expected) return;
+  throw std::logic_error("[stage_program] expected " + std::to_string(expected) + " " + what + " of stage " +
+                         std::to_string(stage) + ", one for each " + ports + ", got " + std::to_string(got));
+}
+
+/// [position] which reduction the next action of the same stage is; -1: it is none.
+std::vector<int> reductions_after(const std::vector<action>& actions) {
+  std::vector<int> after(actions.size(), -1);
+  std::map<int, const action*> next_of_stage;
+  for (std::size_t position = actions.size(); position-- > 0;) {
+    auto& next = next_of_stage[actions[position].stage];
+    if (next && next->kind == action_kind::reduce_gradient) after[position] = next->microbatch;
+    next = &actions[position];
+  }
+  return after;
+}
+
+}  // namespace
+
+plan_interpreter::plan_interpreter(options chosen, const program_lookup& programs, inbox& inputs,
+                                   action_host& host)
+    : options_(std::move(chosen)),
+      graph_(options_.running.num_stages, options_.running.edges),
+      contributes_to_(reductions_after(actions())),
+      inputs_(inputs),
+      host_(host) {
+  for (const auto& op : actions())
+    if (!programs_.contains(op.stage)) programs_.emplace(op.stage, &programs(op.stage));
+}
+
+const std::vector<action>& plan_interpreter::actions() const {
+  return options_.running.devices[static_cast<std::size_t>(options_.device)];
+}
+
+void plan_interpreter::begin_step(std::uint64_t step) {
+  step_ = step;
+  position_ = 0;
+}
+
+bool plan_interpreter::run_next() {
+  if (is_halted_ || !run(actions()[position_])) return false;
+  auto done = position_++;
+  if (contributes_to_[done] >= 0) contribute(actions()[done].stage, contributes_to_[done]);
+  return true;
+}
+
+bool plan_interpreter::run(const action& op) {
+  switch (op.kind) {
+    case action_kind::forward:
+      return run_forward(op);
+    case action_kind::backward:
+    case action_kind::input_gradient:
+      return run_backward(op);
+    case action_kind::weight_gradient:
+      return run_weight_gradient(op);
+    case action_kind::reduce_gradient:
+      return run_reduction(op);
+    case action_kind::apply:
+      return run_apply(op);
+  }
+  throw std::logic_error("[plan_interpreter] expected a kind of action, got " +
+                         std::to_string(static_cast<int>(op.kind)));
+}
+
+bool plan_interpreter::takes_targets(int stage) const {
+  return graph_.computes_loss(stage) && options_.pass != pass_kind::predict;
+}
+
+bool plan_interpreter::needs_samples() const {
+  if (is_at_end()) return false;
+  const auto& op = actions()[position_];
+  bool uses_them = graph_.takes_samples(op.stage) || takes_targets(op.stage);
+  return op.kind == action_kind::forward && uses_them && host_.samples() == nullptr;
+}
+
+bool plan_interpreter::run_forward(const action& op) {
+  if (needs_samples()) return false;
+  std::vector<tensor_tag> tags;
+  for (const auto& each : graph_.inputs_of(op.stage))
+    tags.push_back(
+        tag(tensor_role::activation, op.stage, op.microbatch, static_cast<std::size_t>(each.input)));
+  auto inputs = take(tags);
+  if (!inputs) return false;
+  if (graph_.takes_samples(op.stage)) inputs->push_back(rows_of(host_.samples()->inputs, op.microbatch));
+  auto targets = takes_targets(op.stage) ? rows_of(host_.samples()->targets, op.microbatch) : tensor();
+  host_.on_begin(op);
+  auto outputs = program(op.stage).forward(microbatch_of(op), std::move(*inputs), std::move(targets));
+  host_.on_end(op);
+  send_outputs(op, outputs);
+  return true;
+}
+
+void plan_interpreter::send_outputs(const action& op, const std::vector<tensor>& outputs) {
+  if (graph_.computes_loss(op.stage)) {
+    bool predicts = options_.pass == pass_kind::predict;
+    check_count("outputs", op.stage, outputs.size(), predicts ? 1 : 0, "prediction");
+    if (predicts) host_.on_prediction(op, outputs.front());
+    return;
+  }
+  check_count("outputs", op.stage, outputs.size(),
+              static_cast<std::size_t>(graph_.num_output_ports(op.stage)), "output port");
+  for (const auto& each : graph_.outputs_of(op.stage))
+    deliver(tag(tensor_role::activation, each.to, op.microbatch, static_cast<std::size_t>(each.input)),
+            outputs[static_cast<std::size_t>(each.output)]);
+}
+
+bool plan_interpreter::run_backward(const action& op) {
+  std::vector<tensor_tag> tags;
+  for (std::size_t index = 0; index < graph_.outputs_of(op.stage).size(); ++index)
+    tags.push_back(tag(tensor_role::gradient, op.stage, op.microbatch, index));
+  auto gradients = take(tags);
+  if (!gradients) return false;
+  host_.on_begin(op);
+  auto which = microbatch_of(op);
+  auto& computes = program(op.stage);
+  auto input_gradients = computes.backward_input(which, sums_by_port(op.stage, std::move(*gradients)));
+  // Sent first, so that the stages before continue while this one computes its weight gradients.
+  send_input_gradients(op, input_gradients);
+  if (op.kind == action_kind::backward) computes.backward_weight(which);
+  host_.on_end(op);
+  return true;
+}
+
+/// The gradient of an output that went to several stages is the sum of theirs, in the order of the edges.
+std::vector<tensor> plan_interpreter::sums_by_port(int stage, std::vector<tensor> gradients) const {
+  auto edges = graph_.outputs_of(stage);
+  std::vector<tensor> sums(static_cast<std::size_t>(graph_.num_output_ports(stage)));
+  for (std::size_t index = 0; index < edges.size(); ++index) {
+    auto& sum = sums[static_cast<std::size_t>(edges[index].output)];
+    if (!sum.defined())
+      sum = std::move(gradients[index]);
+    else if (gradients[index].defined())
+      sum = add(sum, gradients[index]);
+  }
+  return sums;
+}
+
+void plan_interpreter::send_input_gradients(const action& op, const std::vector<tensor>& gradients) {
+  auto edges = graph_.inputs_of(op.stage);
+  check_count("input gradients", op.stage, gradients.size(), edges.size(), "input port");
+  for (std::size_t port = 0; port < edges.size(); ++port) {
+    auto sender_edges = graph_.outputs_of(edges[port].from);
+    auto index = std::ranges::find(sender_edges, edges[port]) - sender_edges.begin();
+    deliver(tag(tensor_role::gradient, edges[port].from, op.microbatch, static_cast<std::size_t>(index)),
+            gradients[port]);
+  }
+}
+
+bool plan_interpreter::run_weight_gradient(const action& op) {
+  host_.on_begin(op);
+  program(op.stage).backward_weight(microbatch_of(op));
+  host_.on_end(op);
+  return true;
+}
+
+bool plan_interpreter::run_reduction(const action& op) {
+  std::vector<tensor_tag> tags;
+  for (int from : options_.running.reductions[static_cast<std::size_t>(op.microbatch)])
+    tags.push_back(tag(tensor_role::contribution, op.stage, op.microbatch, static_cast<std::size_t>(from)));
+  auto contributions = take(tags);
+  if (!contributions) return false;
+  host_.on_begin(op);
+  program(op.stage).reduce(op.microbatch, *contributions);
+  host_.on_end(op);
+  return true;
+}
+
+/// To all stages that take part, this one included.
+void plan_interpreter::contribute(int stage, int reduction) {
+  auto contribution = program(stage).contribution_to(reduction);
+  for (int to : options_.running.reductions[static_cast<std::size_t>(reduction)])
+    deliver(tag(tensor_role::contribution, to, reduction, static_cast<std::size_t>(stage)), contribution);
+}
+
+bool plan_interpreter::run_apply(const action& op) {
+  auto what = program(op.stage).non_finite();
+  is_halted_ = !what.empty() && !host_.on_non_finite(op, what);
+  if (is_halted_) return false;
+  host_.on_begin(op);
+  program(op.stage).apply(step_);
+  host_.on_end(op);
+  return true;
+}
+
+/// All of them, or none if one is missing.
+std::optional<std::vector<tensor>> plan_interpreter::take(const std::vector<tensor_tag>& tags) {
+  if (!std::ranges::all_of(tags, [this](const tensor_tag& each) { return inputs_.has(each); })) return {};
+  std::vector<tensor> taken;
+  for (const auto& each : tags) taken.push_back(*inputs_.take(each));
+  return taken;
+}
+
+void plan_interpreter::deliver(const tensor_tag& tag, tensor value) {
+  if (options_.running.device_of_stage[tag.stage] == options_.device)
+    inputs_.put(tag, std::move(value));
+  else
+    host_.send(tag, std::move(value));
+}
+
+tensor_tag plan_interpreter::tag(tensor_role role, int stage, int microbatch, std::size_t port) const {
+  return {options_.generation,
+          step_,
+          options_.call,
+          static_cast<std::uint32_t>(stage),
+          static_cast<std::uint32_t>(microbatch),
+          role,
+          static_cast<std::uint32_t>(port)};
+}
+
+microbatch plan_interpreter::microbatch_of(const action& op) const {
+  return {step_, op.microbatch, options_.running.num_microbatches, options_.pass == pass_kind::train};
+}
+
+/// The rows of a microbatch in the samples of a step.
+tensor plan_interpreter::rows_of(const tensor& samples, int microbatch) const {
+  auto rows = samples.shape()[0] / options_.running.num_microbatches;
+  return samples.rows(microbatch * rows, rows);
+}
+
+}  // namespace troupe

@@ -1,0 +1,116 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/execution/inbox.hpp"
+#include "troupe/program/batch_source.hpp"
+#include "troupe/program/stage_program.hpp"
+#include "troupe/schedule/plan.hpp"
+#include "troupe/transport/tensor_tag.hpp"
+
+namespace troupe {
+
+/// What a plan is run for.
+enum class pass_kind : std::uint8_t {
+  train,
+  evaluate,  ///< forwards, and the loss's metrics
+  predict    ///< forwards, whose outputs the host gets
+};
+
+/// What an interpreter needs from the device that it runs on. Called on the thread that calls run_next.
+class action_host {
+ public:
+  virtual ~action_host() = default;
+  /// The samples of the current step; null until they are loaded.
+  virtual const batch* samples() = 0;
+  /// Sends a tensor to the device of stage tag.stage, which is another one.
+  virtual void send(const tensor_tag& tag, tensor value) = 0;
+  /// The output of the stage that computes the loss, when predicting.
+  virtual void on_prediction(const action& op, const tensor& output) = 0;
+  /// Before and after an action whose inputs are there.
+  virtual void on_begin(const action& op) = 0;
+  virtual void on_end(const action& op) = 0;
+  /// Before the optimizer step `op`: the stage found an infinite or NaN loss or gradient (`what`). Returns
+  /// whether the step is applied all the same.
+  virtual bool on_non_finite(const action& op, const std::string& what) = 0;
+};
+
+/// Runs the actions of one logical device in the order of its plan, each as soon as its inputs are there.
+///
+/// An action takes its inputs from the inbox: F the tensor of each input port; I and B the gradient of each
+/// edge from the stage, which are added up for each output port in the order of stage_graph::outputs_of; R
+/// the contributions of all its stages. Results go to the inbox if the receiving stage is on this device,
+/// otherwise to the host. A stage contributes to a reduction as soon as the action before its R has ended.
+///
+/// Not thread-safe. Knows no actor, no thread and no network.
+class plan_interpreter {
+ public:
+  struct options {
+    plan running;  ///< sound (check_plan)
+    int device = 0;
+    pass_kind pass = pass_kind::train;
+    std::uint64_t generation = 0;
+    std::uint32_t call = 0;
+  };
+  /// Returns the program of a stage that the plan has on this device. Lives as long as the interpreter.
+  using program_lookup = std::function<stage_program&(int stage)>;
+
+  /// `inputs` and `host` outlive the interpreter.
+  plan_interpreter(options chosen, const program_lookup& programs, inbox& inputs, action_host& host);
+
+  /// Goes to the first action of a step.
+  void begin_step(std::uint64_t step);
+  /// Runs the next action. False: nothing was done, since an input is missing or the step was halted. A
+  /// tensor that a program gives too many or too few throws std::logic_error; so does what the program
+  /// throws.
+  bool run_next();
+
+  const plan& running() const { return options_.running; }
+  const std::vector<action>& actions() const;
+  std::size_t position() const { return position_; }  ///< of the next action
+  bool is_at_end() const { return position_ == actions().size(); }
+  /// Whether a step was not applied since a value was infinite or NaN; nothing runs any more.
+  bool is_halted() const { return is_halted_; }
+  /// Whether the next action misses the samples.
+  bool needs_samples() const;
+
+ private:
+  bool run(const action& op);
+  bool run_forward(const action& op);
+  bool run_backward(const action& op);
+  bool run_weight_gradient(const action& op);
+  bool run_reduction(const action& op);
+  bool run_apply(const action& op);
+
+  bool takes_targets(int stage) const;
+  microbatch microbatch_of(const action& op) const;
+  tensor rows_of(const tensor& samples, int microbatch) const;
+  std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
+  std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
+  void send_outputs(const action& op, const std::vector<tensor>& outputs);
+  void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
+  void contribute(int stage, int reduction);
+  void deliver(const tensor_tag& tag, tensor value);
+  tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
+  stage_program& program(int stage) const { return *programs_.at(stage); }
+
+  // constant
+  options options_;
+  stage_graph graph_;
+  std::map<int, stage_program*> programs_;  // of this device's stages
+  /// [position] the reduction to which the action's stage contributes after it; -1: none.
+  std::vector<int> contributes_to_;
+  inbox& inputs_;
+  action_host& host_;
+  // the current step
+  std::uint64_t step_ = 0;
+  std::size_t position_ = 0;
+  bool is_halted_ = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+
+namespace troupe {
+
+/// What a tensor on the data plane is.
+enum class tensor_role : std::uint8_t {
+  activation = 1,
+  gradient = 2,
+  parameter = 3,
+  snapshot_part = 4,
+  contribution = 5,  ///< of one stage to a reduction of the plan
+  gathered = 6       ///< for the program of the receiving process
+};
+
+/// Identifies a tensor and its receiver. `stage`: the receiving stage of activations, gradients and
+/// contributions; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
+/// reduction; of a gathered tensor, its index in the call. `port`: the input port that takes an activation;
+/// the edge that a gradient comes back on, as its index in stage_graph::outputs_of(stage); the stage that
+/// sends a contribution. `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number
+/// of the job.
+struct tensor_tag {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint32_t call = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t microbatch = 0;
+  tensor_role role = tensor_role::activation;
+  std::uint32_t port = 0;
+  bool operator==(const tensor_tag&) const = default;
+};
+
+}  // namespace troupe

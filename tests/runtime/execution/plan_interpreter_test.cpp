@@ -1,0 +1,225 @@
+#include "troupe/execution/plan_interpreter.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+#include "runtime/execution/traced_program.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A stage that gives what a test says.
+class scripted_program : public stage_program {
+ public:
+  std::vector<tensor> outputs, input_gradients;
+  std::string found;  ///< infinite or NaN
+  std::vector<tensor> seen_gradients;
+  int num_applied = 0;
+
+  std::vector<tensor> forward(const microbatch&, std::vector<tensor>, tensor) override { return outputs; }
+  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor> gradients) override {
+    seen_gradients = std::move(gradients);
+    return input_gradients;
+  }
+  void backward_weight(const microbatch&) override {}
+  tensor contribution_to(int) override { return tensor::zeros({1}); }
+  void reduce(int, const std::vector<tensor>&) override {}
+  std::string non_finite() override { return found; }
+  void apply(std::uint64_t) override { ++num_applied; }
+  void discard() override {}
+  step_metrics take_metrics() override { return {}; }
+  std::vector<named_tensor> state() override { return {}; }
+  std::vector<named_tensor> parameters() override { return {}; }
+  void load_state(const std::vector<named_tensor>&) override {}
+};
+
+/// Device 0 of a plan, whose stages are scripted; what happens is noted in order.
+struct scripted_device : action_host {
+  std::vector<std::string> events;
+  std::vector<tensor_tag> sent;
+  std::optional<batch> loaded;
+  bool applies_non_finite = false;
+  std::map<int, scripted_program> stages;
+  inbox box;
+  plan_interpreter interpreter;
+
+  explicit scripted_device(plan running, pass_kind pass = pass_kind::train)
+      : interpreter(
+            {.running = std::move(running), .device = 0, .pass = pass, .generation = 3, .call = 4},
+            [this](int stage) -> stage_program& { return stages[stage]; }, box, *this) {
+    interpreter.begin_step(7);
+  }
+
+  const batch* samples() override { return loaded ? &*loaded : nullptr; }
+  void send(const tensor_tag& tag, tensor) override {
+    events.push_back("send to " + std::to_string(tag.stage));
+    sent.push_back(tag);
+  }
+  void on_prediction(const action& op, const tensor&) override {
+    events.push_back("predicted " + to_string(op));
+  }
+  void on_begin(const action& op) override { events.push_back("begin " + to_string(op)); }
+  void on_end(const action& op) override { events.push_back("end " + to_string(op)); }
+  bool on_non_finite(const action& op, const std::string& what) override {
+    events.push_back(to_string(op) + ": " + what);
+    return applies_non_finite;
+  }
+
+  void load() { loaded = traced_samples(interpreter.running(), 0); }
+  void run() {
+    while (!interpreter.is_at_end() && interpreter.run_next()) continue;
+  }
+};
+
+using texts = std::vector<std::string>;
+
+tensor number(float value) { return tensor::full({1}, value); }
+
+/// Stage 0 gives one tensor to stage 1 and, beside it, to stage 2.
+plan forked(int num_devices, std::vector<int> device_of_stage) {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 3,
+                    .num_microbatches = 1,
+                    .num_devices = num_devices,
+                    .edges = {{0, 0, 1, 0}, {0, 0, 2, 0}, {1, 0, 2, 1}},
+                    .device_of_stage = std::move(device_of_stage)});
+}
+
+plan chain(int num_stages, int num_devices, std::vector<std::vector<int>> reductions = {}) {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = num_stages,
+                    .num_microbatches = 1,
+                    .num_devices = num_devices,
+                    .reductions = std::move(reductions)});
+}
+
+}  // namespace
+
+TEST_CASE("an action runs when its inputs are there, and not before") {
+  scripted_device device(chain(2, 2));
+  device.stages[0].outputs = {number(1)};
+  CHECK(device.interpreter.needs_samples());
+  CHECK_FALSE(device.interpreter.run_next());
+  CHECK(device.events.empty());
+  device.load();
+  device.run();
+  CHECK_FALSE(device.interpreter.needs_samples());
+  CHECK(device.events == texts{"begin 0F0", "end 0F0", "send to 1"});
+  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0}});
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
+  device.run();
+  CHECK(device.interpreter.is_at_end());
+  CHECK(device.events.back() == "end 0A");
+  CHECK(device.stages[0].num_applied == 1);
+}
+
+TEST_CASE("an output goes to all stages that take it, and its gradient is the sum of theirs") {
+  scripted_device device(forked(2, {0, 1, 1}));
+  device.load();
+  device.stages[0].outputs = {number(1)};
+  device.run();
+  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0},
+                                   tensor_tag{3, 7, 4, 2, 0, tensor_role::activation, 0}});
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, number(4));
+  CHECK_FALSE(device.interpreter.run_next());
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(2));
+  device.run();
+  REQUIRE(device.stages[0].seen_gradients.size() == 1);
+  CHECK(device.stages[0].seen_gradients[0].values<float>()[0] == 6);
+}
+
+TEST_CASE("a gradient that is undefined, since nothing is learned there, adds nothing") {
+  for (int undefined : {0, 1}) {
+    scripted_device device(forked(2, {0, 1, 1}));
+    device.load();
+    device.stages[0].outputs = {number(1)};
+    device.run();
+    for (std::uint32_t edge : {0u, 1u})
+      device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, edge},
+                     std::cmp_equal(edge, undefined) ? tensor() : number(5));
+    device.run();
+    CHECK(device.stages[0].seen_gradients[0].values<float>()[0] == 5);
+  }
+}
+
+TEST_CASE("gradients come back on the edges that the inputs came by") {
+  scripted_device device(forked(2, {1, 1, 0}));
+  device.load();
+  device.stages[2].input_gradients = {number(1), number(2)};
+  device.box.put({3, 7, 4, 2, 0, tensor_role::activation, 0}, number(1));
+  device.box.put({3, 7, 4, 2, 0, tensor_role::activation, 1}, number(1));
+  device.run();
+  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 1},
+                                   tensor_tag{3, 7, 4, 1, 0, tensor_role::gradient, 0}});
+}
+
+TEST_CASE("a stage contributes to a reduction right after its action before it") {
+  scripted_device device(chain(2, 2, {{0, 1}, {0}}));
+  device.load();
+  device.stages[0].outputs = {number(1)};
+  device.run();
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
+  device.events.clear();
+  device.run();
+  CHECK(device.events == texts{"begin 0B0", "end 0B0", "send to 1"});
+  device.box.put({3, 7, 4, 0, 0, tensor_role::contribution, 1}, number(1));
+  device.run();
+  CHECK(texts(device.events.begin() + 3, device.events.end()) ==
+        texts{"begin 0R0", "end 0R0", "begin 0R1", "end 0R1", "begin 0A", "end 0A"});
+}
+
+TEST_CASE(
+    "an infinite or NaN value halts the plan before the optimizer's step, or is applied as the host "
+    "decides") {
+  for (bool applies : {false, true}) {
+    scripted_device device(chain(1, 1));
+    device.applies_non_finite = applies;
+    device.stages[0].found = "the loss";
+    device.load();
+    device.run();
+    CHECK(device.interpreter.is_halted() != applies);
+    CHECK(device.interpreter.is_at_end() == applies);
+    CHECK(device.stages[0].num_applied == (applies ? 1 : 0));
+    CHECK(std::ranges::count(device.events, "0A: the loss") == 1);
+    CHECK_FALSE((!applies && device.interpreter.run_next()));
+  }
+}
+
+TEST_CASE("predictions go to the host, without targets") {
+  scripted_device device(forward_projection(chain(2, 2), 2), pass_kind::predict);
+  device.load();
+  device.stages[0].outputs = {number(1)};
+  device.run();
+  CHECK(std::ranges::count(device.events, "send to 1") == 2);
+  scripted_device last(forward_projection(chain(1, 1), 2), pass_kind::predict);
+  last.load();
+  last.stages[0].outputs = {number(1)};
+  last.run();
+  CHECK(last.events ==
+        texts{"begin 0F0", "end 0F0", "predicted 0F0", "begin 0F1", "end 0F1", "predicted 0F1"});
+}
+
+TEST_CASE("a program that gives too many or too few tensors is refused by stage and ports") {
+  scripted_device device(chain(2, 2));
+  device.load();
+  CHECK_THROWS_WITH(device.run(),
+                    ContainsSubstring("expected 1 outputs of stage 0, one for each output port, got 0"));
+
+  scripted_device last(forked(2, {1, 1, 0}));
+  last.load();
+  last.box.put({3, 7, 4, 2, 0, tensor_role::activation, 0}, number(1));
+  last.box.put({3, 7, 4, 2, 0, tensor_role::activation, 1}, number(1));
+  last.stages[2].input_gradients = {number(1)};
+  CHECK_THROWS_WITH(
+      last.run(), ContainsSubstring("expected 2 input gradients of stage 2, one for each input port, got 1"));
+
+  scripted_device loss(chain(1, 1));
+  loss.load();
+  loss.stages[0].outputs = {number(1)};
+  CHECK_THROWS_WITH(loss.run(), ContainsSubstring("expected 0 outputs of stage 0"));
+}

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/program/batch_source.hpp"
+#include "troupe/program/stage_program.hpp"
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe::testing {
+
+/// A stage whose every result depends on all that went into it and on their order. Numbers stay below 4096,
+/// so that f32 adds them exactly. Throws std::logic_error when it is not called as stage_program says.
+class traced_program : public stage_program {
+ public:
+  traced_program(const plan& running, int stage);
+
+  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override;
+  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override;
+  void backward_weight(const microbatch& which) override;
+  tensor contribution_to(int reduction) override;
+  void reduce(int reduction, const std::vector<tensor>& contributions) override;
+  std::string non_finite() override { return non_finite_text; }
+  void apply(std::uint64_t step) override;
+  void discard() override {}
+  step_metrics take_metrics() override { return {}; }
+  std::vector<named_tensor> state() override { return {}; }
+  std::vector<named_tensor> parameters() override { return {}; }
+  void load_state(const std::vector<named_tensor>&) override {}
+
+  /// Of all that the stage has computed, in an order that the schedule does not choose.
+  std::uint64_t result() const;
+  std::string non_finite_text;
+
+ private:
+  stage_graph graph_;
+  int stage_;
+  std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
+  std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients
+  std::uint64_t weight_ = 1, sum_ = 0;
+  std::uint64_t num_applied_ = 0;
+};
+
+/// Two rows a microbatch, that depend on the step.
+batch traced_samples(const plan& running, std::uint64_t step);
+
+/// What a plan's stages compute in so many steps, without a plan: microbatch after microbatch, stage after
+/// stage. [num_stages] result()
+std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps);
+
+}  // namespace troupe::testing

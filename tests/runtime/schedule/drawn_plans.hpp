@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe::testing {
+
+/// Uniformly from 0 to limit - 1.
+int drawn_below(int limit, std::mt19937& random);
+std::size_t drawn_index(std::size_t size, std::mt19937& random);
+
+/// Edges of a graph of `num_stages` stages: a chain now and then, else branches, edges that skip stages,
+/// several tensors between two stages, tensors that go to several stages, several stages that take samples.
+/// In any order.
+std::vector<edge> drawn_edges(int num_stages, std::mt19937& random);
+
+/// Every device has a stage.
+std::vector<int> drawn_placement(int num_stages, int num_devices, std::mt19937& random);
+
+/// Up to two, unless there are forwards only.
+std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random);
+
+/// Of any kind, with at most `most_stages` stages and `most_microbatches` microbatches on at most as many
+/// devices.
+plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937& random);
+
+/// Adds an edge from a stage to a higher one, from an output port of its own or one that there is, and
+/// returns it. The edges are still a graph, but the actions may wait in a circle. At least 2 stages.
+edge add_edge(plan& changed, std::mt19937& random);
+
+}  // namespace troupe::testing

@@ -1,0 +1,139 @@
+#include "runtime/schedule/plan_runner.hpp"
+
+#include <algorithm>
+
+namespace troupe::testing {
+namespace {
+
+/// Are these 0, 1, 2, ..., apart from repetitions?
+bool without_gaps(const std::set<int>& ports) {
+  return ports.empty() || (*ports.begin() == 0 && *ports.rbegin() + 1 == static_cast<int>(ports.size()));
+}
+
+/// Those that a stage takes part in.
+std::vector<std::size_t> reductions_of(int stage, const plan& run) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t number = 0; number < run.reductions.size(); ++number)
+    if (std::ranges::count(run.reductions[number], stage) > 0) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
+bool plan_runner::runs_soundly() {
+  if (!edges_are_sound()) return false;
+  while (!broken_ && any_device_steps()) continue;
+  return !broken_ && everything_done();
+}
+
+bool plan_runner::edges_are_sound() const {
+  for (const auto& each : run_.edges)
+    if (each.from < 0 || each.from >= each.to || each.to >= run_.num_stages) return false;
+  for (int stage = 0; stage < run_.num_stages; ++stage) {
+    std::set<int> inputs, outputs;
+    for (const auto& each : run_.edges) {
+      if (each.to == stage && !inputs.insert(each.input).second) return false;
+      if (each.from == stage) outputs.insert(each.output);
+    }
+    if (!without_gaps(inputs) || !without_gaps(outputs)) return false;
+    if (outputs.empty() != (stage + 1 == run_.num_stages)) return false;
+  }
+  return true;
+}
+
+bool plan_runner::any_device_steps() {
+  bool moved = false;
+  for (std::size_t device = 0; device < next_.size(); ++device) {
+    if (next_[device] == run_.devices[device].size()) continue;
+    const auto& op = run_.devices[device][next_[device]];
+    if (!is_allowed(op, static_cast<int>(device))) broken_ = true;
+    if (broken_ || !inputs_are_there(op)) continue;
+    ++next_[device];
+    perform(op, device);
+    moved = true;
+  }
+  return moved;
+}
+
+/// What is wrong with an action whatever the others do.
+bool plan_runner::is_allowed(const action& op, int device) const {
+  if (op.stage < 0 || op.stage >= run_.num_stages || applied_.contains(op.stage)) return false;
+  if (run_.device_of_stage.at(static_cast<std::size_t>(op.stage)) != device) return false;
+  if (op.kind == action_kind::apply) return op.microbatch == 0;
+  auto count = op.kind == action_kind::reduce_gradient ? static_cast<int>(run_.reductions.size())
+                                                       : run_.num_microbatches;
+  return op.microbatch >= 0 && op.microbatch < count;
+}
+
+bool plan_runner::inputs_are_there(const action& op) const {
+  if (op.kind == action_kind::weight_gradient) return gradients_.contains({op.stage, op.microbatch});
+  if (op.kind == action_kind::apply) return true;
+  if (op.kind == action_kind::reduce_gradient) {
+    auto number = static_cast<std::size_t>(op.microbatch);
+    return std::ranges::all_of(run_.reductions[number], [&](int stage) {
+      return stage == op.stage || shares_.contains({number, stage});
+    });
+  }
+  bool is_forward = op.kind == action_kind::forward;
+  for (std::size_t i = 0; i < run_.edges.size(); ++i) {
+    bool is_needed = (is_forward ? run_.edges[i].to : run_.edges[i].from) == op.stage;
+    if (is_needed && !(is_forward ? tensors_ : sent_back_).contains({i, op.microbatch})) return false;
+  }
+  return is_forward || saved_.contains({op.stage, op.microbatch});
+}
+
+void plan_runner::perform(const action& op, std::size_t device) {
+  auto [stage, kind, number] = op;
+  switch (kind) {
+    case action_kind::forward:
+      broken_ |= forwards_[stage]++ != number || !saved_.insert({stage, number}).second;
+      for (std::size_t i = 0; i < run_.edges.size(); ++i)
+        if (run_.edges[i].from == stage) tensors_.insert({i, number});
+      break;
+    case action_kind::backward:
+    case action_kind::input_gradient:
+      broken_ |= !gradients_.insert({stage, number}).second;
+      for (std::size_t i = 0; i < run_.edges.size(); ++i)
+        if (run_.edges[i].to == stage) sent_back_.insert({i, number});
+      if (kind == action_kind::input_gradient) break;
+      [[fallthrough]];
+    case action_kind::weight_gradient:
+      broken_ |= weights_[stage]++ != number;
+      break;
+    case action_kind::reduce_gradient:
+      reductions_[stage].push_back(static_cast<std::size_t>(number));
+      broken_ |= !has_all_weights(stage);
+      break;
+    case action_kind::apply:
+      applied_.insert(stage);
+      broken_ |= !has_all_weights(stage) || reductions_[stage] != reductions_of(stage, run_);
+      break;
+  }
+  offer_share(stage, device);
+}
+
+/// A stage that comes to its R next has given its share.
+void plan_runner::offer_share(int stage, std::size_t device) {
+  const auto& actions = run_.devices[device];
+  for (auto at = next_[device]; at < actions.size(); ++at) {
+    if (actions[at].stage != stage) continue;
+    if (actions[at].kind == action_kind::reduce_gradient)
+      shares_.insert({static_cast<std::size_t>(actions[at].microbatch), stage});
+    return;
+  }
+}
+
+bool plan_runner::has_all_weights(int stage) const {
+  auto found = weights_.find(stage);
+  return is_training() && found != weights_.end() && found->second == run_.num_microbatches;
+}
+
+bool plan_runner::everything_done() const {
+  for (std::size_t device = 0; device < next_.size(); ++device)
+    if (next_[device] != run_.devices[device].size()) return false;
+  auto cells = static_cast<std::size_t>(run_.num_stages) * static_cast<std::size_t>(run_.num_microbatches);
+  if (saved_.size() != cells || gradients_.size() != (is_training() ? cells : 0)) return false;
+  return applied_.size() == (is_training() ? static_cast<std::size_t>(run_.num_stages) : 0);
+}
+
+}  // namespace troupe::testing
