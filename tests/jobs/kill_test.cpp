@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <set>
 
 #include "jobs/job.hpp"
@@ -101,6 +102,36 @@ TEST_CASE("an actor that fails in a job of one process is started again from the
   CHECK(outcome.weights_sha256() == undisturbed_weights());
   REQUIRE(outcome.named("recovered").size() == 1);
   CHECK(outcome.named("recovered")[0]["generation"] == 2);
+}
+
+TEST_CASE("a loader, replica keeper or disk writer that fails is started again, and nobody else notices") {
+  // The samples are read by the first and the last stage, the manifest is written by rank 0.
+  auto fault = GENERATE(as<std::string>(), "load:fail@rank=0,step=7", "load:fail@rank=3,step=7",
+                        "keep_copy:fail@rank=1,step=6", "keep_copy:fail@rank=0,step=12",
+                        "part_half_written:fail@rank=2", "before_manifest:fail@rank=0");
+  INFO(fault);
+  temp_folder folder;
+  auto options = small_job();
+  options.insert(options.end(), {"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
+                                 (folder.path() / "snapshots").string(), "--fault", fault});
+  auto outcome = run_launched(num_processes, options);
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  CHECK(outcome.named("recovery").empty());
+  CHECK(outcome.named("recovered").empty());
+  CHECK_THAT(outcome.process.errors, Catch::Matchers::ContainsSubstring("new_generation=no"));
+  CHECK(std::filesystem::exists(folder.path() / "snapshots" / "step-000000000012" / "manifest.json"));
+}
+
+TEST_CASE("a rank may be lost after a replica keeper was: what it kept had been sent to it again") {
+  auto options = small_job();
+  options.insert(options.end(),
+                 {"--snapshot-every", "2", "--fault", "keep_copy:fail@rank=2,step=4;forward@rank=1,step=9"});
+  auto outcome = run_launched(num_processes, options);
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == undisturbed_weights());
+  REQUIRE(!outcome.named("recovery").empty());
+  CHECK(outcome.named("recovery").back()["generation"] == 2);
 }
 
 TEST_CASE(

@@ -40,6 +40,7 @@ caf::behavior device_state::make_behavior() {
           [this](const grant& given) { on_grant(given); },
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const batch_ready& ready) { on_batch(ready); },
+          [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
           [this](const quiesce& order) { return on_quiesce(order); }};
 }
 
@@ -97,6 +98,15 @@ void device_state::on_batch(const batch_ready& ready) {
   // The batch may be of another activity of this call, or requested by an interrupted generation.
   if (call_ && ready.call == call_->index && ready.source == call_->source && ready.step >= step_)
     batches_.emplace(ready.step, ready.samples);
+  run_ready();
+}
+
+/// A batch of the previous loader that arrives late equals that of the new one.
+void device_state::on_loader_replaced(const loader_replaced& replaced) {
+  if (!order_.loader) return;  // it needs none, or has stopped and gets the loader with begin_generation
+  order_.loader = replaced.loader;
+  for (auto step = step_; call_ && step < next_wanted_; ++step)
+    if (!batches_.contains(step)) self_->send(order_.loader, want_batch{call_->index, call_->source, step});
   run_ready();
 }
 

@@ -52,6 +52,7 @@ struct device_options {
 ///   grant             -> step_done to the scheduler, per step  other generation: dropped
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
 ///   batch_ready       ->
+///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
@@ -68,6 +69,7 @@ class device_state : private tensor_waiter, private action_host {
   void on_grant(const grant& given);
   void on_tensor(const tensor_arrived& arrived);
   void on_batch(const batch_ready& ready);
+  void on_loader_replaced(const loader_replaced& replaced);
   stopped on_quiesce(const quiesce& order);
 
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }

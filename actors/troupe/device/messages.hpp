@@ -89,6 +89,12 @@ struct batch_ready {
   batch samples;
 };
 
+/// Supervisor -> device: the loader was restarted. The batches that the previous one has not sent are
+/// requested again. In this process only.
+struct loader_replaced {
+  caf::actor loader;
+};
+
 }  // namespace troupe
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant)
@@ -97,3 +103,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::quiesce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loader_replaced)

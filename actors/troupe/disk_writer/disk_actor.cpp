@@ -110,6 +110,7 @@ found_on_disk disk_state::find() {
 }
 
 stage_copy disk_state::read(const read_from_disk& wanted) const {
+  if (options_.faults) options_.faults->at(fault_point::read_part, wanted.step);
   for (const auto& info : store_.list()) {
     if (!info.manifest || info.step != wanted.step) continue;
     packed_state_pool fresh;

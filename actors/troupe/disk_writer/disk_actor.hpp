@@ -8,6 +8,7 @@
 #include <string>
 
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/fault/fault_plan.hpp"
 #include "troupe/stage/messages.hpp"
 
 namespace troupe {
@@ -22,6 +23,7 @@ struct disk_options {
   /// Tensors that had such elements from the start and are unchanged are allowed.
   bool finite_only = false;
   snapshot_store_options store;
+  const fault_plan* faults = nullptr;  ///< may be null; outlives the actor
   std::shared_ptr<spdlog::logger> log;
 };
 

@@ -16,9 +16,7 @@ constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folde
 }  // namespace
 
 disk_writer_state::disk_writer_state(caf::event_based_actor* self, disk_writer_options options)
-    : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()), moved_(last_on_disk_) {
-  if (options_.disk) self_->link_to(options_.disk);
-}
+    : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()), moved_(last_on_disk_) {}
 
 caf::behavior disk_writer_state::make_behavior() {
   return {[this](const writer_generation& begun) { on_generation(begun); },
@@ -115,6 +113,7 @@ void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done don
             begin_next();
           },
           [this, number, failed](const caf::error& problem) mutable {
+            if (has_ended(problem)) return;  // this actor is about to be ended too
             if (is_current(number)) failed(describe(problem));
             begin_next();
           });

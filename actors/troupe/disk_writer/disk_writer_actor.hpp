@@ -51,8 +51,9 @@ struct disk_writer_options {
 ///   list_parts        -> held_parts, without parts: since when nothing was written
 ///
 /// Every request is answered at the latest `give_up_after` after the disk's last progress, so requesters need
-/// no shorter time limit and large states may take long. Monitors no actor; linked to the disk actor, both
-/// end together. Scheduled: its handlers do not block.
+/// no shorter time limit and large states may take long. If the disk actor fails, requests stay unanswered:
+/// the supervisor ends this actor too, and requesters repeat them when it has introduced the next one.
+/// Monitors no actor. Scheduled: its handlers do not block.
 class disk_writer_state {
  public:
   static constexpr const char* actor_name = "disk writer";

@@ -33,6 +33,7 @@ void replica_keeper_state::on_generation(const keeper_generation& begun) {
 
 void replica_keeper_state::on_replica(const replica_arrived& arrived) {
   if (arrived.generation < generation_) return;
+  if (options_.faults) options_.faults->at(fault_point::keep_copy, arrived.step);
   replicas_[{arrived.step, arrived.stage}] = {arrived.generation, arrived.packed};
   if (scheduler_)
     self_->send(scheduler_,

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "troupe/fault/fault_plan.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
@@ -13,6 +14,7 @@ namespace troupe {
 
 struct replica_keeper_options {
   int rank = 0;
+  const fault_plan* faults = nullptr;  ///< may be null; outlives the actor
 };
 
 /// Keeps copies of peers' stages in memory. It never waits for the disk, so a stalled disk does not delay a

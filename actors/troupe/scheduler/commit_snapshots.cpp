@@ -41,6 +41,7 @@ void scheduler_state::on_held(const part_held& held) {
 
 void scheduler_state::on_written(const part_written& written) {
   if (written.generation != options_.generation) return;
+  if (committing_.contains(written.step)) return;  // written twice, see on_writes_lost
   auto parts = disk_.add(written, num_stages());
   if (parts)
     commit(written.step, *std::move(parts));
@@ -60,10 +61,15 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job().identity;
   manifest.parts = std::move(parts);
+  request_commit({std::move(manifest), options_.completed, num_completed()});
+}
+
+/// If the disk writer ends before it answers, the one that replaces it gets the request again.
+void scheduler_state::request_commit(const commit_snapshot& order) {
+  auto step = order.manifest.step;
+  committing_[step] = order;
   // Infinite, because the disk writer answers every request, also when the disk stalls.
-  self_
-      ->request(known_.disk_writer, caf::infinite,
-                commit_snapshot{std::move(manifest), options_.completed, num_completed()})
+  self_->request(known_.disk_writer, caf::infinite, order)
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
@@ -71,6 +77,7 @@ void scheduler_state::commit(std::uint64_t step, std::vector<manifest_part> part
             on_commit_over(step);
           },
           [this, step](const caf::error& problem) {
+            if (has_ended(problem)) return;
             options_.log->warn("snapshot not committed, training continues step={} reason=\"{}\"", step,
                                describe(problem));
             on_snapshot_failed(step);
@@ -85,6 +92,7 @@ void scheduler_state::on_snapshot_failed(std::uint64_t step) {
 }
 
 void scheduler_state::on_commit_over(std::uint64_t step) {
+  committing_.erase(step);
   disk_.ended(step);
   if (non_finite_) return end_non_finite();
   extend_grant();

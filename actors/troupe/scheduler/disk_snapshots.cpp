@@ -29,6 +29,14 @@ std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written
   return parts;
 }
 
+std::vector<std::uint64_t> disk_snapshots::steps_without(const std::vector<std::uint32_t>& stages) const {
+  std::vector<std::uint64_t> steps;
+  for (const auto& [step, one] : pending_)
+    if (std::ranges::any_of(stages, [&](std::uint32_t stage) { return !one.parts.contains(stage); }))
+      steps.push_back(step);
+  return steps;
+}
+
 std::chrono::duration<double> disk_snapshots::waiting_for(clock::time_point now) const {
   clock::duration longest{0};
   for (const auto& [step, one] : pending_)

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "troupe/scheduler/messages.hpp"
 
@@ -24,6 +24,8 @@ class disk_snapshots {
   /// Returns all parts, by stage, if this was the last one. A part that could not be written ends its
   /// snapshot.
   std::optional<std::vector<manifest_part>> add(const part_written& part, std::uint32_t num_stages);
+  /// The steps whose snapshots lack a part of one of these stages, ascending.
+  std::vector<std::uint64_t> steps_without(const std::vector<std::uint32_t>& stages) const;
   /// The manifest of `step` is written, or will not be.
   void ended(std::uint64_t step);
 

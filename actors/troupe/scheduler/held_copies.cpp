@@ -1,5 +1,7 @@
 #include "troupe/scheduler/held_copies.hpp"
 
+#include <algorithm>
+
 #include "troupe/recovery/retention.hpp"
 
 namespace troupe {
@@ -30,7 +32,21 @@ void held_copies::forget_older(std::uint64_t committed) {
   steps_.erase(steps_.begin(), steps_.lower_bound(committed));
 }
 
+void held_copies::lose_replicas(int rank, std::uint32_t num_stages) {
+  committed_before_loss_ = held_by_owners(num_stages);
+  auto found = nodes_.find(rank);
+  if (found == nodes_.end()) return;
+  std::erase_if(found->second.parts,
+                [](const held_part& part) { return part.location == part_location::peer_memory; });
+  count_anew();
+}
+
+std::uint64_t held_copies::held_by_owners(std::uint32_t num_stages) const {
+  return std::max(committed_before_loss_, committed_step(num_stages));
+}
+
 void held_copies::roll_back(const restore_plan& plan) {
+  committed_before_loss_ = 0;
   for (auto& [rank, node] : nodes_)
     std::erase_if(node.parts,
                   [&](const held_part& part) { return plan.from_scratch || part.step > plan.step; });

@@ -22,7 +22,12 @@ class held_copies {
   void add(int rank, const held_part& part, std::uint32_t num_stages);
   /// All nodes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);
+  /// A node has lost the copies that it kept for its peer.
+  void lose_replicas(int rank, std::uint32_t num_stages);
   std::vector<node_inventory> inventories() const;
+  /// The newest step that has been committed since the last roll back. All owners still hold it, also if the
+  /// second copies were lost since, so that it is no longer committed.
+  std::uint64_t held_by_owners(std::uint32_t num_stages) const;
   std::uint64_t committed_step(std::uint32_t num_stages) const;
 
   /// Copies of `step` have been ordered.
@@ -38,6 +43,7 @@ class held_copies {
   std::map<std::uint64_t, step_holders> steps_;  ///< from `nodes_`
   /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
+  std::uint64_t committed_before_loss_ = 0;
   std::set<std::uint64_t> ordered_;
 };
 

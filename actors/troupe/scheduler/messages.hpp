@@ -153,6 +153,43 @@ struct part_written {
   }
 };
 
+/// Supervisor -> scheduler: the replica keeper of this rank has failed, and the copies that it kept are lost.
+struct replicas_lost {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank);
+  }
+};
+
+/// Supervisor -> scheduler: the replica keeper of this rank was restarted and holds nothing.
+struct replicas_wanted {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank);
+  }
+};
+
+/// Supervisor -> scheduler: the disk writer of this rank was restarted. Parts that it has not reported with
+/// part_written are lost.
+struct writes_lost {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank);
+  }
+};
+
+/// Supervisor -> scheduler of its node: the disk writer was restarted. Requests without an answer are
+/// repeated.
+struct disk_writer_replaced {
+  caf::actor disk_writer;
+};
+
 /// The position of one device, and for how long it has been there.
 struct device_progress {
   std::uint32_t device = 0;  ///< number in the job
@@ -210,6 +247,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writes_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_writer_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

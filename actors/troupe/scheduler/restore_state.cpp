@@ -26,12 +26,16 @@ void scheduler_state::restore_from_disk_or_scratch() {
   if (options_.generation == 1) return job().begin_with ? restore_from(*job().begin_with) : restore({});
   if (job().snapshots.folder.empty()) return restart_from_scratch();
   if (on_disk_) return restore_from(*on_disk_);
+  search_disk();
+}
+
+void scheduler_state::search_disk() {
   phase_ = phase::finding;
   // Infinite, because the disk writer answers every request; large snapshots may take long.
   self_->request(known_.disk_writer, caf::infinite, find_on_disk{})
       .then([this](const found_on_disk& found) { on_found(found); },
             [this](const caf::error& problem) {
-              if (has_ended(problem)) return;  // it starts again with the next generation
+              if (has_ended(problem)) return;  // on_disk_writer_replaced repeats the request
               fail("snapshots on disk cannot be read: " + describe(problem));
             });
 }
@@ -84,7 +88,7 @@ void scheduler_state::read_results_on_disk() {
   self_->request(known_.disk_writer, caf::infinite, read_results{*on_disk_, options_.completed})
       .then([this](const results_read&) { restore_from(*on_disk_); },
             [this](const caf::error& problem) {
-              if (has_ended(problem)) return;  // it starts again with the next generation
+              if (has_ended(problem)) return;  // on_disk_writer_replaced repeats the request
               fail("snapshots on disk cannot be read: " + describe(problem));
             });
 }

@@ -32,6 +32,10 @@ caf::behavior scheduler_state::make_behavior() {
           },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
+          [this](const replicas_lost& lost) { on_replicas_lost(lost); },
+          [this](const replicas_wanted& wanted) { on_replicas_wanted(wanted); },
+          [this](const writes_lost& lost) { on_writes_lost(lost); },
+          [this](const disk_writer_replaced& replaced) { on_disk_writer_replaced(replaced); },
           [this](const parameters_arrived& arrived) { on_parameters(arrived); }};
 }
 

@@ -69,6 +69,10 @@ struct scheduler_options {
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
 ///   part_held          ->
+///   replicas_lost      ->
+///   replicas_wanted    -> replicate_copies, to the node whose copies were lost
+///   writes_lost        -> write_copies, to the node whose disk writer was restarted
+///   disk_writer_replaced -> what the previous disk writer has not answered
 ///   part_written       -> snapshot_failed, when one could not be written
 ///   check_disk_wait        -> grant, when the disk has held steps up for long enough
 ///   parameters_arrived -> call_finished
@@ -110,6 +114,7 @@ class scheduler_state {
   // restoring: restore_state.cpp
   void restore(const restore_plan& plan);
   void restore_from_disk_or_scratch();
+  void search_disk();
   void on_found(const found_on_disk& found);
   void read_results_on_disk();
   void restore_from(const snapshot_manifest& manifest);
@@ -138,6 +143,12 @@ class scheduler_state {
   void on_written(const part_written& written);
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void on_commit_over(std::uint64_t step);
+  void request_commit(const commit_snapshot& order);
+  // restarts of nodes' actors: note_io_restarts.cpp
+  void on_replicas_lost(const replicas_lost& lost);
+  void on_replicas_wanted(const replicas_wanted& wanted);
+  void on_writes_lost(const writes_lost& lost);
+  void on_disk_writer_replaced(const disk_writer_replaced& replaced);
   void on_snapshot_failed(std::uint64_t step);
 
   // infinite and NaN values: stop_on_non_finite.cpp
@@ -219,8 +230,9 @@ class scheduler_state {
   std::uint64_t last_copy_due_ = 0;
   held_copies held_;
   disk_snapshots disk_;
-  bool skipping_ = false;                 ///< snapshots are skipped until one is written
-  bool check_disk_wait_pending_ = false;  ///< a delayed check_disk_wait is under way
+  std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the disk writer, by step
+  bool skipping_ = false;                                ///< snapshots are skipped until one is written
+  bool check_disk_wait_pending_ = false;                 ///< a delayed check_disk_wait is under way
 };
 
 }  // namespace troupe

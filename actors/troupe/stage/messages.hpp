@@ -50,7 +50,15 @@ struct stage_ready {
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
-/// Supervisor -> stage: write the copy of `step`, which was made for memory only, to disk.
+/// Supervisor -> stage: the replica_keeper or the disk_writer was restarted; these are the ones to use.
+struct io_replaced {
+  caf::actor replica_keeper, disk_writer;
+};
+
+/// Supervisor -> stage: send all copies to the peer again, whose replica keeper was restarted.
+struct replicate_again {};
+
+/// Supervisor -> stage: write the copy of `step`, which was made for memory only or was not written, to disk.
 struct write_copy {
   std::uint64_t step = 0;
 };
@@ -71,6 +79,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::io_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_copy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_copy)

@@ -19,6 +19,10 @@ caf::behavior stage_state::make_behavior() {
   return {[this](const restore_stage& order) { return on_restore(order); },
           [this](const state_copied& copied) { on_copied(copied); },
           [this](const write_copy& order) { on_write(order); },
+          [this](const io_replaced& replaced) { on_io_replaced(replaced); },
+          [this](const replicate_again&) {
+            for (const auto& [step, kept] : copies_) send_replica(step, kept.packed);
+          },
           [this](const drop_before& order) { on_drop(order); },
           [this](const list_parts&) { return on_list(); },
           [this](const get_copy& wanted) { return on_get(wanted); }};
@@ -71,6 +75,8 @@ void stage_state::on_copied(const state_copied& copied) {
 
 void stage_state::on_write(const write_copy& order) {
   auto found = copies_.find(order.step);
+  bool is_to_come = copies_.empty() || order.step > copies_.rbegin()->first;
+  if (found == copies_.end() && is_to_come) return;  // the device has not copied it yet
   if (found == copies_.end()) return refuse_to_write(order.step);
   self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
                                        found->second.packed, began_non_finite_});
@@ -94,10 +100,20 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
   self_->send(scheduler_,
               part_held{generation_, options_.rank, {step, stage, generation_, part_location::own_memory}});
+  send_replica(step, packed);
+}
+
+void stage_state::send_replica(std::uint64_t step, const tensor& packed) {
+  auto stage = static_cast<std::uint32_t>(options_.stage);
   if (options_.replica_rank)
     options_.out->send_tensor(*options_.replica_rank,
                               {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part},
                               packed);
+}
+
+void stage_state::on_io_replaced(const io_replaced& replaced) {
+  replica_keeper_ = replaced.replica_keeper;
+  disk_writer_ = replaced.disk_writer;
 }
 
 void stage_state::on_drop(const drop_before& order) {

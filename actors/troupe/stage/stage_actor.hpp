@@ -35,6 +35,8 @@ struct stage_options {
 ///   state_copied  -> part_held to the scheduler, replica to the peer
 ///   write_copy    -> write_part to the disk_writer; part_written with a problem to the
 ///                    scheduler, if the copy is gone
+///   io_replaced   ->
+///   replicate_again -> replicas to the peer
 ///   drop_before   ->
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
@@ -57,6 +59,8 @@ class stage_state {
   held_parts on_list() const;
   caf::result<stage_copy> on_get(const get_copy& wanted) const;
   void replicate(std::uint64_t step, const tensor& packed);
+  void send_replica(std::uint64_t step, const tensor& packed);
+  void on_io_replaced(const io_replaced& replaced);
 
   struct copy {
     std::uint64_t generation = 0;

@@ -28,11 +28,11 @@ void supervisor_state::announce_call() {
   if (std::exchange(asked_in_, generation_) == generation_) return;  // replies are under way
   inventory_ = {};
   inventory_.rank = options_.rank;
-  num_unanswered_ = stages_.size() + 2;
+  num_unanswered_ = children_.stages().size() + 2;
   ++inquiry_;
-  for (const auto& [number, stage] : stages_) request_inventory(stage);
-  request_inventory(replica_keeper_);
-  request_inventory(disk_writer_);
+  for (const auto& [number, stage] : children_.stages()) request_inventory(stage);
+  request_inventory(children_.replica_keeper());
+  request_inventory(children_.disk_writer());
 }
 
 void supervisor_state::request_inventory(const caf::actor& holder) {

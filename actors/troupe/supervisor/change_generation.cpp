@@ -12,17 +12,18 @@ void supervisor_state::on_fence(const fence_raised& fence) {
   generation_ = fence.generation;
   phase_ = phase::quiescing;
   restoring_.reset();
+  reading_.clear();
   ready_.clear();
   options_.directory->set_scheduler({});
   if (local_scheduler_) self_->send_exit(local_scheduler_, caf::exit_reason::user_shutdown);
   local_scheduler_ = {};
-  still_running_ = devices_.size();
+  still_running_ = children_.devices().size();
   auto one_stopped = [this, generation = generation_](std::uint64_t interrupted_step) {
     if (generation != generation_ || phase_ != phase::quiescing) return;
     interrupted_step_ = std::max(interrupted_step_, interrupted_step);
     if (--still_running_ == 0) acknowledge_fence();
   };
-  for (const auto& [number, device] : devices_)
+  for (const auto& [number, device] : children_.devices())
     self_->request(device, options_.quiesce_timeout, quiesce{generation_})
         .then([one_stopped](const stopped& answer) { one_stopped(answer.interrupted_step); },
               [this, one_stopped, number = number](const caf::error& problem) {
@@ -31,7 +32,7 @@ void supervisor_state::on_fence(const fence_raised& fence) {
                 else
                   one_stopped(0);  // the device failed; it is respawned with the next view
               });
-  if (devices_.empty()) acknowledge_fence();
+  if (children_.devices().empty()) acknowledge_fence();
 }
 
 void supervisor_state::acknowledge_fence() {

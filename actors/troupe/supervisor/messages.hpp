@@ -85,6 +85,11 @@ struct generation_requested {
   std::string cause;
 };
 
+/// Supervisor -> itself, delayed: restart children of the io subtree, one of which failed.
+struct restart_due {
+  std::uint64_t number = 0;
+};
+
 /// Scheduler -> supervisor of its node: request a new generation, because a message or tensor was lost.
 /// Counts as a restart.
 struct restart_requested {
@@ -137,6 +142,15 @@ struct write_copies {
   }
 };
 
+/// Scheduler -> supervisor: send the stages' copies to the peer again, whose replica keeper was restarted.
+struct replicate_copies {
+  std::uint64_t generation = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation);
+  }
+};
+
 /// Scheduler -> supervisor: the call is complete in all processes.
 struct call_finished {
   std::uint64_t generation = 0;
@@ -165,10 +179,12 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_cached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

@@ -11,7 +11,7 @@ const caf::actor& supervisor_state::gatherer() {
   if (gatherer_) return gatherer_;
   gatherer_ = self_->spawn<actor_of<gatherer_state>>(
       gatherer_options{options_.rank, options_.world_size, options_.out, options_.client});
-  adopt(gatherer_, {child::kind::gatherer, 0});
+  children_.adopt(gatherer_, {child_role::gatherer, 0});
   options_.gate->bind({actor_role::gatherer, 0}, gatherer_);
   return gatherer_;
 }

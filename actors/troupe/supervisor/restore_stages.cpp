@@ -13,12 +13,15 @@ void supervisor_state::on_restore(const restore_order& order) {
   if (order.generation != generation_ || phase_ != phase::active) return;
   if (generation_ > 1) options_.faults->at(fault_point::recovery);
   restoring_ = order;
+  reading_.clear();
   ready_.clear();
   restored_metrics_ = {};
-  self_->send(replica_keeper_, keeper_generation{generation_, order.plan.step, scheduler_});
-  self_->send(disk_writer_, writer_generation{generation_, scheduler_, order.since_disk_s});
+  auto since_disk = std::chrono::duration<double>(order.since_disk_s);
+  snapshot_at_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(since_disk);
+  self_->send(children_.replica_keeper(), keeper_generation{generation_, order.plan.step, scheduler_});
+  self_->send(children_.disk_writer(), writer_generation{generation_, scheduler_, order.since_disk_s});
   if (order.plan.from_scratch) {
-    for (const auto& [number, actor] : stages_) hand_to_stage(number, order_for(0, true));
+    for (const auto& [number, actor] : children_.stages()) hand_to_stage(number, order_for(0, true));
     return;
   }
   for (const auto& source : order.plan.sources) {
@@ -38,12 +41,22 @@ void supervisor_state::restore_one(const restore_source& source) {
     if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
     return;
   }
-  // Infinite, because the disk writer answers every request, also when the disk stalls.
-  self_->request(disk_writer_, caf::infinite, read_from_disk{order.step, source.stage})
+  read_from_disk_for(source.stage);
+}
+
+/// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
+/// introduce_disk_writer repeats the request.
+void supervisor_state::read_from_disk_for(std::uint32_t stage) {
+  reading_.insert(stage);
+  auto order = order_for(restoring_->plan.step);
+  self_->request(children_.disk_writer(), caf::infinite, read_from_disk{order.step, stage})
       .then(
           [this, stage, order](const stage_copy& copy) mutable {
+            if (order.generation != generation_) return;
+            reading_.erase(stage);
+            order = order_for(order.step);
             order.packed = copy.packed;
-            hand_to_stage(stage, order);
+            hand_to_stage(static_cast<int>(stage), order);
           },
           [this, generation = generation_](const caf::error& problem) {
             fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
@@ -54,15 +67,13 @@ void supervisor_state::send_copy(const restore_source& source) {
   auto step = restoring_->plan.step;
   auto generation = generation_;
   auto host = job_->rank_of_stage(static_cast<int>(source.stage));
-  self_->request(replica_keeper_, options_.restore_timeout, get_replica{step, source.stage})
+  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.stage})
       .then(
           [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
             options_.out->send_tensor(
                 host, {generation, step, job_->number, stage, 0, tensor_role::snapshot_part}, copy.packed);
           },
-          [this, generation](const caf::error& problem) {
-            fail_unless_restarted(generation, "a peer's copy of a state does not exist any more: ", problem);
-          });
+          [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); });
 }
 
 void supervisor_state::on_state(const state_arrived& arrived) {
@@ -76,21 +87,28 @@ void supervisor_state::on_state(const state_arrived& arrived) {
 }
 
 restore_stage supervisor_state::order_for(std::uint64_t step, bool from_scratch) const {
-  return {generation_, step, from_scratch, {}, scheduler_, replica_keeper_, disk_writer_};
+  return {
+      generation_, step, from_scratch, {}, scheduler_, children_.replica_keeper(), children_.disk_writer()};
 }
 
 void supervisor_state::on_write_copies(const write_copies& order) {
   if (order.generation != generation_) return;
-  for (const auto& [number, stage] : stages_) self_->send(stage, write_copy{order.step});
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, write_copy{order.step});
+}
+
+void supervisor_state::on_replicate(const replicate_copies& order) {
+  if (order.generation != generation_) return;
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, replicate_again{});
 }
 
 void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
-  if (failed.generation == generation_ && disk_writer_) self_->send(disk_writer_, discard_parts{failed.step});
+  if (failed.generation == generation_ && children_.disk_writer())
+    self_->send(children_.disk_writer(), discard_parts{failed.step});
 }
 
 void supervisor_state::hand_to_stage(int stage, restore_stage order) {
   if (order.generation != generation_) return;
-  self_->request(stages_.at(stage), options_.restore_timeout, order)
+  self_->request(children_.stages().at(stage), options_.restore_timeout, order)
       .then(
           [this, generation = generation_](const stage_ready& ready) {
             if (generation == generation_) on_stage_ready(ready);
@@ -102,19 +120,19 @@ void supervisor_state::hand_to_stage(int stage, restore_stage order) {
 
 void supervisor_state::on_stage_ready(const stage_ready& ready) {
   restored_metrics_ += ready.metrics;
-  ready_[ready.stage] = {ready.stage, ready.program, stages_.at(ready.stage)};
-  if (ready_.size() == stages_.size()) begin_devices();
+  ready_[ready.stage] = {ready.stage, ready.program, children_.stages().at(ready.stage)};
+  if (ready_.size() == children_.stages().size()) begin_devices();
 }
 
 void supervisor_state::begin_devices() {
   auto made = make_device_job();
   stage_graph graph(job_->training.num_stages, job_->training.edges);
-  for (const auto& [number, device] : devices_) {
+  for (const auto& [number, device] : children_.devices()) {
     begin_generation order{generation_, made, {}, scheduler_, {}, 0, options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
       order.stages.push_back(attached);
-      if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = loader_;
+      if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = children_.loader();
     }
     self_->send(device, order);
   }

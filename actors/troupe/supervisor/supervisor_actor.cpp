@@ -1,7 +1,5 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
-#include <caf/exit_reason.hpp>
-#include <caf/send.hpp>
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
@@ -12,6 +10,8 @@ namespace troupe {
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self),
       options_(std::move(options)),
+      children_(self, options_),
+      tree_(options_.restarts),
       calls_(std::make_shared<call_log>(
           [log = options_.log](const std::string& problem) { log->warn("{}", problem); })) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
@@ -22,18 +22,9 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
   });
 }
 
-supervisor_state::~supervisor_state() {
-  for (const auto& [address, one] : children_)
-    if (auto child = caf::actor_cast<caf::actor>(address))
-      caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
-}
-
 caf::behavior supervisor_state::make_behavior() {
   return {[this](const define_job& order) { on_define(order); },
-          [this](const add_source& added) {
-            sources_.push_back(added.source);
-            if (loader_) self_->send(loader_, added);
-          },
+          [this](const add_source& added) { children_.add_source(added); },
           [this](const enter_call& entered) { on_enter(entered); },
           [this](const program_received& took) { on_program_received(took); },
           [this](const fetch_cached& wanted) { on_fetch(wanted); },
@@ -43,6 +34,8 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const restore_order& order) { on_restore(order); },
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
           [this](const write_copies& order) { on_write_copies(order); },
+          [this](const replicate_copies& order) { on_replicate(order); },
+          [this](const restart_due& due) { on_restart_due(due); },
           [this](const state_arrived& arrived) { on_state(arrived); },
           [this](const want_results& wanted) { on_want_results(wanted); },
           [this](const call_finished& finished) { on_finished(finished); },
@@ -67,12 +60,27 @@ caf::behavior supervisor_state::make_behavior() {
 
 void supervisor_state::on_define(const define_job& order) {
   bool is_first = !job_;
-  if (job_) stop_children();
+  if (job_) stop_job_children();
   job_ = order.job;
   described_in_ = 0;
-  spawn_children();
+  children_.spawn_all(job_);
+  tree_.set_branches(children_.branches());
+  publish_children();
   if (is_first) begin_watching();
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
+}
+
+/// Stops the children of the previous job, all of whose calls are over.
+void supervisor_state::stop_job_children() {
+  children_.stop_all();
+  forget_restarts();
+  restoring_.reset();
+  reading_.clear();
+  ready_.clear();
+  arrived_.clear();
+  interrupted_step_ = 0;
+  inventory_in_ = asked_in_ = 0;
+  ++inquiry_;
 }
 
 /// Sent to the scheduler of this generation now, and to those of later generations when they are spawned.

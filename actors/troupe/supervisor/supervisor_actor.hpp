@@ -1,6 +1,4 @@
 #pragma once
-#include <spdlog/logger.h>
-
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
@@ -8,51 +6,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
-#include "troupe/device/device_actor.hpp"
-#include "troupe/job/client_mailbox.hpp"
-#include "troupe/link/inbound_gate.hpp"
+#include "troupe/device/messages.hpp"
 #include "troupe/loader/messages.hpp"
-#include "troupe/recovery/restart_policy.hpp"
 #include "troupe/stage/messages.hpp"
 #include "troupe/supervisor/arrived_states.hpp"
 #include "troupe/supervisor/call_queue.hpp"
-#include "troupe/supervisor/local_progress.hpp"
+#include "troupe/supervisor/job_children.hpp"
 #include "troupe/supervisor/messages.hpp"
-#include "troupe/supervisor/stage_directory.hpp"
+#include "troupe/supervisor/supervisor_options.hpp"
 
 namespace troupe {
-
-/// Where children that compute or block run. own: detached, a thread each. shared: as scheduled actors, for
-/// tests that run whole jobs in virtual time on one thread.
-enum class child_threads : std::uint8_t { own, shared };
-
-/// Pointers are to objects of the process that outlive the supervisor.
-struct supervisor_options {
-  int rank = 0;
-  int world_size = 1;
-  std::string host;
-  std::string numeric_class;
-  transport* out = nullptr;
-  membership* members = nullptr;
-  inbound_gate* gate = nullptr;
-  stage_directory* directory = nullptr;
-  const fault_plan* faults = nullptr;
-  trace_recorder* trace = nullptr;
-  std::shared_ptr<std::atomic<std::uint64_t>> fenced;
-  std::shared_ptr<client_mailbox> client;
-  std::shared_ptr<spdlog::logger> log;
-  restart_options restarts;
-  /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
-  std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
-  std::chrono::seconds restore_timeout = std::chrono::seconds(120);
-  child_threads threads = child_threads::own;
-  /// A device or loader without progress for this long counts as lost; 0: not watched.
-  std::chrono::milliseconds progress_timeout{0};
-  /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
-  std::shared_ptr<std::atomic<bool>> stuck;
-};
 
 /// Runs one node: spawns its actors, takes them through generations, restarts those that fail.
 ///
@@ -73,6 +39,8 @@ struct supervisor_options {
 ///   state_arrived -> restore_stage to the stage without a copy
 ///   snapshot_failed -> discard_parts to the disk_writer
 ///   write_copies    -> write_copy to stages
+///   replicate_copies -> replicate_again to stages
+///   restart_due     -> (restarts children of io)
 ///   want_results  -> known_results
 ///   call_finished -> result_seen; to the user's thread
 ///   peer_broken   -> membership::suspect
@@ -83,22 +51,24 @@ struct supervisor_options {
 ///   stop_requested   -> stop_job to the scheduler
 ///   job_ended, job_was_stopped -> to the user's thread
 ///
-/// Monitors the actors it spawns. If one fails, the supervisor requests a new generation and respawns the
-/// actor with it; actor_error::bad_input and too many failures end the job. Detached: it destroys and creates
-/// the data plane, which blocks for milliseconds.
+/// Monitors the actors it spawns, in two subtrees (supervision_tree). A child of io that fails is spawned
+/// again alone: the supervisor gives its new handle to those that use it, tells the scheduler what was lost,
+/// and repeats requests that were not answered. For a child of compute it requests a new generation and
+/// spawns the child again with the next view. actor_error::bad_input and too many failures end the job.
+/// Detached: it destroys and creates the data plane, which blocks for milliseconds.
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";
   /// Rank 0: every view contains all ranks, so it always exists.
   static constexpr int scheduler_rank = 0;
   supervisor_state(caf::event_based_actor* self, supervisor_options options);
-  ~supervisor_state();
   caf::behavior make_behavior();
 
  private:
   enum class phase { joining, quiescing, waiting, active };
 
   void on_define(const define_job& order);
+  void stop_job_children();
   void on_stop(const stop_requested& wanted);
   void give_up(const std::string& cause);
   // membership: change_generation.cpp
@@ -110,9 +80,11 @@ class supervisor_state {
   void on_restore(const restore_order& order);
   void on_snapshot_failed(const snapshot_failed& failed);
   void on_write_copies(const write_copies& order);
+  void on_replicate(const replicate_copies& order);
   void on_state(const state_arrived& arrived);
   restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
   void restore_one(const restore_source& source);
+  void read_from_disk_for(std::uint32_t stage);
   void hand_to_stage(int stage, restore_stage order);
   void send_copy(const restore_source& source);
   void on_stage_ready(const stage_ready& ready);
@@ -136,58 +108,54 @@ class supervisor_state {
   void fetch_again();
   void on_cancel(const cancel_call& order);
   const caf::actor& gatherer();
-  // spawning children: spawn_children.cpp
-  void spawn_children();
-  void spawn_device(int device);
-  void spawn_stage(int stage);
-  void spawn_loader();
-  void spawn_replica_keeper();
-  void spawn_disk_writer();
+  // the other nodes and the scheduler: connect_nodes.cpp
   void connect_nodes();
   void spawn_scheduler();
   void give_job_to_scheduler();
   void publish_children();
-  void stop_children();
   // progress: watch_progress.cpp
   void begin_watching();
   void on_look();
   void on_restart_requested(const restart_requested& wanted);
   void on_tensor_lost(const tensor_lost& lost);
   // failed children: restart_children.cpp
-  bool restart_generation(const std::string& cause);
   void on_down(const caf::down_msg& down);
+  void log_restart(const restart_order& order, const std::string& actor, const std::string& reason) const;
+  void carry_out(const restart_order& order, const std::string& cause);
+  void restart_generation(const std::string& cause);
   void respawn_failed();
+  void forget_restarts();
   void fail(const std::string& cause);
   void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);
-
-  struct child {
-    enum class kind { device, stage, loader, replica_keeper, disk_writer, scheduler, link, gatherer };
-    kind role = kind::device;
-    int number = 0;
-  };
-  static std::string to_string(const child& one);
-  void adopt(const caf::actor& actor, child one);
+  // restarts that disturb no other actor: restart_io.cpp
+  void restart_later(const restart_order& order);
+  void on_restart_due(const restart_due& due);
+  void introduce_loader();
+  void note_replicas_lost();
+  void introduce_replica_keeper();
+  void introduce_disk_writer();
+  void introduce_to_stages();
+  void on_replica_missing(std::uint64_t generation, const caf::error& problem);
+  /// The step restored in this generation; none: not yet.
+  std::optional<std::uint64_t> restored_step() const;
 
   /// Whether this node owns the stage.
-  bool hosts(int stage) const { return stages_.contains(stage); }
+  bool hosts(int stage) const { return children_.stages().contains(stage); }
 
   // constant
   caf::event_based_actor* self_;
   supervisor_options options_;
   std::shared_ptr<const job_definition> job_;
-  std::vector<std::shared_ptr<batch_source>> sources_;
 
   // children
-  std::map<int, caf::actor> devices_;  ///< by number in the job
-  std::map<int, caf::actor> stages_;   ///< by number in the job
-  caf::actor loader_;
-  caf::actor replica_keeper_;
-  caf::actor disk_writer_;
-  caf::actor gatherer_;  ///< of all jobs
-  std::map<int, event_ring*> rings_;
-  std::map<caf::actor_addr, child> children_;
-  std::vector<child> to_respawn_;
-  std::vector<std::chrono::steady_clock::time_point> restart_times_;
+  job_children children_;
+  supervision_tree tree_;
+  caf::actor gatherer_;                                          ///< of all jobs
+  std::set<child_id> to_respawn_;                                ///< with the next view
+  std::map<std::uint64_t, std::vector<child_id>> due_restarts_;  ///< of io, by the number of restart_due
+  std::uint64_t num_restarts_due_ = 0;
+  /// The newest generation in which the replica keeper failed, and in which a missing replica was found.
+  std::uint64_t replicas_lost_in_ = 0, replica_missing_in_ = 0;
 
   // the generation
   phase phase_ = phase::joining;
@@ -204,6 +172,9 @@ class supervisor_state {
   caf::actor scheduler_;        ///< a proxy unless this node has it
   caf::actor local_scheduler_;  ///< only on its rank
   std::optional<restore_order> restoring_;
+  std::set<std::uint32_t> reading_;  ///< stages whose state the disk writer has not sent yet
+  /// When the newest snapshot was written, as known when the state was restored.
+  std::chrono::steady_clock::time_point snapshot_at_;
   std::map<int, attached_stage> ready_;
   step_metrics restored_metrics_;  ///< of the restored step, if this node has the last stage
   arrived_states arrived_;
@@ -214,7 +185,6 @@ class supervisor_state {
   call_queue calls_;
 
   // progress
-  local_progress progress_;
   std::string stall_;  ///< the newest stall reported, and how often it was reported in a row
   int num_same_stalls_ = 0;
   std::chrono::steady_clock::time_point looked_;

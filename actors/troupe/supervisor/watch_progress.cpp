@@ -20,14 +20,14 @@ void supervisor_state::on_look() {
   auto limit = std::chrono::duration<double>(options_.progress_timeout);
   // Time in which the process or machine was suspended does not count.
   std::chrono::duration<double> most = 2 * progress_interval(options_.progress_timeout);
-  progress_.sample(std::min<std::chrono::duration<double>>(self_->clock().now() - looked_, most));
+  children_.progress().sample(std::min<std::chrono::duration<double>>(self_->clock().now() - looked_, most));
   begin_watching();
-  if (auto stuck = progress_.stuck(limit.count());
+  if (auto stuck = children_.progress().stuck(limit.count());
       !stuck.empty() && options_.stuck && !options_.stuck->exchange(true))
     options_.log->warn("{} of this process does not return from the program's code", stuck);
-  if (phase_ != phase::active || progress_.longest_s() < limit.count() / 4) return;
+  if (phase_ != phase::active || children_.progress().longest_s() < limit.count() / 4) return;
   node_progress told{generation_, options_.rank, {}, 0, 0};
-  progress_.describe(told);
+  children_.progress().describe(told);
   self_->send(scheduler_, told);
 }
 
@@ -36,8 +36,8 @@ void supervisor_state::on_look() {
 void supervisor_state::on_restart_requested(const restart_requested& wanted) {
   if (wanted.generation != generation_ || phase_ != phase::active) return;
   num_same_stalls_ = std::exchange(stall_, wanted.cause) == wanted.cause ? num_same_stalls_ + 1 : 1;
-  if (num_same_stalls_ > options_.restarts.intensity)
-    return fail(wanted.cause + " (and again after " + std::to_string(options_.restarts.intensity) +
+  if (num_same_stalls_ > options_.restarts.compute.intensity)
+    return fail(wanted.cause + " (and again after " + std::to_string(options_.restarts.compute.intensity) +
                 " restarts)");
   restart_generation(wanted.cause);
 }

@@ -18,8 +18,10 @@ enum class fault_point : std::uint8_t {
   reduce,
   apply,
   copy_state,
+  keep_copy,
   part_half_written,
   before_manifest,
+  read_part,
   recovery,
   leaving,
   gather

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 
@@ -16,18 +17,6 @@ std::vector<int> children_between(int first, int end) {
   return children;
 }
 
-std::vector<int> children_to_restart(restart_policy policy, int child, int num_children) {
-  switch (policy) {
-    case restart_policy::one_for_one:
-      return {child};
-    case restart_policy::one_for_all:
-      return children_between(0, num_children);
-    case restart_policy::rest_for_one:
-      return children_between(child, num_children);
-  }
-  throw_invalid("decide_restart", "a restart policy", std::to_string(static_cast<int>(policy)));
-}
-
 clock::duration delay_after(const restart_options& options, std::ptrdiff_t recent_restarts) {
   if (recent_restarts == 0) return clock::duration::zero();
   auto delay = std::min(options.backoff, options.backoff_limit);
@@ -39,15 +28,41 @@ clock::duration delay_after(const restart_options& options, std::ptrdiff_t recen
 
 }  // namespace
 
+std::vector<int> children_to_restart(restart_policy policy, int child, int num_children) {
+  if (child < 0 || child >= num_children)
+    throw_invalid("children_to_restart", "a child in [0, " + std::to_string(num_children) + ")",
+                  std::to_string(child));
+  switch (policy) {
+    case restart_policy::one_for_one:
+      return {child};
+    case restart_policy::one_for_all:
+      return children_between(0, num_children);
+    case restart_policy::rest_for_one:
+      return children_between(child, num_children);
+  }
+  throw_invalid("children_to_restart", "a restart policy", std::to_string(static_cast<int>(policy)));
+}
+
 restart_decision decide_restart(const restart_options& options, int child, int num_children,
                                 std::span<const clock::time_point> earlier_restarts, clock::time_point now) {
-  if (child < 0 || child >= num_children)
-    throw_invalid("decide_restart", "a child in [0, " + std::to_string(num_children) + ")",
-                  std::to_string(child));
+  auto children = children_to_restart(options.policy, child, num_children);
   auto recent = std::ranges::count_if(earlier_restarts,
                                       [&](clock::time_point time) { return now - time < options.period; });
   if (recent >= options.intensity) return {true, {}, {}};
-  return {false, children_to_restart(options.policy, child, num_children), delay_after(options, recent)};
+  return {false, std::move(children), delay_after(options, recent)};
+}
+
+std::optional<clock::duration> restart_intensity::restart(clock::time_point now) {
+  std::erase_if(times_, [&](clock::time_point time) { return now - time >= options_.period; });
+  auto decision = decide_restart(options_, 0, 1, times_, now);
+  if (decision.escalate) return {};
+  times_.push_back(now);
+  return decision.delay;
+}
+
+int restart_intensity::num_recent(clock::time_point now) const {
+  return static_cast<int>(
+      std::ranges::count_if(times_, [&](clock::time_point time) { return now - time < options_.period; }));
 }
 
 }  // namespace troupe

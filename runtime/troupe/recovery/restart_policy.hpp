@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct restart_options {
   std::chrono::steady_clock::duration backoff_limit = std::chrono::seconds(2);
 };
 
+/// The children that `policy` starts again when `child` of `num_children` (in their order of starting) fails;
+/// ascending. Throws std::invalid_argument for a child outside [0, num_children).
+std::vector<int> children_to_restart(restart_policy policy, int child, int num_children);
+
 /// What a supervisor does about a failed child.
 struct restart_decision {
   bool escalate = false;      ///< give up and tell the supervisor's own superior; nothing is restarted
@@ -35,5 +40,23 @@ struct restart_decision {
 restart_decision decide_restart(const restart_options& options, int child, int num_children,
                                 std::span<const std::chrono::steady_clock::time_point> earlier_restarts,
                                 std::chrono::steady_clock::time_point now);
+
+/// Counts the restarts of one group of children and applies intensity, period and backoff of its options.
+class restart_intensity {
+ public:
+  using clock = std::chrono::steady_clock;
+  explicit restart_intensity(const restart_options& options) : options_(options) {}
+
+  /// The delay of a restart for a failure at `now`, which counts from then on; none: the intensity is
+  /// exceeded, and nothing is counted.
+  std::optional<clock::duration> restart(clock::time_point now);
+  /// Restarts counted within the period before `now`.
+  int num_recent(clock::time_point now) const;
+  const restart_options& options() const { return options_; }
+
+ private:
+  restart_options options_;
+  std::vector<clock::time_point> times_;
+};
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_device.hpp"
+#include "troupe/loader/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
 using namespace troupe;
@@ -139,7 +140,9 @@ TEST_CASE("a tensor that arrives twice ends the device") {
   CHECK(of.reason()->find("each tensor once") != std::string::npos);
 }
 
-TEST_CASE("a device that finds a non-finite value names it, applies no update and stops") {
+TEST_CASE(
+    "a device that finds a non-finite value names it, applies no update to that stage, copies nothing and "
+    "stops") {
   one_device here(2, 1, 0);
   here.begin();
   here.model->non_finite = [](int stage, std::uint64_t step) {
@@ -152,7 +155,8 @@ TEST_CASE("a device that finds a non-finite value names it, applies no update an
   CHECK(reports.front().non_finite.empty());
   CHECK(reports.back().non_finite == "stage 1: the gradient of 1.weight");
   CHECK(std::ranges::count(here.model->calls, "A0@0") == 1);
-  CHECK(std::ranges::count(here.model->calls, "A0@1") == 0);
+  CHECK(std::ranges::count(here.model->calls, "A1@0") == 1);
+  CHECK(std::ranges::count(here.model->calls, "A1@1") == 0);
   for (const auto& copy : here.owner.all<state_copied>()) CHECK(copy.step == 1);
 }
 
@@ -167,4 +171,36 @@ TEST_CASE("a device whose job skips non-finite steps names each skipped step and
   for (std::uint64_t step = 0; step < 2; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
   CHECK(here.scheduler.all<step_done>().front().non_finite == "stage 0: the gradient of 0.weight");
+}
+
+TEST_CASE("a device requests of a restarted loader what the previous one has not sent") {
+  one_device here(1, 1, 0);
+  here.begin();
+  here.give(here.training(0, 3));
+  here.batch_arrives(1);
+  probe next(here.actors);
+  here.actors.send(here.device, loader_replaced{next.handle()});
+  REQUIRE(next.all<want_batch>().size() == 1);
+  CHECK(next.last<want_batch>().step == 0);
+  CHECK(next.last<want_batch>().call == 3);
+  here.batch_arrives(0);
+  here.batch_arrives(0);  // of the previous loader, late
+  here.batch_arrives(2);
+  CHECK(here.steps_done() == steps{0, 1, 2});
+  CHECK(next.last<want_batch>().step == 2);
+}
+
+TEST_CASE("a device that is stopped or idle requests nothing of a restarted loader") {
+  one_device here(1, 1, 0);
+  probe next(here.actors);
+  here.actors.send(here.device, loader_replaced{next.handle()});
+  here.begin();
+  here.actors.send(here.device, loader_replaced{next.handle()});
+  CHECK(next.all<want_batch>().empty());
+  here.give(here.training(0, 1));
+  CHECK(next.last<want_batch>().step == 0);
+  here.stop(2);
+  next.clear();
+  here.actors.send(here.device, loader_replaced{next.handle()});
+  CHECK(next.all<want_batch>().empty());
 }

@@ -165,3 +165,20 @@ TEST_CASE("states that wait for the disk are dropped with their generation") {
   CHECK(here.disk->begun.size() == 1);
   CHECK(here.scheduler.all<part_written>().empty());
 }
+
+TEST_CASE("what a disk that ended was asked for is not answered: the next disk writer is asked again") {
+  stalled_disk here;
+  here.write(10);
+  caf::anon_send_exit(here.slow, caf::exit_reason::kill);
+  here.actors.run();
+  here.write(11);
+  CHECK(here.not_written().empty());
+  stalled_disk other;
+  caf::anon_send_exit(other.slow, caf::exit_reason::kill);
+  other.actors.run();
+  other.write(10);
+  other.write(11);
+  CHECK(other.not_written().empty());
+  CHECK(ask<found_on_disk>(other.actors, other.writer, find_on_disk{}).problem.empty());
+  CHECK(other.log.str().empty());
+}

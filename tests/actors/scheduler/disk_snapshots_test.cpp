@@ -76,3 +76,16 @@ TEST_CASE("the time runs from the newest announcement, or from the job's beginni
   disk.announced(10, began + 7s);
   CHECK(disk.since_last(began + 8s) == 1s);
 }
+
+TEST_CASE("it is known which snapshots lack a part of some stages") {
+  disk_snapshots disk(began);
+  for (std::uint64_t step : {10, 11, 12}) disk.announced(step, began);
+  disk.add(written(10, 1), 3);
+  disk.add(written(11, 1), 3);
+  disk.add(written(11, 2), 3);
+  using steps = std::vector<std::uint64_t>;
+  CHECK(disk.steps_without({1}) == steps{12});
+  CHECK(disk.steps_without({1, 2}) == steps{10, 12});
+  CHECK(disk.steps_without({0}) == steps{10, 11, 12});
+  CHECK(disk.steps_without({}).empty());
+}

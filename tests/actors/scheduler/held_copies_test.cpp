@@ -65,3 +65,22 @@ TEST_CASE("requested copies count as uncommitted until their step or a later one
   hold_all_copies(held, 2);
   CHECK(held.num_uncommitted(num_stages) == 1);
 }
+
+TEST_CASE("replicas that a node has lost no longer count, and owners still hold what was committed") {
+  held_copies held;
+  hold_all_copies(held, 3);
+  held.lose_replicas(1, num_stages);
+  CHECK(held.committed_step(num_stages) == 0);
+  CHECK(held.held_by_owners(num_stages) == 3);
+  CHECK(held.inventories()[0].parts.size() == 2);
+  REQUIRE(held.inventories()[1].parts.size() == 1);
+  CHECK(held.inventories()[1].parts[0] == held_part{3, 1, 1, own});
+  held.add(1, {3, 0, 1, peer}, num_stages);
+  CHECK(held.committed_step(num_stages) == 3);
+  hold_all_copies(held, 5);
+  CHECK(held.held_by_owners(num_stages) == 5);
+  held.lose_replicas(7, num_stages);  // of a node that has told nothing
+  CHECK(held.committed_step(num_stages) == 5);
+  held.roll_back({});
+  CHECK(held.held_by_owners(num_stages) == 0);
+}

@@ -87,6 +87,10 @@ void one_scheduler::know_job() {
   actors.send(scheduler, known);
 }
 
+void one_scheduler::replace_disk_writer() {
+  actors.send(scheduler, disk_writer_replaced{actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
+}
+
 // ---- what nodes say
 
 void one_scheduler::enter(int rank, const call_request& request, std::vector<held_part> parts,

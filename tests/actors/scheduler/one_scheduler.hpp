@@ -61,6 +61,8 @@ struct one_scheduler {
   explicit one_scheduler(scheduler_settings given = {});
 
   void know_job();
+  /// Its node has restarted the disk writer.
+  void replace_disk_writer();
   /// Warnings and errors so far.
   std::string logged() const { return log_.str(); }
 

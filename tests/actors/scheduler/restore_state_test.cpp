@@ -156,9 +156,7 @@ TEST_CASE("a snapshot of another numeric class is refused on all processes, with
   }
 }
 
-TEST_CASE(
-    "a disk writer that ends during its search is restarted with the next generation, and the job "
-    "continues") {
+TEST_CASE("a disk writer that ends during its search is restarted by its node, and the job continues") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));

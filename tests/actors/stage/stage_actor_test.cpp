@@ -238,3 +238,41 @@ TEST_CASE("a stage that outlives its disk writer uses the writer's replacement")
   CHECK(next.all<write_part>().size() == 1);
   CHECK(next.all<drop_before>().size() == 1);
 }
+
+TEST_CASE("replica keeper and disk writer may be replaced within a generation") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  probe keeper(here.actors), writer(here.actors);
+  here.actors.send(here.stage, io_replaced{keeper.handle(), writer.handle()});
+  here.copied(1, 3, true);
+  here.actors.send(here.stage, drop_before{3});
+  CHECK(writer.last<write_part>().step == 3);
+  CHECK(keeper.last<drop_before>().step == 3);
+  CHECK(here.disk_writer.all<write_part>().empty());
+}
+
+TEST_CASE("a stage sends all its copies again when the peer has lost them") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.copied(1, 3);
+  here.copied(1, 4);
+  here.out.tensors.clear();
+  here.scheduler.clear();
+  here.actors.send(here.stage, replicate_again{});
+  REQUIRE(here.out.tensors.size() == 2);
+  CHECK(here.out.tensors[0].tag.step == 3);
+  CHECK(here.out.tensors[1].tag.step == 4);
+  CHECK(here.out.tensors[1].to_rank == 2);
+  CHECK(here.scheduler.size() == 0);
+}
+
+TEST_CASE("an order to write a copy that is yet to be made is left to the device") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.actors.send(here.stage, write_copy{3});
+  here.copied(1, 2);
+  here.actors.send(here.stage, write_copy{3});
+  CHECK(here.scheduler.all<part_written>().empty());
+  here.copied(1, 3, true);
+  CHECK(here.disk_writer.all<write_part>().size() == 1);
+}

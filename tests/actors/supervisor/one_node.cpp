@@ -1,6 +1,7 @@
 #include "one_node.hpp"
 
 #include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <stdexcept>
 #include <utility>
@@ -32,11 +33,13 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   options.members = &members;
   options.gate = &gate;
   options.directory = &directory;
-  options.faults = &no_faults;
+  options.faults = &faults;
   options.trace = &trace;
   options.fenced = fenced;
   options.client = client;
-  options.log = std::make_shared<spdlog::logger>("actors");
+  options.log =
+      std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_st>(log_));
+  options.log->set_level(spdlog::level::warn);
   options.threads = child_threads::shared;
   options.progress_timeout = progress_timeout;
   supervisor = actors.spawn<actor_of<supervisor_state>>(options);
@@ -54,6 +57,7 @@ void one_node::define() {
   job->make_program = fake_programs(model);
   job->training = make_plan({schedule_kind::gpipe, model->num_stages, 2, 2 * devices_per_rank});
   job->devices_per_rank = devices_per_rank;
+  job->snapshots.folder = folder;
   job->description.add("seed", "1");
   actors.send(supervisor, define_job{job});
   actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});

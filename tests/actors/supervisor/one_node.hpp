@@ -2,7 +2,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,7 +29,8 @@ struct one_node {
   recording_membership members;
   inbound_gate gate;
   stage_directory directory;
-  fault_plan no_faults;
+  fault_plan faults;
+  std::filesystem::path folder;  ///< for snapshots; empty: none
   trace_recorder trace{0, 64};
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
@@ -81,10 +84,13 @@ struct one_node {
   /// Steps of generation 1, with a copy after each.
   void train(std::uint64_t num_steps);
   void advance(std::chrono::nanoseconds time) { actors.advance(time); }
+  /// Warnings and errors so far.
+  std::string logged() const { return log_.str(); }
   std::vector<std::string> failures_told();
   std::vector<std::uint32_t> results_told();
 
  private:
+  std::ostringstream log_;
   void hear_frame(std::uint64_t generation, const actor_name& to, const caf::message& content);
   std::vector<caf::message> sent_messages() const;
 };

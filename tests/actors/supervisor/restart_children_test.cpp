@@ -166,36 +166,34 @@ TEST_CASE("bad input found during the restore of a stage fails the job at once")
   CHECK(here.members.requests.empty());
 }
 
-TEST_CASE("a loader that fails is started again with all sources") {
-  one_node here;
+TEST_CASE("a stage that fails takes its device along, and no other stage or device of the process") {
+  one_node here(1, 2, 4);
+  here.devices_per_rank = 2;
   here.define();
-  struct failing_once : fake_source {
-    using fake_source::fake_source;
-    batch at(std::uint64_t step) override {
-      if (!failed) {
-        failed = true;
-        throw std::runtime_error("cannot read the samples");
-      }
-      return fake_source::at(step);
-    }
-    bool failed = false;
-  };
-  here.actors.send(here.supervisor, add_source{std::make_shared<failing_once>(1)});
   here.view(1);
   here.enter(0);
   here.restore(1);
-  auto given = grant{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0};
-  here.receive(1, {actor_role::device, 1}, given);
-  here.advance(1ms);
-  REQUIRE(here.members.requests.size() == 1);
-  CHECK(here.members.requests[0].second == "the loader on rank 1 failed: cannot read the samples");
   here.fence(2);
   here.view(2);
-  here.restore(2);
-  given.generation = 2;
-  here.receive(2, {actor_role::device, 1}, given);
-  here.activations_come(2, 0);
-  CHECK(here.steps_done(2) == numbers{0});
+  here.model->before = [](const std::string& call) {
+    if (call == "N3") throw std::runtime_error("out of luck");
+  };
+  here.restore(2);  // from scratch: stage 2 is made anew, stage 3 fails
+  here.advance(1ms);
+  here.model->before = [](const std::string&) {};
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0].second == "stage 3 on rank 1 failed: out of luck");
+  CHECK(here.logged().find("actor=\"stage 3\" reason=\"out of luck\" restarts=\"stage 3, device 3\"") !=
+        std::string::npos);
+  here.fence(3);
+  here.view(3);
+  here.model->calls.clear();
+  here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
+  for (std::uint32_t stage : {2, 3})
+    here.part_arrives(3, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
+  CHECK(here.model->calls == std::vector<std::string>{"D2", "L2", "N3", "D3", "L3"});
+  CHECK(here.sent<node_restored>().back().generation == 3);
+  CHECK(here.members.failures.empty());
 }
 
 TEST_CASE("a link that ends is noticed") {

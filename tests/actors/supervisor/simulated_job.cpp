@@ -3,6 +3,7 @@
 #include <spdlog/logger.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "simulated_node.hpp"
@@ -91,6 +92,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
     if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
+  node.faults = fault_plan(draw_io_failures(rank), rank, 0);
   supervisor_options made;
   made.rank = rank;
   made.world_size = options_.world_size;
@@ -100,12 +102,12 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   made.members = &node.members;
   made.gate = &node.gate;
   made.directory = &node.directory;
-  made.faults = &node.no_faults;
+  made.faults = &node.faults;
   made.trace = &node.trace;
   made.fenced = node.fenced;
   made.client = node.client;
   made.log = std::make_shared<spdlog::logger>("actors");
-  made.restarts.intensity = 1000;
+  made.restarts.io.intensity = made.restarts.compute.intensity = 1000;
   made.threads = child_threads::shared;
   node.supervisor = actors_.system().spawn<actor_of<supervisor_state>>(made);
   member self;
@@ -114,6 +116,18 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   self.numeric_class = "class";
   self.address = node.out.begin_generation(0);
   node.members.join(self);
+}
+
+/// Each once, at a step drawn by lot.
+std::string simulated_job::draw_io_failures(int rank) {
+  std::string text;
+  for (int i = 0; i < options_.num_io_failures; ++i) {
+    auto drawn = random_() % 5;
+    auto point = std::array{"load", "keep_copy", "part_half_written", "before_manifest", "read_part"}[drawn];
+    text += (i == 0 ? "" : ";") + std::string(point) + ":fail@rank=" + std::to_string(rank);
+    if (drawn < 2) text += ",step=" + std::to_string(random_() % 20);
+  }
+  return text;
 }
 
 /// A process that is killed may have sent less than it meant to; one that ends has sent all.

@@ -27,6 +27,7 @@ struct simulated_job_options {
   std::filesystem::path folder;  ///< empty: memory only
   std::vector<call_request> calls;
   int num_failures = 0;               ///< at most: processes killed, actors that fail, generations asked for
+  int num_io_failures = 0;            ///< a process: loaders, replica keepers and disk writers that fail
   std::uint32_t failure_every = 400;  ///< things that happen, on the average
   std::uint32_t seed = 0;
 };
@@ -69,6 +70,7 @@ class simulated_job {
   };
 
   void start(int rank, std::uint32_t incarnation);
+  std::string draw_io_failures(int rank);
   void end(simulated_node& node, bool killed);
   bool happen();
   void carry(const channel& along, std::function<void()> what) {

@@ -65,7 +65,7 @@ struct simulated_node {
   int rank;
   std::uint32_t incarnation;
   bool alive = true;
-  fault_plan no_faults;
+  fault_plan faults;
   trace_recorder trace{0, 16};
   inbound_gate gate;
   stage_directory directory;

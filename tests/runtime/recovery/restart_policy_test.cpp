@@ -67,3 +67,16 @@ TEST_CASE("a child out of range is refused") {
   CHECK_THROWS_AS(decide_restart(options_of(one_for_one), 4, 4, {}, now), std::invalid_argument);
   CHECK_THROWS_AS(decide_restart(options_of(one_for_one), -1, 4, {}, now), std::invalid_argument);
 }
+
+TEST_CASE("a count of restarts delays each, escalates beyond its intensity and forgives after the period") {
+  restart_intensity counted(options_of(one_for_one));
+  CHECK(counted.restart(now) == 0ms);
+  CHECK(counted.restart(now + 1s) == 50ms);
+  CHECK(counted.restart(now + 2s) == 100ms);
+  CHECK(counted.num_recent(now + 2s) == 3);
+  CHECK_FALSE(counted.restart(now + 29s));
+  CHECK(counted.num_recent(now + 30s) == 2);
+  CHECK(counted.restart(now + 30s) == 100ms);
+  CHECK_FALSE(counted.restart(now + 30s));
+  CHECK(counted.restart(now + 90s) == 0ms);
+}

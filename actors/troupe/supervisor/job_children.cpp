@@ -1,0 +1,208 @@
+#include "troupe/supervisor/job_children.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+#include <utility>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/actor/receiving_actor.hpp"
+#include "troupe/device/device_actor.hpp"
+#include "troupe/disk_writer/disk_actor.hpp"
+#include "troupe/disk_writer/disk_writer_actor.hpp"
+#include "troupe/loader/loader_actor.hpp"
+#include "troupe/recovery/replica.hpp"
+#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+#include "troupe/stage/stage_actor.hpp"
+
+namespace troupe {
+namespace {
+
+template <class State, class... Args>
+caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&... args) {
+  if (threads == child_threads::shared) return self->spawn<actor_of<State>>(std::forward<Args>(args)...);
+  return self->spawn<actor_of<State>, caf::detached>(std::forward<Args>(args)...);
+}
+
+}  // namespace
+
+job_children::~job_children() {
+  for (const auto& [address, one] : monitored_)
+    if (auto child = caf::actor_cast<caf::actor>(address))
+      caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
+}
+
+void job_children::spawn_all(std::shared_ptr<const job_definition> job) {
+  job_ = std::move(job);
+  for (const auto& branch : branches())
+    if (branch.part_of == subtree::io)
+      for (const auto& one : branch.children) spawn(one);
+  for (int stage = 0; stage < job_->training.num_stages; ++stage)
+    if (job_->rank_of_stage(stage) == options_.rank) spawn_stage(stage);
+  for (int device = 0; device < job_->training.num_devices(); ++device)
+    if (job_->rank_of_device(device) == options_.rank) spawn_device(device);
+}
+
+std::vector<supervised_branch> job_children::branches() const {
+  std::vector<supervised_branch> all = {
+      {subtree::io, restart_policy::one_for_one, {{child_role::loader, 0}}},
+      {subtree::io, restart_policy::one_for_one, {{child_role::replica_keeper, 0}}},
+      {subtree::io, restart_policy::rest_for_one, {}}};
+  if (has_folder()) all.back().children.push_back({child_role::disk, 0});
+  all.back().children.push_back({child_role::disk_writer, 0});
+  for (const auto& [stage, actor] : stages_)
+    all.push_back({subtree::compute,
+                   restart_policy::rest_for_one,
+                   {{child_role::stage, stage}, {child_role::device, device_of(stage)}}});
+  return all;
+}
+
+void job_children::stop_all() {
+  auto stop_one = [this](const caf::actor& one) {
+    if (!one) return;
+    monitored_.erase(one.address());
+    self_->send_exit(one, caf::exit_reason::user_shutdown);
+  };
+  for (const auto& [number, device] : std::exchange(devices_, {})) stop_one(device);
+  for (const auto& [number, stage] : std::exchange(stages_, {})) stop_one(stage);
+  for (const auto& one : {loader_, replica_keeper_, disk_writer_, std::exchange(disk_, {})}) stop_one(one);
+  progress_ = {};
+}
+
+caf::actor job_children::handle_of(const child_id& one) const {
+  auto of = [&](const std::map<int, caf::actor>& all) {
+    auto found = all.find(one.number);
+    return found == all.end() ? caf::actor() : found->second;
+  };
+  switch (one.role) {
+    case child_role::loader:
+      return loader_;
+    case child_role::replica_keeper:
+      return replica_keeper_;
+    case child_role::disk:
+      return disk_;
+    case child_role::disk_writer:
+      return disk_writer_;
+    case child_role::stage:
+      return of(stages_);
+    case child_role::device:
+      return of(devices_);
+    case child_role::scheduler:
+    case child_role::link:
+    case child_role::gatherer:
+      return {};  // spawned by the supervisor, for each generation or when they are needed
+  }
+  return {};
+}
+
+void job_children::stop(const child_id& one) {
+  auto handle = handle_of(one);
+  if (handle && monitored_.erase(handle.address()) > 0)
+    self_->send_exit(handle, caf::exit_reason::user_shutdown);
+}
+
+void job_children::respawn(const child_id& one) {
+  stop(one);
+  spawn(one);
+}
+
+void job_children::spawn(const child_id& one) {
+  if (one.role == child_role::loader) spawn_loader();
+  if (one.role == child_role::replica_keeper) spawn_replica_keeper();
+  if (one.role == child_role::disk) spawn_disk();
+  if (one.role == child_role::disk_writer) spawn_disk_writer();
+  if (one.role == child_role::stage) spawn_stage(one.number);
+  if (one.role == child_role::device) spawn_device(one.number);
+}
+
+void job_children::add_source(const troupe::add_source& added) {
+  sources_.push_back(added.source);
+  if (loader_) self_->send(loader_, added);
+}
+
+void job_children::adopt(const caf::actor& actor, child_id one) {
+  monitored_[actor.address()] = one;
+  self_->monitor(actor);
+}
+
+std::optional<child_id> job_children::remove(const caf::actor_addr& ended) {
+  auto found = monitored_.find(ended);
+  if (found == monitored_.end()) return {};
+  auto one = found->second;
+  monitored_.erase(found);
+  return one;
+}
+
+void job_children::spawn_device(int device) {
+  auto& ring = rings_[device];
+  if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
+  device_options made;
+  made.device = device;
+  made.rank = options_.rank;
+  made.out = options_.out;
+  made.faults = options_.faults;
+  made.ring = ring;
+  made.fenced = options_.fenced;
+  progress_.watch(device, made.status);
+  if (options_.threads == child_threads::shared) {
+    made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls
+    devices_[device] = self_->spawn<actor_of<device_state>>(made);
+  } else {
+    devices_[device] = self_->spawn<receiving_actor<device_state>, caf::detached>(*options_.out, made);
+  }
+  adopt(devices_[device], {child_role::device, device});
+}
+
+void job_children::spawn_stage(int stage) {
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{
+      stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
+      options_.out, options_.log, job_->number});
+  adopt(stages_[stage], {child_role::stage, stage});
+}
+
+void job_children::spawn_loader() {
+  auto status = std::make_shared<loader_status>();
+  progress_.watch_loader(status);
+  loader_ = spawn_on<loader_state>(options_.threads, self_, sources_, status, options_.faults);
+  adopt(loader_, {child_role::loader, 0});
+}
+
+void job_children::spawn_replica_keeper() {
+  replica_keeper_ =
+      self_->spawn<actor_of<replica_keeper_state>>(replica_keeper_options{options_.rank, options_.faults});
+  adopt(replica_keeper_, {child_role::replica_keeper, 0});
+}
+
+/// The files are read and written by this actor alone, also if the disk writer is restarted meanwhile.
+void job_children::spawn_disk() {
+  disk_progress_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  disk_options disk;
+  disk.job_id = job_->job_id;
+  disk.numeric_class = options_.numeric_class;
+  disk.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
+  disk.resume = job_->resume;
+  disk.finite_only = job_->on_non_finite != non_finite_policy::go_on;
+  disk.faults = options_.faults;
+  disk.log = options_.log;
+  disk.store.folder = job_->snapshots.folder;
+  disk.store.keep = job_->snapshots.keep;
+  disk.store.access = job_->snapshots.access;
+  disk.store.on_progress = [progress = disk_progress_] { ++*progress; };
+  disk.store.at_point = [faults = options_.faults](std::string_view point) {
+    if (point == "part_half_written") faults->at(fault_point::part_half_written);
+    if (point == "before_manifest") faults->at(fault_point::before_manifest);
+  };
+  disk_ = spawn_on<disk_state>(options_.threads, self_, disk);
+  adopt(disk_, {child_role::disk, 0});
+}
+
+void job_children::spawn_disk_writer() {
+  disk_writer_options made;
+  made.host = options_.host;
+  made.log = options_.log;
+  made.disk = disk_;
+  if (disk_progress_) made.progress = disk_progress_;
+  disk_writer_ = self_->spawn<actor_of<disk_writer_state>>(made);
+  adopt(disk_writer_, {child_role::disk_writer, 0});
+}
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#pragma once
+#include <atomic>
+#include <caf/actor.hpp>
+#include <caf/event_based_actor.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/job/job_definition.hpp"
+#include "troupe/loader/messages.hpp"
+#include "troupe/supervisor/local_progress.hpp"
+#include "troupe/supervisor/supervisor_options.hpp"
+
+namespace troupe {
+
+/// The children of one supervisor: spawns those of a job with their options, monitors all, and spawns single
+/// ones again. What a restart means for other actors is the supervisor's to tell them.
+///
+/// The handle of a child that has ended is kept until it is spawned again: a request to it fails at once.
+class job_children {
+ public:
+  /// `self` is the supervisor; it and `options` outlive this object.
+  job_children(caf::event_based_actor* self, const supervisor_options& options)
+      : self_(self), options_(options) {}
+  job_children(const job_children&) = delete;
+  job_children& operator=(const job_children&) = delete;
+  /// Ends all children.
+  ~job_children();
+
+  void spawn_all(std::shared_ptr<const job_definition> job);
+  /// Ends the children of the job, whose failures are ignored from now on.
+  void stop_all();
+  void stop(const child_id& one);
+  /// Stops a child of the job if it still runs, and spawns it again.
+  void respawn(const child_id& one);
+  void add_source(const add_source& added);
+
+  /// Monitors an actor that the supervisor has spawned itself.
+  void adopt(const caf::actor& actor, child_id one);
+  /// The child that had this address, which is no child any more; none: it was stopped before.
+  std::optional<child_id> remove(const caf::actor_addr& ended);
+  /// Of the job, see supervision_tree.
+  std::vector<supervised_branch> branches() const;
+
+  const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
+  const std::map<int, caf::actor>& stages() const { return stages_; }    ///< by number in the job
+  const caf::actor& loader() const { return loader_; }
+  const caf::actor& replica_keeper() const { return replica_keeper_; }
+  const caf::actor& disk_writer() const { return disk_writer_; }
+  local_progress& progress() { return progress_; }
+
+ private:
+  int device_of(int stage) const { return job_->training.device_of_stage[static_cast<std::size_t>(stage)]; }
+  caf::actor handle_of(const child_id& one) const;
+  void spawn(const child_id& one);
+  void spawn_device(int device);
+  void spawn_stage(int stage);
+  void spawn_loader();
+  void spawn_replica_keeper();
+  void spawn_disk();
+  void spawn_disk_writer();
+  bool has_folder() const { return !job_->snapshots.folder.empty(); }
+
+  // constant
+  caf::event_based_actor* self_;
+  const supervisor_options& options_;
+  std::shared_ptr<const job_definition> job_;
+  std::vector<std::shared_ptr<batch_source>> sources_;
+
+  std::map<int, caf::actor> devices_, stages_;
+  caf::actor loader_, replica_keeper_, disk_writer_;
+  caf::actor disk_;  ///< invalid if the job writes no snapshots
+  /// Incremented by the disk actor; a new disk writer goes on watching it.
+  std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;
+  std::map<int, event_ring*> rings_;
+  local_progress progress_;
+  std::map<caf::actor_addr, child_id> monitored_;
+};
+
+}  // namespace troupe

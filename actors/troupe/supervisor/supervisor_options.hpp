@@ -1,0 +1,50 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "troupe/cluster/membership.hpp"
+#include "troupe/fault/fault_plan.hpp"
+#include "troupe/job/client_mailbox.hpp"
+#include "troupe/link/inbound_gate.hpp"
+#include "troupe/supervisor/stage_directory.hpp"
+#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/trace/trace.hpp"
+
+namespace troupe {
+
+/// Where children that compute or block run. own: detached, a thread each. shared: as scheduled actors, for
+/// tests that run whole jobs in virtual time on one thread.
+enum class child_threads : std::uint8_t { own, shared };
+
+/// Pointers are to objects of the process that outlive the supervisor.
+struct supervisor_options {
+  int rank = 0;
+  int world_size = 1;
+  std::string host;
+  std::string numeric_class;
+  transport* out = nullptr;
+  membership* members = nullptr;
+  inbound_gate* gate = nullptr;
+  stage_directory* directory = nullptr;
+  const fault_plan* faults = nullptr;
+  trace_recorder* trace = nullptr;
+  std::shared_ptr<std::atomic<std::uint64_t>> fenced;
+  std::shared_ptr<client_mailbox> client;
+  std::shared_ptr<spdlog::logger> log;
+  subtree_options restarts;
+  /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
+  std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
+  std::chrono::seconds restore_timeout = std::chrono::seconds(120);
+  child_threads threads = child_threads::own;
+  /// A device or loader without progress for this long counts as lost; 0: not watched.
+  std::chrono::milliseconds progress_timeout{0};
+  /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
+  std::shared_ptr<std::atomic<bool>> stuck;
+};
+
+}  // namespace troupe
