@@ -105,7 +105,7 @@ class agent_client final : public membership {
     auto limit = std::chrono::duration<double>(options_.agent_timeout);
     auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
                 (open ? " has sent no heartbeat for " + std::to_string(limit.count()).substr(0, 5) +
-                            " s: its host or the network has failed"
+                            " s: it has stopped, or its host or the network has failed"
                       : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
                 ". The job can be resumed from its latest snapshot (--resume)";
     keys_.close(gone);

@@ -69,7 +69,8 @@ std::string call_recorder::outcome(const entry& of) {
 std::string call_recorder::text() const {
   std::lock_guard lock(mutex_);
   std::string lines;
-  for (auto age = num_kept_; age-- > 0;) lines += describe(newest(age)) + ' ' + outcome(newest(age)) + '\n';
+  for (auto age = num_kept_; age-- > 0;)
+    lines += (lines.empty() ? "" : "\n") + describe(newest(age)) + ' ' + outcome(newest(age));
   return lines;
 }
 

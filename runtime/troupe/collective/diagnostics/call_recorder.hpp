@@ -20,7 +20,7 @@ class call_recorder {
   void on_wait(const call& what);
   void on_end(const call& what);
   /// One line for each call, oldest first: "#7 all_reduce(sum, f32[4]) done in 0.12 ms", "#8 barrier done at
-  /// once".
+  /// once". The last line has no line end, so that a message may go on.
   std::string text() const;
 
  private:
