@@ -17,7 +17,8 @@ void event_router::on_control(int from_rank, std::uint64_t generation, std::span
   try {
     gate.deliver(generation, body);
   } catch (const decode_error& problem) {
-    tell(peer_broken{from_rank, std::string("it sent a message that cannot be read: ") + problem.what()});
+    tell(peer_broken{from_rank, generation,
+                     std::string("it sent a message that cannot be read: ") + problem.what()});
   }
 }
 
@@ -29,7 +30,9 @@ void event_router::on_tensor_lost(int rank, std::uint64_t generation, const std:
   tell(tensor_lost{rank, generation, cause});
 }
 
-void event_router::on_peer_error(int rank, const std::string& cause) { tell(peer_broken{rank, cause}); }
+void event_router::on_peer_error(int rank, std::uint64_t generation, const std::string& cause) {
+  tell(peer_broken{rank, generation, cause});
+}
 
 void event_router::on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) {
   fenced->store(generation, std::memory_order_release);

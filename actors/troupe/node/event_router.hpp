@@ -32,7 +32,7 @@ class event_router final : public transport_events, public membership_events {
 
   void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override;
   void on_tensor(int from_rank, const tensor_tag& tag, tensor value) override;
-  void on_peer_error(int rank, const std::string& cause) override;
+  void on_peer_error(int rank, std::uint64_t generation, const std::string& cause) override;
   void on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) override;
 
   void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override;

@@ -57,8 +57,10 @@ void supervisor_state::on_view(const view_formed& formed) {
   fetch_again();
 }
 
+/// An error of an earlier generation may be about a process that has been replaced since.
 void supervisor_state::on_peer_broken(const peer_broken& broken) {
-  if (phase_ == phase::active) options_.members->suspect(broken.rank, broken.cause);
+  if (phase_ == phase::active && broken.generation == generation_)
+    options_.members->suspect(broken.rank, broken.cause);
 }
 
 }  // namespace troupe

@@ -40,6 +40,7 @@ struct job_was_stopped {
 // Event router -> supervisor, from the transport's thread; see transport_events.
 struct peer_broken {
   int rank = 0;
+  std::uint64_t generation = 0;  ///< in which it was noticed
   std::string cause;
 };
 /// A tensor from `rank` was lost, see transport_events::on_tensor_lost.

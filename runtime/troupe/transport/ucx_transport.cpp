@@ -91,6 +91,7 @@ class ucx_transport final : public transport {
 
   polled_mutex control_mutex_;
   control_plane control_;
+  std::uint64_t control_generation_ = 0;  ///< of the last connect
 
   tensor_traffic tensors_;
 
@@ -119,6 +120,7 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
   {
     std::lock_guard lock(control_mutex_);
     control_.connect(peers);
+    control_generation_ = generation;
   }
   tensors_.connect(generation, peers);
 }
@@ -180,17 +182,19 @@ bool ucx_transport::progress_control() {
   bool worked = false;
   std::vector<control_arrival> arrivals;
   std::vector<peer_failure> failures;
+  std::uint64_t generation = 0;
   {
     std::lock_guard lock(control_mutex_);
     worked = control_.progress();
     arrivals = control_.take_arrivals();
     failures = control_.take_failures();
+    generation = control_generation_;
   }
   for (const auto& arrival : arrivals) {
     ++settings_.counters.control_frames_received;
     events_.on_control(arrival.from_rank, arrival.generation, arrival.body);
   }
-  for (const auto& failure : failures) events_.on_peer_error(failure.rank, failure.cause);
+  for (const auto& failure : failures) events_.on_peer_error(failure.rank, generation, failure.cause);
   return worked || !arrivals.empty() || !failures.empty();
 }
 

@@ -186,13 +186,24 @@ TEST_CASE("a device that does not stop makes its process a suspect, after a whil
 
 TEST_CASE("a peer that cannot be reached is reported while the generation runs, and not in a fence") {
   one_node here;
-  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
   CHECK(here.members.suspects.empty());
   here.begin();
-  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
   REQUIRE(here.members.suspects.size() == 1);
   CHECK(here.members.suspects[0] == std::pair(0, std::string("connection reset")));
   here.fence(2);
-  here.actors.send(here.supervisor, peer_broken{0, "connection reset"});
+  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
+  CHECK(here.members.suspects.size() == 1);
+}
+
+TEST_CASE("an error of a generation before is not held against the process that has replaced the peer") {
+  one_node here;
+  here.begin();
+  here.fence(2);
+  here.view(2);
+  here.actors.send(here.supervisor, peer_broken{0, 1, "connection refused"});
+  CHECK(here.members.suspects.empty());
+  here.actors.send(here.supervisor, peer_broken{0, 2, "connection refused"});
   CHECK(here.members.suspects.size() == 1);
 }

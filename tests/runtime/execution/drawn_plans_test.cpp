@@ -169,7 +169,7 @@ class threaded_device : private transport_events {
 
  private:
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
-  void on_peer_error(int, const std::string&) override {}
+  void on_peer_error(int, std::uint64_t, const std::string&) override {}
   void on_tensor(int, const tensor_tag& tag, tensor value) override {
     auto of_plan = tag;
     of_plan.generation = 0;

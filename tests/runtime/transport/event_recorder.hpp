@@ -47,7 +47,9 @@ class event_recorder final : public transport_events {
     if (callback && (*callback)(from, tag, value)) return;
     record(tensors_, {from, tag, std::move(value)});
   }
-  void on_peer_error(int rank, const std::string& cause) override { record(errors_, {rank, cause}); }
+  void on_peer_error(int rank, std::uint64_t, const std::string& cause) override {
+    record(errors_, {rank, cause});
+  }
   void on_tensor_lost(int rank, std::uint64_t, const std::string& cause) override {
     record(losses_, {rank, cause});
   }

@@ -44,7 +44,7 @@ class connected_probe : public transport_events {
   void on_tensor(int, const tensor_tag& tag, tensor value) override {
     send(probe_arrived{tag, std::move(value)});
   }
-  void on_peer_error(int, const std::string&) override {}  // the launcher ends the job
+  void on_peer_error(int, std::uint64_t, const std::string&) override {}  // the launcher ends the job
 
   template <class Message>
   void send(Message message) {
