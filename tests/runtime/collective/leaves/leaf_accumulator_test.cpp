@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "support/random_tensor.hpp"
 #include "support/rounded.hpp"
