@@ -104,7 +104,7 @@ TEST_CASE("an actor that fails in a job of one process is started again from the
   CHECK(outcome.named("recovered")[0]["generation"] == 2);
 }
 
-TEST_CASE("a loader, replica keeper or disk writer that fails is started again, and nobody else notices") {
+TEST_CASE("a loader, replica keeper or disk writer that fails is started again without a new generation") {
   // The samples are read by the first and the last stage, the manifest is written by rank 0.
   auto fault = GENERATE(as<std::string>(), "load:fail@rank=0,step=7", "load:fail@rank=3,step=7",
                         "keep_copy:fail@rank=1,step=6", "keep_copy:fail@rank=0,step=12",

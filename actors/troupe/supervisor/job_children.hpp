@@ -72,7 +72,7 @@ class job_children {
   std::map<int, caf::actor> devices_, stages_;
   caf::actor loader_, replica_keeper_, disk_writer_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
-  /// Incremented by the disk actor; a new disk writer goes on watching it.
+  /// Incremented by the disk actor; a new disk writer continues to watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;
   std::map<int, event_ring*> rings_;
   local_progress progress_;

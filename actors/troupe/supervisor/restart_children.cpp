@@ -60,7 +60,7 @@ void supervisor_state::fail_unless_restarted(std::uint64_t generation, const std
   if (generation == generation_ && !has_ended(problem)) fail(what + describe(problem));
 }
 
-/// A device that is restarted with its stage has stopped by now, so that nobody uses the stage's program.
+/// A device that is restarted with its stage has stopped by now, so no thread uses the stage's program.
 void supervisor_state::respawn_failed() {
   for (const auto& one : to_respawn_) {
     if (one.role == child_role::gatherer)

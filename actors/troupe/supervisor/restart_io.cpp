@@ -1,7 +1,7 @@
 // supervisor_state: restarts loader, replica keeper and disk writer within a generation, so that no other
 // actor is disturbed.
 //
-// What each of them loses, and how it is made good:
+// What each of them loses, and how that is restored:
 //   loader          batches that were requested: devices request them again (loader_replaced)
 //   replica keeper  copies of the peer's stages: the scheduler no longer counts them (replicas_lost), and the
 //                   peer sends what it still holds to the new keeper (replicas_wanted)

@@ -57,7 +57,7 @@ class plan_interpreter {
     std::uint64_t generation = 0;
     std::uint32_t call = 0;
   };
-  /// Returns the program of a stage that the plan has on this device. Lives as long as the interpreter.
+  /// Returns the program of a stage that the plan has on this device; the program outlives the interpreter.
   using program_lookup = std::function<stage_program&(int stage)>;
 
   /// `inputs` and `host` outlive the interpreter.

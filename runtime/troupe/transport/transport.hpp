@@ -31,7 +31,7 @@ class transport_events {
   virtual void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;
   virtual void on_tensor(int from_rank, const tensor_tag& tag, tensor value) = 0;
   /// The control connection to `rank` broke, or it sent a bad frame, or tensors cannot be sent to it or
-  /// fetched from it although the generation goes on. Once per connection. `generation`: the connected one
+  /// fetched from it although the generation continues. Once per connection. `generation`: the connected one
   /// when that was noticed; in a later one the rank may be another process.
   virtual void on_peer_error(int rank, std::uint64_t generation, const std::string& cause) = 0;
   /// A tensor of the current generation arrived and could not be received (no memory, failed fetch), so its

@@ -26,14 +26,14 @@ void require_ascending(const std::vector<int>& leaves, std::size_t member) {
 
 /// The number of leaves.
 int require_each_once(const std::vector<std::vector<int>>& leaves) {
-  constexpr int nobody = -1;
+  constexpr int no_member = -1;
   std::vector<int> host_of;
   for (std::size_t member = 0; member < leaves.size(); ++member) {
     require_ascending(leaves[member], member);
     for (int leaf : leaves[member]) {
       auto at = static_cast<std::size_t>(leaf);
-      if (at >= host_of.size()) host_of.resize(at + 1, nobody);
-      if (host_of[at] != nobody)
+      if (at >= host_of.size()) host_of.resize(at + 1, no_member);
+      if (host_of[at] != no_member)
         throw_invalid("leaf_hosting", "each leaf on one member",
                       "leaf " + std::to_string(leaf) + " on members " + std::to_string(host_of[at]) +
                           " and " + std::to_string(member));
@@ -43,7 +43,7 @@ int require_each_once(const std::vector<std::vector<int>>& leaves) {
   if (host_of.empty())
     throw_invalid("leaf_hosting", "at least one leaf",
                   "none on " + std::to_string(leaves.size()) + " members");
-  auto missing = std::ranges::find(host_of, nobody) - host_of.begin();
+  auto missing = std::ranges::find(host_of, no_member) - host_of.begin();
   if (missing != static_cast<std::ptrdiff_t>(host_of.size()))
     throw_invalid("leaf_hosting",
                   "each of the leaves 0 to " + std::to_string(host_of.size() - 1) + " on a member",
