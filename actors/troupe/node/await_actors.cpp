@@ -1,5 +1,7 @@
 #include "troupe/node/await_actors.hpp"
 
+#include <spdlog/logger.h>
+
 #include <caf/actor_system.hpp>
 #include <chrono>
 #include <cstdio>
@@ -16,16 +18,15 @@ constexpr auto stuck_check_interval = std::chrono::milliseconds(500);
 constexpr auto stuck_grace = std::chrono::seconds(2);
 
 /// The stuck thread still uses its objects, so the process exits without destroying them.
-[[noreturn]] void exit_while_stuck(const std::exception_ptr& job_end) {
+[[noreturn]] void exit_while_stuck(const std::exception_ptr& job_end, spdlog::logger& log) {
   std::string why;
   try {
     if (job_end) std::rethrow_exception(job_end);
   } catch (const std::exception& end) {
     why = end.what() + std::string(". ");
   }
-  std::fprintf(stderr,
-               "%sThis process ends now: a device or loader does not return from the program's code\n",
-               why.c_str());
+  log.error("{}This process ends now: a device or loader does not return from the program's code", why);
+  log.flush();
   std::fflush(nullptr);
   std::_Exit(1);
 }
@@ -33,7 +34,7 @@ constexpr auto stuck_grace = std::chrono::seconds(2);
 }  // namespace
 
 void await_actors(caf::actor_system& system, const std::atomic<bool>& stuck,
-                  const std::exception_ptr& job_end) {
+                  const std::exception_ptr& job_end, spdlog::logger& log) {
   std::promise<void> done;
   std::thread waiting([&system, &done] {
     system.await_all_actors_done();
@@ -43,7 +44,7 @@ void await_actors(caf::actor_system& system, const std::atomic<bool>& stuck,
   while (ended.wait_for(stuck_check_interval) != std::future_status::ready) {
     if (!stuck) continue;
     if (ended.wait_for(stuck_grace) == std::future_status::ready) break;
-    exit_while_stuck(job_end);
+    exit_while_stuck(job_end, log);
   }
   waiting.join();
 }

@@ -5,6 +5,9 @@
 namespace caf {
 class actor_system;
 }
+namespace spdlog {
+class logger;
+}
 
 namespace troupe {
 
@@ -12,8 +15,8 @@ namespace troupe {
 ///
 /// If `stuck` is set, a thread of this process is in code that does not return (see
 /// supervisor_options::stuck) and cannot be joined. After two more seconds the process then exits with code 1
-/// and a line on standard error, which begins with the text of `job_end` if that is not null.
+/// and an error in `log`, which begins with the text of `job_end` if that is not null.
 void await_actors(caf::actor_system& system, const std::atomic<bool>& stuck,
-                  const std::exception_ptr& job_end);
+                  const std::exception_ptr& job_end, spdlog::logger& log);
 
 }  // namespace troupe

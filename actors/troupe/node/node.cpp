@@ -210,7 +210,7 @@ class real_node : public node {
     router_.attach({});
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     supervisor_ = {};
-    await_actors(system_, *stuck_, ended_);
+    await_actors(system_, *stuck_, ended_, *options_.log);
     // Last, because a busy actor may have registered itself until now, and a detached actor's thread ends
     // only when its last handle is gone.
     router_.gate.close();

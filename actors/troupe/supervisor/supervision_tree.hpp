@@ -37,7 +37,7 @@ std::string to_string(const child_id& one);
 enum class subtree : std::uint8_t { io, compute };
 std::string_view to_string(subtree which);
 
-/// Restart options of the subtrees; each counts its restarts for itself. `policy` is that of the branch.
+/// Restart options of the subtrees; each counts its restarts for itself.
 struct subtree_options {
   /// Beyond its intensity a failure costs a new generation, which counts as a restart of `compute`.
   restart_options io;

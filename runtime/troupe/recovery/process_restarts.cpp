@@ -1,7 +1,5 @@
 #include "troupe/recovery/process_restarts.hpp"
 
-#include "troupe/recovery/restart_policy.hpp"
-
 namespace troupe {
 namespace {
 
@@ -15,14 +13,12 @@ bool is_same_cause(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::optional<std::string> process_restarts::refusal(const process_failure& lost, time_point now) {
-  std::erase_if(restarts_, [&](time_point then) { return now - then >= options_.window; });
-  restart_options limits{.intensity = options_.max_restarts, .period = options_.window};
-  if (decide_restart(limits, 0, 1, restarts_, now).escalate)
+  if (restarts_.num_recent(now) >= options_.max_restarts)
     return "no restarts are left (--max-restarts " + std::to_string(options_.max_restarts) + ")";
   if (!lost.was_wanted && times_the_same(lost, now) > options_.max_same_failure)
     return "it failed in the same way " + std::to_string(options_.max_same_failure + 1) +
            " times without a step done in between, so starting it again would not cure it";
-  restarts_.push_back(now);
+  restarts_.restart(now);
   return {};
 }
 

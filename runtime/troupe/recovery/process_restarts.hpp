@@ -4,7 +4,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
+
+#include "troupe/recovery/restart_policy.hpp"
 
 namespace troupe {
 
@@ -28,7 +29,8 @@ struct process_failure {
 class process_restarts {
  public:
   using time_point = std::chrono::steady_clock::time_point;
-  explicit process_restarts(const process_restart_options& options) : options_(options) {}
+  explicit process_restarts(const process_restart_options& options)
+      : options_(options), restarts_({.intensity = options.max_restarts, .period = options.window}) {}
 
   /// Why the process must not be restarted; none: it is restarted, and the restart counts.
   std::optional<std::string> refusal(const process_failure& lost, time_point now);
@@ -43,7 +45,7 @@ class process_restarts {
   int times_the_same(const process_failure& lost, time_point now);
 
   process_restart_options options_;
-  std::vector<time_point> restarts_;
+  restart_intensity restarts_;
   std::map<int, repeated> failures_;  ///< by rank, the newest
 };
 

@@ -1,8 +1,9 @@
 #include "troupe/recovery/restart_policy.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <utility>
+#include <string>
 
 #include "troupe/error/errors.hpp"
 
@@ -43,21 +44,12 @@ std::vector<int> children_to_restart(restart_policy policy, int child, int num_c
   throw_invalid("children_to_restart", "a restart policy", std::to_string(static_cast<int>(policy)));
 }
 
-restart_decision decide_restart(const restart_options& options, int child, int num_children,
-                                std::span<const clock::time_point> earlier_restarts, clock::time_point now) {
-  auto children = children_to_restart(options.policy, child, num_children);
-  auto recent = std::ranges::count_if(earlier_restarts,
-                                      [&](clock::time_point time) { return now - time < options.period; });
-  if (recent >= options.intensity) return {true, {}, {}};
-  return {false, std::move(children), delay_after(options, recent)};
-}
-
 std::optional<clock::duration> restart_intensity::restart(clock::time_point now) {
   std::erase_if(times_, [&](clock::time_point time) { return now - time >= options_.period; });
-  auto decision = decide_restart(options_, 0, 1, times_, now);
-  if (decision.escalate) return {};
+  auto recent = std::ssize(times_);
+  if (recent >= options_.intensity) return {};
   times_.push_back(now);
-  return decision.delay;
+  return delay_after(options_, recent);
 }
 
 int restart_intensity::num_recent(clock::time_point now) const {

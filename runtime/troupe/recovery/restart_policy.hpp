@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace troupe {
@@ -12,7 +11,6 @@ namespace troupe {
 enum class restart_policy : std::uint8_t { one_for_one, one_for_all, rest_for_one };
 
 struct restart_options {
-  restart_policy policy = restart_policy::one_for_one;
   /// More than `intensity` restarts within `period` mean that starting again does not help. 0: never restart.
   int intensity = 3;
   std::chrono::steady_clock::duration period = std::chrono::seconds(30);
@@ -25,21 +23,6 @@ struct restart_options {
 /// The children that `policy` starts again when `child` of `num_children` (in their order of starting) fails;
 /// ascending. Throws std::invalid_argument for a child outside [0, num_children).
 std::vector<int> children_to_restart(restart_policy policy, int child, int num_children);
-
-/// What a supervisor does about a failed child.
-struct restart_decision {
-  bool escalate = false;      ///< give up and tell the supervisor's own superior; nothing is restarted
-  std::vector<int> children;  ///< to stop, last first, and start again, first first; ascending
-  std::chrono::steady_clock::duration delay{0};
-  bool operator==(const restart_decision&) const = default;
-};
-
-/// `child` of `num_children` (in their order of starting) failed at `now`; `earlier_restarts` are the times
-/// of this supervisor's restarts so far, in any order. The caller adds `now` to them when it follows the
-/// decision. Throws std::invalid_argument for a child outside [0, num_children).
-restart_decision decide_restart(const restart_options& options, int child, int num_children,
-                                std::span<const std::chrono::steady_clock::time_point> earlier_restarts,
-                                std::chrono::steady_clock::time_point now);
 
 /// Counts the restarts of one group of children and applies intensity, period and backoff of its options.
 class restart_intensity {
