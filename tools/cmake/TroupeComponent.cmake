@@ -12,13 +12,15 @@ add_library(troupe_quick_flags INTERFACE)
 target_link_libraries(troupe_quick_flags INTERFACE troupe_flags)
 target_compile_options(troupe_quick_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
-# troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ... [PRECOMPILED set])
+# troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ... [PRECOMPILED set]
+#                  [SEPARATE])
 #
 # One area of one floor: the static library troupe_<area>, alias troupe::<area>. An area sees the include
 # roots of its own floor and of what it DEPENDS on, so a floor cannot include one above it. PRECOMPILED names a set of headers
-# (TroupePrecompile.cmake), "floors" unless told otherwise; an area with compile options of its own needs a set with the same, or none.
+# (TroupePrecompile.cmake), "floors" unless told otherwise; an area with compile options of its own needs a set with the same, or none. Above
+# kernels, sources are compiled eight at a time (troupe_compile_together), with SEPARATE each by itself.
 function(troupe_component area)
-  cmake_parse_arguments(arg "" "FLOOR;PRECOMPILED" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SEPARATE" "FLOOR;PRECOMPILED" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(name troupe_${area})
   set(root ${PROJECT_SOURCE_DIR}/${arg_FLOOR})
   if(arg_SOURCES)
@@ -35,7 +37,7 @@ function(troupe_component area)
       set(arg_PRECOMPILED floors)
     endif()
     troupe_use_precompiled(${name} ${arg_PRECOMPILED})
-    if(arg_FLOOR STREQUAL actors)
+    if(NOT arg_FLOOR STREQUAL kernels AND NOT arg_SEPARATE)
       troupe_compile_together(${name})
     endif()
   else()
@@ -70,22 +72,23 @@ endfunction()
 
 # How the threads of emulated GPUs are run by tests (tests/support/cuda_emulation): what a wrong kernel gets right in one
 # order it gets wrong in another.
-set(troupe_emulation_orders ascending warps)
+set(troupe_emulation_orders warps)
 if(TROUPE_SANITIZE)
-  list(APPEND troupe_emulation_orders descending shuffled early_copies)
+  list(APPEND troupe_emulation_orders ascending descending shuffled early_copies)
 endif()
 set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
   "Of ascending, descending, shuffled, warps, early_copies: in which of them each test on an emulated GPU runs")
 
-# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set] [EMULATED]): one
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [SERIAL] [PRECOMPILED set] [EMULATED] [TOGETHER]): one
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
 # (TroupePrecompile.cmake), "tests" unless told otherwise.
+# TOGETHER: sources are compiled eight at a time (troupe_compile_together).
 # TIMEOUT is a guard against hangs, not a claim about speed. SERIAL keeps the cases of programs that start
 # whole jobs from running beside each other. Cases tagged [many] draw much alike again and again; where threads are watched
 # on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize. EMULATED: on emulated GPUs, once for each of
 # TROUPE_EMULATION_ORDERS.
 function(troupe_test name)
-  cmake_parse_arguments(arg "SERIAL;EMULATED" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;EMULATED;TOGETHER" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -97,6 +100,9 @@ function(troupe_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   troupe_use_precompiled(${name} ${arg_PRECOMPILED})
+  if(arg_TOGETHER)
+    troupe_compile_together(${name})
+  endif()
   target_link_libraries(${name} PRIVATE troupe_quick_flags Catch2::Catch2WithMain ${arg_DEPENDS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)

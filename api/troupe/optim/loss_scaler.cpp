@@ -1,35 +1,26 @@
 #include "troupe/optim/loss_scaler.hpp"
 
 #include <cmath>
-#include <string>
 
-#include "troupe/error/errors.hpp"
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/gradients_of.hpp"
+#include "troupe/optim/moment_state.hpp"
 
 namespace troupe::optim {
-namespace {
-
-void require_option(bool is_good, const char* expected, double got) {
-  if (!is_good) throw_invalid("loss_scaler", expected, std::to_string(got));
-}
-
-}  // namespace
-
 loss_scaler::loss_scaler(loss_scaler_options options)
     : options_(options),
       scale_(tensor::full({}, static_cast<float>(options.initial_scale))),
       good_steps_(tensor::zeros({}, dtype::i64)),
       skipped_steps_(tensor::zeros({}, dtype::i64)) {
   auto initial = static_cast<float>(options.initial_scale);
-  require_option(initial > 0 && std::isfinite(initial), "initial_scale > 0 that f32 can hold",
+  require_option("loss_scaler", initial > 0 && std::isfinite(initial), "initial_scale > 0 that f32 can hold",
                  options.initial_scale);
-  require_option(options.growth_factor > 1 && std::isfinite(options.growth_factor),
+  require_option("loss_scaler", options.growth_factor > 1 && std::isfinite(options.growth_factor),
                  "growth_factor > 1 and finite", options.growth_factor);
-  require_option(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor in (0, 1)",
-                 options.backoff_factor);
-  require_option(options.growth_interval >= 1, "growth_interval >= 1",
+  require_option("loss_scaler", options.backoff_factor > 0 && options.backoff_factor < 1,
+                 "backoff_factor in (0, 1)", options.backoff_factor);
+  require_option("loss_scaler", options.growth_interval >= 1, "growth_interval >= 1",
                  static_cast<double>(options.growth_interval));
 }
 

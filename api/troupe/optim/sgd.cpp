@@ -1,11 +1,10 @@
 #include "troupe/optim/sgd.hpp"
 
 #include <cmath>
-#include <string>
 #include <utility>
 
-#include "troupe/error/errors.hpp"
 #include "troupe/ops/sgd_step.hpp"
+#include "troupe/optim/moment_state.hpp"
 #include "troupe/optim/parameter_part.hpp"
 #include "troupe/tensor/memory.hpp"
 
@@ -70,17 +69,15 @@ class sgd_state : public optimizer_state {
   std::vector<sgd_slot> slots_;  ///< of the step at hand
 };
 
-void require_option(bool is_good, const char* expected, double got) {
-  if (!is_good) throw_invalid("SGD", expected, std::to_string(got));
-}
-
 }  // namespace
 
 SGD::SGD(sgd_options options) : options_(options) {
-  require_option(options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
-  require_option(options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]", options.momentum);
-  require_option(options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
-  require_option(!options.nesterov || options.momentum > 0, "momentum > 0 with nesterov", options.momentum);
+  require_option("SGD", options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
+  require_option("SGD", options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]",
+                 options.momentum);
+  require_option("SGD", options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
+  require_option("SGD", !options.nesterov || options.momentum > 0, "momentum > 0 with nesterov",
+                 options.momentum);
 }
 
 std::unique_ptr<optimizer_state> SGD::operator()(std::vector<named_parameter> parameters) const {

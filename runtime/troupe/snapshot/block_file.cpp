@@ -16,16 +16,16 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
 
-constexpr std::string_view magic = "TROUPEBL";
-constexpr std::uint32_t version = 1;
-constexpr std::size_t prefix_bytes = 16;
-constexpr std::size_t least_bytes = prefix_bytes + sizeof(std::uint32_t) + checksum_bytes;
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::string_view block_magic = "TROUPEBL";
+constexpr std::uint32_t block_version = 1;
+constexpr std::size_t block_prefix_bytes = 16;
+constexpr std::size_t least_bytes = block_prefix_bytes + sizeof(std::uint32_t) + checksum_bytes;
+constexpr std::size_t read_bytes = std::size_t{1} << 20;
 
-std::array<std::byte, prefix_bytes> prefix() {
-  std::array<std::byte, prefix_bytes> bytes{};
-  std::memcpy(bytes.data(), magic.data(), magic.size());
-  std::memcpy(bytes.data() + magic.size(), &version, sizeof version);
+std::array<std::byte, block_prefix_bytes> prefix() {
+  std::array<std::byte, block_prefix_bytes> bytes{};
+  std::memcpy(bytes.data(), block_magic.data(), block_magic.size());
+  std::memcpy(bytes.data() + block_magic.size(), &block_version, sizeof block_version);
   return bytes;
 }
 
@@ -47,13 +47,13 @@ struct summed_output {
 };
 
 void check_prefix(std::span<const std::byte> found) {
-  if (std::memcmp(found.data(), magic.data(), magic.size()) != 0)
-    throw snapshot_error("it does not begin with " + std::string(magic));
+  if (std::memcmp(found.data(), block_magic.data(), block_magic.size()) != 0)
+    throw snapshot_error("it does not begin with " + std::string(block_magic));
   std::uint32_t format = 0;
-  std::memcpy(&format, found.data() + magic.size(), sizeof format);
-  if (format != version)
+  std::memcpy(&format, found.data() + block_magic.size(), sizeof format);
+  if (format != block_version)
     throw snapshot_error("format version " + std::to_string(format) + ", but this program reads version " +
-                         std::to_string(version));
+                         std::to_string(block_version));
 }
 
 void check_whole(regular_file& in, const written_blocks& expected) {
@@ -61,7 +61,7 @@ void check_whole(regular_file& in, const written_blocks& expected) {
     throw snapshot_error("it has " + std::to_string(in.size_bytes()) + " bytes, expected " +
                          std::to_string(std::max<std::uint64_t>(expected.size_bytes, least_bytes)));
   running_checksum sum;
-  std::vector<std::byte> piece(piece_bytes);
+  std::vector<std::byte> piece(read_bytes);
   bool is_first = true;
   for (auto left = in.size_bytes() - checksum_bytes; left > 0;) {
     auto bytes = std::span(piece).first(std::min<std::uint64_t>(left, piece.size()));
@@ -79,7 +79,7 @@ void check_whole(regular_file& in, const written_blocks& expected) {
 
 /// Call it after check_whole: a block size that does not fit then is a bug of the writer or a forged file.
 void give_blocks(regular_file& in, const block_sink& take) {
-  std::array<std::byte, prefix_bytes> begin{};
+  std::array<std::byte, block_prefix_bytes> begin{};
   in.read_all(begin);
   auto left = in.size_bytes() - least_bytes;
   std::vector<std::byte> block;

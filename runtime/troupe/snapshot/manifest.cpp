@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int version = 2;
+constexpr int manifest_version = 2;
 /// In this version the manifest itself holds the results of calls, which are not read.
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: lists of objects in an object.
@@ -74,7 +74,7 @@ std::optional<manifest_file> file_from(const json& fields) {
 }
 
 json to_json(const snapshot_manifest& manifest) {
-  json fields = {{"troupe_snapshot", version},
+  json fields = {{"troupe_snapshot", manifest_version},
                  {"job_id", manifest.job_id},
                  {"step", manifest.step},
                  {"generation", manifest.generation},
@@ -100,17 +100,17 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("created").get_to(manifest.created);
   for (const auto& option : fields.at("identity"))
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
-  if (fields.at("troupe_snapshot") == version) manifest.calls = file_from(fields.at("calls"));
+  if (fields.at("troupe_snapshot") == manifest_version) manifest.calls = file_from(fields.at("calls"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }
 
 void check_version(const json& fields) {
   auto found = fields.at("troupe_snapshot").get<int>();
-  if (found < oldest_version || found > version)
+  if (found < oldest_version || found > manifest_version)
     throw snapshot_error("its format version is " + std::to_string(found) +
                          ", but this program reads versions " + std::to_string(oldest_version) + " to " +
-                         std::to_string(version));
+                         std::to_string(manifest_version));
 }
 
 void check_sum(json& fields) {

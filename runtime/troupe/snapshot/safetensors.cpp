@@ -61,7 +61,7 @@ safetensors_file read(const std::filesystem::path& path) {
   return file;
 }
 
-void check(const std::vector<named_tensor>& tensors) {
+void check_tensors(const std::vector<named_tensor>& tensors) {
   constexpr const char* operation = "write_safetensors";
   std::set<std::string_view> names;
   for (const auto& [name, value] : tensors) {
@@ -86,7 +86,7 @@ safetensors_file read_safetensors(const std::filesystem::path& file) {
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<named_tensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  check(tensors);
+  check_tensors(tensors);
   auto sorted = tensors;
   std::ranges::sort(
       sorted, {}, [](const named_tensor& of) { return std::pair(order_in_file(of.value.dtype()), of.name); });

@@ -6,26 +6,26 @@ using namespace troupe;
 
 namespace {
 
-constexpr auto own = part_location::own_memory;
-constexpr auto peer = part_location::peer_memory;
+constexpr auto own_copy = part_location::own_memory;
+constexpr auto peer_copy = part_location::peer_memory;
 constexpr std::uint32_t num_stages = 2;
 
 /// Two nodes with a stage each, of which each keeps the other's copies too.
 void hold_all_copies(held_copies& held, std::uint64_t step) {
   for (std::uint32_t stage : {0u, 1u})
     for (int rank : {0, 1})
-      held.add(rank, {step, stage, 1, rank == static_cast<int>(stage) ? own : peer}, num_stages);
+      held.add(rank, {step, stage, 1, rank == static_cast<int>(stage) ? own_copy : peer_copy}, num_stages);
 }
 
 }  // namespace
 
 TEST_CASE("a step is committed when two nodes hold each stage's copy of it") {
   held_copies held;
-  held.add(0, {3, 0, 1, own}, num_stages);
-  held.add(1, {3, 0, 1, peer}, num_stages);
-  held.add(1, {3, 1, 1, own}, num_stages);
+  held.add(0, {3, 0, 1, own_copy}, num_stages);
+  held.add(1, {3, 0, 1, peer_copy}, num_stages);
+  held.add(1, {3, 1, 1, own_copy}, num_stages);
   CHECK(held.committed_step(num_stages) == 0);
-  held.add(0, {3, 1, 1, peer}, num_stages);
+  held.add(0, {3, 1, 1, peer_copy}, num_stages);
   CHECK(held.committed_step(num_stages) == 3);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("a node's report of its copies replaces its earlier report") {
 TEST_CASE("after a rollback newer copies are forgotten, and after a start from scratch all copies") {
   held_copies held;
   hold_all_copies(held, 3);
-  held.add(0, {5, 0, 1, own}, num_stages);
+  held.add(0, {5, 0, 1, own_copy}, num_stages);
   held.roll_back({3, false, {}});
   CHECK(held.inventories()[0].parts.size() == 2);
   CHECK(held.committed_step(num_stages) == 3);
@@ -74,8 +74,8 @@ TEST_CASE("replicas that a node has lost no longer count, and owners still hold 
   CHECK(held.held_by_owners(num_stages) == 3);
   CHECK(held.inventories()[0].parts.size() == 2);
   REQUIRE(held.inventories()[1].parts.size() == 1);
-  CHECK(held.inventories()[1].parts[0] == held_part{3, 1, 1, own});
-  held.add(1, {3, 0, 1, peer}, num_stages);
+  CHECK(held.inventories()[1].parts[0] == held_part{3, 1, 1, own_copy});
+  held.add(1, {3, 0, 1, peer_copy}, num_stages);
   CHECK(held.committed_step(num_stages) == 3);
   hold_all_copies(held, 5);
   CHECK(held.held_by_owners(num_stages) == 5);

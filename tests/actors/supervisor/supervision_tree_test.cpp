@@ -11,8 +11,8 @@ constexpr supervision_tree::time_point now{1000s};
 constexpr child_id the_loader{child_role::loader, 0}, the_disk{child_role::disk, 0},
     the_writer{child_role::disk_writer, 0};
 
-constexpr child_id stage(int number) { return {child_role::stage, number}; }
-constexpr child_id device(int number) { return {child_role::device, number}; }
+constexpr child_id stage_child(int number) { return {child_role::stage, number}; }
+constexpr child_id device_child(int number) { return {child_role::device, number}; }
 
 /// Two devices, the first with two stages.
 supervision_tree example_tree(int io_intensity = 3, int compute_intensity = 3) {
@@ -22,13 +22,13 @@ supervision_tree example_tree(int io_intensity = 3, int compute_intensity = 3) {
   supervision_tree tree(options);
   tree.set_branches({{subtree::io, restart_policy::one_for_one, {the_loader}},
                      {subtree::io, restart_policy::rest_for_one, {the_disk, the_writer}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage(0), device(0)}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage(1), device(1)}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage(2), device(0)}}});
+                     {subtree::compute, restart_policy::rest_for_one, {stage_child(0), device_child(0)}},
+                     {subtree::compute, restart_policy::rest_for_one, {stage_child(1), device_child(1)}},
+                     {subtree::compute, restart_policy::rest_for_one, {stage_child(2), device_child(0)}}});
   return tree;
 }
 
-using children = std::vector<child_id>;
+using child_list = std::vector<child_id>;
 
 }  // namespace
 
@@ -46,10 +46,10 @@ TEST_CASE("a stage is restarted with its device, a device alone, and both with a
     CHECK(order.action == restart_action::new_generation);
     return order.children;
   };
-  CHECK(restarted(stage(0)) == children{stage(0), device(0)});
-  CHECK(restarted(stage(2)) == children{stage(2), device(0)});
-  CHECK(restarted(stage(1)) == children{stage(1), device(1)});
-  CHECK(restarted(device(0)) == children{device(0)});
+  CHECK(restarted(stage_child(0)) == child_list{stage_child(0), device_child(0)});
+  CHECK(restarted(stage_child(2)) == child_list{stage_child(2), device_child(0)});
+  CHECK(restarted(stage_child(1)) == child_list{stage_child(1), device_child(1)});
+  CHECK(restarted(device_child(0)) == child_list{device_child(0)});
 }
 
 TEST_CASE("a child that is in no branch counts to compute") {
@@ -69,8 +69,8 @@ TEST_CASE("beyond its intensity io costs a new generation, and beyond that of co
 TEST_CASE("the subtrees count for themselves") {
   auto tree = example_tree(1, 1);
   CHECK(tree.on_failure(the_loader, now).action == restart_action::restart);
-  CHECK(tree.on_failure(device(0), now).action == restart_action::new_generation);
-  CHECK(tree.on_failure(device(0), now) == restart_order{restart_action::fail_job, {}, 0ms, 1});
+  CHECK(tree.on_failure(device_child(0), now).action == restart_action::new_generation);
+  CHECK(tree.on_failure(device_child(0), now) == restart_order{restart_action::fail_job, {}, 0ms, 1});
 }
 
 TEST_CASE("restarts longer ago than the period do not count") {
@@ -84,12 +84,12 @@ TEST_CASE("restarts longer ago than the period do not count") {
 TEST_CASE("a generation that is wanted for another reason counts as a restart of compute") {
   auto tree = example_tree(3, 1);
   CHECK(tree.on_generation_wanted(now) == restart_order{restart_action::new_generation, {}, 0ms, 0});
-  CHECK(tree.on_failure(stage(0), now).action == restart_action::fail_job);
+  CHECK(tree.on_failure(stage_child(0), now).action == restart_action::fail_job);
 }
 
 TEST_CASE("new branches do not forgive restarts") {
   auto tree = example_tree(3, 1);
-  tree.on_failure(stage(0), now);
+  tree.on_failure(stage_child(0), now);
   tree.set_branches({});
-  CHECK(tree.on_failure(device(7), now).action == restart_action::fail_job);
+  CHECK(tree.on_failure(device_child(7), now).action == restart_action::fail_job);
 }
