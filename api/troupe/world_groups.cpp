@@ -25,7 +25,7 @@ void require_ranks(const std::vector<world_rank>& ranks, int world_size) {
 communicator_options checked(const group_options& options, std::shared_ptr<communication_profile> profile) {
   if (options.timeout.count() <= 0)
     throw_invalid("new_group", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
-  return {std::min(options.timeout, longest_timeout), std::move(profile)};
+  return {.timeout = std::min(options.timeout, longest_timeout), .profile = std::move(profile)};
 }
 
 /// A group that keeps its World alive.
@@ -78,8 +78,9 @@ ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {
 
 std::vector<ProcessGroup> World::local_groups(const group_options& options) {
   std::vector<ProcessGroup> groups;
-  for (auto& member :
-       make_local_group(shared_->options.devices, checked(options, shared_->profile), "devices"))
+  auto settings = checked(options, shared_->profile);
+  settings.engine = shared_->backends->engine();
+  for (auto& member : make_local_group(shared_->options.devices, settings, "devices"))
     groups.push_back(kept(shared_, std::shared_ptr<communicator>(std::move(member))));
   return groups;
 }

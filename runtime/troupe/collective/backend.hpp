@@ -7,9 +7,12 @@
 
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/engine/algorithm.hpp"
+#include "troupe/collective/engine/progress_engine.hpp"
 #include "troupe/collective/operation.hpp"
 
 namespace troupe {
+
+constexpr int no_event = -1;
 
 /// What another member was last seen doing.
 struct member_state {
@@ -41,13 +44,20 @@ class collective_backend {
   virtual void progress() {}
   /// Called less often. Throws collective_error if a member has ended or has aborted the group.
   virtual void check_members() {}
-  /// Called before sleep(). Calls are advanced once more between this and sleep() or cancel_sleep().
-  virtual void announce_sleep() {}
+  /// Called before a thread sleeps. Calls are advanced once more between this and the sleep or
+  /// cancel_sleep(). engine_event: the eventfd of the progress engine, which sleeps for this group among
+  /// others, and is woken by writing to it; no_event: the thread that calls sleep() next.
+  virtual void announce_sleep(int /*engine_event*/) {}
   virtual void cancel_sleep() {}
+  /// Whether a waiting thread can sleep(). Otherwise it leaves that to the engine.
+  virtual bool has_own_sleep() const { return true; }
   /// Sleeps until something may have changed or wake() was called, counted from announce_sleep(), or
   /// `at_most` has passed.
   virtual void sleep(std::chrono::microseconds at_most) = 0;
-  /// Ends sleep(). From any thread.
+  /// Adds what the engine has to wait for besides its event, instead of sleep(). False: progress() has
+  /// something to do already.
+  virtual bool add_wake_sources(wake_sources& /*sources*/) { return true; }
+  /// Ends the sleep that was announced. From any thread.
   virtual void wake() = 0;
   /// What the other members are doing while this one waits in call `sequence`, as far as it can find out. May
   /// block for some hundred milliseconds. Throws collective_error with the cause if one of them has aborted
@@ -56,6 +66,8 @@ class collective_backend {
   /// Aborts the group and tells the other members why. When it returns no other member writes to this
   /// member's tensors any more, not even a process that is stopped now and continued later. Idempotent.
   virtual void abort(const collective_error& why) noexcept = 0;
+  /// Whether abort() and examine() return within microseconds.
+  virtual bool aborts_at_once() const { return false; }
   /// A tensor that the other members can access without a copy, if the backend has such memory. From any
   /// thread.
   virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }

@@ -14,6 +14,7 @@ communicator_options checked(communicator_options options) {
   if (options.timeout.count() <= 0)
     throw_invalid("communicator", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
   options.timeout = std::min(options.timeout, longest_timeout);
+  if (!options.engine) options.engine = std::make_shared<progress_engine>();
   return options;
 }
 
@@ -29,7 +30,7 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
       options_(checked(std::move(options))),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
       recorder_(group_.ranks),
-      queue_(*backend_, hooks()) {}
+      progress_(*backend_, hooks(), options_.engine) {}
 
 operation_queue::callbacks communicator::hooks() {
   operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
@@ -42,7 +43,7 @@ operation_queue::callbacks communicator::hooks() {
   return all;
 }
 
-communicator::~communicator() = default;  // the queue cancels what has not ended
+communicator::~communicator() = default;  // progress_ cancels what has not ended
 
 work communicator::all_reduce(const tensor& x, reduce_op op, const call_options& options) {
   return all_reduce(x, x, op, options);
@@ -129,7 +130,7 @@ void communicator::abort(const std::string& cause) {
                              to_string(group_.rank_of(group_.member)) + ": " + cause));
 }
 
-void communicator::abort(const collective_error& why) { queue_.abort(std::make_exception_ptr(why)); }
+void communicator::abort(const collective_error& why) { progress_.abort(std::make_exception_ptr(why)); }
 
 void communicator::require_place(const tensor& x, const collective_operation& what) const {
   if (x.defined() && x.device() != device())
@@ -150,8 +151,8 @@ work communicator::start(collective_operation&& what, const call_options& option
   auto added = std::make_shared<call>(std::move(what), options);
   if (options.timeout.count() == 0) added->options.timeout = options_.timeout;
   added->options.timeout = std::min(added->options.timeout, longest_timeout);
-  queue_.submit(added);
-  return work(std::move(added), queue_);
+  progress_.submit(added);
+  return work(std::move(added), progress_);
 }
 
 void communicator::on_end(const call& what) {

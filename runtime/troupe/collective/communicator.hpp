@@ -9,7 +9,7 @@
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/diagnostics/call_recorder.hpp"
 #include "troupe/collective/diagnostics/profile.hpp"
-#include "troupe/collective/engine/operation_queue.hpp"
+#include "troupe/collective/engine/group_progress.hpp"
 #include "troupe/collective/group.hpp"
 #include "troupe/collective/leaves/leaf_hosting.hpp"
 #include "troupe/collective/operation.hpp"
@@ -22,6 +22,9 @@ struct communicator_options {
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// Records every call that ended well, and the time spent waiting. Null: no profile.
   std::shared_ptr<communication_profile> profile = nullptr;
+  /// Advances the calls that no thread waits for: the same for all groups of a process. Null: one for this
+  /// group.
+  std::shared_ptr<progress_engine> engine = nullptr;
   /// Wraps the group's backend, for example into a throttled_backend. For measurements and tests.
   std::function<std::unique_ptr<collective_backend>(std::unique_ptr<collective_backend>)> decorate = nullptr;
 };
@@ -116,7 +119,7 @@ class communicator {
   /// Aborts the group on all members with this error.
   void abort(const collective_error& why);
   /// The error with which every call fails; null while there is none.
-  std::exception_ptr failure() { return queue_.failure(); }
+  std::exception_ptr failure() { return progress_.failure(); }
   /// The last calls, one line each.
   std::string recent_calls() const { return recorder_.text(); }
 
@@ -138,7 +141,7 @@ class communicator {
   communicator_options options_;
   std::unique_ptr<collective_backend> backend_;
   call_recorder recorder_;
-  operation_queue queue_;
+  group_progress progress_;
 };
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <compare>
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -56,8 +57,13 @@ struct group_description {
   std::string name = "default";
   std::vector<world_rank> ranks;  ///< by member, distinct
   member_index member = 0;        ///< this process's
+  /// By member: which process of its rank it is (process_table). Empty: the first one of each.
+  std::vector<std::uint32_t> incarnations = {};
 
   int size() const { return static_cast<int>(ranks.size()); }
+  std::uint32_t incarnation_of(member_index of) const {
+    return incarnations.empty() ? 0 : incarnations[static_cast<std::size_t>(of)];
+  }
   world_rank rank_of(member_index of) const { return ranks[static_cast<std::size_t>(of)]; }
   /// Nothing if the process of this rank is no member.
   std::optional<member_index> member_of(world_rank rank) const {

@@ -12,7 +12,7 @@ namespace troupe {
 
 /// Which thread makes progress on a call.
 enum class progress_by : std::uint8_t {
-  background,  ///< a thread of the group, at once: communication overlaps computation
+  background,  ///< the progress engine of the process, at once: communication overlaps computation
   waiter       ///< the thread that waits for the call: least latency, since no thread is woken; a small call
                ///< begins at once
 };
@@ -45,7 +45,7 @@ struct call {
   std::atomic<bool> finished = false;
 };
 
-class operation_queue;
+class group_progress;
 
 /// A handle to a call in flight. Copies refer to the same call. The handle keeps the call's tensors alive;
 /// they must not be read or written until the call has ended. Destroying the handle does not end the call.
@@ -54,7 +54,7 @@ class work {
  public:
   /// A handle to nothing, which counts as ended.
   work() = default;
-  work(std::shared_ptr<call> of, operation_queue& queue) : call_(std::move(of)), queue_(&queue) {}
+  work(std::shared_ptr<call> of, group_progress& group) : call_(std::move(of)), group_(&group) {}
 
   /// Blocks until the call has ended, at most for its timeout. Throws collective_error if it failed.
   void wait();
@@ -73,7 +73,7 @@ class work {
  private:
   std::shared_ptr<const void> owner_;  // last to go
   std::shared_ptr<call> call_;
-  operation_queue* queue_ = nullptr;
+  group_progress* group_ = nullptr;
 };
 
 }  // namespace troupe

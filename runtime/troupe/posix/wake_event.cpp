@@ -12,9 +12,9 @@ namespace troupe {
 wake_event::wake_event()
     : fd_(static_cast<int>(check_posix(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an eventfd"))) {}
 
-void wake_event::set() {
+void wake_event::set(int fd) {
   std::uint64_t one = 1;
-  [[maybe_unused]] auto written = ::write(fd_.get(), &one, sizeof one);
+  [[maybe_unused]] auto written = ::write(fd, &one, sizeof one);
 }
 
 void wake_event::clear() {

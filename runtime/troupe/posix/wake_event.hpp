@@ -10,8 +10,10 @@ class wake_event {
   wake_event();
 
   int fd() const { return fd_.get(); }
-  void set();
+  void set() { set(fd()); }
   void clear();
+  /// Sets the event of which this process has the descriptor, for example another process's.
+  static void set(int fd);
 
  private:
   unique_fd fd_;

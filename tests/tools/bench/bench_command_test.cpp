@@ -72,6 +72,19 @@ TEST_CASE("bench recovery kills as often as asked and ends with the undisturbed 
   check_is_spread(summary.at("steps_rolled_back"), 3);
 }
 
+TEST_CASE("bench recovery with groups gives each kill its own run, and measures threads and memory") {
+  auto lines = objects_of(
+      bench("recovery --kills 2 --nproc 2 --groups 5 --steps-between 3 6 --snapshot-every 2 --json"));
+  REQUIRE(lines.size() == 3);
+  const auto& summary = lines.back();
+  CHECK(summary.at("kills") == 2);
+  CHECK(summary.at("weights_equal") == true);
+  CHECK(summary.at("groups") == 5);
+  check_is_spread(summary.at("groups_made_s"), 2);
+  check_is_spread(summary.at("groups_bytes_per_group"), 2);
+  CHECK(summary.at("groups_threads").at("median") > 3);
+}
+
 TEST_CASE("bench recovery prints a table that says what was not measured") {
   auto seen = bench("recovery --kills 1 --nproc 2 --ranks 1 --steps-between 3 3");
   INFO(seen.errors);
@@ -96,6 +109,7 @@ TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --ranks 1,x", "--ranks");
   check_refused("recovery --steps-between 9 3", "--steps-between");
   check_refused("recovery --fashion-mnist --program /bin/true", "exclude each other");
+  check_refused("recovery --fashion-mnist --groups 2", "--groups");
   check_refused("recovery --program /nowhere/train", "/nowhere/train");
   check_refused("recovery --torchrun /nowhere", "/nowhere");
   check_refused("recovery --torchrun /", "--torchrun-script");

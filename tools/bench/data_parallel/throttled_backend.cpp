@@ -53,9 +53,16 @@ algorithm throttled_backend::run(const collective_operation& what, std::uint64_t
   co_await until([moved] { return clock::now() >= moved; });
 }
 
-void throttled_backend::sleep(std::chrono::microseconds at_most) {
+std::chrono::microseconds throttled_backend::limited(std::chrono::microseconds at_most) const {
   auto left = std::chrono::ceil<std::chrono::microseconds>(free_from_ - clock::now());
-  below_->sleep(left.count() > 0 ? std::min(at_most, left) : at_most);
+  return left.count() > 0 ? std::min(at_most, left) : at_most;
+}
+
+void throttled_backend::sleep(std::chrono::microseconds at_most) { below_->sleep(limited(at_most)); }
+
+bool throttled_backend::add_wake_sources(wake_sources& sources) {
+  sources.at_most = limited(sources.at_most);
+  return below_->add_wake_sources(sources);
 }
 
 }  // namespace troupe

@@ -41,8 +41,10 @@ run_outcome killed_run::run() {
   last_progress_ = begin;
   auto printed = job_.run();
   outcome_.seconds = std::chrono::duration<double>(clock::now() - begin).count();
-  for (const auto& line : printed)
+  for (const auto& line : printed) {
     if (line.value("event", "") == "done") outcome_.weights_sha256 = line.value("weights_sha256", "");
+    if (line.value("event", "") == "groups") outcome_.groups.push_back(line);
+  }
   if (outcome_.weights_sha256.empty())
     throw std::runtime_error(
         "the measured program printed no {\"event\":\"done\",\"weights_sha256\":..}: does it take --json?");

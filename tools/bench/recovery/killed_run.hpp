@@ -41,6 +41,8 @@ struct run_outcome {
   int num_unplanned = 0;  ///< recoveries that no kill here was the cause of
   int num_started = 0;    ///< processes, the first ones included
   double seconds = 0;     ///< from start to end
+  /// The lines {"event":"groups",..} that its processes have printed.
+  std::vector<nlohmann::json> groups;
 };
 
 /// A training job whose processes are killed by plan, one after the other: the next only when the loss before

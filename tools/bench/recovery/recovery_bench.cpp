@@ -17,6 +17,7 @@ namespace {
 struct recovery_options {
   kill_plan_options kills;
   int num_processes = 4;
+  int num_groups = 0;
   std::vector<std::uint64_t> steps_between = {20, 60};
   std::uint64_t snapshot_every = 0;
   std::string program;
@@ -36,9 +37,13 @@ constexpr phase phases[] = {
     {"restore_s", &recovery_report::restore_s}, {"rebuild_s", &recovery_report::rebuild_s},
     {"replay_s", &recovery_report::replay_s},   {"total_s", &recovery_report::total_s}};
 
+/// What processes with groups print, by its field in a result.
+constexpr const char* group_fields[] = {"made_s", "threads", "bytes_per_group"};
+
 /// Everything that was measured, over all rounds.
 struct recovery_results {
-  measurements kills;  ///< a value for each
+  measurements kills;   ///< a value for each
+  measurements groups;  ///< a value for each run of the job with groups
   int num_kills = 0;
   int num_unplanned = 0;
   int num_started = 0;
@@ -70,6 +75,8 @@ void check(recovery_options& options) {
     throw bad_input(
         "--steps-between wants the fewest and the most steps between two kills, from 1 on, for example 20 "
         "60");
+  if (options.num_groups > 0 && (options.fashion_mnist || !options.program.empty()))
+    throw bad_input("--groups: only the default job makes groups, without --fashion-mnist and --program");
   if (options.fashion_mnist && !options.program.empty())
     throw bad_input("--fashion-mnist and --program exclude each other");
   if (!options.torchrun.root.empty() && !std::filesystem::is_directory(options.torchrun.root))
@@ -84,6 +91,7 @@ void check(recovery_options& options) {
 /// The program without the number of steps. Many epochs, so that steps decide.
 std::vector<std::string> command_of(const recovery_options& options, std::uint64_t steps) {
   std::vector<std::string> command = {this_program(), "bench", "worker", "train"};
+  if (options.num_groups > 0) command.insert(command.end(), {"--groups", std::to_string(options.num_groups)});
   if (options.fashion_mnist) command = {sibling_program("fashion_mnist")};
   if (!options.program.empty()) command = {options.program};
   command.insert(command.end(), {"--json", "--epochs", "100000", "--steps", std::to_string(steps),
@@ -91,12 +99,14 @@ std::vector<std::string> command_of(const recovery_options& options, std::uint64
   return command;
 }
 
-/// The kills in rounds, one for each run of the peer, so that what is compared is measured side by side.
+/// The kills in rounds: one for each run of the peer, so that what is compared is measured side by side; or
+/// one for each kill, since only first processes have groups.
 std::vector<std::vector<planned_kill>> rounds_of(const recovery_options& options) {
   int rounds = options.torchrun.root.empty()
                    ? 1
                    : std::max(1, std::min(options.torchrun.runs, options.kills.num_kills));
   std::vector<std::vector<planned_kill>> made;
+  if (options.num_groups > 0) rounds = options.kills.num_kills;
   for (int round = 0; round < rounds; ++round) {
     auto share = options.kills;
     share.num_kills = (options.kills.num_kills + round) / rounds;
@@ -133,6 +143,8 @@ void add_kill(recovery_results& results, const measured_kill& kill, report& outp
 
 void add_round(recovery_results& results, const run_outcome& round, report& output) {
   for (const auto& kill : round.kills) add_kill(results, kill, output);
+  for (const auto& line : round.groups)
+    for (const auto* field : group_fields) results.groups[field].push_back(line.value(field, 0.0));
   results.num_unplanned += round.num_unplanned;
   results.num_started += round.num_started;
   results.equal = results.equal && round.weights_sha256 == results.undisturbed_sha256;
@@ -173,6 +185,11 @@ void print_summary(recovery_results& results, const recovery_options& options, r
                               {"steps", results.steps},
                               {"undisturbed_s_per_step", results.step_s}};
   for (const auto& each : phases) line[each.field] = spread_json(results.kills[each.field]);
+  if (options.num_groups > 0) {
+    line["groups"] = options.num_groups;
+    for (const auto* field : group_fields)
+      line[std::string("groups_") + field] = spread_json(results.groups[field]);
+  }
   line["weights_equal"] = results.equal;
   line["weights_sha256"] = results.undisturbed_sha256;
   line["torchrun_s"] = spread_json(results.torchrun_s);
@@ -201,6 +218,10 @@ void add_recovery_bench(const bench_commands& to) {
   command.add_option("--kills", options->kills.num_kills, "Processes to kill, one after the other")
       ->check(CLI::Range(1, 1000));
   command.add_option("--nproc", options->num_processes, "Processes of the job")->check(CLI::Range(2, 64));
+  command
+      .add_option("--groups", options->num_groups,
+                  "Groups of all processes, each with a call under way that a kill ends")
+      ->check(CLI::Range(0, 1000));
   command.add_option("--snapshot-every", options->snapshot_every,
                      "Steps between state copies in memory; 0: by their cost");
   command.add_option("--ranks", options->kills.ranks, "Whom to kill in turn, with commas between; none: all")

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bench/recovery/kept_groups.hpp"
 #include "bench/recovery/training_worker.hpp"
 #include "troupe/config/command_line.hpp"
 #include "troupe/data/dataset.hpp"
@@ -39,7 +40,13 @@ labelled_samples make_samples() {
   return made;
 }
 
-void train(const job_options& options) {
+struct worker_options {
+  job_options job;
+  int num_groups = 0;
+};
+
+void train(const worker_options& given) {
+  const auto& options = given.job;
   auto samples = std::make_shared<dataset>(shape{num_samples, width}, make_samples);
   nn::Sequential model(nn::ToFloat(),                         //
                        nn::Linear(width, width), nn::ReLU(),  //
@@ -49,6 +56,7 @@ void train(const job_options& options) {
   auto pipeline =
       Pipeline(model, options).loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = options.learning_rate}));
   auto world = World::init(options);
+  kept_groups groups(world, given.num_groups);
   Trainer trainer(world, pipeline);
   auto fitted = trainer.fit(samples);
   auto hash = trainer.weights_sha256();
@@ -64,9 +72,10 @@ void train(const job_options& options) {
 }  // namespace
 
 void add_training_worker(const bench_commands& to) {
-  auto options = std::make_shared<job_options>();
+  auto options = std::make_shared<worker_options>();
   auto* command = to.workers.add_subcommand("train", "Train a small model on made-up samples");
-  add_job_options(*command, *options);
+  command->add_option("--groups", options->num_groups, "Groups of all processes with a call under way");
+  add_job_options(*command, options->job);
   command->callback([options] { train(*options); });
 }
 

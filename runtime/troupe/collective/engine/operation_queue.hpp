@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "troupe/collective/backend.hpp"
-#include "troupe/collective/engine/polling.hpp"
 #include "troupe/collective/work.hpp"
 
 namespace troupe {
@@ -42,13 +41,9 @@ class call_queues {
   std::vector<queue> queues_;
 };
 
-/// Numbers and runs the calls of one group. Collectives run in order; sends and receives of each peer run in
-/// order beside them. One thread at a time polls: it owns the backend and advances all calls. That is a
-/// thread that waits for a call, or, for calls with progress_by::background, a thread of the queue's own,
-/// which is started by the first such call. The poller spins for some microseconds, then yields if a thread
-/// waits for it, then sleeps.
-///
-/// The first failure fails every call, present and future. Thread-safe.
+/// The calls of one group: numbers them, runs them in order, and ends them. Collectives run one after the
+/// other; sends and receives of each peer run in order beside them. The first failure fails every call,
+/// present and future. It neither waits nor has a thread: group_progress decides who advances it.
 class operation_queue {
  public:
   struct callbacks {
@@ -68,72 +63,59 @@ class operation_queue {
     std::function<void(const call&, call::clock::time_point since)> on_waited = nullptr;
   };
 
-  operation_queue(collective_backend& backend, callbacks hooks);
-  /// Aborts the group if calls are in flight.
-  ~operation_queue();
+  /// `backend` outlives it.
+  operation_queue(collective_backend& backend, callbacks hooks)
+      : backend_(backend), hooks_(std::move(hooks)) {}
   operation_queue(const operation_queue&) = delete;
   operation_queue& operator=(const operation_queue&) = delete;
 
-  /// Gives the call its sequence number: collectives are counted from 1, and so are the sends and the
-  /// receives of each peer.
-  void submit(const std::shared_ptr<call>& added);
-  /// Returns when the call has finished, well or not.
-  void wait(call& wanted);
-  /// Every call fails with `error`.
-  void abort(const std::exception_ptr& error);
-  /// Every call fails because this one is cancelled.
-  void cancel(const call& unwanted);
+  const callbacks& hooks() const { return hooks_; }
+
+  // ---- From any thread.
+
+  /// Adds a call, which take_added() gives its sequence number: collectives are counted from 1, and so are
+  /// the sends and the receives of each peer. False: the group has failed, and with it the call.
+  bool add(const std::shared_ptr<call>& added);
   int num_unfinished() const { return num_unfinished_; }
+  /// The same, ordered after what this thread has stored before.
+  int num_unfinished_now() { return num_unfinished_.fetch_add(0, std::memory_order_acq_rel); }
   /// The error with which every call fails; null while there is none.
   std::exception_ptr failure();
 
- private:
-  bool begin_at_once(const std::shared_ptr<call>& added);
-  bool advance_all();
-  bool advance(call_queues::queue& of);
-  void take_submitted();
-  void end(call& last, std::exception_ptr error);
+  // ---- By one thread at a time, which uses the backend too.
+
+  /// Adds a call and begins it. False: calls before it in its order have not ended, or the group has failed.
+  bool begin(const std::shared_ptr<call>& added);
+  /// One round: advances every call that is first in its order. Returns whether one has ended. Throws what
+  /// ends the group: fail() follows.
+  bool advance();
+  /// Takes the calls whose add() has returned. advance() may see them a round later.
+  void take_added();
+  /// The call that has run longer than its timeout; null if there is none.
+  std::shared_ptr<const call> find_late();
+  /// Aborts the backend because of `cause`, and ends every call. Does nothing after the first failure.
   void fail(const std::exception_ptr& cause);
-  void back_off();
-  void yield();
-  void sleep();
-  bool has_waiter() const;
-  void check_members_and_timeouts();
-  void cancel_sleep();
+
+ private:
+  bool advance(call_queues::queue& of);
+  void end(call& last, std::exception_ptr error);
   void abort_backend(const std::exception_ptr& error);
-  template <class MakeError>
-  void fail_with(MakeError make_error);
-  void wait_for_end(call& wanted);
-  bool wait_for_poller(call& wanted, std::unique_lock<std::mutex>& poller);
-  void release_polling(std::unique_lock<std::mutex> poller, std::atomic<int>& others);
   bool is_timed(const call& what) const;
   void on_first_wait(call& first);
-  template <class Done>
-  void poll_until(Done is_done);
-  bool poll_in_background();
 
   collective_backend& backend_;
   callbacks hooks_;
 
-  std::mutex submitting_;  // guards the next two; failure_ is written with polling_ held too
-  std::vector<std::shared_ptr<call>> submitted_;
+  std::mutex adding_;  // guards the next two
+  std::vector<std::shared_ptr<call>> added_;
   std::exception_ptr failure_;
 
-  std::mutex polling_;  // guards the next five, and the backend
-  call_queues queues_;
-  bool is_background_polling_ = false;
-  bool is_sleep_announced_ = false;
-  backoff backoff_;
-  unsigned num_rounds_ = 0;
-
-  std::atomic<bool> has_submitted_ = false;
-  std::atomic<bool> is_ending_ = false;
+  call_queues queues_;  // of the thread that advances
+  std::atomic<bool> has_added_ = false;
   std::atomic<int> num_unfinished_ = 0;
-  std::atomic<int> num_passive_waiters_ = 0;  ///< threads that wait for calls which another thread polls
-  std::atomic<bool> abort_requested_ = false;
-  std::atomic<bool> is_sleeping_ = false;
-
-  background_progress background_{[this] { return poll_in_background(); }};
 };
+
+/// Whether a call is small enough to be begun by the thread that submits it.
+bool is_brief(const call_signature& signature);
 
 }  // namespace troupe

@@ -23,7 +23,8 @@ backend_registry::backend_registry(const std::string& backend, const std::vector
 backend_registry::~backend_registry() = default;
 
 std::unique_ptr<communicator> backend_registry::make(const group_description& group, store& keys,
-                                                     const communicator_options& options) {
+                                                     communicator_options options) {
+  options.engine = engine_;
   if (group.size() == 1 && !makes_groups_of_one_)
     return std::move(make_local_group(group.ranks, options, group.name).front());
   if (linked_) return linked_->make(group, keys, options);
@@ -32,7 +33,8 @@ std::unique_ptr<communicator> backend_registry::make(const group_description& gr
                     " has " + std::to_string(group.size()) + " processes: use --backend ucx");
   if (!ucx_)
     ucx_ = std::make_unique<ucx_group_resources>(
-        job_token_, network_options{.interface = options_.network_interface, .sizes = options_.sizes});
+        job_token_, network_options{.interface = options_.network_interface, .sizes = options_.sizes},
+        engine_);
   return make_ucx_group(group, keys, *ucx_, options);
 }
 

@@ -20,15 +20,19 @@ class backend_registry {
   /// Before the first group of several processes. job_token: a secret of the job's processes.
   void set_job_token(std::string job_token) { job_token_ = std::move(job_token); }
 
+  /// Advances the calls of all its groups.
+  const std::shared_ptr<progress_engine>& engine() const { return engine_; }
+
   /// As backend_instance::make. A group of one process does not need the backend, unless the backend wants
   /// it.
   std::unique_ptr<communicator> make(const group_description& group, store& keys,
-                                     const communicator_options& options);
+                                     communicator_options options);
 
  private:
   std::string backend_;
   backend_options options_;
   std::string job_token_;
+  std::shared_ptr<progress_engine> engine_ = std::make_shared<progress_engine>();
   bool makes_groups_of_one_ = false;
   std::unique_ptr<backend_instance> linked_;  // of a linked backend
   std::unique_ptr<ucx_group_resources> ucx_;  // made for the first group

@@ -50,16 +50,14 @@ collective_error lost(const std::string& group, world_rank rank, const std::stri
 }  // namespace
 
 struct group_builder::built_group {
-  built_group(group_description wanted, std::vector<std::uint32_t> known, process_table& members,
-              store& all_keys)
-      : description(std::move(wanted)), incarnations(std::move(known)), keys(all_keys, [this, &members] {
-          for (std::size_t i = 0; i < incarnations.size(); ++i)
-            if (auto cause = members.loss_of(description.ranks[i], incarnations[i]))
+  built_group(group_description wanted, process_table& members, store& all_keys)
+      : description(std::move(wanted)), keys(all_keys, [this, &members] {
+          for (std::size_t i = 0; i < description.ranks.size(); ++i)
+            if (auto cause = members.loss_of(description.ranks[i], description.incarnations[i]))
               throw lost(description.name, description.ranks[i], *cause);
         }) {}
 
   group_description description;
-  std::vector<std::uint32_t> incarnations;
   checked_store keys;
   std::unique_ptr<communicator> group;
 };
@@ -82,7 +80,8 @@ std::shared_ptr<communicator> group_builder::build(const std::string& name,
   if (auto count = ++counts_[unique_name]; count > 1) unique_name += '#' + std::to_string(count);
   group_description description{unique_name, ranks};
   description.member = description.member_of(rank_).value();
-  auto made = std::make_shared<built_group>(std::move(description), std::move(incarnations), members_, keys_);
+  description.incarnations = std::move(incarnations);
+  auto made = std::make_shared<built_group>(std::move(description), members_, keys_);
   made->group = make_(made->description, made->keys, options);
   {
     std::lock_guard listing(listing_);
@@ -117,7 +116,7 @@ void group_builder::suspect_lost_members() {
       if (error.kind() != collective_failure::lost_member) continue;
       for (auto rank : error.ranks())
         if (auto member = known->description.member_of(rank))
-          members_.suspect(rank, known->incarnations[static_cast<std::size_t>(*member)]);
+          members_.suspect(rank, known->description.incarnation_of(*member));
     } catch (const std::exception&) {
       continue;  // no loss
     }

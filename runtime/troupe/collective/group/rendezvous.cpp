@@ -34,20 +34,49 @@ void rendezvous::put(const std::string& name, const std::string& value) {
   keys_.put(key(name, member()), std::as_bytes(std::span(value)));
 }
 
+std::optional<std::string> rendezvous::find(const std::string& key, std::chrono::milliseconds timeout) {
+  auto bytes = keys_.get(key, timeout);
+  if (!bytes) return {};
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
 std::string rendezvous::get(const std::string& name, member_index from) {
+  return wait_for(key(name, from), name, from);
+}
+
+std::string rendezvous::wait_for(const std::string& key, const std::string& name, member_index from) {
   while (true) {
-    auto now = std::chrono::steady_clock::now();
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - now);
-    auto bytes = keys_.get(key(name, from), std::clamp<std::chrono::milliseconds>(left, 0ms, poll_interval));
-    if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
+    if (auto text = find(key, std::clamp<std::chrono::milliseconds>(left, 0ms, poll_interval))) return *text;
     throw_if_ended(name);
-    if (now < deadline_) continue;
-    auto rank = rank_of(from);
-    throw collective_error(collective_failure::timed_out, group_.name, 0, {rank},
-                           "rank " + to_string(rank) + " did not come to make group " + group_.name +
-                               " within " + std::to_string(timeout_.count()) + " ms (its " + name +
-                               " is missing)");
+    throw_if_late(name, from);
   }
+}
+
+void rendezvous::check(const std::string& name, member_index from) {
+  if (auto obstacle = find(key("obstacle", from), 0ms)) throw_unreachable(*obstacle);
+  throw_if_ended(name);
+  throw_if_late(name, from);
+}
+
+void rendezvous::fail(const std::string& obstacle) {
+  put("obstacle", obstacle);
+  throw_unreachable(obstacle);
+}
+
+void rendezvous::throw_unreachable(const std::string& obstacle) const {
+  throw collective_error(
+      collective_failure::transport, group_.name, 0, {},
+      "group " + group_.name + " has members of one host that do not share memory (" + obstacle + ")");
+}
+
+void rendezvous::throw_if_late(const std::string& name, member_index from) const {
+  if (std::chrono::steady_clock::now() < deadline_) return;
+  auto rank = rank_of(from);
+  throw collective_error(collective_failure::timed_out, group_.name, 0, {rank},
+                         "rank " + to_string(rank) + " did not come to make group " + group_.name +
+                             " within " + std::to_string(timeout_.count()) + " ms (its " + name +
+                             " is missing)");
 }
 
 void rendezvous::throw_if_ended(const std::string& name) const {
@@ -91,14 +120,32 @@ std::string to_string(const member_info& info) {
   return info.host + ' ' + std::to_string(info.process) + ' ' + info.address + ' ' + info.sizes;
 }
 
-std::vector<member_info> parse_member_infos(const std::vector<std::string>& texts) {
+member_info parse_member_info(const std::string& text) {
+  member_info info;
+  if (!(std::istringstream(text) >> info.host >> info.process >> info.address >> info.sizes))
+    throw std::runtime_error("[member info] expected host, process, address and sizes, got \"" + text + '"');
+  return info;
+}
+
+std::vector<member_info> known_processes::members_of(rendezvous& at, const member_info& own) {
+  auto process_of = [&](member_index i) { return process(at.rank_of(i), at.group().incarnation_of(i)); };
+  auto key_of = [](const process& of) {
+    return "process/" + to_string(of.first) + '/' + std::to_string(of.second);
+  };
+  std::lock_guard lock(mutex_);
+  auto self = process_of(at.member());
+  if (told_.insert(self).second) {
+    auto text = to_string(own);
+    at.keys_.put(key_of(self), std::as_bytes(std::span(text)));
+    known_[self] = own;
+  }
   std::vector<member_info> infos;
-  for (const auto& text : texts) {
-    member_info info;
-    if (!(std::istringstream(text) >> info.host >> info.process >> info.address >> info.sizes))
-      throw std::runtime_error("[member info] expected host, process, address and sizes, got \"" + text +
-                               '"');
-    infos.push_back(std::move(info));
+  for (int i = 0; i < at.group().size(); ++i) {
+    auto each = process_of(i);
+    auto found = known_.find(each);
+    if (found == known_.end())
+      found = known_.emplace(each, parse_member_info(at.wait_for(key_of(each), "member info", i))).first;
+    infos.push_back(found->second);
   }
   return infos;
 }

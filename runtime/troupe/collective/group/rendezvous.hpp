@@ -1,8 +1,14 @@
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/collective/group.hpp"
@@ -12,7 +18,8 @@
 namespace troupe {
 
 /// Lets the members of a new group exchange what they need to connect, through a store. Waiting throws
-/// collective_error: timed_out with the rank that did not come in time, lost_member with one that has ended.
+/// collective_error: timed_out with the rank that did not come in time, lost_member with one that has ended,
+/// transport if one has put an obstacle.
 class rendezvous {
  public:
   rendezvous(const group_description& group, store& keys, std::chrono::milliseconds timeout);
@@ -22,18 +29,31 @@ class rendezvous {
   world_rank rank_of(member_index member) const { return group_.rank_of(member); }
   /// The deadline of connecting. The second half of the time is for telling the others about a failure.
   std::chrono::steady_clock::time_point half_time() const { return deadline_ - timeout_ / 2; }
+  /// Until waiting fails.
+  std::chrono::steady_clock::duration time_left() const {
+    return std::max(deadline_ - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration(0));
+  }
   /// From now on waiting fails when one of these processes ends. By member; null: not watched.
   void watch(std::vector<std::shared_ptr<peer_process>> peers) { peers_ = std::move(peers); }
 
   void put(const std::string& name, const std::string& value);
   /// Waits until member `from` has put this name, and returns its value.
   std::string get(const std::string& name, member_index from);
+  /// Tells the members that this one cannot reach some of them, and throws.
+  [[noreturn]] void fail(const std::string& obstacle);
+  /// Called now and then while this member waits for `from` without get(): throws as get() does.
+  void check(const std::string& name, member_index from);
   /// Puts `own`, and returns the values of all members.
   std::vector<std::string> all_gather(const std::string& name, const std::string& own);
 
  private:
   std::string key(const std::string& name, member_index member) const;
+  std::optional<std::string> find(const std::string& key, std::chrono::milliseconds timeout);
+  std::string wait_for(const std::string& key, const std::string& name, member_index from);
+  [[noreturn]] void throw_unreachable(const std::string& obstacle) const;
   void throw_if_ended(const std::string& name) const;
+  void throw_if_late(const std::string& name, member_index from) const;
+  friend class known_processes;
 
   const group_description& group_;
   store& keys_;
@@ -52,10 +72,24 @@ struct member_info {
   bool is_on_host_of(const member_info& other) const { return host == other.host; }
 };
 
+/// What the processes of a job have told about themselves: each puts it once, and reads that of another one
+/// before their first group. Thread-safe.
+class known_processes {
+ public:
+  /// Of all members of a group. `own` is of this process, and the same each time.
+  std::vector<member_info> members_of(rendezvous& at, const member_info& own);
+
+ private:
+  using process = std::pair<world_rank, std::uint32_t>;  ///< rank and incarnation
+  std::mutex mutex_;                                     // guards the rest
+  std::set<process> told_;
+  std::map<process, member_info> known_;
+};
+
 /// The host name of this process in member_info.
 std::string this_host();
 std::string to_string(const member_info& info);
 /// Throws std::runtime_error if a text is malformed.
-std::vector<member_info> parse_member_infos(const std::vector<std::string>& texts);
+member_info parse_member_info(const std::string& text);
 
 }  // namespace troupe

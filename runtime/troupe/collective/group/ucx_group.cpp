@@ -35,24 +35,24 @@ std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vect
   auto local = connect_host_members(at, infos, resources);
   if (layout.num_hosts() == 1)
     return std::make_unique<process_backend>(at.group(), resources, std::move(local.peers),
-                                             std::move(local.block_memory));
+                                             std::move(local.area));
   return std::make_unique<hierarchy_backend>(at, resources, std::move(layout), std::move(local));
 }
 
 }  // namespace
 
 std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& keys,
-                                             ucx_group_resources& resources,
-                                             const communicator_options& options) {
+                                             ucx_group_resources& resources, communicator_options options) {
+  options.engine = resources.engine;
   rendezvous at(group, keys, options.timeout);
   const auto& options_here = resources.network.options();
   member_info own{options_here.host.empty() ? this_host() : options_here.host, resources.connector.process(),
                   resources.connector.address(), to_string(options_here.sizes)};
-  auto infos = parse_member_infos(at.all_gather("member info", to_string(own)));
+  auto infos = resources.processes.members_of(at, own);
   require_own_processes(infos, at.member());
   require_same_sizes(infos, group);
   auto backend = make_backend(at, infos, resources);
-  return std::make_unique<communicator>(group, std::move(backend), options);
+  return std::make_unique<communicator>(group, std::move(backend), std::move(options));
 }
 
 }  // namespace troupe

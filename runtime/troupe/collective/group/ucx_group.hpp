@@ -3,6 +3,7 @@
 #include <string>
 
 #include "troupe/collective/communicator.hpp"
+#include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/collective/group/store.hpp"
 #include "troupe/collective/net/network_options.hpp"
 #include "troupe/collective/shm/peer_connector.hpp"
@@ -14,10 +15,17 @@ namespace troupe {
 /// it. A process makes it after its last fork.
 struct ucx_group_resources {
   /// job_token: a secret of the job's processes, at most 128 bytes. between_hosts: the same in all processes.
-  explicit ucx_group_resources(const std::string& job_token, network_options between_hosts = {})
-      : connector(job_token), network(std::move(between_hosts)) {}
+  /// advances: the process's engine; null: one of its own.
+  explicit ucx_group_resources(const std::string& job_token, network_options between_hosts = {},
+                               std::shared_ptr<progress_engine> advances = nullptr)
+      : engine(advances ? std::move(advances) : std::make_shared<progress_engine>()),
+        connector(job_token, {engine->event(), groups.descriptor()}),
+        network(std::move(between_hosts)) {}
 
+  std::shared_ptr<progress_engine> engine;
   shared_heap heap;
+  group_memory groups;
+  known_processes processes;
   peer_connector connector;
   network_context network;
 };
@@ -32,6 +40,6 @@ struct ucx_group_resources {
 /// members if their network_sizes differ.
 std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& keys,
                                              ucx_group_resources& resources,
-                                             const communicator_options& options = {});
+                                             communicator_options options = {});
 
 }  // namespace troupe

@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr auto longest_wait = std::chrono::seconds(60);
-
 /// The memory of a member that is alone on its host: only the member itself accesses it.
 class single_member_memory final : public shm::member_memory {
  public:
@@ -50,48 +48,33 @@ bool is_hierarchical(const collective_operation& what) {
 
 }  // namespace
 
-notification_forwarder::notification_forwarder(shm::control_block of, std::function<void()> on_notification)
-    : block_(of),
-      on_notification_(std::move(on_notification)),
-      thread_([this, num_seen = of.num_notifications()] { forward(num_seen); }) {}
-
-notification_forwarder::~notification_forwarder() {
-  ending_ = true;
-  block_.notify(block_.member());
-  thread_.join();
-}
-
-void notification_forwarder::forward(std::uint32_t num_seen) {
-  while (true) {
-    block_.wait_for_notification(num_seen, longest_wait);
-    if (ending_) return;
-    auto now = block_.num_notifications();
-    if (std::exchange(num_seen, now) != now) on_notification_();
-  }
-}
-
 hierarchy_backend::hierarchy_backend(rendezvous& at, ucx_group_resources& resources,
                                      hierarchy::placement layout, host_members local)
     : network_backend(at, resources.network),
       layout_(std::move(layout)),
       local_(std::move(local)),
-      block_(local_.block_memory->first(), local_.members.size(), local_.members.member),
-      memory_(memory_of(local_, resources.heap)),
-      forwarder_(block_, [this] { wake(); }) {}
+      block_(local_.area->control_block(), local_.members.size(), local_.members.member,
+             engine_events_of(local_.peers, *resources.engine)),
+      memory_(memory_of(local_, resources.heap)) {}
 
 std::string_view hierarchy_backend::algorithm_of(const collective_operation& what) const {
   if (is_hierarchical(what)) return "hierarchy";
   return what.peer >= 0 && is_local(what.peer) ? "memory" : "network";
 }
 
-void hierarchy_backend::announce_sleep() {
-  block_.announce_sleep();
-  network_backend::announce_sleep();
+void hierarchy_backend::announce_sleep(int engine_event) {
+  block_.announce_sleep(engine_event);
+  network_backend::announce_sleep(engine_event);
 }
 
 void hierarchy_backend::cancel_sleep() {
   block_.cancel_sleep();
   network_backend::cancel_sleep();
+}
+
+bool hierarchy_backend::add_wake_sources(wake_sources& sources) {
+  sources.at_most = block_.bounded(sources.at_most);
+  return network_backend::add_wake_sources(sources);
 }
 
 void hierarchy_backend::abort(const collective_error& why) noexcept {

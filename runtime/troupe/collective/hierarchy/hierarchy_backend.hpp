@@ -1,8 +1,5 @@
 #pragma once
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
@@ -15,25 +12,6 @@
 
 namespace troupe {
 
-/// A thread that turns notifications of a control block into calls of a function. For a member that sleeps on
-/// file descriptors, since a futex is none.
-class notification_forwarder {
- public:
-  /// on_notification: called on that thread whenever another member notifies the control block's member.
-  notification_forwarder(shm::control_block of, std::function<void()> on_notification);
-  ~notification_forwarder();
-  notification_forwarder(const notification_forwarder&) = delete;
-  notification_forwarder& operator=(const notification_forwarder&) = delete;
-
- private:
-  void forward(std::uint32_t num_seen);
-
-  shm::control_block block_;
-  std::function<void()> on_notification_;
-  std::atomic<bool> ending_ = false;
-  std::thread thread_;
-};
-
 /// Calls of a group on several hosts, of which some have several members. These use shared memory in the
 /// calls that gain by it; everything else, failure reports too, goes over the network as between single
 /// members.
@@ -43,9 +21,11 @@ class hierarchy_backend final : public network_backend {
                     host_members local);
 
   std::string_view algorithm_of(const collective_operation& what) const override;
-  void announce_sleep() override;
+  void announce_sleep(int engine_event) override;
   void cancel_sleep() override;
-  void sleep(std::chrono::microseconds at_most) override { network_backend::sleep(block_.bounded(at_most)); }
+  /// The control block wakes either a thread on its futex, or the engine, which can wait for messages too.
+  bool has_own_sleep() const override { return false; }
+  bool add_wake_sources(wake_sources& sources) override;
   void abort(const collective_error& why) noexcept override;
   tensor allocate(shape extents, dtype type) override { return memory_->allocate(std::move(extents), type); }
 
@@ -65,7 +45,6 @@ class hierarchy_backend final : public network_backend {
   shm::control_block block_;
   std::unique_ptr<shm::member_memory> memory_;
   std::vector<shm::running_call> local_calls_;  ///< in shared memory; peers by local index
-  notification_forwarder forwarder_;
 };
 
 }  // namespace troupe

@@ -1,6 +1,9 @@
 #include "troupe/collective/libraries/library_backend.hpp"
 
+#include <algorithm>
+
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 
@@ -86,9 +89,15 @@ void library_backend::fail_locally(const std::string& problem, const collective_
   throw error;
 }
 
-void library_backend::announce_sleep() {
+void library_backend::announce_sleep(int engine_event) {
   std::lock_guard lock(mutex_);
   woken_ = false;
+  engine_event_ = engine_event;
+}
+
+bool library_backend::add_wake_sources(wake_sources& sources) {
+  sources.at_most = std::min(sources.at_most, poll_interval());
+  return true;
 }
 
 void library_backend::sleep(std::chrono::microseconds at_most) {
@@ -100,6 +109,7 @@ void library_backend::wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
   awake_.notify_all();
+  if (engine_event_ != no_event) wake_event::set(engine_event_);
 }
 
 }  // namespace troupe

@@ -21,9 +21,10 @@ class library_backend : public collective_backend {
   std::vector<member_state> examine(std::uint64_t sequence) override;
   void abort(const collective_error& why) noexcept override;
 
-  void announce_sleep() override;
-  void cancel_sleep() override {}
+  void announce_sleep(int engine_event) override;
+  void cancel_sleep() override { announce_sleep(no_event); }
   void sleep(std::chrono::microseconds at_most) override;
+  bool add_wake_sources(wake_sources& sources) override;
   void wake() override;
 
  protected:
@@ -64,6 +65,7 @@ class library_backend : public collective_backend {
   std::mutex mutex_;
   std::condition_variable awake_;
   bool woken_ = false;
+  int engine_event_ = no_event;
 };
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "troupe/collective/net/algorithms.hpp"
+#include "troupe/posix/wake_event.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
@@ -168,6 +169,27 @@ void network_backend::throw_lost(int member) const {
   call_signature none;
   throw diagnosis.lost({running_.empty() ? none : running_.front().what->signature, sequence}, member, how,
                        activity_of(member));
+}
+
+void network_backend::announce_sleep(int engine_event) {
+  engine_event_ = engine_event;
+  wakeup_.announce_sleep();
+}
+
+void network_backend::cancel_sleep() {
+  wakeup_.cancel_sleep();
+  engine_event_ = no_event;
+}
+
+void network_backend::wake() {
+  if (int event = engine_event_; event != no_event) return wake_event::set(event);
+  wakeup_.wake();
+}
+
+bool network_backend::add_wake_sources(wake_sources& sources) {
+  if (!exchange_) return true;
+  sources.descriptors.push_back(exchange_->connections().event_fd());
+  return !has_moved_ && exchange_->connections().arm();
 }
 
 void network_backend::sleep(std::chrono::microseconds at_most) {

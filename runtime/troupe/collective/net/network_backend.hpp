@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,10 +28,11 @@ class network_backend : public collective_backend {
   void progress() override;
   void check_members() override;
 
-  void announce_sleep() override { wakeup_.announce_sleep(); }
-  void cancel_sleep() override { wakeup_.cancel_sleep(); }
+  void announce_sleep(int engine_event) override;
+  void cancel_sleep() override;
   void sleep(std::chrono::microseconds at_most) override;
-  void wake() override { wakeup_.wake(); }
+  bool add_wake_sources(wake_sources& sources) override;
+  void wake() override;
   std::vector<member_state> examine(std::uint64_t sequence) override;
   void abort(const collective_error& why) noexcept override;
 
@@ -58,6 +60,7 @@ class network_backend : public collective_backend {
   group_description group_;
   const network_options& options_;
   wakeup wakeup_;
+  std::atomic<int> engine_event_ = no_event;
   std::unique_ptr<ucx_exchange> exchange_;          ///< null when the group has failed
   bool has_moved_ = false;                          ///< whether the last progress() did anything
   std::optional<failure_report> received_failure_;  ///< from the member that aborted the group

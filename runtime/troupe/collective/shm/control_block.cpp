@@ -1,12 +1,16 @@
 #include "troupe/collective/shm/control_block.hpp"
 
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "troupe/collective/backend.hpp"
+#include "troupe/posix/futex.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 namespace troupe::shm {
 namespace {
@@ -16,9 +20,8 @@ constexpr std::size_t max_ranks = 32;
 constexpr std::size_t line_bytes = 64;
 constexpr std::chrono::microseconds longest_unnotified_sleep(1000);
 
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) {
-  return ::syscall(SYS_futex, &word, operation, value, time, nullptr, 0);
-}
+/// How a member sleeps.
+enum : std::uint32_t { awake, on_futex, on_engine_event };
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
@@ -69,10 +72,11 @@ std::size_t control_block::size_bytes(int num_members) {
          n * n * (slots * (sizeof(call_slot) + max_inline_bytes) + line_bytes);
 }
 
-control_block::control_block(std::byte* memory, int num_members, int member)
+control_block::control_block(std::byte* memory, int num_members, int member, std::vector<int> engine_events)
     : memory_(memory),
       num_members_(num_members),
       member_(member),
+      engine_events_(std::move(engine_events)),
       sleeper_fences_(membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)),
       known_received_(static_cast<std::size_t>(num_members)) {
   auto n = static_cast<std::size_t>(num_members);
@@ -167,57 +171,51 @@ void control_block::notify() {
   else
     order_stores_before_loads(block_of(member_).is_sleeping);
   for (int i = 0; i < num_members_; ++i)
-    if (i != member_ && block_of(i).is_sleeping.load(std::memory_order_relaxed) != 0) notify(i);
+    if (i != member_ && block_of(i).is_sleeping.load(std::memory_order_relaxed) != awake) notify(i);
 }
 
 void control_block::notify(int member) {
-  auto& notifications = block_of(member).notifications;
-  notifications.fetch_add(1);
-  futex(notifications, FUTEX_WAKE, 1, nullptr);
+  auto& its = block_of(member);
+  if (its.is_sleeping.load() == on_engine_event)
+    return wake_event::set(engine_events_[static_cast<std::size_t>(member)]);
+  its.notifications.fetch_add(1);
+  futex_wake(its.notifications, 1);
 }
 
-void control_block::announce_sleep() {
+void control_block::announce_sleep(int engine_event) {
   auto& own = block_of(member_);
-  seen_notifications_ = num_notifications();
-  own.is_sleeping.store(1);
+  seen_notifications_ = own.notifications.load();
+  own.is_sleeping.store(engine_event == no_event ? on_futex : on_engine_event);
   order_stores_before_loads(own.is_sleeping);
   may_miss_notifications_ = !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-void control_block::cancel_sleep() { block_of(member_).is_sleeping.store(0); }
+void control_block::cancel_sleep() { block_of(member_).is_sleeping.store(awake); }
 
 void control_block::sleep(std::chrono::microseconds at_most) {
-  wait_for_notification(seen_notifications_, bounded(at_most));
+  futex_wait(block_of(member_).notifications, seen_notifications_, bounded(at_most));
 }
 
 std::chrono::microseconds control_block::bounded(std::chrono::microseconds sleep) const {
   return may_miss_notifications_ ? std::min(sleep, longest_unnotified_sleep) : sleep;
 }
 
-std::uint32_t control_block::num_notifications() const { return block_of(member_).notifications.load(); }
-
-void control_block::wait_for_notification(std::uint32_t known, std::chrono::microseconds at_most) const {
-  timespec time{};
-  time.tv_sec = at_most.count() / 1'000'000;
-  time.tv_nsec = at_most.count() % 1'000'000 * 1000;
-  futex(block_of(member_).notifications, FUTEX_WAIT, known, &time);
-}
-
 void control_block::abort(const collective_error& why) {
   auto expected = std::uint32_t{header::good};
-  if (head().state.compare_exchange_strong(expected, header::being_aborted)) {
-    head().kind = why.kind();
-    head().member = member_;
-    head().sequence = why.sequence();
-    head().num_ranks = static_cast<std::uint32_t>(std::min(why.ranks().size(), max_ranks));
-    std::transform(why.ranks().begin(), why.ranks().begin() + head().num_ranks, head().ranks,
-                   [](world_rank each) { return each.value(); });
-    std::string_view cause = why.what();
-    cause = cause.substr(0, max_cause_bytes - 1);
-    *std::copy(cause.begin(), cause.end(), head().cause) = 0;
-    head().state.store(header::aborted);
-  }
-  for (int i = 0; i < num_members_; ++i) notify(i);
+  if (!head().state.compare_exchange_strong(expected, header::being_aborted)) return;
+  head().kind = why.kind();
+  head().member = member_;
+  head().sequence = why.sequence();
+  head().num_ranks = static_cast<std::uint32_t>(std::min(why.ranks().size(), max_ranks));
+  std::transform(why.ranks().begin(), why.ranks().begin() + head().num_ranks, head().ranks,
+                 [](world_rank each) { return each.value(); });
+  std::string_view cause = why.what();
+  cause = cause.substr(0, max_cause_bytes - 1);
+  *std::copy(cause.begin(), cause.end(), head().cause) = 0;
+  head().state.store(header::aborted);
+  // One that announces its sleep from now on looks for this state after that.
+  for (int i = 0; i < num_members_; ++i)
+    if (block_of(i).is_sleeping.load() != awake) notify(i);
 }
 
 /// Not before the cause has been written. If the aborting process is stopped while it writes, the others find

@@ -43,7 +43,8 @@ class control_block {
   static std::size_t size_bytes(int num_members);
 
   /// `memory`: size_bytes(n) bytes, the same for all members, aligned to 64, zero before the first use.
-  control_block(std::byte* memory, int num_members, int member);
+  /// engine_events: by member, the event of its process's progress engine.
+  control_block(std::byte* memory, int num_members, int member, std::vector<int> engine_events);
 
   int num_members() const { return num_members_; }
   int member() const { return member_; }
@@ -89,23 +90,20 @@ class control_block {
   void end_access();
   bool is_accessing(int member) const;
 
-  // ---- Sleeping on the member's futex word.
+  // ---- Sleeping on the member's futex word, or on its engine's event.
 
   /// Wakes the members that sleep. To be called after something was written that they may wait for.
   void notify();
   /// Wakes one member, which may be this one.
   void notify(int member);
   /// From here to cancel_sleep() the others notify this member; what they wrote before is visible.
-  void announce_sleep();
+  /// engine_event: as collective_backend::announce_sleep.
+  void announce_sleep(int engine_event);
   void cancel_sleep();
   /// Sleeps until this member is notified, counted from announce_sleep(), or `at_most` has passed.
   void sleep(std::chrono::microseconds at_most);
   /// The longest safe sleep up to `sleep`: short where the system cannot guarantee every notification.
   std::chrono::microseconds bounded(std::chrono::microseconds sleep) const;
-  /// How often this member was notified. With wait_for_notification() a second thread can watch it.
-  std::uint32_t num_notifications() const;
-  /// Sleeps until num_notifications() differs from `known`, or `at_most` has passed.
-  void wait_for_notification(std::uint32_t known, std::chrono::microseconds at_most) const;
 
   // ---- Failure of the group.
 
@@ -131,6 +129,7 @@ class control_block {
 
   std::byte* memory_;
   int num_members_, member_;
+  std::vector<int> engine_events_;
   std::uint64_t phase_ = 0;
   std::uint32_t seen_notifications_ = 0;
   bool sleeper_fences_;  ///< see the comment on ordering in the source

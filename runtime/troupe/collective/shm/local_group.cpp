@@ -35,8 +35,10 @@ class thread_memory : public shm::member_memory {
 
 class local_backend : public shm::shm_backend {
  public:
-  local_backend(group_description group, std::shared_ptr<std::byte> memory)
-      : shm_backend(group, control_block(memory.get(), group.size(), group.member),
+  local_backend(group_description group, std::shared_ptr<std::byte> memory, const progress_engine& engine)
+      : shm_backend(group,
+                    control_block(memory.get(), group.size(), group.member,
+                                  std::vector(group.ranks.size(), engine.event())),
                     std::make_unique<thread_memory>()),
         memory_(std::move(memory)) {}
   std::string_view name() const override { return "local"; }
@@ -64,17 +66,17 @@ std::vector<std::unique_ptr<communicator>> make_local_group(int size, const comm
 }
 
 std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_rank> ranks,
-                                                            const communicator_options& options,
-                                                            std::string name) {
+                                                            communicator_options options, std::string name) {
   if (ranks.empty()) throw_invalid("make_local_group", "at least one rank", "none");
   auto size = static_cast<int>(ranks.size());
   group_description group{std::move(name), std::move(ranks), 0};
   auto memory = zeroed_memory(control_block::size_bytes(size));
+  if (!options.engine) options.engine = std::make_shared<progress_engine>();
   std::vector<std::unique_ptr<communicator>> members;
   for (int i = 0; i < size; ++i) {
     group.member = i;
-    members.push_back(
-        std::make_unique<communicator>(group, std::make_unique<local_backend>(group, memory), options));
+    auto backend = std::make_unique<local_backend>(group, memory, *options.engine);
+    members.push_back(std::make_unique<communicator>(group, std::move(backend), options));
   }
   return members;
 }

@@ -15,7 +15,6 @@ std::vector<std::unique_ptr<communicator>> make_local_group(int size,
 
 /// The same with other ranks than 0 to size - 1: `ranks` by member.
 std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_rank> ranks,
-                                                            const communicator_options& options,
-                                                            std::string name);
+                                                            communicator_options options, std::string name);
 
 }  // namespace troupe

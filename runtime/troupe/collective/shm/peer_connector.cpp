@@ -23,7 +23,7 @@ constexpr std::size_t max_token_bytes = 128;
 constexpr std::size_t max_unauthenticated = 64;
 constexpr auto hello_timeout = std::chrono::seconds(5);
 constexpr int longest_sleep_ms = 100;
-constexpr std::uint64_t hello_magic = 0x31'65'70'75'6f'72'54;  // the first bytes of a hello
+constexpr std::uint64_t hello_magic = 0x32'65'70'75'6f'72'54;  // the first bytes of a hello
 
 struct hello {
   std::uint64_t magic = hello_magic;
@@ -71,8 +71,11 @@ bool is_readable(int fd, std::chrono::steady_clock::time_point deadline) {
 
 }  // namespace
 
-peer_connector::peer_connector(const std::string& job_token)
-    : job_token_(job_token), process_(random_bits<std::uint64_t>() | 1), listener_(packet_socket()) {
+peer_connector::peer_connector(const std::string& job_token, std::array<int, most_descriptors> descriptors)
+    : job_token_(job_token),
+      descriptors_(descriptors),
+      process_(random_bits<std::uint64_t>() | 1),
+      listener_(packet_socket()) {
   if (job_token.size() > max_token_bytes)
     throw_invalid("job token", "at most 128 bytes", std::to_string(job_token.size()));
   std::array<char, 64> text;
@@ -119,23 +122,31 @@ std::shared_ptr<peer_process> peer_connector::connect(std::uint64_t process, con
   // Does not block: if the queue of the listener is full, it fails at once.
   check_posix(::connect(made.get(), its.get(), its.size), "connect to " + address);
   if (!is_of_this_user(made.get())) throw std::runtime_error(address + " belongs to another user");
-  hello own;
-  own.process = process_;
-  job_token_.copy(own.token.data(), own.token.size());
-  check_posix(::send(made.get(), &own, sizeof own, MSG_NOSIGNAL), "send a hello to " + address);
-  hello answer;
+  check_posix(send_hello(made.get(), process_) ? 0 : -1, "send a hello to " + address);
   if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
-  auto size = ::recv(made.get(), &answer, sizeof answer, 0);
-  if (size != sizeof answer || answer.magic != hello_magic || answer.process != process)
+  hello answer;
+  auto received = receive_packet(made.get(), std::as_writable_bytes(std::span(&answer, 1)));
+  if (received.size_bytes != sizeof answer || answer.magic != hello_magic || answer.process != process ||
+      !received.descriptors.back())
     throw std::runtime_error(address + " refused this process: it belongs to another job");
-  return add(process, std::move(made));
+  return add(process, std::move(made), std::move(received.descriptors));
 }
 
-std::shared_ptr<peer_process> peer_connector::add(std::uint64_t process, unique_fd socket) {
+/// Sends the token, which the other side compares, and the descriptors of this process.
+bool peer_connector::send_hello(int socket, std::uint64_t process) const {
+  hello sent;
+  sent.process = process;
+  job_token_.copy(sent.token.data(), sent.token.size());
+  return send_packet(socket, std::as_bytes(std::span(&sent, 1)), descriptors_) >= 0;
+}
+
+std::shared_ptr<peer_process> peer_connector::add(std::uint64_t process, unique_fd socket,
+                                                  std::array<unique_fd, most_descriptors> descriptors) {
   auto pid = credentials_of(socket.get()).pid;
   unique_fd process_fd(static_cast<int>(check_posix(
       ::syscall(SYS_pidfd_open, pid, 0), "watch process " + std::to_string(pid) + " of this host")));
-  auto added = std::make_shared<peer_process>(process, std::move(socket), std::move(process_fd));
+  auto added = std::make_shared<peer_process>(process, std::move(socket), std::move(process_fd),
+                                              std::move(descriptors[0]), descriptors[1]);
   {
     std::lock_guard lock(mutex_);
     peers_[process] = added;
@@ -184,18 +195,22 @@ void peer_connector::accept_one() {
 /// Checks the hello of an accepted connection and answers it. False: it has not come yet.
 bool peer_connector::authenticate(unique_fd& with) {
   hello received;
-  auto size = ::recv(with.get(), &received, sizeof received, 0);
-  if (size < 0 && errno == EAGAIN) return false;
+  auto packet = receive_packet(with.get(), std::as_writable_bytes(std::span(&received, 1)));
+  if (packet.size_bytes < 0 && errno == EAGAIN) return false;
   std::array<char, max_token_bytes> token{};
   job_token_.copy(token.data(), token.size());
-  bool is_accepted = size == sizeof received && received.magic == hello_magic && received.token == token;
-  hello answer;
-  answer.process = is_accepted ? process_ : 0;
-  if (::send(with.get(), &answer, sizeof answer, MSG_NOSIGNAL) < 0 || !is_accepted) return true;
+  bool is_accepted = packet.size_bytes == sizeof received && received.magic == hello_magic &&
+                     received.token == token && packet.descriptors.back();
+  if (!is_accepted) {
+    hello refusal;
+    send_packet(with.get(), std::as_bytes(std::span(&refusal, 1)), {});
+    return true;
+  }
+  if (!send_hello(with.get(), process_)) return true;
   try {
-    add(received.process, std::move(with));
-  } catch (const system_failure&) {
-    // The process cannot be watched. connection_to() for it will time out.
+    add(received.process, std::move(with), std::move(packet.descriptors));
+  } catch (const std::exception&) {
+    // The process cannot be watched, or its memory not be mapped. connection_to() for it will time out.
   }
   return true;
 }

@@ -22,7 +22,9 @@ namespace troupe {
 class peer_connector {
  public:
   /// Throws system_failure, and std::invalid_argument if the token is longer than 128 bytes.
-  explicit peer_connector(const std::string& job_token);
+  /// descriptors: of this process, for its peers: the event of its progress engine and its group_memory. They
+  /// outlive it.
+  peer_connector(const std::string& job_token, std::array<int, most_descriptors> descriptors);
   ~peer_connector();
   peer_connector(const peer_connector&) = delete;
   peer_connector& operator=(const peer_connector&) = delete;
@@ -56,13 +58,16 @@ class peer_connector {
   void serve();
   void accept_one();
   bool authenticate(unique_fd& with);
+  bool send_hello(int socket, std::uint64_t process) const;
   std::shared_ptr<peer_process> connect(std::uint64_t process, const std::string& address,
                                         std::chrono::steady_clock::time_point deadline);
-  std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket);
+  std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket,
+                                    std::array<unique_fd, most_descriptors> descriptors);
   void report_ended(const std::vector<std::shared_ptr<peer_process>>& watched,
                     const std::vector<bool>& ended);
 
   std::string job_token_;
+  std::array<int, most_descriptors> descriptors_;
   std::uint64_t process_ = 0;
   std::string address_;
   unique_fd listener_;

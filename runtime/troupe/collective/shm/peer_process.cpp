@@ -19,42 +19,61 @@ struct segment_message {
   std::uint64_t size_bytes = 0;
 };
 
-/// A message, which may carry one file descriptor.
+/// The parts of a sendmsg or recvmsg with room for descriptors.
 struct packet {
-  segment_message message;
-  iovec bytes{&message, sizeof message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec bytes;
+  alignas(cmsghdr) char control[CMSG_SPACE(most_descriptors * sizeof(int))] = {};
   msghdr head{};
 
-  packet() {
+  packet(void* first, std::size_t size_bytes) : bytes{first, size_bytes} {
     head.msg_iov = &bytes;
     head.msg_iovlen = 1;
   }
   packet(const packet&) = delete;
   packet& operator=(const packet&) = delete;
 
-  void reserve_descriptor() {
+  void reserve_descriptors() {
     head.msg_control = control;
     head.msg_controllen = sizeof control;
   }
-  void attach(int fd) {
-    reserve_descriptor();
+  void attach(std::span<const int> descriptors) {
+    head.msg_control = control;
+    head.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     auto* part = CMSG_FIRSTHDR(&head);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
+    part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
   }
-  unique_fd attached() const {
+  std::array<unique_fd, most_descriptors> attached() const {
+    std::array<unique_fd, most_descriptors> all;
     const auto* part = CMSG_FIRSTHDR(&head);
-    if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) return unique_fd();
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(part), sizeof fd);
-    return unique_fd(fd);
+    if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) return all;
+    auto count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count && i < all.size(); ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      all[i] = unique_fd(fd);
+    }
+    return all;
   }
 };
 
 }  // namespace
+
+ssize_t send_packet(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
+  packet sent(const_cast<std::byte*>(bytes.data()), bytes.size());  // sendmsg only reads it
+  if (!descriptors.empty()) sent.attach(descriptors);
+  return ::sendmsg(socket, &sent.head, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+received_packet receive_packet(int socket, std::span<std::byte> into) {
+  packet received(into.data(), into.size());
+  received.reserve_descriptors();
+  auto size = ::recvmsg(socket, &received.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size <= 0) return {size, {}};
+  return {size, received.attached()};
+}
 
 void peer_process::send_segment(const shared_segment& own) {
   std::lock_guard lock(mutex_);
@@ -70,10 +89,9 @@ void peer_process::release_segments(const std::vector<std::uint64_t>& ids) {
 }
 
 void peer_process::send_message(std::uint32_t kind, std::uint64_t id, std::uint64_t size_bytes, int fd) {
-  packet sent;
-  sent.message = {kind, 0, id, size_bytes};
-  if (fd >= 0) sent.attach(fd);
-  if (::sendmsg(socket_.get(), &sent.head, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return;
+  segment_message message{kind, 0, id, size_bytes};
+  auto descriptors = std::span(&fd, fd >= 0 ? 1 : 0);
+  if (send_packet(socket_.get(), std::as_bytes(std::span(&message, 1)), descriptors) >= 0) return;
   if (errno == EPIPE || errno == ECONNRESET) return;  // it has ended, which peer_connector notices
   throw system_failure("send a shared segment to a process that has not received the ones before", errno);
 }
@@ -93,17 +111,15 @@ void peer_process::receive_segments() {
 
 /// Receives one message. Whether there was one.
 bool peer_process::receive_one() {
-  packet received;
-  received.reserve_descriptor();
-  auto size = ::recvmsg(socket_.get(), &received.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (size <= 0) return false;
-  auto fd = received.attached();
-  const auto& message = received.message;
-  if (size != sizeof message) throw std::runtime_error("[shared segment] got a message of another program");
+  segment_message message;
+  auto received = receive_packet(socket_.get(), std::as_writable_bytes(std::span(&message, 1)));
+  if (received.size_bytes <= 0) return false;
+  if (received.size_bytes != sizeof message)
+    throw std::runtime_error("[shared segment] got a message of another program");
   if (message.kind == segment_released)
     received_.erase(message.id);
   else
-    received_[message.id] = map_received_segment(fd.get(), message.size_bytes);
+    received_[message.id] = map_received_segment(received.descriptors[0].get(), message.size_bytes);
   return true;
 }
 

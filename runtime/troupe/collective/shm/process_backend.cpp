@@ -1,9 +1,14 @@
 #include "troupe/collective/shm/process_backend.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/shm/control_block.hpp"
+#include "troupe/posix/futex.hpp"
 
 namespace troupe {
 
@@ -59,14 +64,23 @@ void process_memory::exchange_released() {
   }
 }
 
+std::vector<int> engine_events_of(const std::vector<std::shared_ptr<peer_process>>& peers,
+                                  const progress_engine& own) {
+  std::vector<int> events;
+  for (const auto& each : peers) events.push_back(each ? each->engine_event() : own.event());
+  return events;
+}
+
 process_backend::process_backend(group_description group, ucx_group_resources& resources,
                                  std::vector<std::shared_ptr<peer_process>> peers,
-                                 std::shared_ptr<mapping> block_memory)
-    : shm_backend(group, shm::control_block(block_memory->first(), group.size(), group.member),
+                                 std::unique_ptr<group_area> area)
+    : shm_backend(group,
+                  shm::control_block(area->control_block(), group.size(), group.member,
+                                     engine_events_of(peers, *resources.engine)),
                   std::make_unique<process_memory>(resources.heap, peers)),
       peers_(std::move(peers)),
       seen_ended_(peers_.size()),
-      block_memory_(std::move(block_memory)),
+      area_(std::move(area)),
       watch_(resources.connector, [this] { wake(); }) {}
 
 // A process may end normally after its part of the last call. What it wrote before is in memory, but this
@@ -116,24 +130,83 @@ peer_list connect_to_all(const std::vector<int>& local_members, const std::vecto
   return peers;
 }
 
-/// The first local member allocates the control block and sends it to the others.
-std::shared_ptr<mapping> share_control_block(rendezvous& at, int first, const peer_list& peers,
-                                             std::size_t num_local, shared_heap& heap) {
-  auto size = whole_pages(shm::control_block::size_bytes(static_cast<int>(num_local)));
-  if (at.member() == first) {
-    auto segment = heap.make_segment(size);
-    for (const auto& peer : peers)
-      if (peer) peer->send_segment(*segment);
-    at.put("control_block", std::to_string(segment->id));
-    return map_segment(segment->fd.get(), size);
+/// FNV-1a of the name and the ranks, which together no other group has.
+std::uint64_t number_of(const group_description& group) {
+  std::uint64_t hash = 14695981039346656037u;
+  auto add = [&](std::uint64_t next) { hash = (hash ^ next) * 1099511628211u; };
+  for (char each : group.name) add(static_cast<unsigned char>(each));
+  for (auto rank : group.ranks) add(256 + static_cast<std::uint64_t>(rank));
+  return hash | 1;
+}
+
+/// Waits until `find_missing` returns no member, which others change together with `changes`. At first
+/// without sleeping: members make groups at the same time.
+template <class FindMissing>
+void wait_for_members(rendezvous& at, std::atomic<std::uint32_t>& changes, const std::string& name,
+                      FindMissing find_missing) {
+  using clock = std::chrono::steady_clock;
+  constexpr auto longest_yielding = std::chrono::microseconds(100);
+  constexpr auto check_interval = std::chrono::milliseconds(100);
+  auto begin = clock::now(), next_check = begin + check_interval;
+  while (true) {
+    auto known = changes.load();
+    auto missing = find_missing();
+    if (!missing) return;
+    auto now = clock::now();
+    if (now >= next_check || at.time_left().count() == 0) {
+      at.check(name, *missing);
+      next_check = now + check_interval;
+    }
+    if (now - begin < longest_yielding)
+      std::this_thread::yield();
+    else
+      futex_wait(changes, known,
+                 std::chrono::ceil<std::chrono::microseconds>(std::min(next_check - now, at.time_left())));
   }
-  auto memory =
-      peers[static_cast<std::size_t>(first)]->find_segment(std::stoull(at.get("control_block", first)));
-  if (!memory || memory->size_bytes() != size)
-    throw collective_error(collective_failure::transport, at.group().name, 0, {at.rank_of(first)},
-                           "group " + at.group().name + ": rank " + to_string(at.rank_of(first)) +
-                               " did not hand over the group's memory");
-  return memory;
+}
+
+[[noreturn]] void throw_given_up(const rendezvous& at, member_index member) {
+  auto rank = at.rank_of(member);
+  throw collective_error(collective_failure::timed_out, at.group().name, 0, {rank},
+                         "rank " + to_string(rank) + " gave up making group " + at.group().name +
+                             " before all of its members had come: make a new group on all of them");
+}
+
+/// The first local member adds the group to its group_memory, where the others find it. Returns when all are
+/// there.
+std::unique_ptr<group_area> meet(rendezvous& at, const host_members& all, const std::vector<int>& indices,
+                                 group_memory& own) {
+  auto number = number_of(at.group());
+  auto num_members = all.members.size();
+  int member = all.members.member;
+  std::unique_ptr<group_area> area;
+  if (member == 0) {
+    area = own.add(number, all.peers, member);
+  } else {
+    const auto& first = all.peers.front()->groups();
+    wait_for_members(at, first.changes(), "group", [&]() -> std::optional<member_index> {
+      area = first.find(number, num_members, member);
+      return area ? std::optional<member_index>() : indices.front();
+    });
+  }
+  struct removal {
+    group_memory* from;
+    std::uint64_t number;
+    ~removal() {
+      if (from) from->remove(number);
+    }
+  } when_all_have_come{member == 0 ? &own : nullptr, number};
+  area->arrive();
+  wait_for_members(at, area->changes(), "arrival", [&]() -> std::optional<member_index> {
+    for (int i = 0; i < num_members; ++i) {
+      member_index each = indices[static_cast<std::size_t>(i)];
+      if (area->has_given_up(i)) throw_given_up(at, each);
+      if (!area->has_arrived(i)) return each;
+    }
+    return {};
+  });
+  area->begin();
+  return area;
 }
 
 }  // namespace
@@ -143,21 +216,15 @@ host_members connect_host_members(rendezvous& at, const std::vector<member_info>
   auto local_members = local_members_of(at, infos);
   std::string obstacle;
   auto peers = connect_to_all(local_members, infos, at, resources, obstacle);
+  if (!obstacle.empty()) at.fail(obstacle);
   at.watch(peers);
-  // All local members use shared memory, or the group fails on all members.
-  for (const auto& problem : at.all_gather("obstacle", obstacle))
-    if (!problem.empty())
-      throw collective_error(
-          collective_failure::transport, at.group().name, 0, {},
-          "group " + at.group().name + " has members of one host that do not share memory (" + problem + ")");
-  host_members made{.members = {at.group().name, {}, 0}, .peers = {}, .block_memory = {}};
+  host_members made{.members = {at.group().name, {}, 0}, .peers = {}, .area = {}};
   for (int member : local_members) {
     if (member == at.member()) made.members.member = made.members.size();
     made.members.ranks.push_back(at.rank_of(member));
     made.peers.push_back(peers[static_cast<std::size_t>(member)]);
   }
-  made.block_memory =
-      share_control_block(at, local_members.front(), peers, local_members.size(), resources.heap);
+  made.area = meet(at, made, local_members, resources.groups);
   return made;
 }
 

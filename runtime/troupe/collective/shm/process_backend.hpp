@@ -41,9 +41,9 @@ class process_memory : public shm::member_memory {
 /// for it fail at once.
 class process_backend : public shm::shm_backend {
  public:
-  /// peers: by member, null for this one. block_memory: the same for all members.
+  /// peers: by member, null for this one. area: of the same group for all members.
   process_backend(group_description group, ucx_group_resources& resources,
-                  std::vector<std::shared_ptr<peer_process>> peers, std::shared_ptr<mapping> block_memory);
+                  std::vector<std::shared_ptr<peer_process>> peers, std::unique_ptr<group_area> area);
 
   std::string_view name() const override { return "ucx"; }
   void check_members() override;
@@ -51,15 +51,19 @@ class process_backend : public shm::shm_backend {
  private:
   std::vector<std::shared_ptr<peer_process>> peers_;
   std::vector<bool> seen_ended_;
-  std::shared_ptr<mapping> block_memory_;
+  std::unique_ptr<group_area> area_;
   peer_connector::watch watch_;
 };
+
+/// By member: the events of their processes' engines. peers: null for this member.
+std::vector<int> engine_events_of(const std::vector<std::shared_ptr<peer_process>>& peers,
+                                  const progress_engine& own);
 
 /// The members of a new group that are on this member's host (its local members), and their control block.
 struct host_members {
   group_description members;                         ///< their ranks; `member`: this one's local index
   std::vector<std::shared_ptr<peer_process>> peers;  ///< by local index, null for this one
-  std::shared_ptr<mapping> block_memory;             ///< of the control block, the same for all of them
+  std::unique_ptr<group_area> area;                  ///< with the control block, the same for all of them
 };
 
 /// Connects the members of each host with each other; all members of the group call this together. infos: of

@@ -36,10 +36,14 @@ std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_
   return made;
 }
 
-std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes) {
+std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes, paging when) {
   auto* memory = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) throw system_failure("map a shared segment", errno);
   auto mapped = std::make_unique<mapping>(static_cast<std::byte*>(memory), size_bytes);
+  if (when == paging::when_used) {
+    ::madvise(memory, size_bytes, MADV_DONTDUMP);
+    return mapped;
+  }
   // Large pages where the system allows them for shared memory; then all pages at once, not by one fault
   // each.
   ::madvise(memory, size_bytes, MADV_HUGEPAGE);
@@ -50,14 +54,14 @@ std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes) {
   return mapped;
 }
 
-std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes) {
+std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes, paging when) {
   struct stat status {};
   check_posix(::fstat(fd, &status), "look at a shared segment");
   auto seals = check_posix(::fcntl(fd, F_GET_SEALS), "look at the seals of a shared segment");
   if ((seals & F_SEAL_SHRINK) == 0 || static_cast<std::size_t>(status.st_size) != size_bytes)
     throw std::runtime_error("[shared segment] expected " + std::to_string(size_bytes) +
                              " bytes sealed against shrinking, got " + std::to_string(status.st_size));
-  return map_segment(fd, size_bytes);
+  return map_segment(fd, size_bytes, when);
 }
 
 namespace {

@@ -44,11 +44,13 @@ constexpr std::size_t whole_pages(std::size_t size_bytes) {
 
 /// Zero bytes in whole pages. Throws system_failure.
 std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_bytes);
-/// Maps all of it and allocates its pages. Throws system_failure.
-std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes);
+/// When a mapping gets its pages.
+enum class paging : std::uint8_t { at_once, when_used };
+/// Maps all of it. Throws system_failure.
+std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes, paging when = paging::at_once);
 /// Maps a segment of another process. Throws system_failure, and std::runtime_error if its size is not
 /// `size_bytes` or could shrink.
-std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes);
+std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes, paging when = paging::at_once);
 
 struct shared_heap_statistics {
   std::size_t current = 0;            ///< bytes held by tensors

@@ -81,6 +81,11 @@ std::vector<member_state> shm_backend::examine(std::uint64_t sequence) {
   return states;
 }
 
+bool shm_backend::add_wake_sources(wake_sources& sources) {
+  sources.at_most = block_.bounded(sources.at_most);
+  return true;
+}
+
 void shm_backend::abort(const collective_error& why) noexcept {
   block_.end_access();
   block_.abort(why);

@@ -16,12 +16,14 @@ class shm_backend : public collective_backend {
   bool has_fixed_tree() const override { return true; }
   algorithm run(const collective_operation& what, std::uint64_t sequence) override;
   void check_members() override;
-  void announce_sleep() override { block_.announce_sleep(); }
+  void announce_sleep(int engine_event) override { block_.announce_sleep(engine_event); }
   void cancel_sleep() override { block_.cancel_sleep(); }
   void sleep(std::chrono::microseconds at_most) override { block_.sleep(at_most); }
+  bool add_wake_sources(wake_sources& sources) override;
   void wake() override { block_.notify(block_.member()); }
   std::vector<member_state> examine(std::uint64_t sequence) override;
   void abort(const collective_error& why) noexcept override;
+  bool aborts_at_once() const override { return true; }
   tensor allocate(shape extents, dtype type) override { return memory_->allocate(std::move(extents), type); }
 
  protected:

@@ -45,7 +45,7 @@ void handles_are_dropped(members& given) {
   expect_elements(x, [](std::int64_t) { return 1; });
 }
 
-/// Every member alternates between progress by its own thread and by the group's.
+/// Every member alternates between progress by its own thread and by the engine.
 void progress_of_both_kinds(members& given) {
   auto& group = given.all;
   for (int i = 0; i < 200; ++i) {

@@ -251,7 +251,7 @@ TEST_CASE("a NCCL connection uses its own GPU alone, on threads that have chosen
 TEST_CASE("NCCL's groups make no context on a GPU that is none of theirs") {
   auto failures = run_nccl_members(2, [](communicator& all, store&) {
     auto x = ones(all);
-    for (int i = 0; i < 3; ++i) all.all_reduce(x).wait();  // by the group's own thread too
+    for (int i = 0; i < 3; ++i) all.all_reduce(x).wait();  // by the engine's thread too
     all.rank() == 0 ? all.send(x, 1).wait() : all.receive(x, 0).wait();
   });
   CHECK(failures == std::vector<std::string>(2));

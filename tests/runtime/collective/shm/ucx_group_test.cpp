@@ -103,6 +103,49 @@ TEST_CASE("large messages are sent from one process to another") {
   });
 }
 
+TEST_CASE("processes that know each other make further groups without the store") {
+  temp_folder folder;
+  spawn_ranks(3, [&](test_rank& self) {
+    folder_store place(folder.path());
+    int num_requests = 0;
+    checked_store counted(place, [&] { ++num_requests; });
+    ucx_group_resources resources("token");
+    auto first = make_ucx_group(world_group(self, "first"), counted, resources);
+    expect(num_requests > 0, "processes to tell about themselves");
+    num_requests = 0;
+    for (int i = 0; i < 20; ++i) {
+      auto all = make_ucx_group(world_group(self, "all " + std::to_string(i)), counted, resources);
+      expect_sum(*all, all->allocate({3000}));
+      if (self.rank() == 1) continue;
+      group_description pair{"pair " + std::to_string(i), {2, 0}, self.rank() == 0 ? 1 : 0};
+      expect_sum(*make_ucx_group(pair, counted, resources), all->allocate({2}));
+    }
+    // But for a look now and then, whether one that is waited for has said that it cannot come.
+    expect(num_requests < 20, "hardly a request to the store, got " + std::to_string(num_requests));
+    self.barrier(1);
+  });
+}
+
+TEST_CASE("members that wait for a group are told when one of them gives up") {
+  temp_folder folder;
+  spawn_ranks(3, [&](test_rank& self) {
+    folder_store place(folder.path());
+    ucx_group_resources resources("token");
+    auto first = make_ucx_group(world_group(self, "first"), place, resources);
+    std::vector<world_rank> named;
+    try {
+      if (self.rank() != 2)  // which does not come
+        make_ucx_group(world_group(self, "late"), place, resources,
+                       {.timeout = std::chrono::milliseconds(self.rank() == 1 ? 1000 : 40000)});
+    } catch (const collective_error& error) {
+      named = error.ranks();
+    }
+    if (self.rank() != 2)
+      expect(named == std::vector<world_rank>{self.rank() == 1 ? 2 : 1}, "who is missing");
+    self.barrier(2);
+  });
+}
+
 TEST_CASE("a process of another job is refused") {
   temp_folder folder;
   spawn_ranks(2, [&](test_rank& self) {

@@ -1,4 +1,4 @@
-#include "troupe/collective/engine/polling.hpp"
+#include "troupe/collective/engine/backoff.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/collective/engine/operation_queue.hpp"
+#include "troupe/collective/engine/group_progress.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -6,6 +6,7 @@
 
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/work.hpp"
+#include "troupe/posix/wake_event.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -31,7 +32,11 @@ class scripted_backend : public collective_backend {
     --(what.peer >= 0 ? messages_may_end : num_may_end);
   }
   void progress() override { ++num_looks_; }
-  void announce_sleep() override {
+  void announce_sleep(int engine_event) override {
+    {
+      std::lock_guard lock(mutex_);
+      engine_event_ = engine_event;
+    }
     if (!sleeps.exchange(true)) looks_before_sleep = num_looks_;
     sleeps.notify_all();
   }
@@ -43,6 +48,7 @@ class scripted_backend : public collective_backend {
     std::lock_guard lock(mutex_);
     woken_ = true;
     awake_.notify_all();
+    if (engine_event_ != no_event) wake_event::set(engine_event_);
   }
   std::vector<member_state> examine(std::uint64_t) override { return {}; }
   void abort(const collective_error& why) noexcept override { aborted_with = why.what(); }
@@ -61,6 +67,7 @@ class scripted_backend : public collective_backend {
   std::mutex mutex_;
   std::condition_variable awake_;
   bool woken_ = false;
+  int engine_event_ = no_event;
   std::vector<std::string> begun_;
   int num_looks_ = 0;
 };
@@ -80,11 +87,13 @@ operation_queue::callbacks hooks() {
   return all;
 }
 
-struct scripted_queue {
+struct scripted_group {
   scripted_backend backend;
-  operation_queue queue;
+  group_progress queue;
 
-  explicit scripted_queue(operation_queue::callbacks told = hooks()) : queue(backend, std::move(told)) {}
+  explicit scripted_group(operation_queue::callbacks told = hooks(),
+                          std::shared_ptr<progress_engine> engine = std::make_shared<progress_engine>())
+      : queue(backend, std::move(told), std::move(engine)) {}
 
   std::shared_ptr<call> submit(progress_by by = progress_by::waiter, std::chrono::milliseconds timeout = 1h,
                                collective_operation what = {}) {
@@ -104,7 +113,7 @@ struct scripted_queue {
 }  // namespace
 
 TEST_CASE("collective calls run one after the other, in their order") {
-  scripted_queue given;
+  scripted_group given;
   auto first = given.submit(), second = given.submit();
   given.let_end(1);
   given.handle(first).wait();
@@ -117,7 +126,7 @@ TEST_CASE("collective calls run one after the other, in their order") {
 }
 
 TEST_CASE("messages run beside a collective call that waits") {
-  scripted_queue given;
+  scripted_group given;
   auto stuck = given.submit();
   auto message = given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({1}), 1));
   given.backend.messages_may_end = 1;
@@ -128,16 +137,16 @@ TEST_CASE("messages run beside a collective call that waits") {
 }
 
 TEST_CASE("calls complete in the background without a waiting thread") {
-  scripted_queue given;
+  scripted_group given;
   auto added = given.submit(progress_by::background);
   given.let_end(1);
   added->finished.wait(false);
   CHECK(added->finished);
 }
 
-TEST_CASE("for calls without a waiting thread the background thread sleeps at once instead of spinning") {
+TEST_CASE("for calls without a waiting thread the engine sleeps at once instead of spinning") {
   auto looks_before_sleep = [](progress_by by) {
-    scripted_queue given;
+    scripted_group given;
     auto only = given.submit(by);
     std::thread ender([&] {
       given.backend.sleeps.wait(false);
@@ -152,7 +161,7 @@ TEST_CASE("for calls without a waiting thread the background thread sleeps at on
 }
 
 TEST_CASE("many threads wait for calls of both kinds, and all are woken") {
-  scripted_queue given;
+  scripted_group given;
   std::vector<std::shared_ptr<call>> calls;
   for (int i = 0; i < 60; ++i)
     calls.push_back(given.submit(i % 2 == 0 ? progress_by::waiter : progress_by::background));
@@ -167,8 +176,8 @@ TEST_CASE("many threads wait for calls of both kinds, and all are woken") {
   CHECK(given.queue.num_unfinished() == 0);
 }
 
-TEST_CASE("threads that start to wait while the background thread stops are not forgotten") {
-  scripted_queue given;
+TEST_CASE("threads that start to wait while the engine stops are not forgotten") {
+  scripted_group given;
   given.let_end(4000);
   for (int i = 0; i < 2000; ++i) {
     auto behind = given.submit(progress_by::background);
@@ -180,7 +189,7 @@ TEST_CASE("threads that start to wait while the background thread stops are not 
 }
 
 TEST_CASE("a call that times out fails with all calls after it") {
-  scripted_queue given;
+  scripted_group given;
   auto late = given.submit(progress_by::waiter, 20ms), next = given.submit();
   CHECK_THROWS_MATCHES(given.handle(late).wait(), collective_error,
                        MessageMatches(ContainsSubstring("too late")));
@@ -190,7 +199,7 @@ TEST_CASE("a call that times out fails with all calls after it") {
 }
 
 TEST_CASE("the timeout of a call runs while other calls complete continuously") {
-  scripted_queue* all = nullptr;
+  scripted_group* all = nullptr;
   std::atomic<bool> others_ended = false;
   auto told = hooks();
   auto last = call::clock::now() + 20s;
@@ -200,7 +209,7 @@ TEST_CASE("the timeout of a call runs while other calls complete continuously") 
     ++all->backend.messages_may_end;
     all->submit(progress_by::waiter, 1h, send_of(tensor::zeros({2000}), 1));
   };
-  scripted_queue given(told);
+  scripted_group given(told);
   all = &given;
   auto late = given.submit(progress_by::waiter, 20ms);
   given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({2000}), 1));
@@ -211,7 +220,7 @@ TEST_CASE("the timeout of a call runs while other calls complete continuously") 
 }
 
 TEST_CASE("small calls with no earlier call in flight complete before a thread waits for them") {
-  scripted_queue given;
+  scripted_group given;
   given.let_end(1);
   CHECK(given.submit()->finished);
   auto second = given.submit();
@@ -222,7 +231,7 @@ TEST_CASE("small calls with no earlier call in flight complete before a thread w
 }
 
 TEST_CASE("a waiting thread is not forgotten while other threads begin calls") {
-  scripted_queue given;
+  scripted_group given;
   std::atomic<bool> done = false;
   std::thread beginning([&] {
     while (!done) {
@@ -241,7 +250,7 @@ TEST_CASE("a waiting thread is not forgotten while other threads begin calls") {
 }
 
 TEST_CASE("the timeout of a call starts when the calls before it have ended") {
-  scripted_queue given;
+  scripted_group given;
   auto first = given.submit(), second = given.submit(progress_by::waiter, 50ms);
   std::thread waiting([&] { given.handle(first).wait(); });
   while (given.backend.num_begun == 0) std::this_thread::yield();
@@ -253,7 +262,7 @@ TEST_CASE("the timeout of a call starts when the calls before it have ended") {
 }
 
 TEST_CASE("a failure of the backend reaches every call") {
-  scripted_queue given;
+  scripted_group given;
   auto first = given.submit(progress_by::background), second = given.submit();
   given.backend.fails = true;
   given.backend.wake();
@@ -264,7 +273,7 @@ TEST_CASE("a failure of the backend reaches every call") {
 }
 
 TEST_CASE("cancelling a call ends its waiters and all other calls") {
-  scripted_queue given;
+  scripted_group given;
   auto first = given.submit(), second = given.submit();
   std::string told;
   std::thread waiting([&] {
@@ -282,11 +291,11 @@ TEST_CASE("cancelling a call ends its waiters and all other calls") {
   CHECK_NOTHROW(given.handle(first).cancel());
 }
 
-TEST_CASE("a queue destroyed with calls in flight fails them and aborts the group") {
+TEST_CASE("a group destroyed with calls in flight fails them and aborts the group") {
   scripted_backend backend;
   auto added = std::make_shared<call>();
   {
-    operation_queue queue(backend, hooks());
+    group_progress queue(backend, hooks(), std::make_shared<progress_engine>());
     added->options.timeout = 1h;
     queue.submit(added);
     while (backend.num_begun == 0) std::this_thread::yield();
