@@ -19,11 +19,11 @@ std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stage
   return weights;
 }
 
-std::uint64_t weights_bytes(const nn::Sequential& model) {
-  nn::Sequential described(model);
+std::uint64_t weights_bytes(const nn::Module& model) {
+  auto described = model.clone();
   std::int64_t elements = 0;
-  for (const auto& each : described.named_parameters()) elements += each.target->extents.num_elements();
-  for (const auto& each : described.named_buffers()) elements += each.target->extents.num_elements();
+  for (const auto& each : described->named_parameters()) elements += each.target->extents.num_elements();
+  for (const auto& each : described->named_buffers()) elements += each.target->extents.num_elements();
   return static_cast<std::uint64_t>(elements) * sizeof(float);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/module.hpp"
 
 namespace troupe {
 
@@ -13,7 +13,7 @@ namespace troupe {
 std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages);
 
 /// The size of a model's parameters and buffers in bytes.
-std::uint64_t weights_bytes(const nn::Sequential& model);
+std::uint64_t weights_bytes(const nn::Module& model);
 
 /// Checks, without writing, whether a file of `size_bytes` can be written to `file`. Returns the reason if
 /// not (the folder is missing or not writable, `file` is not a regular file, the disk is too full), and an

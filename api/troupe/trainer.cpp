@@ -13,6 +13,7 @@
 #include "troupe/fail_job_on_exception.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
@@ -39,9 +40,10 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
-  auto partition = partition_into_stages(pipeline.model(), stages);
+  auto partition = pipeline.partition(stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
-  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages});
+  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages,
+                    cut_model(pipeline.model().wiring(), partition).edges});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -56,6 +58,8 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options, i
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
+  auto cuts = pipeline.cuts_text();
+  if (!cuts.empty()) identity.emplace_back("stages begin with", cuts);
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
@@ -63,7 +67,7 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options, i
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
   job_definition job;
-  job.make_program = make_module_programs(pipeline.model(), training.num_stages,
+  job.make_program = make_module_programs(pipeline.model(), pipeline.partition(training.num_stages),
                                           {pipeline.loss(), pipeline.optimizer(), options.seed,
                                            numerics_for(pipeline, options), pipeline.initial_weights()});
   job.training = training;

@@ -129,7 +129,7 @@ class Trainer {
   batch_source_registry sources_;
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
-  bool reads_samples_ = false;   ///< this process has the first or the last stage
+  bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t steps_ = 0;      ///< steps requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed
 };

@@ -16,27 +16,26 @@ Layer* exactly(Module& layer) {
   return typeid(layer) == typeid(Layer) ? static_cast<Layer*>(&layer) : nullptr;
 }
 
-/// Calls the fused forward of `linear` or `convolution`, whichever is not null.
-variable forward_of(Module& layer, Linear* linear, Conv2d* convolution, const variable& value) {
+}  // namespace
+
+bool fuses_with(Module& layer, Module& next) {
+  return exactly<ReLU>(next) && (exactly<Linear>(layer) || exactly<Conv2d>(layer));
+}
+
+variable forward_with_relu(Module& layer, const variable& input) {
   try {
-    return linear        ? linear->forward_with_relu(value)
-           : convolution ? convolution->forward_with_relu(value)
-                         : layer.forward(value);
+    if (auto* linear = exactly<Linear>(layer)) return linear->forward_with_relu(input);
+    return dynamic_cast<Conv2d&>(layer).forward_with_relu(input);
   } catch (...) {
     rethrow_in_layer(layer.path());
   }
 }
 
-}  // namespace
-
 variable forward_through(std::span<const std::shared_ptr<Module>> layers, variable value) {
   for (std::size_t at = 0; at < layers.size(); ++at) {
-    auto& layer = *layers[at];
-    auto relu_follows = at + 1 < layers.size() && exactly<ReLU>(*layers[at + 1]);
-    auto* linear = relu_follows ? exactly<Linear>(layer) : nullptr;
-    auto* convolution = relu_follows ? exactly<Conv2d>(layer) : nullptr;
-    value = forward_of(layer, linear, convolution, value);
-    if (linear || convolution) ++at;
+    auto is_fused = at + 1 < layers.size() && fuses_with(*layers[at], *layers[at + 1]);
+    value = is_fused ? forward_with_relu(*layers[at], value) : (*layers[at])(value);
+    if (is_fused) ++at;
   }
   return value;
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/nn/child_list.hpp"
+#include "troupe/nn/forward_through.hpp"
 #include "troupe/nn/module.hpp"
 
 namespace troupe::nn {
@@ -21,14 +23,13 @@ class Sequential : public module_of<Sequential> {
       Modules... modules) {
     (push_back(std::move(modules)), ...);
   }
-  Sequential(const Sequential& other);
-  Sequential(Sequential&&) = default;
-  Sequential& operator=(Sequential other) noexcept;
 
   /// Throws std::invalid_argument for a null pointer, for parameters that this Sequential contains already,
   /// and for a duplicate name.
   void push_back(std::shared_ptr<Module> child) { push_back(std::to_string(size()), std::move(child)); }
-  void push_back(std::string name, std::shared_ptr<Module> child);
+  void push_back(std::string name, std::shared_ptr<Module> child) {
+    children_.add("Sequential::push_back", std::move(name), std::move(child));
+  }
   template <std::derived_from<Module> Child>
   void push_back(Child child) {
     push_back(std::make_shared<Child>(std::move(child)));
@@ -38,23 +39,18 @@ class Sequential : public module_of<Sequential> {
     push_back(std::move(name), std::make_shared<Child>(std::move(child)));
   }
 
-  int size() const { return static_cast<int>(children_.size()); }
+  int size() const { return children_.size(); }
   /// Throws std::out_of_range outside [0, size).
-  const std::shared_ptr<Module>& operator[](int index) const {
-    return children_.at(static_cast<std::size_t>(index));
-  }
+  const std::shared_ptr<Module>& operator[](int index) const { return children_[index]; }
+  const std::string& name_of(int index) const { return children_.name_of(index); }
   /// The prefix of the parameter names of child `index`: "3."
-  std::string prefix_of(int index) const { return names_.at(static_cast<std::size_t>(index)) + "."; }
+  std::string prefix_of(int index) const { return children_.prefix_of(index); }
 
-  variable forward(const variable& input) override;
-  void each_child(const child_visitor& visit) override;
+  variable forward(const variable& input) override { return forward_through(children_.modules(), input); }
+  void each_child(const child_visitor& visit) override { children_.visit(visit); }
 
  private:
-  void require_new(Module& newcomer, const std::string& name) const;
-  void tie(Module& newcomer);
-
-  std::vector<std::string> names_;
-  std::vector<std::shared_ptr<Module>> children_;  ///< in parallel with names_
+  child_list children_;
 };
 
 }  // namespace troupe::nn

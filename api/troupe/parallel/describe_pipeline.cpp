@@ -12,6 +12,13 @@ std::string text_of(const parameter& each) {
   return text;
 }
 
+/// What joins the nodes.
+void describe_edges(const nn::Graph& graph, const std::string& prefix, job_description& into) {
+  for (int node = 0; node < graph.size(); ++node)
+    into.add("inputs of " + prefix + graph.name_of(node), graph.inputs_text(node));
+  into.add("outputs " + prefix, graph.outputs_text());
+}
+
 /// Describes `module` and its children; `path` has no trailing dot.
 void describe(nn::Module& module, const std::string& path, job_description& into) {
   auto inner = path.empty() ? path : path + ".";
@@ -24,6 +31,7 @@ void describe(nn::Module& module, const std::string& path, job_description& into
   module.each_child([&](const std::string& name, nn::Module& child) {
     describe(child, name.empty() ? path : inner + name, into);
   });
+  if (const auto* graph = dynamic_cast<const nn::Graph*>(&module)) describe_edges(*graph, inner, into);
 }
 
 void describe(const numeric_options& numerics, job_description& into) {
@@ -44,7 +52,9 @@ void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   into.add("optimizer",
            type_name(pipeline.optimizer().target_type()) + ", tried: " + fingerprint(pipeline.optimizer()));
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));
-  nn::Sequential model(pipeline.model());
+  auto cuts = pipeline.cuts_text();
+  into.add("stages begin with", cuts.empty() ? "nodes of equal cost" : cuts);
+  nn::Graph model(pipeline.model());
   describe(model, {}, into);
 }
 

@@ -11,17 +11,17 @@ namespace {
   throw bad_input("the model cannot begin with these weights: " + problem);
 }
 
-std::map<std::string, shape> shapes_of(const nn::Sequential& model) {
-  nn::Sequential described(model);
+std::map<std::string, shape> shapes_of(const nn::Module& model) {
+  auto described = model.clone();
   std::map<std::string, shape> shapes;
-  for (const auto& each : described.named_parameters()) shapes.emplace(each.name, each.target->extents);
-  for (const auto& each : described.named_buffers()) shapes.emplace(each.name, each.target->extents);
+  for (const auto& each : described->named_parameters()) shapes.emplace(each.name, each.target->extents);
+  for (const auto& each : described->named_buffers()) shapes.emplace(each.name, each.target->extents);
   return shapes;
 }
 
 }  // namespace
 
-void check_initial_weights(const nn::Sequential& model, const std::vector<named_tensor>& weights) {
+void check_initial_weights(const nn::Module& model, const std::vector<named_tensor>& weights) {
   auto shapes = shapes_of(model);
   for (const auto& [name, value] : weights) {
     auto found = shapes.find(name);
@@ -33,7 +33,7 @@ void check_initial_weights(const nn::Sequential& model, const std::vector<named_
   if (!shapes.empty()) refuse(shapes.begin()->first + " is missing");
 }
 
-std::optional<std::vector<named_tensor>> weights_if_materialized(nn::Sequential& model) {
+std::optional<std::vector<named_tensor>> weights_if_materialized(nn::Module& model) {
   std::string with, without;
   for (const auto& each : model.state_dict()) (each.value.defined() ? with : without) = each.name;
   if (with.empty()) return {};

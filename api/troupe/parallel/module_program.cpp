@@ -7,9 +7,9 @@
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/grad_mode.hpp"
+#include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/forward_through.hpp"
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/first_pass_checks.hpp"
 #include "troupe/parallel/initial_weights.hpp"
@@ -50,6 +50,22 @@ std::vector<std::string> names_of(const tied_weight& weight) {
   return names;
 }
 
+/// Gives the gradients of a stage's outputs to a backward pass through all of them.
+class join_operation : public operation {
+ public:
+  explicit join_operation(std::vector<tensor>& gradients) : gradients_(gradients) {}
+  std::vector<tensor> backward_input(const tensor&) override { return std::exchange(gradients_, {}); }
+
+ private:
+  std::vector<tensor>& gradients_;
+};
+
+std::vector<tensor> values_of(const std::vector<variable>& variables) {
+  std::vector<tensor> values;
+  for (const auto& each : variables) values.push_back(each.value);
+  return values;
+}
+
 std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameters) {
   std::vector<parameter*> targets;
   for (const auto& each : parameters) targets.push_back(each.target);
@@ -58,21 +74,22 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
 
 }  // namespace
 
-module_program::module_program(const nn::Sequential& model, const std::vector<stage_range>& partition,
-                               int stage, const module_program_options& options)
-    : is_first_(stage == 0),
-      is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
+module_program::module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
+                               const module_program_options& options)
+    : is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
+      values_(cut_model(model.wiring(), partition).stages.at(static_cast<std::size_t>(stage))),
       loss_(options.loss),
       precision_(options.numerics.precision),
       looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on) {
-  auto range = partition.at(static_cast<std::size_t>(stage));
-  for (int index = range.first; index < range.last; ++index) {
+  std::vector<std::shared_ptr<nn::Module>> layers;
+  for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
-    layers_.push_back(model[index]->clone());
-    layers_.back()->materialize(options.seed, prefix);
-    std::ranges::move(layers_.back()->named_parameters(prefix), std::back_inserter(parameters_));
-    std::ranges::move(layers_.back()->named_buffers(prefix), std::back_inserter(buffers_));
+    layers.push_back(model[index]->clone());
+    layers.back()->materialize(options.seed, prefix);
+    std::ranges::move(layers.back()->named_parameters(prefix), std::back_inserter(parameters_));
+    std::ranges::move(layers.back()->named_buffers(prefix), std::back_inserter(buffers_));
   }
+  layers_.emplace(model.wiring(), values_.nodes.first, std::move(layers), values_.inputs, values_.outputs);
   std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
   std::vector<tied_gradients::weight> tied;
   for (const auto& weight : tied_weights_of(model)) {
@@ -99,7 +116,7 @@ void module_program::begin(const std::vector<named_tensor>& weights) {
     if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
 }
 
-std::vector<indexed_parameter> module_program::counted_in(const nn::Sequential& model) const {
+std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model) const {
   auto names = parameter_names_of(model);
   std::vector<indexed_parameter> counted;
   for (const auto& [name, target] : parameters_)
@@ -111,42 +128,48 @@ std::vector<indexed_parameter> module_program::counted_in(const nn::Sequential& 
 std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<tensor> inputs,
                                             tensor targets) {
   autocast computes(precision_);
-  auto& input = inputs.at(0);
   if (!mb.training) {
     no_grad nothing_recorded;
-    auto output = run_layers({std::move(input), nullptr}, mb.training);
-    if (!is_last_ || !targets.defined()) return {output.value};
-    take_loss(mb, output, targets);
+    std::vector<variable> constants;
+    for (auto& each : inputs) constants.push_back({std::move(each), nullptr});
+    auto outputs = run_layers(std::move(constants), mb.training);
+    if (!is_last_ || !targets.defined()) return values_of(outputs);
+    take_loss(mb, outputs.front(), targets);
     return {};
   }
   pass_scope scope(pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.index)});
-  auto& recorded = begin_pass(mb, std::move(input));
-  auto output = run_layers(recorded.input, mb.training);
-  if (!is_checked_) check_first_pass(output, targets);
-  auto result = is_last_ ? take_loss(mb, output, targets) : std::move(output);
-  if (result.requires_gradient()) recorded.back.emplace(result);
+  auto& recorded = begin_pass(mb, std::move(inputs));
+  auto outputs = run_layers(recorded.inputs, mb.training);
+  if (!is_checked_) check_first_pass(outputs, targets);
+  auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
+                       : record(tensor::zeros({}), outputs,
+                                std::make_unique<join_operation>(recorded.output_gradients));
+  if (from.requires_gradient()) recorded.back.emplace(from);
   if (is_last_) return {};
-  return {result.value};
+  return values_of(outputs);
 }
 
 /// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
-void module_program::check_first_pass(const variable& output, const tensor& targets) {
-  check_parameters(output, layers_);
-  if (is_last_) check_loss(loss_, output.value, targets);
+void module_program::check_first_pass(const std::vector<variable>& outputs, const tensor& targets) {
+  for (const auto& each : outputs) check_parameters(each, layers_->modules());
+  if (is_last_) check_loss(loss_, outputs.front().value, targets);
   is_checked_ = true;
 }
 
-variable module_program::run_layers(variable value, bool training) {
-  for (const auto& layer : layers_)
+std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
+  for (const auto& layer : layers_->modules())
     if (layer->is_training() != training) layer->train(training);
-  return nn::forward_through(layers_, std::move(value));
+  return layers_->run(std::move(inputs));
 }
 
-module_program::pass& module_program::begin_pass(const microbatch& mb, tensor input) {
+module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
   auto [at, is_new] = passes_.try_emplace(mb.index);
   if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(mb) + " is in flight already");
   at->second.step = mb.step;
-  at->second.input = is_first_ ? variable{std::move(input), nullptr} : leaf(std::move(input));
+  for (auto& each : inputs) {
+    auto is_constant = values_.takes_samples || !is_floating(each.dtype());
+    at->second.inputs.push_back(is_constant ? variable{std::move(each), nullptr} : leaf(std::move(each)));
+  }
   return at->second;
 }
 
@@ -168,10 +191,14 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 std::vector<tensor> module_program::backward_input(const microbatch& mb,
                                                    std::vector<tensor> output_gradients) {
   auto& recorded = pass_of(mb, "backward_input");
+  recorded.output_gradients = std::move(output_gradients);
   // Otherwise nothing here is learned, and nothing before.
-  if (recorded.back) recorded.back->run_inputs(is_last_ ? tensor() : std::move(output_gradients.at(0)));
-  if (is_first_) return {};
-  return {recorded.back ? recorded.input.gradient() : tensor()};
+  if (recorded.back) recorded.back->run_inputs({});
+  if (values_.takes_samples) return {};
+  std::vector<tensor> gradients;
+  for (auto& each : recorded.inputs)
+    gradients.push_back(each.node ? std::exchange(each.node->gradient, {}) : tensor());
+  return gradients;
 }
 
 void module_program::backward_weight(const microbatch& mb) {
@@ -242,8 +269,13 @@ void module_program::load_state(const std::vector<named_tensor>& saved) {
   gradients_->mark_changed();
 }
 
-program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options) {
+program_factory make_module_programs(nn::Graph model, int stages, module_program_options options) {
   auto partition = partition_into_stages(model, stages);
+  return make_module_programs(std::move(model), std::move(partition), std::move(options));
+}
+
+program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
+                                     module_program_options options) {
   if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
   return [model = std::move(model), partition = std::move(partition),
           options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {

@@ -9,9 +9,8 @@
 #include "troupe/autograd/backward_pass.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/loss.hpp"
-#include "troupe/nn/sequential.hpp"
 #include "troupe/optim/optimizer.hpp"
-#include "troupe/parallel/partition.hpp"
+#include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/step_gradients.hpp"
 #include "troupe/program/stage_program.hpp"
 
@@ -26,7 +25,8 @@ struct module_program_options {
   std::shared_ptr<const std::vector<named_tensor>> initial_weights = nullptr;
 };
 
-/// The program of one pipeline stage: some layers of a Sequential, and in the last stage the loss.
+/// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
+/// those of cut_model.
 ///
 /// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches);
 /// metrics are sums. The bits do not depend on the partition into stages or on the order of the microbatches'
@@ -37,7 +37,7 @@ class module_program : public stage_program {
  public:
   /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
   /// programs share nothing with `model` or each other.
-  module_program(const nn::Sequential& model, const std::vector<stage_range>& partition, int stage,
+  module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
                  const module_program_options& options);
 
   std::vector<tensor> forward(const microbatch& mb, std::vector<tensor> inputs, tensor targets) override;
@@ -59,21 +59,23 @@ class module_program : public stage_program {
  private:
   struct pass {
     std::uint64_t step = 0;
-    variable input;  ///< a constant in the first stage
+    std::vector<variable> inputs;          ///< constants where the stage takes samples
+    std::vector<tensor> output_gradients;  ///< during backward_input
     std::optional<backward_pass> back;
   };
 
   void begin(const std::vector<named_tensor>& weights);
-  std::vector<indexed_parameter> counted_in(const nn::Sequential& model) const;
-  void check_first_pass(const variable& output, const tensor& targets);
-  pass& begin_pass(const microbatch& mb, tensor input);
-  variable run_layers(variable value, bool training);
+  std::vector<indexed_parameter> counted_in(const nn::Graph& model) const;
+  void check_first_pass(const std::vector<variable>& outputs, const tensor& targets);
+  pass& begin_pass(const microbatch& mb, std::vector<tensor> inputs);
+  std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& mb, const char* action);
 
   // Constant after construction.
-  bool is_first_, is_last_;
-  std::vector<std::shared_ptr<nn::Module>> layers_;
+  bool is_last_;
+  stage_values values_;
+  std::optional<nn::graph_segment> layers_;
   nn::Loss loss_;
   dtype precision_;
   bool looks_for_non_finite_;
@@ -89,10 +91,12 @@ class module_program : public stage_program {
   step_metrics metrics_;
 };
 
-/// Returns a factory of the stages' programs. Initial weights depend only on the seed and the parameters'
-/// names. Throws bad_input if the model cannot be partitioned into `stages` or the initial weights do not
-/// fit. The factory is thread-safe and may be called any number of times per stage; every program has its own
-/// weights.
-program_factory make_module_programs(nn::Sequential model, int stages, module_program_options options);
+/// Returns a factory of the stages' programs: so many of about equal cost, or those of a partition. Initial
+/// weights depend only on the seed and the parameters' names. Throws bad_input if the model cannot be
+/// partitioned into `stages` or the initial weights do not fit. The factory is thread-safe and may be called
+/// any number of times per stage; every program has its own weights.
+program_factory make_module_programs(nn::Graph model, int stages, module_program_options options);
+program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
+                                     module_program_options options);
 
 }  // namespace troupe

@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 /// The layers at which a stage may begin, and the end of the model.
-std::vector<int> possible_cuts(const nn::Sequential& model) {
+std::vector<int> possible_cuts(const nn::Graph& model) {
   std::vector<int> cuts{0};
   auto seen_parameters = false;
   for (int layer = 0; layer < model.size(); ++layer) {
@@ -23,7 +23,7 @@ std::vector<int> possible_cuts(const nn::Sequential& model) {
 }
 
 /// The cost of all layers before each of `cuts`.
-std::vector<double> costs_before(const nn::Sequential& model, const std::vector<int>& cuts) {
+std::vector<double> costs_before(const nn::Graph& model, const std::vector<int>& cuts) {
   std::vector<double> result;
   for (auto cut : cuts) {
     double sum = 0;
@@ -41,12 +41,26 @@ void check_number(int stages, std::size_t num_pieces) {
                     std::to_string(num_pieces) + " layers with parameters; use at most that many stages");
 }
 
+std::string names_of(const nn::Graph& model, const stage_range& range) {
+  std::string names;
+  for (int node = range.first; node < range.last; ++node)
+    names += (names.empty() ? "" : ", ") + model.name_of(node);
+  return names;
+}
+
+void require_parameters(const nn::Graph& model, const stage_range& range) {
+  for (int node = range.first; node < range.last; ++node)
+    if (model[node]->num_parameters() > 0) return;
+  throw bad_input("the stage of " + names_of(model, range) +
+                  " would have no parameters to train. Let it begin earlier or end later");
+}
+
 }  // namespace
 
 // Linear partition by dynamic programming: largest[s][c] is the minimal cost of the most expensive of s
 // stages that end at cut c, over all cuts b < c at which the last of them may begin: min over b of
 // max(largest[s - 1][b], cost of [b, c)). from[s][c] is the minimizing b; ties take the earliest.
-std::vector<stage_range> partition_into_stages(const nn::Sequential& model, int stages) {
+std::vector<stage_range> partition_into_stages(const nn::Graph& model, int stages) {
   auto cuts = possible_cuts(model);
   check_number(stages, cuts.size() - 1);
   auto before = costs_before(model, cuts);
@@ -66,6 +80,26 @@ std::vector<stage_range> partition_into_stages(const nn::Sequential& model, int 
   std::vector<stage_range> ranges(count);
   for (auto s = count, end = cuts.size() - 1; s > 0; end = from[s--][end])
     ranges[s - 1] = {cuts[from[s][end]], cuts[end]};
+  return ranges;
+}
+
+std::vector<stage_range> partition_at(const nn::Graph& model, const std::vector<std::string>& first_nodes) {
+  std::vector<stage_range> ranges{{0, model.size()}};
+  for (const auto& name : first_nodes) {
+    auto found = std::ranges::find(model.names(), name);
+    if (found == model.names().end())
+      throw bad_input("a stage is to begin with '" + name + "', which the model does not have. Choose of " +
+                      names_of(model, {0, model.size()}));
+    auto node = static_cast<int>(found - model.names().begin());
+    if (node <= ranges.back().first)
+      throw bad_input("a stage is to begin with '" + name + "', but the one before it begins with '" +
+                      model.name_of(ranges.back().first) +
+                      "'. Name nodes in the order in which the model has them, each once and without the "
+                      "first");
+    ranges.back().last = node;
+    ranges.push_back({node, model.size()});
+  }
+  for (const auto& range : ranges) require_parameters(model, range);
   return ranges;
 }
 

@@ -1,11 +1,12 @@
 #pragma once
+#include <string>
 #include <vector>
 
-#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/graph.hpp"
 
 namespace troupe {
 
-/// Layers [first, last) of a Sequential.
+/// Nodes [first, last) of a graph, in the order in which they were added: the layers of a chain.
 struct stage_range {
   int first = 0;
   int last = 0;
@@ -16,6 +17,11 @@ struct stage_range {
 /// begins with a layer that has parameters (the first stage also gets the layers before it), so that an
 /// activation stays with the layer before it. Throws bad_input if stages < 1 or there are more stages than
 /// layers with parameters.
-std::vector<stage_range> partition_into_stages(const nn::Sequential& model, int stages);
+std::vector<stage_range> partition_into_stages(const nn::Graph& model, int stages);
+
+/// The stages that begin with these nodes; the first one, which begins with the first node, is not named.
+/// Throws bad_input, saying what to do, for an unknown name, names that are not in the order of the nodes,
+/// and a stage without parameters.
+std::vector<stage_range> partition_at(const nn::Graph& model, const std::vector<std::string>& first_nodes);
 
 }  // namespace troupe

@@ -9,11 +9,15 @@
 
 namespace troupe {
 
-Pipeline::Pipeline(nn::Sequential model) : model_(std::move(model)) {
+Pipeline::Pipeline(nn::Graph model) : model_(std::move(model)) {
+  if (model_.num_inputs() != 1 || model_.num_outputs() != 1)
+    throw_invalid("Pipeline", "a complete graph with one input and one output",
+                  std::to_string(model_.num_inputs()) + " and " + std::to_string(model_.num_outputs()) +
+                      ": call output(), and take the samples apart, or put the outputs together, within it");
   if (auto weights = weights_if_materialized(model_)) initial_weights(*std::move(weights));
 }
 
-Pipeline::Pipeline(nn::Sequential model, const job_options& options) : Pipeline(std::move(model)) {
+Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::move(model)) {
   stages(options.stages).microbatches(options.microbatches).schedule(options.schedule);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm);
   loss_scale({.initial_scale = options.loss_scale});
@@ -21,7 +25,24 @@ Pipeline::Pipeline(nn::Sequential model, const job_options& options) : Pipeline(
 
 Pipeline& Pipeline::stages(int count) {
   stages_ = count;
+  cuts_.clear();
   return *this;
+}
+
+Pipeline& Pipeline::cut_before(std::vector<std::string> nodes) {
+  stages_ = static_cast<int>(partition_at(model_, nodes).size());
+  cuts_ = std::move(nodes);
+  return *this;
+}
+
+std::string Pipeline::cuts_text() const {
+  std::string text;
+  for (const auto& each : cuts_) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
+
+std::vector<stage_range> Pipeline::partition(int num_stages) const {
+  return cuts_.empty() ? partition_into_stages(model_, num_stages) : partition_at(model_, cuts_);
 }
 
 Pipeline& Pipeline::microbatches(int count) {

@@ -1,11 +1,12 @@
 #pragma once
 #include "troupe/config/job_options.hpp"
 #include "troupe/nn/cross_entropy.hpp"
+#include "troupe/nn/graph.hpp"
 #include "troupe/nn/loss.hpp"
-#include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
 #include "troupe/parallel/numeric_options.hpp"
+#include "troupe/parallel/partition.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {
@@ -21,15 +22,22 @@ namespace troupe {
 ///     auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
 class Pipeline {
  public:
+  /// `model`: a Sequential, or a Graph with one input and one output, since samples are one tensor and a loss
+  /// takes one; throws std::invalid_argument for another graph, and for one that is not complete.
+  ///
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
-  explicit Pipeline(nn::Sequential model);
+  explicit Pipeline(nn::Graph model);
   /// Takes stages, microbatches, schedule, precision, clip_grad_norm and loss_scale from `options`. Throws
   /// bad_input as the setters do.
-  Pipeline(nn::Sequential model, const job_options& options);
+  Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device.
   Pipeline& stages(int count);
+  /// Lets a stage begin with each of these nodes (of a Sequential: "3", or the child's name) instead, besides
+  /// the first one: cut_before({"block2.conv1", "head"}) gives three stages. Throws bad_input as partition_at
+  /// does.
+  Pipeline& cut_before(std::vector<std::string> nodes);
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
   /// smaller matrices.
   Pipeline& microbatches(int count);
@@ -50,8 +58,13 @@ class Pipeline {
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 
-  const nn::Sequential& model() const { return model_; }
+  const nn::Graph& model() const { return model_; }
   int stages() const { return stages_; }
+  /// The nodes of cut_before as text, "block2.conv1, head"; empty: stages of about equal cost.
+  std::string cuts_text() const;
+  /// The nodes of each of `num_stages` stages, which is stages() unless that is 0. Throws as
+  /// partition_into_stages does.
+  std::vector<stage_range> partition(int num_stages) const;
   int microbatches() const { return microbatches_; }
   schedule_kind schedule() const { return schedule_; }
   const nn::Loss& loss() const { return loss_; }
@@ -61,8 +74,9 @@ class Pipeline {
   const numeric_options& numerics() const { return numerics_; }
 
  private:
-  nn::Sequential model_;
+  nn::Graph model_;
   int stages_ = 0;
+  std::vector<std::string> cuts_;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   nn::Loss loss_ = nn::CrossEntropy();

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-stage_reductions reductions_of(const nn::Sequential& model, const std::vector<stage_range>& partition,
+stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_range>& partition,
                                const numeric_options& numerics) {
   stage_reductions result;
   std::set<int> share;

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/graph.hpp"
 #include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/partition.hpp"
 
@@ -15,7 +15,7 @@ struct stage_reductions {
   std::vector<std::vector<int>> stages;  ///< plan::reductions
 };
 
-stage_reductions reductions_of(const nn::Sequential& model, const std::vector<stage_range>& partition,
+stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_range>& partition,
                                const numeric_options& numerics);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ struct described_layer {
   std::vector<named_parameter> parameters;
 };
 
-std::vector<described_layer> layers_of(const nn::Sequential& model) {
+std::vector<described_layer> layers_of(const nn::Graph& model) {
   std::vector<described_layer> layers;
   for (int index = 0; index < model.size(); ++index) {
     layers.push_back({model[index]->clone(), {}});
@@ -38,7 +38,7 @@ const parameter& owner_of(const named_parameter& use, const std::vector<describe
 
 }  // namespace
 
-std::vector<tied_weight> tied_weights_of(const nn::Sequential& model) {
+std::vector<tied_weight> tied_weights_of(const nn::Graph& model) {
   auto layers = layers_of(model);
   std::map<std::string, tied_weight> found;
   for (const auto& layer : layers)
@@ -67,7 +67,7 @@ std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_ra
   return stages;
 }
 
-std::vector<std::string> parameter_names_of(const nn::Sequential& model) {
+std::vector<std::string> parameter_names_of(const nn::Graph& model) {
   std::vector<std::string> names;
   for (const auto& layer : layers_of(model))
     for (const auto& each : layer.parameters)

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/nn/sequential.hpp"
+#include "troupe/nn/graph.hpp"
 #include "troupe/parallel/partition.hpp"
 
 namespace troupe {
@@ -26,12 +26,12 @@ struct tied_weight {
 
 /// Finds the tied weights of a model, sorted by name. Throws bad_input if an owner does not exist, is tied
 /// itself or has another shape.
-std::vector<tied_weight> tied_weights_of(const nn::Sequential& model);
+std::vector<tied_weight> tied_weights_of(const nn::Graph& model);
 
 /// The stages that use the weight, ascending.
 std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_range>& partition);
 
 /// The sorted names of all parameters of a model; each tied weight once.
-std::vector<std::string> parameter_names_of(const nn::Sequential& model);
+std::vector<std::string> parameter_names_of(const nn::Graph& model);
 
 }  // namespace troupe

@@ -47,6 +47,7 @@ const std::vector<action>& plan_interpreter::actions() const {
 void plan_interpreter::begin_step(std::uint64_t step) {
   step_ = step;
   position_ = 0;
+  forms_.begin_step();
 }
 
 bool plan_interpreter::run_next() {
@@ -87,11 +88,7 @@ bool plan_interpreter::needs_samples() const {
 
 bool plan_interpreter::run_forward(const action& op) {
   if (needs_samples()) return false;
-  std::vector<tensor_tag> tags;
-  for (const auto& each : graph_.inputs_of(op.stage))
-    tags.push_back(
-        tag(tensor_role::activation, op.stage, op.microbatch, static_cast<std::size_t>(each.input)));
-  auto inputs = take(tags);
+  auto inputs = take_activations(op);
   if (!inputs) return false;
   if (graph_.takes_samples(op.stage)) inputs->push_back(rows_of(host_.samples()->inputs, op.microbatch));
   auto targets = takes_targets(op.stage) ? rows_of(host_.samples()->targets, op.microbatch) : tensor();
@@ -100,6 +97,34 @@ bool plan_interpreter::run_forward(const action& op) {
   host_.on_end(op);
   send_outputs(op, outputs);
   return true;
+}
+
+/// All input tensors, by port, or none if one is missing.
+std::optional<std::vector<tensor>> plan_interpreter::take_activations(const action& op) {
+  auto edges = graph_.inputs_of(op.stage);
+  std::vector<tensor_tag> tags;
+  for (const auto& each : edges)
+    if (is_sent(each))
+      tags.push_back(
+          tag(tensor_role::activation, op.stage, op.microbatch, static_cast<std::size_t>(each.input)));
+  auto taken = take(tags);
+  if (!taken) return {};
+  std::vector<tensor> inputs;
+  auto next = taken->begin();
+  for (const auto& each : edges) {
+    inputs.push_back(is_sent(each) ? *next++ : inputs[first_port(each)]);
+    forms_.agree_on(each, inputs.back(), op.microbatch);
+  }
+  return inputs;
+}
+
+/// The lowest input port of the receiver that gets the same tensor.
+std::size_t plan_interpreter::first_port(const edge& passed) const {
+  auto is_same = [&passed](const edge& other) {
+    return other.from == passed.from && other.output == passed.output;
+  };
+  auto edges = graph_.inputs_of(passed.to);
+  return static_cast<std::size_t>(std::ranges::find_if(edges, is_same) - edges.begin());
 }
 
 void plan_interpreter::send_outputs(const action& op, const std::vector<tensor>& outputs) {
@@ -111,9 +136,13 @@ void plan_interpreter::send_outputs(const action& op, const std::vector<tensor>&
   }
   check_count("outputs", op.stage, outputs.size(),
               static_cast<std::size_t>(graph_.num_output_ports(op.stage)), "output port");
-  for (const auto& each : graph_.outputs_of(op.stage))
-    deliver(tag(tensor_role::activation, each.to, op.microbatch, static_cast<std::size_t>(each.input)),
-            outputs[static_cast<std::size_t>(each.output)]);
+  for (const auto& each : graph_.outputs_of(op.stage)) {
+    const auto& sent = outputs[static_cast<std::size_t>(each.output)];
+    forms_.agree_on(each, sent, op.microbatch);
+    if (is_sent(each))
+      deliver(tag(tensor_role::activation, each.to, op.microbatch, static_cast<std::size_t>(each.input)),
+              sent);
+  }
 }
 
 bool plan_interpreter::run_backward(const action& op) {
@@ -133,11 +162,12 @@ bool plan_interpreter::run_backward(const action& op) {
   return true;
 }
 
-/// The gradient of an output that went to several stages is the sum of theirs, in the order of the edges.
+/// The gradient of an output that went to several ports is the sum of theirs, from the last edge to the
+/// first.
 std::vector<tensor> plan_interpreter::sums_by_port(int stage, std::vector<tensor> gradients) const {
   auto edges = graph_.outputs_of(stage);
   std::vector<tensor> sums(static_cast<std::size_t>(graph_.num_output_ports(stage)));
-  for (std::size_t index = 0; index < edges.size(); ++index) {
+  for (auto index = edges.size(); index-- > 0;) {
     auto& sum = sums[static_cast<std::size_t>(edges[index].output)];
     if (!sum.defined())
       sum = std::move(gradients[index]);
@@ -151,6 +181,7 @@ void plan_interpreter::send_input_gradients(const action& op, const std::vector<
   auto edges = graph_.inputs_of(op.stage);
   check_count("input gradients", op.stage, gradients.size(), edges.size(), "input port");
   for (std::size_t port = 0; port < edges.size(); ++port) {
+    forms_.require_form(edges[port], gradients[port], op.microbatch);
     auto sender_edges = graph_.outputs_of(edges[port].from);
     auto index = std::ranges::find(sender_edges, edges[port]) - sender_edges.begin();
     deliver(tag(tensor_role::gradient, edges[port].from, op.microbatch, static_cast<std::size_t>(index)),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/execution/edge_forms.hpp"
 #include "troupe/execution/inbox.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
@@ -43,9 +44,11 @@ class action_host {
 /// Runs the actions of one logical device in the order of its plan, each as soon as its inputs are there.
 ///
 /// An action takes its inputs from the inbox: F the tensor of each input port; I and B the gradient of each
-/// edge from the stage, which are added up for each output port in the order of stage_graph::outputs_of; R
-/// the contributions of all its stages. Results go to the inbox if the receiving stage is on this device,
-/// otherwise to the host. A stage contributes to a reduction as soon as the action before its R has ended.
+/// edge from the stage, which are added up for each output port in the reverse order of
+/// stage_graph::outputs_of, as a backward pass does: the last use of a tensor comes first; R the
+/// contributions of all its stages. A tensor that goes to several input ports of a stage is sent once, to the
+/// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host. A stage
+/// contributes to a reduction as soon as the action before its R has ended.
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -66,8 +69,8 @@ class plan_interpreter {
   /// Goes to the first action of a step.
   void begin_step(std::uint64_t step);
   /// Runs the next action. False: nothing was done, since an input is missing or the step was halted. A
-  /// tensor that a program gives too many or too few throws std::logic_error; so does what the program
-  /// throws.
+  /// tensor that a program gives too many or too few, or in another form than the edge has (edge_forms),
+  /// throws std::logic_error; what the program throws is passed on.
   bool run_next();
 
   const plan& running() const { return options_.running; }
@@ -92,6 +95,11 @@ class plan_interpreter {
   tensor rows_of(const tensor& samples, int microbatch) const;
   std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
   std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
+  std::optional<std::vector<tensor>> take_activations(const action& op);
+  std::size_t first_port(const edge& passed) const;
+  bool is_sent(const edge& passed) const {
+    return first_port(passed) == static_cast<std::size_t>(passed.input);
+  }
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
   void contribute(int stage, int reduction);
@@ -111,6 +119,7 @@ class plan_interpreter {
   std::uint64_t step_ = 0;
   std::size_t position_ = 0;
   bool is_halted_ = false;
+  edge_forms forms_;
 };
 
 }  // namespace troupe

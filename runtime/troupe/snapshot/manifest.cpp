@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -143,13 +144,18 @@ std::string problem_of(const snapshot_manifest& manifest) {
 
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found) {
-  if (wanted == found) return {};
+  std::map<std::string, std::string> left(found.begin(), found.end());
   std::string text;
-  for (const auto& [name, value] : wanted)
-    for (const auto& [other, saved] : found)
-      if (name == other && value != saved)
-        text += (text.empty() ? "" : "; ") + name + " is " + value + ", the snapshot has " + saved;
-  return text.empty() ? "other options are recorded in it" : text;
+  auto add = [&text](const std::string& difference) { text += (text.empty() ? "" : "; ") + difference; };
+  for (const auto& [name, value] : wanted) {
+    auto saved = left.extract(name);
+    if (saved.empty())
+      add(name + " is " + value + ", the snapshot has none");
+    else if (saved.mapped() != value)
+      add(name + " is " + value + ", the snapshot has " + saved.mapped());
+  }
+  for (const auto& [name, saved] : left) add(name + " is not given, the snapshot has " + saved);
+  return text;
 }
 
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest) {

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "pipeline.hpp"
+#include "troupe/nn/combine.hpp"
 #include "troupe/nn/dropout.hpp"
 #include "troupe/nn/embedding.hpp"
 #include "troupe/nn/mse_loss.hpp"
@@ -122,4 +123,18 @@ TEST_CASE("a pipeline takes its settings from the options") {
   CHECK(pipeline.numerics().clip_grad_norm == 0.5);
   CHECK(pipeline.numerics().loss_scale.initial_scale == 1024);
   CHECK_THROWS_AS(usual().optimizer(nullptr), std::invalid_argument);
+}
+
+TEST_CASE("graphs whose nodes are joined in another way, and other named cuts, differ") {
+  auto joined = [](const char* first, const char* second) {
+    nn::Graph model;
+    model.add("a", nn::Linear(4, 4), model.input());
+    model.add("b", nn::Linear(4, 4), "input");
+    model.add("sum", nn::Add(), first, second);
+    model.output(model.add("all", nn::Concat(), {"a", "b", "sum"}));
+    return Pipeline(model);
+  };
+  CHECK(difference(joined("a", "b"), joined("a", "b")).empty());
+  CHECK(names(difference(joined("a", "b"), joined("b", "a")), "inputs of sum"));
+  CHECK(names(difference(joined("a", "b"), joined("a", "b").cut_before({"b"})), "stages begin with"));
 }

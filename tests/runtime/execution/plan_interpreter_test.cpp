@@ -18,10 +18,13 @@ class scripted_program : public stage_program {
  public:
   std::vector<tensor> outputs, input_gradients;
   std::string found;  ///< infinite or NaN
-  std::vector<tensor> seen_gradients;
+  std::vector<tensor> seen_inputs, seen_gradients;
   int num_applied = 0;
 
-  std::vector<tensor> forward(const microbatch&, std::vector<tensor>, tensor) override { return outputs; }
+  std::vector<tensor> forward(const microbatch&, std::vector<tensor> inputs, tensor) override {
+    seen_inputs = std::move(inputs);
+    return outputs;
+  }
   std::vector<tensor> backward_input(const microbatch&, std::vector<tensor> gradients) override {
     seen_gradients = std::move(gradients);
     return input_gradients;
@@ -222,4 +225,81 @@ TEST_CASE("a program that gives too many or too few tensors is refused by stage 
   loss.load();
   loss.stages[0].outputs = {number(1)};
   CHECK_THROWS_WITH(loss.run(), ContainsSubstring("expected 0 outputs of stage 0"));
+}
+
+TEST_CASE("gradients of one output are added from the last edge to the first") {
+  scripted_device device(
+      make_plan({.kind = schedule_kind::gpipe,
+                 .num_stages = 4,
+                 .num_microbatches = 1,
+                 .num_devices = 2,
+                 .edges = {{0, 0, 1, 0}, {0, 0, 2, 0}, {0, 0, 3, 0}, {1, 0, 3, 1}, {2, 0, 3, 2}},
+                 .device_of_stage = {0, 1, 1, 1}}));
+  device.load();
+  device.stages[0].outputs = {number(1)};
+  device.run();
+  // In f32: (1 + 2^24) - 2^24 is 0, and (-2^24 + 2^24) + 1 is 1.
+  auto large = 16777216.0F;
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, number(large));
+  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 2}, number(-large));
+  device.run();
+  CHECK(device.stages[0].seen_gradients.at(0).values<float>()[0] == 1);
+}
+
+TEST_CASE("a tensor for several input ports of a stage is sent once, and each port has its own gradient") {
+  auto options = plan_options{.kind = schedule_kind::gpipe,
+                              .num_stages = 2,
+                              .num_devices = 2,
+                              .edges = {{0, 0, 1, 0}, {0, 1, 1, 1}, {0, 0, 1, 2}}};
+  scripted_device first(make_plan(options));
+  first.load();
+  first.stages[0].outputs = {number(1), number(2)};
+  first.run();
+  CHECK(first.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0},
+                                  tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 1}});
+  options.device_of_stage = {1, 0};
+  scripted_device second(make_plan(options));
+  second.load();
+  second.box.put({3, 7, 4, 1, 0, tensor_role::activation, 1}, number(2));
+  second.box.put({3, 7, 4, 1, 0, tensor_role::activation, 0}, number(1));
+  second.stages[1].input_gradients = {number(1), number(1), number(1)};
+  second.run();
+  REQUIRE(second.stages[1].seen_inputs.size() == 3);
+  for (auto [port, value] : {std::pair(0u, 1.0F), std::pair(1u, 2.0F), std::pair(2u, 1.0F)})
+    CHECK(second.stages[1].seen_inputs[port].values<float>()[0] == value);
+  CHECK(second.sent == std::vector{tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 0},
+                                   tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 2},
+                                   tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 1}});
+}
+
+TEST_CASE("a tensor of another form than the edge has is refused by edge, with both forms") {
+  auto two_microbatches =
+      make_plan({.kind = schedule_kind::gpipe, .num_stages = 2, .num_microbatches = 2, .num_devices = 2});
+  scripted_device sender(two_microbatches);
+  sender.load();
+  sender.stages[0].outputs = {number(1)};
+  REQUIRE(sender.interpreter.run_next());
+  sender.stages[0].outputs = {tensor::zeros({2})};
+  CHECK_THROWS_WITH(sender.run(),
+                    ContainsSubstring("expected f32[1], as for the microbatches of this step") &&
+                        ContainsSubstring("edge 0.0 -> 1.0") && ContainsSubstring("got f32[2]") &&
+                        ContainsSubstring("microbatch 1"));
+  sender.stages[0].outputs = {tensor()};
+  CHECK_THROWS_WITH(sender.run(), ContainsSubstring("expected a tensor over edge 0.0 -> 1.0") &&
+                                      ContainsSubstring("undefined"));
+  // Agreed on again in the next step.
+  sender.interpreter.begin_step(8);
+  sender.stages[0].outputs = {tensor::zeros({2})};
+  CHECK(sender.interpreter.run_next());
+
+  auto placed =
+      make_plan({.kind = schedule_kind::gpipe, .num_stages = 2, .num_devices = 2, .device_of_stage = {1, 0}});
+  scripted_device receiver(placed);
+  receiver.load();
+  receiver.box.put({3, 7, 4, 1, 0, tensor_role::activation, 0}, tensor::zeros({5, 2}));
+  receiver.stages[1].input_gradients = {tensor::zeros({2, 5})};
+  CHECK_THROWS_WITH(receiver.run(), ContainsSubstring("expected a gradient f32[5, 2], like the tensor") &&
+                                        ContainsSubstring("edge 0.0 -> 1.0") &&
+                                        ContainsSubstring("got f32[2, 5]"));
 }
