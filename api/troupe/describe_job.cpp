@@ -1,8 +1,8 @@
 #include "troupe/describe_job.hpp"
 
 #include "troupe/config/job_fields.hpp"
+#include "troupe/describe_plan.hpp"
 #include "troupe/parallel/describe_pipeline.hpp"
-#include "troupe/schedule/plan_text.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 namespace troupe {
@@ -12,8 +12,6 @@ namespace {
 constexpr const char* followed_options[] = {
     "seed",       "batch",  "devices",     "threads",       "snapshot_every", "snapshot_interval",
     "disk_every", "resume", "fresh_start", "on_non_finite", "on_lost_state"};
-
-std::string hash_of(const std::string& text) { return short_hash(std::as_bytes(std::span(text))); }
 
 }  // namespace
 
@@ -29,7 +27,7 @@ job_description describe_job(const Pipeline& pipeline, const job_options& option
   describe_pipeline(pipeline, job);
   job.add("weights to begin with",
           pipeline.initial_weights() ? weights_sha256(*pipeline.initial_weights()) : "those of the seed");
-  job.add("plan", hash_of(plan_text(training)));
+  describe_plan(training, job);
   return job;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
 #include "troupe/parallel/pipeline.hpp"
+#include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
 
@@ -70,6 +72,20 @@ struct evaluation_result {
   std::int64_t num_samples = 0;
 };
 
+/// Whether the job is paused, see Trainer::pause.
+struct pause_status {
+  bool is_paused = false;
+  /// Every device stands where the job stops; until then some are still computing what they were granted.
+  bool is_standing = false;
+  std::chrono::system_clock::time_point since;  ///< when the job was paused, on rank 0's clock
+  /// Where each device stops: the next action of its list (training_plan().devices) that it may not do.
+  /// Steps count from 0; in evaluate and predict they are batches. Empty if the job is not paused, or waits
+  /// for its next call.
+  cut stop;
+  /// How many pauses, steps and resumptions of all processes were carried out so far.
+  std::uint64_t num_changes = 0;
+};
+
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
 /// return their recorded results at once. For that, each chunk of the results of state_dict and predict is
@@ -115,6 +131,21 @@ class Trainer {
   /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if
   /// the file cannot be written, usually before the weights are gathered; the job can continue.
   void save(const std::filesystem::path& file);
+
+  /// Pauses the job of all processes: fit, evaluate and predict stand still after the steps that the devices
+  /// were granted (at most 8, or about 2 s), and later ones before their first step. A pause lasts until
+  /// some process calls resume. Processes may be lost and replaced meanwhile; the job then stands where it
+  /// stood before. A request to stop the job (SIGTERM) ends a pause. A paused job is not taken for one that
+  /// hangs. pause, resume and step may be called from any thread of any process while the Trainer exists, and
+  /// return at once; pause_status says what came of them.
+  void pause();
+  void resume();
+  /// Takes a paused job `count` units further and pauses it again; pauses one that runs first. The job stands
+  /// at cuts at which no device waits for another. Throws bad_input for a count of 0, or of more than 1000
+  /// microbatches or actions.
+  void step(step_unit unit = step_unit::step, std::uint64_t count = 1);
+  /// As this process knows it, some milliseconds late. Thread-safe.
+  troupe::pause_status pause_status() const;
 
   const plan& training_plan() const { return plan_; }
 

@@ -6,6 +6,7 @@
 
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
+#include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
 namespace troupe {
@@ -31,9 +32,10 @@ std::optional<pass_kind> pass_of(call_kind kind) {
 }  // namespace
 
 device_state::device_state(caf::event_based_actor* self, device_options options)
-    : self_(self), options_(std::move(options)), clock_(*options_.ring, options_.device) {}
-
-device_state::~device_state() { stop_receiving(); }
+    : self_(self),
+      options_(std::move(options)),
+      waiter_(self, {options_.out, options_.spin, options_.fenced}),
+      account_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
@@ -41,13 +43,17 @@ caf::behavior device_state::make_behavior() {
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const batch_ready& ready) { on_batch(ready); },
           [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
-          [this](const quiesce& order) { return on_quiesce(order); }};
+          [this](const quiesce& order) { return on_quiesce(order); },
+          [this](const inspect_device&) { return on_inspect(); },
+          [this](const run_on&) { on_run_on(); }};
 }
 
 void device_state::on_begin(const begin_generation& order) {
   order_ = order;
   generation_ = order.generation;
-  inbox_.begin_generation(generation_);
+  std::vector<int> stages;
+  for (const auto& attached : order_.stages) stages.push_back(attached.stage);
+  waiter_.begin_generation(generation_, std::move(stages));
   call_.reset();
   interpreter_.reset();
   batches_.clear();
@@ -60,7 +66,7 @@ void device_state::on_begin(const begin_generation& order) {
 stopped device_state::on_quiesce(const quiesce& order) {
   bool training = call_ && call_->kind == call_kind::train;
   stopped answer{order.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
-  stop_receiving();
+  waiter_.end_generation();
   running_ = false;
   set_status(device_activity::idle);
   interpreter_.reset();
@@ -75,14 +81,14 @@ void device_state::on_grant(const grant& given) {
   if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
       call_->source != given.call.source)
     begin_call(given);
-  end_step_ = given.end_step;
+  end_ = std::max(end_, given.end());
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
     committed_step_ = given.committed_step;
     for (auto& attached : order_.stages) self_->send(attached.owner, drop_before{committed_step_});
   }
   if (call_->kind == call_kind::hash || call_->kind == call_kind::gather) {
-    stop_receiving();
+    waiter_.stop();
     call_->kind == call_kind::hash ? send_parameters() : send_weights();
   } else {
     run_ready();
@@ -90,7 +96,7 @@ void device_state::on_grant(const grant& given) {
 }
 
 void device_state::on_tensor(const tensor_arrived& arrived) {
-  inbox_.put(arrived.tag, arrived.value);
+  waiter_.arrived().put(arrived.tag, arrived.value);
   run_ready();
 }
 
@@ -114,6 +120,7 @@ void device_state::begin_call(const grant& given) {
   call_ = given.call;
   step_ = given.first_step;
   next_wanted_ = step_;
+  end_ = reached_ = {};
   step_begun_ = false;
   batches_.clear();
   interpreter_.reset();
@@ -128,7 +135,7 @@ void device_state::begin_call(const grant& given) {
                                 .pass = *pass,
                                 .generation = generation_,
                                 .call = call_->index},
-      [this](int stage) -> stage_program& { return program_of(stage); }, inbox_,
+      [this](int stage) -> stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<action_host&>(*this));
   interpreter_->begin_step(step_);
 }
@@ -140,40 +147,78 @@ stage_program& device_state::program_of(int stage) const {
   return *found->program;
 }
 
+void device_state::on_run_on() {
+  runs_on_ = false;
+  run_ready();
+}
+
+device_report device_state::on_inspect() const {
+  auto seen = last_status_;
+  if (runs_on_) seen.activity = device_activity::computing;
+  seen.action = position().action;
+  return {generation_, seen, end_, waiter_.num_held()};
+}
+
+plan_position device_state::position() const {
+  return {step_, static_cast<std::uint32_t>(interpreter_ ? interpreter_->position() : 0)};
+}
+
+bool device_state::may_run() const {
+  return running_ && interpreter_ && !interpreter_->is_halted() && !waiter_.is_fenced() && position() < end_;
+}
+
+/// Runs what is granted, and stops between two actions for messages; run_on then continues, after at least
+/// one more action whatever arrives.
 void device_state::run_ready() {
-  while (running_ && interpreter_ && !interpreter_->is_halted() && !is_fenced() && step_ < end_step_) {
-    if (!step_begun_) begin_step();
-    if (interpreter_->is_at_end()) {
-      finish_step();
-    } else if (!interpreter_->run_next()) {
-      if (interpreter_->is_halted()) {
-        finish_step();
-        break;
-      }
-      set_status(interpreter_->needs_samples() ? device_activity::waiting_for_samples
-                                               : device_activity::waiting_for_tensor);
-      if (!receive_input()) return;
+  if (runs_on_) return;
+  while (may_run()) {
+    if (!run_one()) return;
+    if (may_run() && waiter_.has_mail()) {
+      runs_on_ = true;
+      return self_->send(self_, run_on{});
     }
   }
   set_status(device_activity::idle);
-  stop_receiving();
+  waiter_.stop();
+  tell_reached();
+}
+
+/// Runs the next action or ends the step, or waits until a tensor arrives. False: the device waits in its
+/// mailbox.
+bool device_state::run_one() {
+  if (!step_begun_) begin_step();
+  bool ends = interpreter_->is_at_end();
+  if (!ends && interpreter_->run_next()) return true;
+  if (ends || interpreter_->is_halted()) {
+    finish_step();
+    return true;
+  }
+  set_status(interpreter_->needs_samples() ? device_activity::waiting_for_samples
+                                           : device_activity::waiting_for_tensor);
+  return waiter_.receive();
+}
+
+/// Whole steps are told of by step_done.
+void device_state::tell_reached() {
+  if (!running_ || !interpreter_ || end_.action == 0 || position() != end_ || reached_ == end_) return;
+  reached_ = end_;
+  self_->send(order_.scheduler,
+              cut_reached{generation_, call_->index, static_cast<std::uint32_t>(options_.device), end_});
 }
 
 void device_state::set_status(device_activity activity) {
   execution_position position;
-  if (call_)
-    position = {call_->index, call_->kind, activity, step_,
-                static_cast<std::uint32_t>(interpreter_ ? interpreter_->position() : 0)};
+  if (call_) position = {call_->index, call_->kind, activity, step_, this->position().action};
   if (std::exchange(last_status_, position) != position) options_.status->set(position);
 }
 
 void device_state::begin_step() {
   step_begun_ = true;
-  clock_.begin_step();
-  non_finite_.clear();
+  account_.begin_step(generation_, step_);
   if (!order_.loader) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
-  for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, end_step_);
+  auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
+  for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, num_granted);
        ++next_wanted_)
     self_->send(order_.loader, want_batch{call_->index, call_->source, next_wanted_});
 }

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "troupe/device/device_status.hpp"
+#include "troupe/device/input_waiter.hpp"
 #include "troupe/device/messages.hpp"
-#include "troupe/device/step_clock.hpp"
-#include "troupe/execution/inbox.hpp"
+#include "troupe/device/step_account.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/program/packed_state.hpp"
@@ -37,31 +37,30 @@ struct device_options {
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
 };
 
-/// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs, and
-/// measures them.
+/// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
+/// (input_waiter), and accounts for its steps (step_account).
 ///
 /// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running, every
-/// message makes the device run actions until one lacks an input or all granted steps are done.
-///
-/// A missing tensor reaches the device in one of two ways. If the device owns polling of the data plane
-/// (polling_ownership), it polls the transport on its own thread and stores the tensor directly. Otherwise
-/// the transport's thread receives the tensor and sends tensor_arrived.
+/// message makes the device run actions until one lacks an input or all that is granted is done. Messages
+/// that arrive meanwhile are handled between two actions.
 ///
 ///   message           -> reply                                 errors
 ///   begin_generation  ->
-///   grant             -> step_done to the scheduler, per step  other generation: dropped
+///   grant             -> step_done to the scheduler, per step; other generation: dropped
+///                        cut_reached, at an end within a step
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
+///   inspect_device    -> device_report
+///   run_on            ->
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
 /// generation. Monitors no actor. Detached: its handlers compute.
-class device_state : private tensor_waiter, private action_host {
+class device_state : private action_host {
  public:
   static constexpr const char* actor_name = "device";
   device_state(caf::event_based_actor* self, device_options options);
-  ~device_state() override;
   caf::behavior make_behavior();
 
  private:
@@ -72,18 +71,18 @@ class device_state : private tensor_waiter, private action_host {
   void on_loader_replaced(const loader_replaced& replaced);
   stopped on_quiesce(const quiesce& order);
 
-  bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
+  device_report on_inspect() const;
+  void on_run_on();
+
   void run_ready();
+  bool run_one();
+  bool may_run() const;
+  plan_position position() const;
+  void tell_reached();
   void begin_call(const grant& given);
   void begin_step();
   void set_status(device_activity activity);
   stage_program& program_of(int stage) const;
-  // inputs: receive_inputs.cpp
-  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
-  bool waits() const override;
-  bool receive_input();
-  void stop_receiving() { options_.out->stop_receiving(*this); }
-  void wait_briefly();
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override;
   void send(const tensor_tag& tag, tensor value) override;
@@ -103,31 +102,27 @@ class device_state : private tensor_waiter, private action_host {
   caf::event_based_actor* self_;
   device_options options_;
   packed_state_pool pool_;
+  input_waiter waiter_;
+  step_account account_;
 
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
   begin_generation order_;
-  inbox inbox_;
 
   // current call and step
   std::optional<call_request> call_;
   std::optional<plan_interpreter> interpreter_;
   std::uint64_t step_ = 0;
-  std::uint64_t end_step_ = 0;
+  plan_position end_;      ///< of what is granted
+  plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
+  bool runs_on_ = false;  ///< run_on is in the mailbox
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;
   std::vector<due_copy> copies_;
   std::uint64_t committed_step_ = 0;
-  step_clock clock_;
   execution_position last_status_;
-  bool input_came_ = false;  ///< since this wait began
-  std::int64_t action_begin_ns_ = 0;
-  std::string non_finite_;  ///< the first infinite or NaN value of this step; empty: none
-  /// Whether an action of this step, or of the previous one, took so long that the device gives up polling
-  /// ownership while it computes.
-  bool is_busy_ = true, was_busy_ = false;
 };
 
 }  // namespace troupe

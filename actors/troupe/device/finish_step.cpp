@@ -11,19 +11,13 @@ namespace troupe {
 
 void device_state::finish_step() {
   set_status(device_activity::applying);
-  is_busy_ = std::exchange(was_busy_, false);
-  if (is_busy_) stop_receiving();
+  account_.end_step();
+  if (account_.is_busy()) waiter_.stop();
   step_done done;
   done.generation = generation_;
   done.call = call_->index;
   done.step = step_;
-  done.device = static_cast<std::uint32_t>(options_.device);
-  done.first_begin_ns = clock_.first_begin_ns();
-  done.last_end_ns = clock_.last_end_ns();
-  done.busy_ns = clock_.busy_ns();
-  done.peak_activations = clock_.peak_activations();
-  if (call_->kind == call_kind::train && step_ + 1 == call_->target_step) done.actions = clock_.actions();
-  done.non_finite = non_finite_;
+  account_.describe(done, call_->kind == call_kind::train && step_ + 1 == call_->target_step);
   for (auto& attached : order_.stages) done.metrics += attached.program->take_metrics();
   // A state that is not finite is not copied, so that it cannot be committed.
   if (interpreter_->is_halted()) return self_->send(order_.scheduler, done);
@@ -49,7 +43,7 @@ void device_state::copy_states(const due_copy& due, const step_metrics& metrics)
     auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
-    clock_.record(trace_kind::copy_state, begin, generation_, step_, attached.stage);
+    account_.record(trace_kind::copy_state, begin, attached.stage);
   }
 }
 

@@ -5,9 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/non_finite_policy.hpp"
+#include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/transport.hpp"
 
@@ -23,17 +25,20 @@ struct due_copy {
   }
 };
 
-/// Scheduler -> device: run the steps [.., end_step) of a call. A later grant of the same call extends it.
+/// Scheduler -> device: run the actions of a call that come before `end()`. A later grant of the same call
+/// extends it. Together the devices' ends are a closed cut of the plan.
 struct grant {
   std::uint64_t generation = 0;
   call_request call;
   std::uint64_t first_step = 0;  ///< where the call starts in this generation
-  std::uint64_t end_step = 0;    ///< one past the last granted step (evaluate: batch)
+  std::uint64_t end_step = 0;    ///< one past the last step (evaluate: batch) that is granted to its end
   std::vector<due_copy> copies;
   std::uint64_t committed_step = 0;  ///< older state copies may be dropped
+  std::uint32_t end_action = 0;      ///< how many actions of step `end_step` are granted too
+  plan_position end() const { return {end_step, end_action}; }
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, first_step, end_step, copies, committed_step);
+    archive(generation, call, first_step, end_step, copies, committed_step, end_action);
   }
 };
 
@@ -75,6 +80,18 @@ struct stopped {
   std::uint64_t interrupted_step = 0;
 };
 
+/// To a device, a request: where it is. Answered between two actions.
+struct inspect_device {};
+struct device_report {
+  std::uint64_t generation = 0;
+  execution_position position;
+  plan_position end;           ///< of what is granted
+  std::uint64_t num_held = 0;  ///< tensors that arrived before their action
+};
+
+/// Device -> itself: go on with the next action, after the messages that have arrived meanwhile.
+struct run_on {};
+
 /// Transport -> device: a tensor for one of its stages. In this process only.
 struct tensor_arrived {
   tensor_tag tag;
@@ -101,6 +118,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::begin_generation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::quiesce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stopped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_device)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loader_replaced)

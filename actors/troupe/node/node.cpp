@@ -99,6 +99,11 @@ class real_node : public node {
 
   void cancel_training() override { caf::anon_send(supervisor_, cancel_call{next_call_ - 1}); }
 
+  void order_pause(const pause_request& request) override {
+    caf::anon_send(supervisor_, troupe::order_pause{request});
+  }
+  pause_state pause() const override { return pause_->get(); }
+
   call_result run(call_request request, const call_observer& observer) override {
     if (ended_) std::rethrow_exception(ended_);
     std::string refused;
@@ -198,6 +203,7 @@ class real_node : public node {
     made.trace = trace_.get();
     made.fenced = router_.fenced;
     made.client = client_;
+    made.pause = pause_;
     made.log = options_.log;
     made.progress_timeout = options_.progress_timeout;
     made.stuck = stuck_;
@@ -230,6 +236,7 @@ class real_node : public node {
 
   // Members are destroyed in reverse order, so those that others use come first.
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
+  std::shared_ptr<pause_record> pause_ = std::make_shared<pause_record>();
   std::unique_ptr<trace_recorder> trace_;
   event_router router_{options_.launch ? options_.launch->rank : 0,
                        options_.launch ? options_.launch->world_size : 1};

@@ -11,6 +11,7 @@
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
+#include "troupe/job/pause.hpp"
 #include "troupe/program/batch_source.hpp"
 
 namespace troupe {
@@ -68,6 +69,12 @@ class node {
   /// Ends the running training call a few steps later, in all processes. Call it from
   /// call_observer::on_step only.
   virtual void cancel_training() = 0;
+  /// Pauses the job of all processes, lets it go on, or takes it single steps further: training, evaluation
+  /// and predictions. A pause lasts until some process ends it, also if processes are lost meanwhile; a job
+  /// that is to stop goes on. Returns at once. Thread-safe.
+  virtual void order_pause(const pause_request& request) = 0;
+  /// What this process knows of it; some milliseconds behind the scheduler. Thread-safe.
+  virtual pause_state pause() const = 0;
   /// Which processes of the job are alive, and the job's key-value store: what process groups are built from.
   /// Both live as long as the node.
   virtual process_table& members() = 0;

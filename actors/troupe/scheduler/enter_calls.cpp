@@ -10,6 +10,7 @@ namespace troupe {
 void scheduler_state::on_entered(const call_entered& entered) {
   if (entered.generation != options_.generation) return;
   auto rank = entered.inventory.rank;
+  pause_.learn(entered.pause);
   calls_.enter(rank, entered.request, entered.description_hash);
   if (!entered.description.fields().empty()) calls_.learn(rank, entered.description);
   if (!restored_) {
@@ -65,6 +66,8 @@ void scheduler_state::tell_result(int rank, const call_result& result) {
 
 void scheduler_state::begin_call() {
   if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
+  if (!std::exchange(knows_pause_, true) && pause_.state().version > 0) tell_pause();
+  carry_out_pause_requests();
   result_ = empty_result();
   result_.problem = calls_.problems();
   if (!result_.problem.empty()) return finish_call(result_);
@@ -132,6 +135,8 @@ void scheduler_state::finish_call(call_result result) {
   result.steps_done = knows ? options_.completed->newest().steps_done : position_;
   options_.completed->add(result);
   phase_ = phase::gathering;
+  pause_.end();
+  if (pause_.is_paused()) tell_pause();
   calls_.clear();
   // This node gets the result last: its process may exit then, and the scheduler with it.
   not_seen_.clear();

@@ -11,6 +11,7 @@
 #include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
+#include "troupe/job/pause.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -28,9 +29,11 @@ struct call_entered {
   std::uint64_t interrupted_step = 0;
   std::uint64_t description_hash = 0;  ///< of this node's job description; 0: it has no job yet
   job_description description = {};    ///< only in the first call of a generation, else empty
+  pause_state pause = {};              ///< the newest that this node knows
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, inventory, request, num_completed, interrupted_step, description_hash, description);
+    archive(generation, inventory, request, num_completed, interrupted_step, description_hash, description,
+            pause);
   }
 };
 
@@ -123,6 +126,32 @@ struct step_done {
   void serialize(Archive& archive) {
     archive(generation, call, step, device, metrics, first_begin_ns, last_end_ns, busy_ns, copy_ns,
             peak_activations, actions, non_finite);
+  }
+};
+
+/// Device -> scheduler: all is done that was granted, which ends within a step.
+struct cut_reached {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint32_t device = 0;
+  plan_position position;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, device, position);
+  }
+};
+
+/// Supervisor -> scheduler: the program of this rank pauses the job, lets it go on, or takes it a step
+/// further. The scheduler carries it out if `based_on` is the newest version of the pause_state, which is
+/// then one higher. A request without an answer (pause_changed) is repeated in the next generation.
+struct pause_requested {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint64_t based_on = 0;  ///< the version of the pause_state that the node knows
+  pause_request request;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, based_on, request);
   }
 };
 
@@ -245,6 +274,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_timed_out)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk_wait)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cut_reached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_lost)

@@ -26,12 +26,18 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   // Steps that the program saw complete before a failure are replayed even if the call is cancelled.
   if (kind == call_kind::train && is_cancelled())
     end_ = std::min(end_, std::max(first + 1, interrupted_step_));
-  granted_end_ = first;
+  granted_end_ = copies_planned_ = first;
+  within_.clear();
   last_copy_due_ = first;
   parameters_.clear();
   taken_.clear();
   ledger_ = step_tracker(static_cast<std::uint32_t>(known_.devices.size()), first);
   last_finished_ = now();
+  if (kind != call_kind::hash && kind != call_kind::gather)
+    pause_.begin(
+        {activity_.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(), first, end_});
+  if (pause_.is_paused()) tell_pause();
+  carry_out_pause_requests();
   extend_grant();
 }
 
@@ -45,19 +51,37 @@ std::uint64_t scheduler_state::window() const {
 
 void scheduler_state::extend_grant() {
   if (non_finite_) return;
-  auto until = std::min(end_, ledger_.complete() + window());
+  grant_steps();
+  grant_within_step();
+}
+
+void scheduler_state::grant_steps() {
+  auto limit = step_limit();
+  auto until = std::min(limit, ledger_.complete() + window());
   bool first_grant = granted_end_ == ledger_.complete();
   // Grant half a window at once, to send fewer messages.
-  if (until <= granted_end_ || (!first_grant && until != end_ && until - granted_end_ < window() / 2)) return;
-  if (held_.num_uncommitted(num_stages()) >= max_uncommitted_windows * options_.window) return;
-  if (is_user_behind()) return;
+  if (until <= granted_end_ || (!first_grant && until != limit && until - granted_end_ < window() / 2))
+    return;
+  if (!has_room_for_steps()) return;
   until = limit_by_disk(until);
   if (until <= granted_end_) return;
-  grant given{
-      options_.generation, activity_, ledger_.complete(), until, {}, held_.committed_step(num_stages())};
-  if (activity_.kind == call_kind::train) given.copies = copies_due(granted_end_ + 1, until);
+  grant given{options_.generation, activity_,
+              ledger_.complete(),  until,
+              plan_copies(until),  held_.committed_step(num_stages())};
   granted_end_ = until;
   for (const auto& device : known_.devices) self_->send(device, given);
+}
+
+/// Whether the copies of earlier steps are safe and the user's thread has heard of enough of them.
+bool scheduler_state::has_room_for_steps() {
+  return held_.num_uncommitted(num_stages()) < max_uncommitted_windows * options_.window && !is_user_behind();
+}
+
+/// The copies due up to this step that were not planned yet.
+std::vector<due_copy> scheduler_state::plan_copies(std::uint64_t until) {
+  if (until <= copies_planned_) return {};
+  auto first = std::exchange(copies_planned_, until) + 1;
+  return activity_.kind == call_kind::train ? copies_due(first, until) : std::vector<due_copy>();
 }
 
 /// Limits a grant so that steps wait while max_pending snapshots are being written: the snapshots that the
@@ -116,6 +140,10 @@ void scheduler_state::on_step_done(const step_done& done) {
   if (!done.non_finite.empty() && !continues_after_non_finite(done)) return;
   result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   for (const auto& step : ledger_.add(done)) on_finished(step);
+  if (pause_.add(done.device, {done.step + 1, 0})) {
+    tell_pause();
+    note_standing();
+  }
   extend_grant();
   if (ledger_.complete() < end_) return;
   if (activity_.kind == call_kind::evaluate) return finish_call(result_);

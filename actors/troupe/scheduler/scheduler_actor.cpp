@@ -30,6 +30,8 @@ caf::behavior scheduler_state::make_behavior() {
             check_disk_wait_pending_ = false;
             extend_grant();
           },
+          [this](const cut_reached& reached) { on_cut_reached(reached); },
+          [this](const pause_requested& wanted) { on_pause_requested(wanted); },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
           [this](const replicas_lost& lost) { on_replicas_lost(lost); },

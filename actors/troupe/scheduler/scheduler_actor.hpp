@@ -20,6 +20,7 @@
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/entered_calls.hpp"
 #include "troupe/scheduler/held_copies.hpp"
+#include "troupe/scheduler/job_pause.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/stall_watch.hpp"
 #include "troupe/scheduler/step_tracker.hpp"
@@ -68,6 +69,8 @@ struct scheduler_options {
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
+///   cut_reached        -> pause_changed, when all devices stand where a paused job stops
+///   pause_requested    -> pause_changed; grant, when a step or all is let go on
 ///   part_held          ->
 ///   replicas_lost      ->
 ///   replicas_wanted    -> replicate_copies, to the node whose copies were lost
@@ -131,12 +134,27 @@ class scheduler_state {
   void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
   std::uint64_t window() const;
   void extend_grant();
+  void grant_steps();
+  bool has_room_for_steps();
+  std::vector<due_copy> plan_copies(std::uint64_t until);
   std::uint64_t limit_by_disk(std::uint64_t until);
   void check_disk_wait_later();
   bool is_user_behind();
   void on_retry_grant();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
+  // pauses: pause_job.cpp
+  void on_pause_requested(const pause_requested& wanted);
+  void carry_out_pause_requests();
+  void tell_pause();
+  void tell_pause(int rank);
+  void on_cut_reached(const cut_reached& reached);
+  void note_standing();
+  /// Where a paused job stops; null: nowhere. A job that is to end goes on to its end.
+  const cut* stop_cut() const { return stopping_ ? nullptr : pause_.limit(); }
+  std::uint64_t step_limit() const;
+  cut granted_cut() const;
+  void grant_within_step();
   // snapshots: commit_snapshots.cpp
   std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
   void on_held(const part_held& held);
@@ -204,11 +222,18 @@ class scheduler_state {
   bool stopped_ = false;
   step_metrics metrics_;  ///< of the step before `position_`
 
+  // pauses
+  job_pause pause_;
+  bool knows_pause_ = false;                     ///< all nodes have told their state
+  std::vector<pause_requested> pause_requests_;  ///< not carried out yet
+
   // the running activity
   call_request activity_;
   std::uint64_t end_ = 0;
-  std::uint64_t granted_end_ = 0;
-  bool takes_new_steps_ = false;                 ///< runs steps of the current call, not a replay
+  std::uint64_t granted_end_ = 0;      ///< one past the last step that is granted to its end
+  std::vector<plan_position> within_;  ///< [num_devices] the last grant that ended within steps; empty: none
+  std::uint64_t copies_planned_ = 0;   ///< whether a copy is due is decided up to this step
+  bool takes_new_steps_ = false;       ///< runs steps of the current call, not a replay
   std::optional<std::uint32_t> cancelled_call_;  ///< the call of the last cancel_training
   step_tracker ledger_;
   bool waits_for_user_ = false;       ///< its mailbox is full; grants are held up

@@ -31,7 +31,7 @@ void scheduler_state::finish_if_all_taken() {
 void scheduler_state::on_cancel(const cancel_training& order) {
   cancelled_call_ = order.call;
   if (phase_ != phase::running || activity_.kind != call_kind::train || !is_cancelled()) return;
-  end_ = std::min(end_, granted_end_ + 1);
+  end_ = std::min(end_, copies_planned_ + 1);
   extend_grant();
 }
 

@@ -10,7 +10,7 @@ void scheduler_state::on_stop(const stop_job&) {
   stopping_ = true;
   bool recovering = !restored_ && options_.generation > 1;
   if (phase_ == phase::running && activity_.kind == call_kind::train && !has_nothing_to_save()) {
-    end_ = std::min(end_, granted_end_ + 1);
+    end_ = std::min(end_, copies_planned_ + 1);
     return extend_grant();
   }
   if (phase_ == phase::running || (phase_ == phase::gathering && !recovering) || has_nothing_to_save())

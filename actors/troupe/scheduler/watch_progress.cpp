@@ -25,6 +25,7 @@ void scheduler_state::on_progress(const node_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;
   stalls_.add(seen, now());
+  if (phase_ == phase::running && !stopping_ && pause_.stands()) return waits_since_.reset();
   if (auto what = wait_without_limit(); !what.empty()) return warn_of_wait(what);
   waits_since_.reset();
   auto found = find_stall(
@@ -76,7 +77,7 @@ std::string scheduler_state::wait_without_limit() const {
       break;
   }
   if (non_finite_) return "the disk, to write the last finite state";
-  bool is_computed = ledger_.complete() >= granted_end_;
+  bool is_computed = ledger_.complete() >= granted_end_ && pause_.has_reached(within_);
   if (activity_.kind == call_kind::gather || (activity_.kind == call_kind::predict && is_computed))
     return "programs that have not received the tensors of call " + std::to_string(activity_.index) +
            ": ranks " + ranks_without_tensors();

@@ -64,6 +64,7 @@ void supervisor_state::send_entered(node_inventory inventory) {
   expect_gathered(*calls_.current());
   call_entered entered{generation_, std::move(inventory), *calls_.current(), calls_.completed()->size(),
                        interrupted_step_};
+  entered.pause = pause_;
   if (job_) {
     entered.description_hash = job_->description.hash();
     // Once per generation, since each has a new scheduler.

@@ -55,6 +55,7 @@ void supervisor_state::on_view(const view_formed& formed) {
   if (first) options_.faults->at(fault_point::joined);
   if (calls_.current()) announce_call();
   fetch_again();
+  repeat_pause_request();
 }
 
 /// An error of an earlier generation may be about a process that has been replaced since.

@@ -10,6 +10,7 @@
 #include "troupe/job/call.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
+#include "troupe/job/pause.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -78,6 +79,11 @@ struct fetch_cached {
 /// End the training call `call` after the granted steps.
 struct cancel_call {
   std::uint32_t call = 0;
+};
+
+/// Pause the job, let it go on, or take it a step further.
+struct order_pause {
+  pause_request request;
 };
 
 /// Supervisor -> itself, delayed: request a new generation, because an actor failed.
@@ -152,6 +158,16 @@ struct replicate_copies {
   }
 };
 
+/// Scheduler -> supervisor: the job was paused, goes on, or stands where it was to stop.
+struct pause_changed {
+  std::uint64_t generation = 0;
+  pause_state state;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, state);
+  }
+};
+
 /// Scheduler -> supervisor: the call is complete in all processes.
 struct call_finished {
   std::uint64_t generation = 0;
@@ -179,6 +195,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_cached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::order_pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)

@@ -29,6 +29,8 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const program_received& took) { on_program_received(took); },
           [this](const fetch_cached& wanted) { on_fetch(wanted); },
           [this](const cancel_call& order) { on_cancel(order); },
+          [this](const order_pause& order) { on_order_pause(order); },
+          [this](const pause_changed& changed) { on_pause_changed(changed); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
           [this](const restore_order& order) { on_restore(order); },

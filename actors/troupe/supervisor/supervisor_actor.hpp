@@ -3,6 +3,7 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,8 @@ namespace troupe {
 ///   program_received  -> gathered_received to the scheduler
 ///   fetch_cached    -> gather_tensors to the gatherer, in each generation until the next call
 ///   cancel_call   -> cancel_training to the scheduler of this node
+///   order_pause   -> pause_requested to the scheduler, one at a time
+///   pause_changed ->
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
 ///   view_formed   -> call_entered, over new links
 ///   restore_order -> restore_stage to stages, node_restored         no state available: ends the job
@@ -108,6 +111,11 @@ class supervisor_state {
   void fetch_again();
   void on_cancel(const cancel_call& order);
   const caf::actor& gatherer();
+  // pauses of the job: order_pauses.cpp
+  void on_order_pause(const order_pause& order);
+  void request_pause();
+  void on_pause_changed(const pause_changed& changed);
+  void repeat_pause_request();
   // the other nodes and the scheduler: connect_nodes.cpp
   void connect_nodes();
   void spawn_scheduler();
@@ -183,6 +191,11 @@ class supervisor_state {
   std::uint64_t described_in_ = 0;  ///< the generation whose scheduler has got the job description
 
   call_queue calls_;
+
+  // pauses
+  pause_state pause_;                            ///< the newest that this node knows
+  std::deque<pause_request> pause_orders_;       ///< of the program, not carried out yet
+  std::optional<std::uint64_t> pause_based_on_;  ///< version with which the first of them was sent
 
   // progress
   std::string stall_;  ///< the newest stall reported, and how often it was reported in a row

@@ -10,6 +10,7 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/job/client_mailbox.hpp"
+#include "troupe/job/pause.hpp"
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 #include "troupe/supervisor/supervision_tree.hpp"
@@ -40,6 +41,8 @@ struct supervisor_options {
   /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
   std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
+  /// Gets what this node knows of pauses of the job.
+  std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
   child_threads threads = child_threads::own;
   /// A device or loader without progress for this long counts as lost; 0: not watched.
   std::chrono::milliseconds progress_timeout{0};

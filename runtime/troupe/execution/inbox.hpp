@@ -17,6 +17,7 @@ class inbox {
   /// Throws std::logic_error if max_held tensors are held, or if a tensor with this tag is held already.
   void put(const tensor_tag& tag, tensor value);
   bool has(const tensor_tag& tag) const { return held_.contains(key_of(tag)); }
+  std::size_t num_held() const { return held_.size(); }
   std::optional<tensor> take(const tensor_tag& tag);
   /// Forgets everything older than `generation`, and drops such tensors from now on.
   void begin_generation(std::uint64_t generation);

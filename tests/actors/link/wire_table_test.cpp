@@ -69,6 +69,9 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(want_results{})) == 0x0110);
   CHECK(number_of(caf::make_message(node_progress{})) == 0x0210);
   CHECK(number_of(caf::make_message(known_results{})) == 0x0211);
+  CHECK(number_of(caf::make_message(pause_changed{})) == 0x0105);
+  CHECK(number_of(caf::make_message(pause_requested{})) == 0x0212);
+  CHECK(number_of(caf::make_message(cut_reached{})) == 0x0213);
   CHECK(number_of(caf::make_message(grant{})) == 0x0300);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -48,7 +49,7 @@ std::string told(const simulated_job& job) {
 /// Runs a job with failures and compares it with one of the same shape that has none.
 void explore(const simulated_job_options& options) {
   auto undisturbed = options;
-  undisturbed.num_failures = undisturbed.num_io_failures = 0;
+  undisturbed.num_failures = undisturbed.num_io_failures = undisturbed.num_pause_orders = 0;
   undisturbed.folder.clear();
   simulated_job expected(undisturbed), job(options);
   expected.run();
@@ -60,6 +61,9 @@ void explore(const simulated_job_options& options) {
   CHECK(expected.problems().empty());
   CHECK(expected.generation() == 1);
   CHECK(job.failure() == "");
+  // Nothing in it hangs.
+  auto is_kill = [](const std::string& line) { return line.starts_with("agent kills"); };
+  CHECK(std::ranges::none_of(job.history(), is_kill));
   REQUIRE(job.ended_well());
   CHECK(job.problems().empty());
   // An actor of io that fails may cost one only if another failure makes its work matter to a restore.
@@ -106,5 +110,27 @@ TEST_CASE("they may fail beside all that fails") {
   auto options = example_job(seed);
   if (seed % 2) options.folder = folder.path();
   options.num_io_failures = 4;
+  explore(options);
+}
+
+TEST_CASE(
+    "a job with reductions that is paused, taken further and fenced at any moment hangs nowhere, loses no "
+    "process for it, and computes the same") {
+  auto seed = GENERATE(range(4000u, 4300u));
+  auto options = example_job(seed);
+  std::mt19937 random(seed);
+  // With more stages the summed gradients grow beyond all limits.
+  if (options.num_stages > 5) {
+    options.devices_per_rank = 1;
+    options.num_stages = options.world_size + 1;
+  }
+  for (int number = 0; number < 2; ++number) {
+    auto& members = options.reductions.emplace_back();
+    for (int stage = 0; stage < options.num_stages; ++stage)
+      if (stage == 0 || random() % 3 != 0) members.push_back(stage);
+  }
+  if (seed % 3 == 0) options.num_failures = 0;
+  options.num_pause_orders = 12;
+  options.progress_timeout = std::chrono::seconds(1);
   explore(options);
 }

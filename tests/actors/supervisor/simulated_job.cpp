@@ -67,7 +67,8 @@ simulated_job::simulated_job(simulated_job_options options)
     : options_(std::move(options)),
       random_(options_.seed),
       agent_({options_.world_size, 60s, 1s, true}, now_),
-      failures_left_(options_.num_failures) {
+      failures_left_(options_.num_failures),
+      pause_orders_left_(options_.num_pause_orders) {
   for (int rank = 0; rank < options_.world_size; ++rank) start(rank, 0);
 }
 
@@ -106,6 +107,8 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   made.trace = &node.trace;
   made.fenced = node.fenced;
   made.client = node.client;
+  made.pause = node.pause;
+  made.progress_timeout = options_.progress_timeout;
   made.log = std::make_shared<spdlog::logger>("actors");
   made.restarts.io.intensity = made.restarts.compute.intensity = 1000;
   made.threads = child_threads::shared;
@@ -188,8 +191,8 @@ void simulated_job::enter(simulated_node& node) {
   if (node.next_call == 0) {
     auto job = std::make_shared<job_definition>();
     job->make_program = fake_programs(node.model);
-    job->training = make_plan(
-        {options_.schedule, options_.num_stages, 2, options_.world_size * options_.devices_per_rank});
+    job->training = make_plan({options_.schedule, options_.num_stages, 2,
+                               options_.world_size * options_.devices_per_rank, options_.reductions});
     job->devices_per_rank = options_.devices_per_rank;
     job->snapshots.folder = options_.folder;
     job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
@@ -254,6 +257,7 @@ void simulated_job::check(const simulated_node& node, const call_result& result)
 /// One thing; false if there is nothing.
 bool simulated_job::happen() {
   maybe_fail();
+  maybe_order_pause();
   auto carried = [this] {
     std::erase_if(channels_, [](const auto& one) { return one.second.empty(); });
     if (channels_.empty()) return false;
@@ -283,6 +287,7 @@ void simulated_job::run() {
     }
     for (int rank = 0; rank < options_.world_size; ++rank)
       if (auto* node = present(rank)) poll_user(*node);
+    end_long_pause();
     actors_.coordinator().advance_time(50ms);
     now_ += 50ms;
     ++idle;

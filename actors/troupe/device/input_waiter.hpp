@@ -1,0 +1,57 @@
+#pragma once
+#include <atomic>
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "troupe/execution/inbox.hpp"
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+/// Where a device waits for tensors: by polling the transport on its own thread while it owns polling
+/// (polling_ownership), else in its mailbox, where the transport's thread sends it tensor_arrived. It stops
+/// waiting for mail and for a fence.
+class input_waiter : private tensor_waiter {
+ public:
+  struct options {
+    transport* from = nullptr;
+    std::chrono::nanoseconds spin{0};  ///< see device_options
+    std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
+  };
+  /// `self` is the device's actor and outlives the waiter.
+  input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
+  input_waiter(const input_waiter&) = delete;
+  input_waiter& operator=(const input_waiter&) = delete;
+  ~input_waiter() override { stop(); }
+
+  /// Takes tensors of this generation for these stages.
+  void begin_generation(std::uint64_t generation, std::vector<int> stages);
+  /// Takes no more tensors until the next generation begins.
+  void end_generation();
+  inbox& arrived() { return arrived_; }
+  std::size_t num_held() const { return arrived_.num_held(); }
+  bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
+  bool has_mail() const { return !self_->mailbox().empty(); }
+  /// Waits for a tensor. True: one has arrived. False: there is mail, or the actor must wait in its mailbox.
+  bool receive();
+  /// Gives up polling ownership, so that the transport's thread receives meanwhile.
+  void stop() { options_.from->stop_receiving(*this); }
+
+ private:
+  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool waits() const override { return !has_come_ && !has_mail() && !is_fenced(); }
+  void wait_briefly() const;
+
+  caf::event_based_actor* self_;
+  options options_;
+  inbox arrived_;
+  std::uint64_t generation_ = 0;
+  std::vector<int> stages_;
+  bool has_come_ = false;  ///< since this wait began
+};
+
+}  // namespace troupe

@@ -1,0 +1,86 @@
+#include "troupe/device/step_account.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+namespace {
+
+/// An action longer than this gives up polling ownership; waking the transport's thread takes some
+/// microseconds.
+constexpr auto long_action = std::chrono::nanoseconds(std::chrono::microseconds(50)).count();
+
+trace_kind kind_of(action_kind kind) {
+  switch (kind) {
+    case action_kind::forward:
+      return trace_kind::forward;
+    case action_kind::backward:
+      return trace_kind::backward;
+    case action_kind::input_gradient:
+      return trace_kind::input_gradient;
+    case action_kind::weight_gradient:
+      return trace_kind::weight_gradient;
+    case action_kind::reduce_gradient:
+      return trace_kind::reduce_gradient;
+    case action_kind::apply:
+      return trace_kind::apply;
+  }
+  return trace_kind::forward;
+}
+
+}  // namespace
+
+void step_account::begin_step(std::uint64_t generation, std::uint64_t step) {
+  generation_ = generation;
+  step_ = step;
+  first_begin_ns_ = last_end_ns_ = busy_ns_ = 0;
+  peak_ = 0;
+  saved_.clear();
+  actions_.clear();
+  non_finite_.clear();
+}
+
+void step_account::end_action(const action& op, bool saves) {
+  if (op.kind == action_kind::apply) return record(trace_kind::apply, action_begin_ns_, op.stage);
+  auto end_ns = now_ns();
+  is_busy_ = is_busy_ || end_ns - action_begin_ns_ > long_action;
+  if (op.kind == action_kind::forward && saves) saved(op.stage);
+  if (op.kind == action_kind::backward || op.kind == action_kind::weight_gradient) released(op.stage);
+  add(op, action_begin_ns_, end_ns);
+}
+
+void step_account::add_non_finite(const std::string& what) {
+  if (non_finite_.empty()) non_finite_ = what;
+}
+
+void step_account::end_step() { was_busy_ = std::exchange(is_busy_, false); }
+
+void step_account::describe(step_done& report, bool with_actions) const {
+  report.device = device_;
+  report.first_begin_ns = first_begin_ns_;
+  report.last_end_ns = last_end_ns_;
+  report.busy_ns = busy_ns_;
+  report.peak_activations = peak_;
+  report.non_finite = non_finite_;
+  if (with_actions) report.actions = actions_;
+}
+
+void step_account::add(const action& op, std::int64_t begin_ns, std::int64_t end_ns) {
+  if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
+  last_end_ns_ = end_ns;
+  busy_ns_ += end_ns - begin_ns;
+  actions_.push_back({device_, static_cast<std::uint32_t>(op.stage),
+                      static_cast<std::uint32_t>(op.microbatch), op.kind, begin_ns, end_ns});
+  ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, kind_of(op.kind)});
+}
+
+void step_account::record(trace_kind kind, std::int64_t begin_ns, int stage) {
+  ring_->record({begin_ns, now_ns(), generation_, step_, stage, -1, kind});
+}
+
+void step_account::saved(int stage) { peak_ = std::max(peak_, ++saved_[stage]); }
+
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "troupe/job/call.hpp"
+#include "troupe/trace/trace.hpp"
+
+namespace troupe {
+
+struct step_done;
+
+/// Accounts for the steps of one device: times the actions of the current one, counts the activations its
+/// stages hold, and keeps the first value that was not finite.
+class step_account {
+ public:
+  step_account(event_ring& ring, int device) : ring_(&ring), device_(static_cast<std::uint32_t>(device)) {}
+
+  void begin_step(std::uint64_t generation, std::uint64_t step);
+  void begin_action() { action_begin_ns_ = now_ns(); }
+  /// `saves`: forwards save their activations.
+  void end_action(const action& op, bool saves);
+  /// Only the first one of a step is kept.
+  void add_non_finite(const std::string& what);
+  /// Whether an action of this step, or of the previous one, took so long that the transport's thread should
+  /// poll meanwhile.
+  bool is_busy() const { return is_busy_ || was_busy_; }
+  void end_step();
+  /// Adds this step to the report. `with_actions`: and each of its actions.
+  void describe(step_done& report, bool with_actions) const;
+
+  /// Records one action and adds it to the step's work.
+  void add(const action& op, std::int64_t begin_ns, std::int64_t end_ns);
+  /// Records an event until now that does not count as work (apply, copy_state).
+  void record(trace_kind kind, std::int64_t begin_ns, int stage);
+  /// The activations of one more microbatch of `stage` are saved.
+  void saved(int stage);
+  /// Those of one microbatch are released.
+  void released(int stage) { --saved_[stage]; }
+
+ private:
+  event_ring* ring_;
+  std::uint32_t device_;
+  bool is_busy_ = false, was_busy_ = true;
+  // the current step
+  std::uint64_t generation_ = 0, step_ = 0;
+  std::int64_t action_begin_ns_ = 0;
+  std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
+  std::map<int, std::uint32_t> saved_;
+  std::uint32_t peak_ = 0;
+  std::vector<measured_action> actions_;
+  std::string non_finite_;
+};
+
+}  // namespace troupe

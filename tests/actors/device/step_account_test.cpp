@@ -1,0 +1,105 @@
+#include "troupe/device/step_account.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "troupe/scheduler/messages.hpp"
+
+using namespace troupe;
+
+namespace {
+
+step_done described(const step_account& account) {
+  step_done report;
+  account.describe(report, true);
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("a step's time runs from its first action to its last, its work is the sum of the actions") {
+  event_ring ring("device 3", 16);
+  step_account account(ring, 3);
+  account.begin_step(2, 7);
+  account.add({0, action_kind::forward, 1}, 100, 150);
+  account.add({1, action_kind::backward, 0}, 170, 200);
+  CHECK(described(account).first_begin_ns == 100);
+  CHECK(described(account).last_end_ns == 200);
+  CHECK(described(account).busy_ns == 80);
+  CHECK(described(account).actions ==
+        std::vector<measured_action>{{3, 0, 1, action_kind::forward, 100, 150},
+                                     {3, 1, 0, action_kind::backward, 170, 200}});
+}
+
+TEST_CASE("a new step starts with all figures at zero") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  account.begin_step(2, 7);
+  account.add({0, action_kind::forward, 0}, 100, 150);
+  account.saved(0);
+  account.begin_step(2, 7);
+  CHECK(described(account).first_begin_ns == 0);
+  CHECK(described(account).last_end_ns == 0);
+  CHECK(described(account).busy_ns == 0);
+  CHECK(described(account).peak_activations == 0);
+  CHECK(described(account).actions.empty());
+}
+
+TEST_CASE("the peak counts the activations that one stage holds at once") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  account.begin_step(2, 7);
+  account.saved(0);
+  account.saved(0);
+  account.saved(1);
+  CHECK(described(account).peak_activations == 2);
+  account.released(0);
+  account.saved(0);
+  CHECK(described(account).peak_activations == 2);
+  account.saved(0);
+  CHECK(described(account).peak_activations == 3);
+}
+
+TEST_CASE("actions and other events are recorded in the trace, and only actions count as work") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  account.begin_step(2, 7);
+  for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
+                    action_kind::weight_gradient, action_kind::reduce_gradient})
+    account.add({2, kind, 1}, 10, 20);
+  account.record(trace_kind::apply, 30, 2);
+  CHECK(described(account).busy_ns == 50);
+  CHECK(described(account).last_end_ns == 20);
+  auto events = ring.snapshot();
+  REQUIRE(events.size() == 6);
+  CHECK(events[0].kind == trace_kind::forward);
+  CHECK(events[1].kind == trace_kind::backward);
+  CHECK(events[2].kind == trace_kind::input_gradient);
+  CHECK(events[3].kind == trace_kind::weight_gradient);
+  CHECK(events[4].kind == trace_kind::reduce_gradient);
+  CHECK(events[5].kind == trace_kind::apply);
+  CHECK(events[0].stage == 2);
+  CHECK(events[0].microbatch == 1);
+  CHECK(events[0].generation == 2);
+  CHECK(events[0].step == 7);
+  CHECK(events[5].begin_ns == 30);
+  CHECK(events[5].microbatch == -1);
+}
+
+TEST_CASE("a device is busy in the step after one with a long action, and at first") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  CHECK(account.is_busy());
+  account.end_step();
+  CHECK_FALSE(account.is_busy());
+}
+
+TEST_CASE("the first value of a step that is not finite is reported") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  account.begin_step(1, 0);
+  account.add_non_finite("the loss");
+  account.add_non_finite("a gradient");
+  CHECK(described(account).non_finite == "the loss");
+  account.begin_step(1, 1);
+  CHECK(described(account).non_finite.empty());
+}

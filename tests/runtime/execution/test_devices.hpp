@@ -1,0 +1,82 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "runtime/execution/traced_program.hpp"
+#include "troupe/execution/plan_interpreter.hpp"
+#include "troupe/schedule/cut.hpp"
+
+namespace troupe::testing {
+
+/// A plan of drawn_options in which some backwards are split.
+plan drawn_split_plan(std::mt19937& random);
+
+/// Training, unless the plan has forwards only.
+pass_kind pass_of(const plan& running);
+
+/// All stages of a plan, whichever device runs them.
+class traced_stages {
+ public:
+  explicit traced_stages(const plan& running);
+  traced_program& at(int stage) { return *stages_[static_cast<std::size_t>(stage)]; }
+  std::vector<std::uint64_t> results() const;
+
+ private:
+  std::vector<std::unique_ptr<traced_program>> stages_;
+};
+
+/// One device: its samples come late, and what it sends goes to a function.
+class test_device : private action_host {
+ public:
+  using sender = std::function<void(const tensor_tag&, tensor)>;
+  test_device(const plan& running, int device, traced_stages& stages, sender send);
+
+  /// Runs one action, or whatever else is next. False: it waits for a tensor.
+  bool run_next();
+  plan_position position() const;
+  void take(const tensor_tag& tag, tensor value) { box_.put(tag, std::move(value)); }
+  /// Tensors that no action has taken.
+  std::size_t num_unread() const { return box_.num_held(); }
+
+ private:
+  const batch* samples() override { return samples_ ? &*samples_ : nullptr; }
+  void send(const tensor_tag& tag, tensor value) override { send_(tag, std::move(value)); }
+  void on_prediction(const action&, const tensor&) override {}
+  void on_begin(const action&) override {}
+  void on_end(const action&) override {}
+  bool on_non_finite(const action&, const std::string&) override { return false; }
+
+  sender send_;
+  inbox box_;
+  plan_interpreter interpreter_;
+  std::uint64_t step_ = 0;
+  bool begun_ = false;
+  std::optional<batch> samples_;
+};
+
+/// The devices of a plan: one after the other at random runs an action, or a tensor that is under way
+/// arrives, in any order.
+class devices_in_turns {
+ public:
+  devices_in_turns(const plan& running, traced_stages& stages);
+  /// Whether all devices get to their positions. Returns when none can run any more and all tensors have
+  /// arrived.
+  bool run_to(const cut& end, std::mt19937& random);
+  const test_device& at(int device) const { return devices_[static_cast<std::size_t>(device)]; }
+
+ private:
+  void arrive(std::mt19937& random);
+
+  const plan& running_;
+  std::deque<test_device> devices_;
+  std::vector<std::pair<tensor_tag, tensor>> under_way_;
+};
+
+}  // namespace troupe::testing
