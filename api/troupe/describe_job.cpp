@@ -1,5 +1,7 @@
 #include "troupe/describe_job.hpp"
 
+#include <span>
+
 #include "troupe/config/job_fields.hpp"
 #include "troupe/describe_plan.hpp"
 #include "troupe/parallel/describe_pipeline.hpp"
@@ -16,7 +18,7 @@ constexpr const char* followed_options[] = {
 }  // namespace
 
 job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
-                             const std::string& numeric_class) {
+                             const placement& placed, const hosting& home, const std::string& numeric_class) {
   job_description job;
   for (const auto* name : followed_options) job.add(name, find_job_field(name)->text(options));
   job.add("microbatches", std::to_string(training.num_microbatches));
@@ -28,6 +30,8 @@ job_description describe_job(const Pipeline& pipeline, const job_options& option
   job.add("weights to begin with",
           pipeline.initial_weights() ? weights_sha256(*pipeline.initial_weights()) : "those of the seed");
   describe_plan(training, job);
+  auto tables = placement_text(placed) + hosting_text(home);
+  job.add("placement", short_hash(std::as_bytes(std::span(tables))));
   return job;
 }
 

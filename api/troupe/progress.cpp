@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -38,7 +39,8 @@ progress::progress(const World& world)
     : options_(world.options()),
       is_active_(world.rank() == 0),
       is_terminal_(::isatty(STDOUT_FILENO) != 0),
-      num_devices_(world.num_devices()) {}
+      num_devices_(options_.stages == 0 ? world.num_devices()
+                                        : std::min(options_.stages, world.num_devices())) {}
 
 trainer_callbacks progress::callbacks() {
   return {[this](const step_event& event) { on_step(event); },

@@ -30,20 +30,17 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
   return numerics;
 }
 
-plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
-  auto stages = pipeline.stages() == 0 ? num_devices : pipeline.stages();
-  if (stages < num_devices)
-    throw bad_input(std::to_string(num_devices) + " devices for " + std::to_string(stages) +
-                    " stages: every device needs a stage. Use --stages " + std::to_string(num_devices) +
-                    " or more, or fewer devices or processes");
+/// `most_devices`: as many as the processes can have. With fewer stages only as many are used.
+plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
+  auto stages = pipeline.stages() == 0 ? most_devices : pipeline.stages();
   if (options.batch % pipeline.microbatches() != 0)
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
   auto partition = pipeline.partition(stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
-  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), num_devices, reductions.stages,
-                    cut_model(pipeline.model().wiring(), partition).edges});
+  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), std::min(stages, most_devices),
+                    reductions.stages, cut_model(pipeline.model().wiring(), partition).edges});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -65,13 +62,13 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options, i
   return identity;
 }
 
-job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training) {
+job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
+                             int world_size) {
   job_definition job;
   job.make_program = make_module_programs(pipeline.model(), pipeline.partition(training.num_stages),
                                           {pipeline.loss(), pipeline.optimizer(), options.seed,
                                            numerics_for(pipeline, options), pipeline.initial_weights()});
-  job.training = training;
-  job.devices_per_rank = options.devices;
+  job.place(training, world_size);
   job.num_threads = options.threads;
   job.snapshots.cadence.memory_every_steps = options.snapshot_every;
   job.snapshots.cadence.disk_every_steps = options.disk_every;
@@ -82,7 +79,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.on_non_finite = non_finite_policy_from(options.on_non_finite);
   job.on_lost_state =
       options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
-  job.description = describe_job(pipeline, options, training, numeric_class());
+  job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
   job.identity = identity_of(pipeline, options, training.num_stages);
   return job;
 }
@@ -120,7 +117,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     self.fail(problem.what());
     throw;
   }
-  auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_));
+  auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
   job->begin_with = start.resume_from;
@@ -128,9 +125,9 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   job->job_id = self.job_id();
   number_ = number;
   stage_graph graph(plan_.num_stages, plan_.edges);
-  for (int stage = 0; stage < plan_.num_stages; ++stage)
-    if (job->rank_of_stage(stage) == world_.rank())
-      reads_samples_ |= graph.takes_samples(stage) || graph.computes_loss(stage);
+  for (const auto& [one, device] : job->placed.device_of_cell())
+    if (job->home.member_of(device).rank == world_.rank().value())
+      reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
     callbacks_.on_resumed({start.resume_from.has_value(), start.resume_from ? start.resume_from->step : 0});

@@ -30,7 +30,8 @@ const batch* device_state::samples() {
 }
 
 void device_state::send(const tensor_tag& tag, tensor value) {
-  options_.out->send_tensor(order_.job->rank_of_stage[tag.stage], tag, std::move(value));
+  auto host = order_.job->host_of_stage(static_cast<int>(tag.stage));
+  options_.out->send_tensor(host.rank, tag, std::move(value));
 }
 
 /// Gives up polling ownership if actions take long, so that the transport's thread receives meanwhile.

@@ -7,6 +7,7 @@
 
 #include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/placement/hosting.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/schedule/cut.hpp"
@@ -42,14 +43,16 @@ struct grant {
   }
 };
 
-/// The part of the job's definition that devices use; constant.
+/// The part of the job's definition that devices use, and who hosts its devices; constant in a generation.
 struct device_job {
   plan training;
-  std::vector<int> rank_of_stage;  ///< [num_stages]
+  placement placed;
+  hosting hosts;  ///< of this generation
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
   int prefetch_steps = 2;  ///< batches requested from the loader ahead of the current step
   int num_stages() const { return training.num_stages; }
+  member_id host_of_stage(int stage) const { return host_of(placed, hosts, {.stage = stage}); }
 };
 
 /// A stage attached to a device: only the device uses its program from begin_generation until quiesce.

@@ -2,10 +2,10 @@
 
 namespace troupe {
 
-std::vector<int> job_definition::ranks_of_stages() const {
-  std::vector<int> ranks;
-  for (auto device : training.device_of_stage) ranks.push_back(rank_of_device(device));
-  return ranks;
+void job_definition::place(plan made, int world_size) {
+  training = std::move(made);
+  placed = place_cells(training);
+  home = spread(placed, view_of_world(world_size));
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/placement/hosting.hpp"
 #include "troupe/program/job_description.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/program/stage_program.hpp"
@@ -37,8 +38,11 @@ struct job_definition {
   /// The first call of this job; earlier calls belong to earlier jobs.
   std::uint32_t first_call = 0;
   program_factory make_program;
+  // Set by place().
   plan training;
-  int devices_per_rank = 1;
+  placement placed;  ///< the logical device of each cell
+  /// The member of each logical device when the job begins; later ones come from assign.
+  hosting home;
   int num_threads = 1;
   snapshot_settings snapshots;
   bool resume = false;
@@ -55,11 +59,8 @@ struct job_definition {
   /// Compared between all processes before each call.
   job_description description;
 
-  int rank_of_device(int device) const { return device / devices_per_rank; }
-  int rank_of_stage(int stage) const {
-    return rank_of_device(training.device_of_stage[static_cast<std::size_t>(stage)]);
-  }
-  std::vector<int> ranks_of_stages() const;
+  /// Sets the plan, and what follows from it in a world of `world_size` processes.
+  void place(plan made, int world_size);
 };
 
 }  // namespace troupe

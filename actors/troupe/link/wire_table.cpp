@@ -61,7 +61,7 @@ struct table {
 using messages_between_nodes =
     table<row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
-          row<0x0110, want_results>,  //
+          row<0x0106, copies_committed>, row<0x0110, want_results>,  //
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0205, result_seen>,
           row<0x0206, replicas_lost>, row<0x0207, replicas_wanted>, row<0x0208, writes_lost>,

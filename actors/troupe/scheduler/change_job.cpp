@@ -15,6 +15,7 @@ void scheduler_state::on_job(const job_known& known) {
 /// to the newest job: they are kept.
 void scheduler_state::forget_previous_job() {
   restored_ = false;
+  told_committed_ = 0;
   node_restored_.assign(node_restored_.size(), false);
   on_disk_.reset();
   step_on_disk_.reset();

@@ -35,8 +35,18 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
 void scheduler_state::on_held(const part_held& held) {
   if (held.generation != options_.generation) return;
   held_.add(held.rank, held.part, num_stages());
+  tell_committed();
   extend_grant();
   finish_training_if_safe();
+}
+
+/// Devices hear of it with their grants, and tell their stages and the replica keeper.
+void scheduler_state::tell_committed() {
+  auto committed = held_.committed_step(num_stages());
+  if (committed <= told_committed_) return;
+  told_committed_ = committed;
+  for (auto member : to_tell_)
+    self_->send(supervisor_of(member), copies_committed{options_.generation, committed});
 }
 
 void scheduler_state::on_written(const part_written& written) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "troupe/recovery/restore_plan.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
 namespace troupe {
@@ -72,11 +71,7 @@ void scheduler_state::begin_call() {
   result_.problem = calls_.problems();
   if (!result_.problem.empty()) return finish_call(result_);
   if (restored_ || request().kind == call_kind::barrier) return continue_call();
-  auto plan = choose_restore(held_.inventories(), job().ranks_of_stages());
-  if (plan.from_scratch)
-    restore_from_disk_or_scratch();
-  else
-    restore(plan);
+  place_and_restore();
 }
 
 /// Continues the call from `position_`: first replays missing steps, then does the call's own work.

@@ -247,8 +247,14 @@ struct node_progress {
 /// Supervisor -> scheduler of its node: the job is defined. Sent before any call_entered that needs it.
 struct job_known {
   std::shared_ptr<const job_definition> job;
-  std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
   caf::actor disk_writer;
+};
+
+/// Supervisor -> scheduler of its node: the devices that a restore_order gives to the members. Sent before
+/// its node_restored.
+struct devices_known {
+  std::uint64_t generation = 0;
+  std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
 };
 
 /// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
@@ -284,4 +290,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writes_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_writer_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

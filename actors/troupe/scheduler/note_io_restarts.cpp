@@ -12,19 +12,18 @@ void scheduler_state::on_replicas_lost(const replicas_lost& lost) {
 /// The peer still holds what it had sent, from the newest committed step on.
 void scheduler_state::on_replicas_wanted(const replicas_wanted& wanted) {
   if (wanted.generation != options_.generation) return;
-  if (auto owner = rank_replicated_by(wanted.rank, options_.world_size))
-    self_->send(options_.supervisors[static_cast<std::size_t>(*owner)],
-                replicate_copies{options_.generation});
+  for (auto owner : kept_by(options_.present, {wanted.rank}))
+    self_->send(supervisor_of(owner), replicate_copies{options_.generation});
 }
 
 /// The stages write again what they still hold; for the rest they send part_written with a problem, and the
 /// snapshot has failed.
 void scheduler_state::on_writes_lost(const writes_lost& lost) {
-  if (lost.generation != options_.generation || !known_.job) return;
-  auto ranks = job().ranks_of_stages();
+  if (lost.generation != options_.generation || !known_.job || hosts_.empty()) return;
   std::vector<std::uint32_t> stages;
-  for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
-    if (ranks[stage] == lost.rank) stages.push_back(stage);
+  for (auto device : hosts_.devices_of({lost.rank}))
+    for (const auto& one : job().placed.cells_of(device))
+      stages.push_back(static_cast<std::uint32_t>(one.stage));
   for (auto step : disk_.steps_without(stages))
     self_->send(options_.supervisors[static_cast<std::size_t>(lost.rank)],
                 write_copies{options_.generation, step});

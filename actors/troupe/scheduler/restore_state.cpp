@@ -4,6 +4,8 @@
 
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/recovery/holdings.hpp"
+#include "troupe/recovery/restore_plan.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 
@@ -20,6 +22,35 @@ std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
 }
 
 }  // namespace
+
+/// Devices go to the members of the view, and these to the newest step that memory has. Which step that is
+/// does not depend on the members' devices, so it is looked up before these are assigned.
+void scheduler_state::place_and_restore() {
+  const auto& placed = job().placed;
+  auto inventories = held_.inventories();
+  auto step = choose_restore(inventories, placed, job().home).step;
+  hosts_ = assign(placed, options_.present, holdings_of(inventories, placed, step), job().home);
+  to_tell_ = keepers_without_device();
+  auto plan = choose_restore(inventories, placed, hosts_);
+  if (plan.from_scratch)
+    restore_from_disk_or_scratch();
+  else
+    restore(plan);
+}
+
+/// Members that host no device, or hold copies of a stage that another member hosts from now on: no device of
+/// theirs tells all that hold copies what is committed.
+std::set<member_id> scheduler_state::keepers_without_device() const {
+  std::set<member_id> found;
+  for (const auto& one : options_.present.members)
+    if (hosts_.devices_of(one.id).empty()) found.insert(one.id);
+  for (const auto& node : held_.inventories())
+    for (const auto& part : node.parts)
+      if (part.location == part_location::own_memory && part.stage < num_stages() &&
+          host_of(job().placed, hosts_, {.stage = static_cast<int>(part.stage)}) != member_id{node.rank})
+        found.insert({node.rank});
+  return found;
+}
 
 void scheduler_state::restore_from_disk_or_scratch() {
   // A job that starts uses begin_with, which was found before; the disk is searched only after losses.
@@ -105,9 +136,9 @@ void scheduler_state::restore_from(const snapshot_manifest& manifest) {
     return catch_up();
   }
   restore_plan plan{manifest.step, false, {}};
-  auto ranks = job().ranks_of_stages();
-  for (std::uint32_t stage = 0; stage < ranks.size(); ++stage)
-    plan.sources.push_back({stage, ranks[stage], part_location::disk});
+  for (const auto& [one, device] : job().placed.device_of_cell())
+    plan.sources.push_back(
+        {static_cast<std::uint32_t>(one.stage), hosts_.member_of(device).rank, part_location::disk});
   restore(plan);
 }
 
@@ -119,7 +150,8 @@ void scheduler_state::restore(const restore_plan& plan) {
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor, restore_order{options_.generation, plan, disk_.since_last(now()).count()});
+    self_->send(supervisor,
+                restore_order{options_.generation, plan, disk_.since_last(now()).count(), hosts_});
   held_.roll_back(plan);
 }
 

@@ -31,7 +31,7 @@ void scheduler_state::start(call_kind kind, std::uint32_t source, std::uint64_t 
   last_copy_due_ = first;
   parameters_.clear();
   taken_.clear();
-  ledger_ = step_tracker(static_cast<std::uint32_t>(known_.devices.size()), first);
+  ledger_ = step_tracker(static_cast<std::uint32_t>(devices_.size()), first);
   last_finished_ = now();
   if (kind != call_kind::hash && kind != call_kind::gather)
     pause_.begin(
@@ -69,7 +69,7 @@ void scheduler_state::grant_steps() {
               ledger_.complete(),  until,
               plan_copies(until),  held_.committed_step(num_stages())};
   granted_end_ = until;
-  for (const auto& device : known_.devices) self_->send(device, given);
+  for (const auto& device : devices_) self_->send(device, given);
 }
 
 /// Whether the copies of earlier steps are safe and the user's thread has heard of enough of them.

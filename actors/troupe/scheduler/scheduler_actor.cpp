@@ -11,6 +11,9 @@ scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options
 
 caf::behavior scheduler_state::make_behavior() {
   return {[this](const job_known& known) { on_job(known); },
+          [this](const devices_known& known) {
+            if (known.generation == options_.generation) devices_ = known.devices;
+          },
           [this](const call_entered& entered) { on_entered(entered); },
           [this](const known_results& known) { on_known(known); },
           [this](const node_restored& restored) { on_restored(restored); },

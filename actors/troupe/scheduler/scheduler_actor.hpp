@@ -16,6 +16,7 @@
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/call_log.hpp"
 #include "troupe/job/client_mailbox.hpp"
+#include "troupe/placement/hosting.hpp"
 #include "troupe/scheduler/copy_interval.hpp"
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/entered_calls.hpp"
@@ -31,6 +32,7 @@ namespace troupe {
 struct scheduler_options {
   std::uint64_t generation = 1;
   int world_size = 1;
+  view present;  ///< of this generation
   std::string numeric_class;
   std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
   membership* members = nullptr;
@@ -63,6 +65,7 @@ struct scheduler_options {
 ///
 ///   message            -> reply                                            errors
 ///   job_known          ->
+///   devices_known      ->
 ///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
 ///                         | want_results
 ///   known_results      -> as call_entered
@@ -71,7 +74,7 @@ struct scheduler_options {
 ///                         not finite ends the job
 ///   cut_reached        -> pause_changed, when all devices stand where a paused job stops
 ///   pause_requested    -> pause_changed; grant, when a step or all is let go on
-///   part_held          ->
+///   part_held          -> copies_committed, to members that no device tells so
 ///   replicas_lost      ->
 ///   replicas_wanted    -> replicate_copies, to the node whose copies were lost
 ///   writes_lost        -> write_copies, to the node whose disk writer was restarted
@@ -115,7 +118,9 @@ class scheduler_state {
   void finish_call(call_result result);
   void refuse_call(const std::string& why);
   // restoring: restore_state.cpp
+  void place_and_restore();
   void restore(const restore_plan& plan);
+  std::set<member_id> keepers_without_device() const;
   void restore_from_disk_or_scratch();
   void search_disk();
   void on_found(const found_on_disk& found);
@@ -158,6 +163,7 @@ class scheduler_state {
   // snapshots: commit_snapshots.cpp
   std::vector<due_copy> copies_due(std::uint64_t first, std::uint64_t last);
   void on_held(const part_held& held);
+  void tell_committed();
   void on_written(const part_written& written);
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void on_commit_over(std::uint64_t step);
@@ -194,6 +200,9 @@ class scheduler_state {
   std::chrono::steady_clock::time_point now() const { return self_->clock().now(); }
   const job_definition& job() const { return *known_.job; }
   std::uint32_t num_stages() const { return static_cast<std::uint32_t>(job().training.num_stages); }
+  const caf::actor& supervisor_of(member_id member) const {
+    return options_.supervisors[static_cast<std::size_t>(member.rank)];
+  }
   const call_request& request() const { return calls_.request(); }
   std::size_t num_completed() const { return options_.completed->size(); }
 
@@ -201,10 +210,14 @@ class scheduler_state {
   caf::event_based_actor* self_;
   scheduler_options options_;
   job_known known_;
+  std::vector<caf::actor> devices_;  ///< [num_devices], from the restore on
 
   // the generation
   phase phase_ = phase::gathering;
   bool restored_ = false;
+  hosting hosts_;                ///< from the restore on
+  std::set<member_id> to_tell_;  ///< members that copies_committed goes to
+  std::uint64_t told_committed_ = 0;
   entered_calls calls_;
   std::vector<bool> node_restored_;
   std::chrono::steady_clock::time_point confirm_until_;

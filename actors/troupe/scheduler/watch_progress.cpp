@@ -50,7 +50,7 @@ void scheduler_state::act_on(const stall& found) {
   switch (found.cause) {
     case stall_cause::device:
     case stall_cause::loader:
-      return options_.members->suspect(job().rank_of_device(found.device), cause);
+      return options_.members->suspect(hosts_.member_of({found.device}).rank, cause);
     case stall_cause::lost_tensor:
     case stall_cause::lost_samples:
     case stall_cause::missing_grant:

@@ -3,8 +3,10 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "troupe/placement/view.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -43,11 +45,18 @@ struct restore_stage {
   caf::actor scheduler;  ///< of this generation
   /// Those of this generation; they may have been restarted.
   caf::actor replica_keeper, disk_writer;
+  std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation; none: nobody
 };
 struct stage_ready {
   int stage = 0;
   std::shared_ptr<stage_program> program;
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
+};
+
+/// Supervisor -> stage: another member hosts the stage from now on. The stage keeps its copies of `step` and
+/// earlier ones, as a second copy, until the supervisor stops it.
+struct set_aside {
+  std::uint64_t step = 0;
 };
 
 /// Supervisor -> stage: the replica_keeper or the disk_writer was restarted; these are the ones to use.
@@ -79,6 +88,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::set_aside)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::io_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copy)

@@ -19,6 +19,7 @@ caf::behavior stage_state::make_behavior() {
   return {[this](const restore_stage& order) { return on_restore(order); },
           [this](const state_copied& copied) { on_copied(copied); },
           [this](const write_copy& order) { on_write(order); },
+          [this](const set_aside& order) { on_set_aside(order); },
           [this](const io_replaced& replaced) { on_io_replaced(replaced); },
           [this](const replicate_again&) {
             for (const auto& [step, kept] : copies_) send_replica(step, kept.packed);
@@ -33,6 +34,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   scheduler_ = order.scheduler;
   replica_keeper_ = order.replica_keeper;
   disk_writer_ = order.disk_writer;
+  keeper_ = order.keeper;
   committed_step_ = std::min(committed_step_, order.step);
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
   if (!program_ || order.from_scratch) make_program();
@@ -95,7 +97,7 @@ void stage_state::refuse_to_write(std::uint64_t step) {
   self_->send(scheduler_, refused);
 }
 
-/// Reports the copy to the scheduler and sends a replica to the peer.
+/// Reports the copy to the scheduler and sends a replica to its keeper.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
   self_->send(scheduler_,
@@ -105,15 +107,21 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
 
 void stage_state::send_replica(std::uint64_t step, const tensor& packed) {
   auto stage = static_cast<std::uint32_t>(options_.stage);
-  if (options_.replica_rank)
-    options_.out->send_tensor(*options_.replica_rank,
-                              {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part},
-                              packed);
+  if (keeper_)
+    options_.out->send_tensor(
+        keeper_->rank, {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part}, packed);
 }
 
 void stage_state::on_io_replaced(const io_replaced& replaced) {
   replica_keeper_ = replaced.replica_keeper;
   disk_writer_ = replaced.disk_writer;
+}
+
+/// As after a restore of `step`, without the program: its new host makes another one.
+void stage_state::on_set_aside(const set_aside& order) {
+  committed_step_ = std::min(committed_step_, order.step);
+  copies_.erase(copies_.upper_bound(order.step), copies_.end());
+  program_.reset();
 }
 
 void stage_state::on_drop(const drop_before& order) {

@@ -18,7 +18,6 @@ struct stage_options {
   int stage = 0;
   int rank = 0;
   program_factory make_program;
-  std::optional<int> replica_rank;  ///< gets a replica of each copy; none in a job of one process
   transport* out = nullptr;
   std::shared_ptr<spdlog::logger> log;  ///< may be null
   std::uint32_t job = 0;                ///< see job_definition::number
@@ -32,11 +31,12 @@ struct stage_options {
 ///
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
-///   state_copied  -> part_held to the scheduler, replica to the peer
+///   state_copied  -> part_held to the scheduler, replica to its keeper
 ///   write_copy    -> write_part to the disk_writer; part_written with a problem to the
 ///                    scheduler, if the copy is gone
+///   set_aside     ->
 ///   io_replaced   ->
-///   replicate_again -> replicas to the peer
+///   replicate_again -> replicas to their keeper
 ///   drop_before   ->
 ///   list_parts    -> held_parts
 ///   get_copy      -> stage_copy                                       no such copy
@@ -55,6 +55,7 @@ class stage_state {
   void on_write(const write_copy& order);
   void make_program();
   void refuse_to_write(std::uint64_t step);
+  void on_set_aside(const set_aside& order);
   void on_drop(const drop_before& order);
   held_parts on_list() const;
   caf::result<stage_copy> on_get(const get_copy& wanted) const;
@@ -80,6 +81,7 @@ class stage_state {
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
   caf::actor replica_keeper_;
+  std::optional<member_id> keeper_;  ///< gets a replica of each copy
   caf::actor disk_writer_;
 };
 

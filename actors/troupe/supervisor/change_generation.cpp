@@ -7,6 +7,17 @@
 
 namespace troupe {
 
+namespace {
+
+/// The agent's views have every rank, and all take part.
+view active_view(const membership_view& formed) {
+  view present{formed.generation, {}};
+  for (const auto& member : formed.members) present.members.push_back({{member.rank}, member_role::active});
+  return present;
+}
+
+}  // namespace
+
 void supervisor_state::on_fence(const fence_raised& fence) {
   if (fence.generation <= generation_) return;
   generation_ = fence.generation;
@@ -46,6 +57,7 @@ void supervisor_state::on_view(const view_formed& formed) {
   bool first = phase_ == phase::joining;
   generation_ = view.generation;
   phase_ = phase::active;
+  present_ = active_view(view);
   std::map<int, node_address> peers;
   for (const auto& member : view.members) peers[member.rank] = member.address;
   options_.out->connect(generation_, peers);

@@ -15,9 +15,8 @@ void supervisor_state::publish_children() {
       caf::actor_cast<caf::actor>(self_->address()), children_.replica_keeper(), local_scheduler_, {}};
   all.gatherer = gatherer();
   all.job = job_->number;
-  for (const auto& [stage, actor] : children_.stages())
-    all.devices[stage] =
-        children_.devices().at(job_->training.device_of_stage[static_cast<std::size_t>(stage)]);
+  for (auto stage : children_.hosted())
+    all.devices[stage] = children_.devices().at(job_->placed.device_of({.stage = stage}).number);
   options_.directory->set(std::move(all));
   for (const auto& [number, device] : children_.devices())
     options_.gate->bind({actor_role::device, static_cast<std::uint32_t>(number)}, device);
@@ -48,6 +47,7 @@ void supervisor_state::spawn_scheduler() {
   made.generation = generation_;
   made.rank = options_.rank;
   made.world_size = options_.world_size;
+  made.present = present_;
   made.numeric_class = options_.numeric_class;
   made.members = options_.members;
   made.client = options_.client;
@@ -69,13 +69,17 @@ void supervisor_state::spawn_scheduler() {
 }
 
 void supervisor_state::give_job_to_scheduler() {
-  job_known known{job_, {}, children_.disk_writer()};
-  for (int device = 0; device < job_->training.num_devices(); ++device) {
-    auto rank = job_->rank_of_device(device);
-    known.devices.push_back(rank == options_.rank
-                                ? children_.devices().at(device)
-                                : spawn_proxy(self_->system(), links_.at(rank),
-                                              {actor_role::device, static_cast<std::uint32_t>(device)}));
+  self_->send(local_scheduler_, job_known{job_, children_.disk_writer()});
+}
+
+void supervisor_state::give_devices_to_scheduler() {
+  devices_known known{generation_, {}};
+  for (const auto& device : job_->placed.devices()) {
+    auto host = restoring_->hosts.member_of(device.id);
+    known.devices.push_back(
+        host == self_id() ? children_.devices().at(device.id.number)
+                          : spawn_proxy(self_->system(), links_.at(host.rank),
+                                        {actor_role::device, static_cast<std::uint32_t>(device.id.number)}));
   }
   self_->send(local_scheduler_, known);
 }

@@ -10,7 +10,6 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/disk_writer/disk_writer_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
-#include "troupe/recovery/replica.hpp"
 #include "troupe/replica_keeper/replica_keeper_actor.hpp"
 #include "troupe/stage/stage_actor.hpp"
 
@@ -31,15 +30,43 @@ job_children::~job_children() {
       caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
 }
 
-void job_children::spawn_all(std::shared_ptr<const job_definition> job) {
+void job_children::begin_job(std::shared_ptr<const job_definition> job) {
   job_ = std::move(job);
   for (const auto& branch : branches())
     if (branch.part_of == subtree::io)
       for (const auto& one : branch.children) spawn(one);
-  for (int stage = 0; stage < job_->training.num_stages; ++stage)
-    if (job_->rank_of_stage(stage) == options_.rank) spawn_stage(stage);
-  for (int device = 0; device < job_->training.num_devices(); ++device)
-    if (job_->rank_of_device(device) == options_.rank) spawn_device(device);
+}
+
+void job_children::host(const std::vector<device_id>& devices) {
+  hosted_.clear();
+  std::set<int> wanted;
+  for (auto device : devices) {
+    wanted.insert(device.number);
+    for (const auto& one : job_->placed.cells_of(device)) hosted_.insert(one.stage);
+  }
+  std::erase_if(devices_, [&](const auto& one) {
+    if (wanted.contains(one.first)) return false;
+    end(one.second);
+    progress_.forget(one.first);
+    return true;
+  });
+  for (auto stage : hosted_)
+    if (!stages_.contains(stage)) spawn_stage(stage);
+  for (auto device : wanted)
+    if (!devices_.contains(device)) spawn_device(device);
+}
+
+void job_children::stop_set_aside() {
+  std::erase_if(stages_, [&](const auto& one) {
+    if (!hosted_.contains(one.first)) end(one.second);
+    return !hosted_.contains(one.first);
+  });
+}
+
+void job_children::end(const caf::actor& child) {
+  if (!child) return;
+  monitored_.erase(child.address());
+  self_->send_exit(child, caf::exit_reason::user_shutdown);
 }
 
 std::vector<supervised_branch> job_children::branches() const {
@@ -49,7 +76,7 @@ std::vector<supervised_branch> job_children::branches() const {
       {subtree::io, restart_policy::rest_for_one, {}}};
   if (has_folder()) all.back().children.push_back({child_role::disk, 0});
   all.back().children.push_back({child_role::disk_writer, 0});
-  for (const auto& [stage, actor] : stages_)
+  for (auto stage : hosted_)
     all.push_back({subtree::compute,
                    restart_policy::rest_for_one,
                    {{child_role::stage, stage}, {child_role::device, device_of(stage)}}});
@@ -57,14 +84,10 @@ std::vector<supervised_branch> job_children::branches() const {
 }
 
 void job_children::stop_all() {
-  auto stop_one = [this](const caf::actor& one) {
-    if (!one) return;
-    monitored_.erase(one.address());
-    self_->send_exit(one, caf::exit_reason::user_shutdown);
-  };
-  for (const auto& [number, device] : std::exchange(devices_, {})) stop_one(device);
-  for (const auto& [number, stage] : std::exchange(stages_, {})) stop_one(stage);
-  for (const auto& one : {loader_, replica_keeper_, disk_writer_, std::exchange(disk_, {})}) stop_one(one);
+  for (const auto& [number, device] : std::exchange(devices_, {})) end(device);
+  for (const auto& [number, stage] : std::exchange(stages_, {})) end(stage);
+  for (const auto& one : {loader_, replica_keeper_, disk_writer_, std::exchange(disk_, {})}) end(one);
+  hosted_.clear();
   progress_ = {};
 }
 
@@ -153,9 +176,8 @@ void job_children::spawn_device(int device) {
 }
 
 void job_children::spawn_stage(int stage) {
-  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{
-      stage, options_.rank, job_->make_program, rank_of_peer_replica(options_.rank, options_.world_size),
-      options_.out, options_.log, job_->number});
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(
+      stage_options{stage, options_.rank, job_->make_program, options_.out, options_.log, job_->number});
   adopt(stages_[stage], {child_role::stage, stage});
 }
 

@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "troupe/job/job_definition.hpp"
 #include "troupe/loader/messages.hpp"
+#include "troupe/placement/logical_device.hpp"
 #include "troupe/supervisor/local_progress.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
@@ -29,7 +31,12 @@ class job_children {
   /// Ends all children.
   ~job_children();
 
-  void spawn_all(std::shared_ptr<const job_definition> job);
+  /// Spawns the children of io. Those of compute follow with `host`.
+  void begin_job(std::shared_ptr<const job_definition> job);
+  /// From now on these devices and their stages run here: spawns those that are missing, and stops other
+  /// devices. Other stages are set aside: they no longer count as hosted and still hold their copies.
+  void host(const std::vector<device_id>& devices);
+  void stop_set_aside();
   /// Ends the children of the job, whose failures are ignored from now on.
   void stop_all();
   void stop(const child_id& one);
@@ -45,14 +52,17 @@ class job_children {
   std::vector<supervised_branch> branches() const;
 
   const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
-  const std::map<int, caf::actor>& stages() const { return stages_; }    ///< by number in the job
+  /// By number in the job, including those that are set aside.
+  const std::map<int, caf::actor>& stages() const { return stages_; }
+  const std::set<int>& hosted() const { return hosted_; }  ///< stages that compute here
   const caf::actor& loader() const { return loader_; }
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }
   local_progress& progress() { return progress_; }
 
  private:
-  int device_of(int stage) const { return job_->training.device_of_stage[static_cast<std::size_t>(stage)]; }
+  int device_of(int stage) const { return job_->placed.device_of({.stage = stage}).number; }
+  void end(const caf::actor& child);
   caf::actor handle_of(const child_id& one) const;
   void spawn(const child_id& one);
   void spawn_device(int device);
@@ -70,6 +80,7 @@ class job_children {
   std::vector<std::shared_ptr<batch_source>> sources_;
 
   std::map<int, caf::actor> devices_, stages_;
+  std::set<int> hosted_;
   caf::actor loader_, replica_keeper_, disk_writer_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
   /// Incremented by the disk actor; a new disk writer continues to watch it.

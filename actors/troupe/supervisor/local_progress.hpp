@@ -17,6 +17,7 @@ class local_progress {
  public:
   /// Replaces the status watched for this device, if any.
   void watch(int device, std::shared_ptr<const device_status> status);
+  void forget(int device) { devices_.erase(device); }
   void watch_loader(std::shared_ptr<const loader_status> status);
 
   /// Takes a sample, `elapsed` after the last one. Time in which the process was suspended must not count.

@@ -11,6 +11,7 @@
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
+#include "troupe/placement/hosting.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -107,14 +108,15 @@ struct restart_requested {
 /// Supervisor -> itself, periodically: sample the progress of devices and loader.
 struct check_progress {};
 
-/// Scheduler -> supervisor: restore your stages by this plan, then send node_restored.
+/// Scheduler -> supervisor: host these devices, restore their stages by this plan, then send node_restored.
 struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
   double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
+  hosting hosts;            ///< of this generation
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, plan, since_disk_s);
+    archive(generation, plan, since_disk_s, hosts);
   }
 };
 
@@ -168,6 +170,17 @@ struct pause_changed {
   }
 };
 
+/// Scheduler -> supervisor of a member that no device tells so: `step` is committed, so older copies of any
+/// stage may be dropped.
+struct copies_committed {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, step);
+  }
+};
+
 /// Scheduler -> supervisor: the call is complete in all processes.
 struct call_finished {
   std::uint64_t generation = 0;
@@ -205,5 +218,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/recovery/replica.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
@@ -20,28 +21,60 @@ void supervisor_state::on_restore(const restore_order& order) {
   snapshot_at_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(since_disk);
   self_->send(children_.replica_keeper(), keeper_generation{generation_, order.plan.step, scheduler_});
   self_->send(children_.disk_writer(), writer_generation{generation_, scheduler_, order.since_disk_s});
-  if (order.plan.from_scratch) {
-    for (const auto& [number, actor] : children_.stages()) hand_to_stage(number, order_for(0, true));
-    return;
-  }
+  host_devices();
+  if (order.plan.from_scratch)
+    for (auto stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
   for (const auto& source : order.plan.sources) {
     if (hosts(static_cast<int>(source.stage)))
       restore_one(source);
-    else if (source.rank == options_.rank && source.location == part_location::peer_memory)
+    else if (source.rank == options_.rank && source.location != part_location::disk)
       send_copy(source);
   }
+  if (children_.hosted().empty()) begin_devices();
+}
+
+/// Spawns the children that the order gives to this node. Stages that it takes away keep their copies until
+/// their new host's are committed.
+void supervisor_state::host_devices() {
+  children_.host(restoring_->hosts.devices_of(self_id()));
+  for (const auto& [number, stage] : children_.stages())
+    if (!hosts(number)) self_->send(stage, set_aside{restoring_->plan.step});
+  if (restoring_->plan.from_scratch) children_.stop_set_aside();
+  tree_.set_branches(children_.branches());
+  publish_children();
+  if (local_scheduler_) give_devices_to_scheduler();
+}
+
+/// Where devices run, they tell their stages, and these the replica keeper.
+void supervisor_state::on_committed(const copies_committed& committed) {
+  if (committed.generation != generation_ || !restoring_) return;
+  self_->send(children_.replica_keeper(), drop_before{committed.step});
+  if (committed.step > restoring_->plan.step) children_.stop_set_aside();
 }
 
 void supervisor_state::restore_one(const restore_source& source) {
   auto stage = static_cast<int>(source.stage);
   auto order = order_for(restoring_->plan.step);
-  if (source.location == part_location::own_memory) return hand_to_stage(stage, order);
-  if (source.location == part_location::peer_memory) {
-    order.packed = arrived_.find(generation_, stage);
-    if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
-    return;
-  }
-  read_from_disk_for(source.stage);
+  if (source.location == part_location::disk) return read_from_disk_for(source.stage);
+  if (source.rank == options_.rank && source.location == part_location::own_memory)
+    return hand_to_stage(stage, order);
+  if (source.rank == options_.rank) return restore_from_keeper(source.stage);
+  order.packed = arrived_.find(generation_, stage);
+  if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
+}
+
+/// This node takes over a stage whose copy it has kept.
+void supervisor_state::restore_from_keeper(std::uint32_t stage) {
+  auto order = order_for(restoring_->plan.step);
+  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, stage})
+      .then(
+          [this, stage, order](const stage_copy& copy) mutable {
+            order.packed = copy.packed;
+            hand_to_stage(static_cast<int>(stage), order);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            on_replica_missing(generation, problem);
+          });
 }
 
 /// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
@@ -63,32 +96,45 @@ void supervisor_state::read_from_disk_for(std::uint32_t stage) {
           });
 }
 
+/// To the stage's host: what the replica keeper has kept, or what the stage held when this node hosted it.
 void supervisor_state::send_copy(const restore_source& source) {
   auto step = restoring_->plan.step;
   auto generation = generation_;
-  auto host = job_->rank_of_stage(static_cast<int>(source.stage));
-  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.stage})
-      .then(
-          [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
-            options_.out->send_tensor(
-                host, {generation, step, job_->number, stage, 0, tensor_role::snapshot_part}, copy.packed);
-          },
-          [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); });
+  auto host = host_of(job_->placed, restoring_->hosts, {.stage = static_cast<int>(source.stage)});
+  auto send = [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
+    options_.out->send_tensor(
+        host.rank, {generation, step, job_->number, stage, 0, tensor_role::restored_state}, copy.packed);
+  };
+  auto failed = [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); };
+  if (source.location == part_location::own_memory)
+    self_
+        ->request(children_.stages().at(static_cast<int>(source.stage)), options_.restore_timeout,
+                  get_copy{step})
+        .then(send, failed);
+  else
+    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.stage})
+        .then(send, failed);
 }
 
 void supervisor_state::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_) return;
   auto stage = static_cast<int>(arrived.stage);
   arrived_.add(arrived.generation, stage, arrived.packed);
-  if (!restoring_ || arrived.generation != generation_) return;
+  if (!restoring_ || arrived.generation != generation_ || !hosts(stage)) return;
   auto order = order_for(restoring_->plan.step);
   order.packed = arrived.packed;
   hand_to_stage(stage, order);
 }
 
 restore_stage supervisor_state::order_for(std::uint64_t step, bool from_scratch) const {
-  return {
-      generation_, step, from_scratch, {}, scheduler_, children_.replica_keeper(), children_.disk_writer()};
+  return {.generation = generation_,
+          .step = step,
+          .from_scratch = from_scratch,
+          .packed = {},
+          .scheduler = scheduler_,
+          .replica_keeper = children_.replica_keeper(),
+          .disk_writer = children_.disk_writer(),
+          .keeper = keeper_of(present_, self_id())};
 }
 
 void supervisor_state::on_write_copies(const write_copies& order) {
@@ -121,7 +167,7 @@ void supervisor_state::hand_to_stage(int stage, restore_stage order) {
 void supervisor_state::on_stage_ready(const stage_ready& ready) {
   restored_metrics_ += ready.metrics;
   ready_[ready.stage] = {ready.stage, ready.program, children_.stages().at(ready.stage)};
-  if (ready_.size() == children_.stages().size()) begin_devices();
+  if (ready_.size() == children_.hosted().size()) begin_devices();
 }
 
 void supervisor_state::begin_devices() {
@@ -130,7 +176,7 @@ void supervisor_state::begin_devices() {
   for (const auto& [number, device] : children_.devices()) {
     begin_generation order{generation_, made, {}, scheduler_, {}, 0, options_.world_size};
     for (const auto& [stage, attached] : ready_) {
-      if (job_->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
+      if (job_->placed.device_of({.stage = stage}).number != number) continue;
       order.stages.push_back(attached);
       if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = children_.loader();
     }
@@ -143,7 +189,8 @@ void supervisor_state::begin_devices() {
 std::shared_ptr<const device_job> supervisor_state::make_device_job() const {
   auto made = std::make_shared<device_job>();
   made->training = job_->training;
-  made->rank_of_stage = job_->ranks_of_stages();
+  made->placed = job_->placed;
+  made->hosts = restoring_->hosts;
   made->num_threads = job_->num_threads;
   made->on_non_finite = job_->on_non_finite;
   return made;

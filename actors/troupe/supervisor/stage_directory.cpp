@@ -42,13 +42,14 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       return;
     case tensor_role::snapshot_part:
       if (tag.call != receivers_.job) return;
-      // A state of a local stage is for its restore; any other is a peer's replica.
-      if (hosted)
-        caf::anon_send(receivers_.supervisor,
-                       state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
-      else if (receivers_.replica_keeper)
+      if (receivers_.replica_keeper)
         caf::anon_send(receivers_.replica_keeper,
                        replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+      return;
+    case tensor_role::restored_state:
+      if (tag.call == receivers_.job && receivers_.supervisor)
+        caf::anon_send(receivers_.supervisor,
+                       state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
       return;
   }
 }

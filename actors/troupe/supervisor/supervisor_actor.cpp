@@ -37,6 +37,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
           [this](const write_copies& order) { on_write_copies(order); },
           [this](const replicate_copies& order) { on_replicate(order); },
+          [this](const copies_committed& committed) { on_committed(committed); },
           [this](const restart_due& due) { on_restart_due(due); },
           [this](const state_arrived& arrived) { on_state(arrived); },
           [this](const want_results& wanted) { on_want_results(wanted); },
@@ -65,7 +66,7 @@ void supervisor_state::on_define(const define_job& order) {
   if (job_) stop_job_children();
   job_ = order.job;
   described_in_ = 0;
-  children_.spawn_all(job_);
+  children_.begin_job(job_);
   tree_.set_branches(children_.branches());
   publish_children();
   if (is_first) begin_watching();

@@ -12,6 +12,7 @@
 
 #include "troupe/device/messages.hpp"
 #include "troupe/loader/messages.hpp"
+#include "troupe/placement/view.hpp"
 #include "troupe/stage/messages.hpp"
 #include "troupe/supervisor/arrived_states.hpp"
 #include "troupe/supervisor/call_queue.hpp"
@@ -27,8 +28,7 @@ namespace troupe {
 /// (all devices stopped, fence acknowledged) -> active ... A fence may arrive in any state.
 ///
 ///   message       -> reply                                          errors
-///   define_job    -> (spawns stages, devices, loader, replica_keeper, disk_writer, in place of those of the
-///                     previous job)
+///   define_job    -> (spawns loader, replica_keeper, disk_writer; ends the children of the previous job)
 ///   add_source    -> to the loader
 ///   enter_call    -> call_entered to the scheduler
 ///   program_received  -> gathered_received to the scheduler
@@ -38,7 +38,9 @@ namespace troupe {
 ///   pause_changed ->
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
 ///   view_formed   -> call_entered, over new links
-///   restore_order -> restore_stage to stages, node_restored         no state available: ends the job
+///   restore_order -> (spawns stages and devices that it hosts from now on)
+///                    restore_stage to stages, devices_known, node_restored  no state available: ends the job
+///   copies_committed -> drop_before to the replica_keeper
 ///   state_arrived -> restore_stage to the stage without a copy
 ///   snapshot_failed -> discard_parts to the disk_writer
 ///   write_copies    -> write_copy to stages
@@ -86,7 +88,10 @@ class supervisor_state {
   void on_replicate(const replicate_copies& order);
   void on_state(const state_arrived& arrived);
   restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
+  void host_devices();
+  void on_committed(const copies_committed& committed);
   void restore_one(const restore_source& source);
+  void restore_from_keeper(std::uint32_t stage);
   void read_from_disk_for(std::uint32_t stage);
   void hand_to_stage(int stage, restore_stage order);
   void send_copy(const restore_source& source);
@@ -121,6 +126,7 @@ class supervisor_state {
   void spawn_scheduler();
   void give_job_to_scheduler();
   void publish_children();
+  void give_devices_to_scheduler();
   // progress: watch_progress.cpp
   void begin_watching();
   void on_look();
@@ -147,8 +153,9 @@ class supervisor_state {
   /// The step restored in this generation; none: not yet.
   std::optional<std::uint64_t> restored_step() const;
 
-  /// Whether this node owns the stage.
-  bool hosts(int stage) const { return children_.stages().contains(stage); }
+  member_id self_id() const { return {options_.rank}; }
+  /// Whether this node hosts the stage in this generation.
+  bool hosts(int stage) const { return children_.hosted().contains(stage); }
 
   // constant
   caf::event_based_actor* self_;
@@ -175,6 +182,7 @@ class supervisor_state {
   std::size_t num_unanswered_ = 0;
   std::chrono::steady_clock::time_point inventory_at_;
   std::size_t still_running_ = 0;
+  view present_;
   /// By remote rank: to all nodes on the scheduler's node, elsewhere to the scheduler's node.
   std::map<int, caf::actor> links_;
   caf::actor scheduler_;        ///< a proxy unless this node has it

@@ -94,8 +94,8 @@ class Module {
   using parameter_visitor = std::function<void(parameter&)>;
   /// Finds the parameter with this full name in a preceding layer; null if there is none.
   using weight_finder = std::function<std::shared_ptr<parameter>(const std::string& name)>;
-  /// Called when a Sequential adds this module; a layer with tied weights looks up the owner's parameter
-  /// here.
+  /// Called when a Sequential or Graph adds this module; a layer with tied weights looks up the owner's
+  /// parameter here.
   virtual void tie_weights(const weight_finder& /*find*/) {}
 
   using buffer_visitor = std::function<void(buffer&)>;

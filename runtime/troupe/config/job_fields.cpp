@@ -22,7 +22,7 @@ const job_field fields[] = {
     {"microbatches", &o::microbatches, "microbatches per step; must divide the batch"},
     {"stages", &o::stages, "pipeline stages; 0: one per device"},
     {"schedule", &o::schedule, "order of the microbatches: gpipe, 1f1b"},
-    {"devices", &o::devices, "devices in each process"},
+    {"devices", &o::devices, "devices in each process, as far as there are stages"},
     {"threads", &o::threads, "compute threads per device; the result's bits depend on it"},
     {"seed", &o::seed, "of weights and of the order of the samples"},
     {"learning_rate", &o::learning_rate, "step size of the optimizer"},

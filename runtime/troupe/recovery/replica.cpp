@@ -1,24 +1,27 @@
 #include "troupe/recovery/replica.hpp"
 
+#include <algorithm>
+
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
-namespace {
 
-std::optional<int> neighbour(int rank, int world_size, int distance) {
-  if (world_size < 1 || rank < 0 || rank >= world_size)
-    throw_invalid("rank_of_peer_replica", "a rank in [0, " + std::to_string(world_size) + ")",
-                  std::to_string(rank));
-  if (world_size == 1) return {};
-  return (rank + distance) % world_size;
+std::optional<member_id> keeper_of(const view& present, member_id member) {
+  if (std::ranges::find(present.members, member, &view_member::id) == present.members.end())
+    throw_invalid("keeper_of", "one of the view's " + std::to_string(present.members.size()) + " members",
+                  to_string(member));
+  auto staying = present.staying();
+  auto next = std::ranges::upper_bound(staying, member);
+  if (next == staying.end()) next = staying.begin();
+  if (next == staying.end() || *next == member) return {};
+  return *next;
 }
 
-}  // namespace
-
-std::optional<int> rank_of_peer_replica(int rank, int world_size) { return neighbour(rank, world_size, 1); }
-
-std::optional<int> rank_replicated_by(int rank, int world_size) {
-  return neighbour(rank, world_size, world_size - 1);
+std::vector<member_id> kept_by(const view& present, member_id keeper) {
+  std::vector<member_id> kept;
+  for (const auto& one : present.members)
+    if (keeper_of(present, one.id) == keeper) kept.push_back(one.id);
+  return kept;
 }
 
 }  // namespace troupe

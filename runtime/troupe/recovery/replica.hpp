@@ -1,13 +1,17 @@
 #pragma once
 #include <optional>
+#include <vector>
+
+#include "troupe/placement/view.hpp"
 
 namespace troupe {
 
-/// The rank whose memory holds a second copy of `rank`'s parts: its right neighbour in the ring. None in a
-/// world of one. Throws std::invalid_argument for a rank outside [0, world_size).
-std::optional<int> rank_of_peer_replica(int rank, int world_size);
+/// The member whose memory keeps a second copy of what `member` hosts: of the members that stay, the next one
+/// in a ring. It may host no device itself. None if no other member stays. Throws std::invalid_argument if
+/// `member` is not in the view.
+std::optional<member_id> keeper_of(const view& present, member_id member);
 
-/// The reverse: whose parts `rank` keeps a second copy of.
-std::optional<int> rank_replicated_by(int rank, int world_size);
+/// The reverse: the members of whose parts `keeper` keeps a second copy; more than one if some leave.
+std::vector<member_id> kept_by(const view& present, member_id keeper);
 
 }  // namespace troupe

@@ -34,8 +34,11 @@ std::map<std::uint64_t, sources_by_stage, std::greater<>> sources_by_step(
 
 }  // namespace
 
-restore_plan choose_restore(const std::vector<node_inventory>& inventories,
-                            const std::vector<int>& rank_of_stage) {
+restore_plan choose_restore(const std::vector<node_inventory>& inventories, const placement& placed,
+                            const hosting& hosts) {
+  std::vector<int> rank_of_stage;
+  for (const auto& [one, device] : placed.device_of_cell())
+    rank_of_stage.push_back(hosts.member_of(device).rank);
   for (const auto& [step, sources] : sources_by_step(inventories, rank_of_stage)) {
     if (sources.size() < rank_of_stage.size()) continue;
     restore_plan plan{step, false, {}};

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "troupe/placement/hosting.hpp"
 #include "troupe/recovery/inventory.hpp"
 
 namespace troupe {
@@ -9,7 +10,7 @@ namespace troupe {
 /// The source from which one stage restores its state.
 struct restore_source {
   std::uint32_t stage = 0;
-  std::int32_t rank = 0;  ///< the node that has the part; the stage's own rank where it need not be sent
+  std::int32_t rank = 0;  ///< the member that has the part; the stage's host where it need not be sent
   part_location location = part_location::own_memory;
 
   template <class Archive>
@@ -36,13 +37,13 @@ struct restore_plan {
 /// Chooses the newest step above 0 of which some node holds every stage's part; from scratch if there is
 /// none.
 ///
-/// A stage on rank r = rank_of_stage[stage] takes its part from memory before disk, from r before others,
-/// from own_memory before peer_memory, and from the lowest rank among equals: a pure function of the
-/// set of inventories, in whatever order they come.
+/// A stage hosted by r takes its part from memory before disk, from r before others, from own_memory before
+/// peer_memory, and from the lowest rank among equals: a pure function of the set of inventories, in whatever
+/// order they come. The step does not depend on `hosts`.
 ///
 /// Generations play no part: by the determinism contract the state after step t is the same bits whichever
 /// generation computed it, so parts of one step fit together although a failure came between their making.
-restore_plan choose_restore(const std::vector<node_inventory>& inventories,
-                            const std::vector<int>& rank_of_stage);
+restore_plan choose_restore(const std::vector<node_inventory>& inventories, const placement& placed,
+                            const hosting& hosts);
 
 }  // namespace troupe

@@ -14,7 +14,9 @@ namespace {
 /// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code follows.
 constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t) + 4;
 
-bool known(tensor_role role) { return role >= tensor_role::activation && role <= tensor_role::gathered; }
+bool known(tensor_role role) {
+  return role >= tensor_role::activation && role <= tensor_role::restored_state;
+}
 
 void read_tag(byte_reader& reader, tensor_tag& tag) {
   tag.generation = reader.get<std::uint64_t>();

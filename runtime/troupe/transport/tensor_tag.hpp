@@ -8,9 +8,10 @@ enum class tensor_role : std::uint8_t {
   activation = 1,
   gradient = 2,
   parameter = 3,
-  snapshot_part = 4,
-  contribution = 5,  ///< of one stage to a reduction of the plan
-  gathered = 6       ///< for the program of the receiving process
+  snapshot_part = 4,  ///< a copy of a stage's state, for the receiving process to keep
+  contribution = 5,   ///< of one stage to a reduction of the plan
+  gathered = 6,       ///< for the program of the receiving process
+  restored_state = 7  ///< of a stage that the receiving process restores
 };
 
 /// Identifies a tensor and its receiver. `stage`: the receiving stage of activations, gradients and

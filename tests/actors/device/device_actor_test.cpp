@@ -169,6 +169,7 @@ namespace {
 /// Stages 0 and 2 combine something, then all three do.
 void with_reductions(one_device& here, int num_devices) {
   here.job->training = make_plan({schedule_kind::gpipe, 3, 2, num_devices, {{0, 2}, {0, 1, 2}}});
+  place_on_ranks(*here.job);
 }
 
 tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,

@@ -81,7 +81,7 @@ struct threaded_device {
   threaded_device() {
     model->num_stages = 3;
     job->training = make_plan({schedule_kind::gpipe, 3, 2, 3});
-    job->rank_of_stage = job->training.device_of_stage;
+    place_on_ranks(*job);
     device = system.spawn<receiving_actor<device_state>, caf::detached>(
         out, device_options{1, 1, &out, &no_faults, &ring, fenced});
     begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};

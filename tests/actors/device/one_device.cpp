@@ -11,7 +11,7 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
     : number(device_number) {
   model->num_stages = num_stages;
   job->training = make_plan({kind, num_stages, 2, num_devices});
-  job->rank_of_stage = job->training.device_of_stage;
+  place_on_ranks(*job);
   device =
       actors.spawn<actor_of<device_state>>(device_options{number, number, &out, &no_faults, &ring, fenced});
 }

@@ -13,6 +13,12 @@
 
 namespace troupe::testing {
 
+/// Device d of the job's plan on rank d.
+inline void place_on_ranks(device_job& job) {
+  job.placed = place_cells(job.training);
+  job.hosts = spread(job.placed, view_of_world(job.training.num_devices()));
+}
+
 /// One device of a job, its neighbours being probes: 4 samples a batch in 2 microbatches.
 struct one_device {
   virtual_actors actors;

@@ -43,7 +43,7 @@ inline auto example_messages(fields size) {
   call_request request = empty ? call_request{} : call_request{1, call_kind::evaluate, 2, 3, 4, -5};
   std::vector<call_result> completed(empty ? 0 : 3, example_result(size));
   return std::tuple{
-      restore_order{2, example_plan(size), 1.5},
+      restore_order{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
       call_finished{3, example_result(size)},
       want_results{3, 5},
       known_results{3, 1, completed},
@@ -52,6 +52,7 @@ inline auto example_messages(fields size) {
       snapshot_failed{4, 9},
       write_copies{4, 8},
       replicate_copies{4},
+      copies_committed{4, 7},
       replicas_lost{4, 1},
       replicas_wanted{4, 2},
       writes_lost{4, 3},

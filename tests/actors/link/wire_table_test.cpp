@@ -66,6 +66,7 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(part_held{})) == 0x0203);
   CHECK(number_of(caf::make_message(part_written{})) == 0x0204);
   CHECK(number_of(caf::make_message(result_seen{})) == 0x0205);
+  CHECK(number_of(caf::make_message(copies_committed{})) == 0x0106);
   CHECK(number_of(caf::make_message(want_results{})) == 0x0110);
   CHECK(number_of(caf::make_message(node_progress{})) == 0x0210);
   CHECK(number_of(caf::make_message(known_results{})) == 0x0211);

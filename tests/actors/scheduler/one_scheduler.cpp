@@ -50,6 +50,7 @@ one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
   scheduler_options options;
   options.generation = with.generation;
   options.world_size = with.world_size;
+  options.present = view_of_world(with.world_size, with.generation);
   options.numeric_class = "class";
   options.members = &members;
   options.client = client;
@@ -58,17 +59,17 @@ one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
   options.log->set_level(spdlog::level::warn);
   options.progress_timeout = with.progress_timeout;
   options.window = with.window;
-  for (int rank = 0; rank < with.world_size; ++rank) {
+  for (int rank = 0; rank < with.world_size; ++rank)
     options.supervisors.push_back(supervisors.emplace_back(actors).handle());
-    devices.emplace_back(actors);
-  }
+  for (int device = 0; device < num_devices(); ++device) devices.emplace_back(actors);
   scheduler = actors.spawn<actor_of<scheduler_state>>(options);
   if (with.knows_job) know_job();
 }
 
 void one_scheduler::know_job() {
   auto job = std::make_shared<job_definition>();
-  job->training = make_plan({schedule_kind::gpipe, with.world_size, 2, with.world_size});
+  job->place(make_plan({schedule_kind::gpipe, num_devices(), 2, num_devices()}), with.world_size);
+  job->home = with.home.value_or(job->home);
   job->snapshots.cadence.memory_every_steps = with.memory_every_steps;
   job->snapshots.cadence.disk_every_steps = with.disk_every_steps;
   job->snapshots.cadence.disk_interval = with.disk_interval;
@@ -82,7 +83,8 @@ void one_scheduler::know_job() {
   job->number = job_number;
   job->first_call = first_call;
   job->identity = {{"seed", "1"}, {"batch", "64"}};
-  job_known known{job, {}, actors.spawn<actor_of<fake_disk_writer_state>>(disk)};
+  actors.send(scheduler, job_known{job, actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
+  devices_known known{with.generation, {}};
   for (const auto& device : devices) known.devices.push_back(device.handle());
   actors.send(scheduler, known);
 }
@@ -122,12 +124,12 @@ void one_scheduler::done(int device, std::uint64_t step, std::uint32_t call) {
   report.call = call;
   report.step = step;
   report.device = static_cast<std::uint32_t>(device);
-  if (device == with.world_size - 1) report.metrics = metrics_of(step);
+  if (device == num_devices() - 1) report.metrics = metrics_of(step);
   actors.send(scheduler, report);
 }
 
 void one_scheduler::all_done(std::uint64_t step, std::uint32_t call) {
-  for (int device = 0; device < with.world_size; ++device) done(device, step, call);
+  for (int device = 0; device < num_devices(); ++device) done(device, step, call);
 }
 
 void one_scheduler::all_held(std::uint64_t step) {

@@ -44,10 +44,12 @@ struct scheduler_settings {
   lost_state_policy on_lost_state = lost_state_policy::stop;
   std::uint64_t committed_step = 0;  ///< as the nodes know
   std::chrono::seconds progress_timeout{0};
+  int num_devices = 0;               ///< each with a stage; 0: one a process
+  std::optional<hosting> home = {};  ///< none: spread over the processes
 };
 
-/// The scheduler of a job with one stage and one device a process, its neighbours being probes; rank 0 is its
-/// own node.
+/// The scheduler of a job with one stage a device, and one device a process unless told otherwise, its
+/// neighbours being probes; rank 0 is its own node.
 struct one_scheduler {
   virtual_actors actors;
   recording_membership members;
@@ -60,6 +62,7 @@ struct one_scheduler {
 
   explicit one_scheduler(scheduler_settings given = {});
 
+  int num_devices() const { return with.num_devices == 0 ? with.world_size : with.num_devices; }
   void know_job();
   /// Its node has restarted the disk writer.
   void replace_disk_writer();

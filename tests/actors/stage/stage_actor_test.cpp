@@ -38,12 +38,13 @@ struct one_stage {
   std::ostringstream log;
   caf::actor stage;
 
-  explicit one_stage(std::optional<int> replica_rank = 2) {
+  std::optional<member_id> keeper;
+
+  explicit one_stage(std::optional<member_id> with_keeper = member_id{2}) : keeper(with_keeper) {
     model->num_stages = 4;
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-    stage = actors.spawn<actor_of<stage_state>>(
-        stage_options{2, 1, fake_programs(model), replica_rank, &out, logger});
+    stage = actors.spawn<actor_of<stage_state>>(stage_options{2, 1, fake_programs(model), &out, logger});
   }
   answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
                               bool from_scratch = false) {
@@ -55,6 +56,7 @@ struct one_stage {
     order.scheduler = scheduler.handle();
     order.replica_keeper = replica_keeper.handle();
     order.disk_writer = disk_writer.handle();
+    order.keeper = keeper;
     return ask<stage_ready>(actors, stage, order);
   }
   void copied(std::uint64_t generation, std::uint64_t step, bool to_disk = false) {

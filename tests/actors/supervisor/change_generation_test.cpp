@@ -74,7 +74,7 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
   here.fence(2);
   here.view(2);
   CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
-  here.receive(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45});
+  here.receive(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45, here.hosts});
   here.advance(5s);
   here.fence(3);
   here.view(3);

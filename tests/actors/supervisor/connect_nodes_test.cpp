@@ -47,7 +47,7 @@ TEST_CASE("another job replaces the previous one, with new children") {
   auto next = std::make_shared<job_definition>();
   here.model->num_stages = 2;
   next->make_program = fake_programs(here.model);
-  next->training = make_plan({schedule_kind::gpipe, 2, 2, 2});
+  next->place(make_plan({schedule_kind::gpipe, 2, 2, 2}), 2);
   next->number = 1;
   next->first_call = 1;
   here.actors.send(here.supervisor, define_job{next});

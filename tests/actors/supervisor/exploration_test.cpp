@@ -31,7 +31,8 @@ simulated_job_options example_job(std::uint32_t seed) {
   options.seed = seed;
   options.world_size = 1 + static_cast<int>(random() % 4);
   options.devices_per_rank = 1 + static_cast<int>(random() % 2);
-  options.num_stages = options.world_size * options.devices_per_rank + static_cast<int>(random() % 2);
+  auto most_devices = static_cast<unsigned>(options.world_size * options.devices_per_rank);
+  options.num_stages = 1 + static_cast<int>(random() % (most_devices + 1));
   options.schedule = random() % 2 ? schedule_kind::gpipe : schedule_kind::one_f_one_b;
   options.calls = example_calls();
   options.num_failures = static_cast<int>(random() % 6);
@@ -51,6 +52,7 @@ void explore(const simulated_job_options& options) {
   auto undisturbed = options;
   undisturbed.num_failures = undisturbed.num_io_failures = undisturbed.num_pause_orders = 0;
   undisturbed.folder.clear();
+  undisturbed.moves_devices = false;
   simulated_job expected(undisturbed), job(options);
   expected.run();
   job.run();
@@ -102,6 +104,16 @@ TEST_CASE("loaders, replica keepers and disk writers that fail cost no generatio
   options.num_failures = 0;
   options.num_io_failures = 3;
   explore(options);  // no more generations than failures of other kinds
+}
+
+TEST_CASE("each generation may give devices to other members, and no bit changes whatever fails") {
+  auto seed = GENERATE(range(4000u, 4300u));
+  temp_folder folder;
+  auto options = example_job(seed);
+  if (seed % 3 == 0) options.folder = folder.path();
+  options.num_failures = 5;
+  options.moves_devices = true;
+  explore(options);
 }
 
 TEST_CASE("they may fail beside all that fails") {

@@ -3,6 +3,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -53,10 +54,12 @@ void one_node::watch_progress(std::chrono::seconds limit) {
 // ---- what the user does
 
 void one_node::define() {
-  auto job = std::make_shared<job_definition>();
+  job = std::make_shared<job_definition>();
   job->make_program = fake_programs(model);
-  job->training = make_plan({schedule_kind::gpipe, model->num_stages, 2, 2 * devices_per_rank});
-  job->devices_per_rank = devices_per_rank;
+  job->place(make_plan({schedule_kind::gpipe, model->num_stages, 2,
+                        std::min(model->num_stages, 2 * devices_per_rank)}),
+             2);
+  hosts = job->home;
   job->snapshots.folder = folder;
   job->description.add("seed", "1");
   actors.send(supervisor, define_job{job});
@@ -94,7 +97,7 @@ void one_node::hear_frame(std::uint64_t generation, const actor_name& to, const 
 
 void one_node::restore(std::uint64_t generation, const restore_plan& plan,
                        const std::vector<call_result>& completed) {
-  receive(generation, {actor_role::supervisor, 0}, restore_order{generation, plan});
+  receive(generation, {actor_role::supervisor, 0}, restore_order{generation, plan, 0, hosts});
   for (const auto& result : completed) finish(generation, result);
 }
 
@@ -117,7 +120,9 @@ void one_node::activations_come(std::uint64_t generation, std::uint64_t step, st
 
 void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage,
                             const tensor& packed) {
-  directory.deliver({generation, step, 0, stage, 0, tensor_role::snapshot_part}, packed);
+  bool restores = host_of(job->placed, hosts, {.stage = static_cast<int>(stage)}) == member_id{rank};
+  auto role = restores ? tensor_role::restored_state : tensor_role::snapshot_part;
+  directory.deliver({generation, step, 0, stage, 0, role}, packed);
   actors.run();
 }
 

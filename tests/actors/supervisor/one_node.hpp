@@ -36,6 +36,8 @@ struct one_node {
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   caf::actor supervisor;
+  std::shared_ptr<job_definition> job;  ///< the one defined last; nothing changes it later
+  hosting hosts;                        ///< what restore orders say; where the job begins unless changed
 
   explicit one_node(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
   ~one_node();
@@ -65,6 +67,7 @@ struct one_node {
   void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
             std::vector<due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
+  /// The state of a stage of this node, which restores it, or a replica of another's for the keeper.
   void part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage, const tensor& packed);
 
   // what the other node hears

@@ -44,9 +44,9 @@ TEST_CASE("a fence during a restore starts the restore again") {
 TEST_CASE("a restore order of another generation, or while a fence is up, is ignored") {
   one_node here;
   here.begin();
-  here.actors.send(here.supervisor, restore_order{2, {}, 0});
+  here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
   here.fence(2);
-  here.actors.send(here.supervisor, restore_order{2, {}, 0});
+  here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
   CHECK(here.sent<node_restored>().size() == 1);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   here.restore(2, plan_of(1, from(0, 1, peer), from(1, 1, own)));
   bool found = false;
   for (const auto& sent : here.out.tensors) {
-    if (sent.tag != tensor_tag{2, 1, 0, 0, 0, tensor_role::snapshot_part}) continue;
+    if (sent.tag != tensor_tag{2, 1, 0, 0, 0, tensor_role::restored_state}) continue;
     found = true;
     CHECK(sent.to_rank == 0);
     CHECK(unpack_state(sent.value)[0].value.values<float>()[0] == 7);

@@ -39,6 +39,7 @@ void simulated_job::carry_out(const membership_outputs& outputs) {
           node.fenced->store(fence.generation);
           caf::anon_send(node.supervisor, fence_raised{fence.generation, fence.losses});
         });
+    if (std::holds_alternative<send_view>(output)) draw_homes();
     if (auto* view = std::get_if<send_view>(&output))
       for (const auto& member : view->view.members)
         to_member(member.rank, [view = view->view](simulated_node& node) {
@@ -189,11 +190,12 @@ void simulated_job::enter(simulated_node& node) {
   auto request = options_.calls[node.next_call];
   request.index = static_cast<std::uint32_t>(node.next_call);
   if (node.next_call == 0) {
-    auto job = std::make_shared<job_definition>();
+    auto job = jobs_.emplace_back(std::make_shared<job_definition>());
     job->make_program = fake_programs(node.model);
-    job->training = make_plan({options_.schedule, options_.num_stages, 2,
-                               options_.world_size * options_.devices_per_rank, options_.reductions});
-    job->devices_per_rank = options_.devices_per_rank;
+    auto most_devices = options_.world_size * options_.devices_per_rank;
+    job->place(make_plan({options_.schedule, options_.num_stages, 2,
+                          std::min(options_.num_stages, most_devices), options_.reductions}),
+               options_.world_size);
     job->snapshots.folder = options_.folder;
     job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;

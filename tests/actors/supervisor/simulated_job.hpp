@@ -34,6 +34,7 @@ struct simulated_job_options {
   std::vector<std::vector<int>> reductions = {};
   std::chrono::milliseconds progress_timeout{0};
   std::uint32_t seed = 0;
+  bool moves_devices = false;  ///< each generation gives devices to members drawn by lot
 };
 
 /// A whole job on one thread: supervisors and all their actors, transports that deliver in any order the real
@@ -86,6 +87,7 @@ class simulated_job {
   void maybe_order_pause();
   void order_pause_anywhere(pause_request order);
   void end_long_pause();
+  void draw_homes();
   void poll_user(simulated_node& node);
   void enter(simulated_node& node);
   void check(const simulated_node& node, const call_result& result);
@@ -97,7 +99,7 @@ class simulated_job {
   std::chrono::steady_clock::time_point now_{};
   virtual_actors actors_{1};
   membership_state agent_;
-  std::shared_ptr<const job_definition> job_;
+  std::vector<std::shared_ptr<job_definition>> jobs_;   ///< of all processes that ever were
   std::vector<std::unique_ptr<simulated_node>> nodes_;  ///< all that ever were; by id - 1
   std::map<channel, std::deque<std::function<void()>>> channels_;
   std::uint64_t next_lane_ = 1;

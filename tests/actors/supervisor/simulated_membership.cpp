@@ -54,4 +54,15 @@ void simulated_membership::leave() {
   job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
 }
 
+/// The scheduler of the next generation assigns devices as if the job had begun with these members.
+void simulated_job::draw_homes() {
+  if (!options_.moves_devices) return;
+  for (auto& job : jobs_) {
+    std::vector<member_id> members(static_cast<std::size_t>(job->placed.num_devices()));
+    for (auto& member : members)
+      member.rank = static_cast<int>(random_() % static_cast<unsigned>(options_.world_size));
+    job->home = hosting(members);
+  }
+}
+
 }  // namespace troupe::testing

@@ -61,9 +61,9 @@ TEST_CASE("parameters of any stage go to the scheduler") {
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("a part of a local stage goes to the supervisor, any other to the replica keeper") {
+TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to the replica keeper") {
   directory_and_receivers here;
-  here.arrives(tensor_role::snapshot_part, 2);
+  here.arrives(tensor_role::restored_state, 2);
   here.arrives(tensor_role::snapshot_part, 1);
   CHECK(here.supervisor.last<state_arrived>().stage == 2);
   CHECK(here.supervisor.last<state_arrived>().generation == 7);
@@ -81,8 +81,8 @@ TEST_CASE("tensors without a receiver on this node are dropped") {
   here.directory.set_scheduler({});
   here.arrives(tensor_role::parameter, 2);
   here.directory.close();
-  for (auto role :
-       {tensor_role::activation, tensor_role::gradient, tensor_role::parameter, tensor_role::snapshot_part})
+  for (auto role : {tensor_role::activation, tensor_role::gradient, tensor_role::parameter,
+                    tensor_role::snapshot_part, tensor_role::restored_state})
     here.arrives(role, 2);
   CHECK(here.num_delivered() == 0);
 }
@@ -110,7 +110,7 @@ TEST_CASE("gathered tensors of any stage go to the gatherer") {
 
 TEST_CASE("parts of a finished job are dropped") {
   directory_and_receivers here;
-  here.arrives(tensor_role::snapshot_part, 2, 3);
+  here.arrives(tensor_role::restored_state, 2, 3);
   here.arrives(tensor_role::snapshot_part, 1, 3);
   CHECK(here.num_delivered() == 0);
 }

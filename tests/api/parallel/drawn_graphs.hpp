@@ -36,6 +36,22 @@ class Exchange : public nn::multi_module_of<Exchange> {
   nn::Linear linear_;
 };
 
+/// One variable as both outputs.
+class Twins : public nn::multi_module_of<Twins> {
+ public:
+  explicit Twins(std::int64_t features) : linear_(features, features) {}
+  int num_inputs() const override { return 1; }
+  int num_outputs() const override { return 2; }
+  std::vector<variable> forward_all(const std::vector<variable>& inputs) override {
+    auto y = linear_(inputs[0]);
+    return {y, y};
+  }
+  void each_child(const child_visitor& visit) override { visit("linear", linear_); }
+
+ private:
+  nn::Linear linear_;
+};
+
 /// A graph of some 6 to 20 nodes on samples [B, 6], with branches, skips, several outputs per module, values
 /// of many uses, and modules that return their input.
 class drawn_graph {
@@ -73,7 +89,7 @@ class drawn_graph {
   }
 
   void add_nodes() {
-    switch (drawn_number(9, random_)) {
+    switch (drawn_number(10, random_)) {
       case 0:
         return add(nn::ReLU(), {draw()});
       case 1:
@@ -91,11 +107,17 @@ class drawn_graph {
         return;
       }
       case 6: {
+        auto both = model_.add(name(), Twins(width), draw());
+        values_.push_back(both[0]);
+        values_.push_back(both[1]);
+        return;
+      }
+      case 7: {
         auto parts = model_.add(name(), nn::Split({2, 4}), draw());
         add(nn::Linear(4, width), {parts[1]});
         return add(nn::Linear(2, width), {parts[0]});
       }
-      case 7:
+      case 8:
         return add(nn::Linear(2 * width, width), {model_.add(name(), nn::Concat(), draw(), draw())});
       default:
         return add(nn::Linear(width, width), {draw()});

@@ -100,6 +100,19 @@ nn::Graph value_of_many_uses() {
   return model;
 }
 
+/// Uses of two outputs in turn.
+nn::Graph outputs_used_in_turn() {
+  nn::Graph model;
+  auto twins = model.add("twins", Twins(6), model.input());
+  auto x = model.add("first", Gated(6), twins[0]);
+  for (int i = 1; i < 5; ++i) {
+    auto name = std::to_string(i);
+    x = model.add("sum" + name, nn::Add(), x, model.add("gated" + name, Gated(6), twins[i % 2]));
+  }
+  model.output(model.add("head", nn::Linear(6, num_classes), x));
+  return model;
+}
+
 void check_all_cuts(const nn::Graph& model, std::int64_t features, int num_draws, unsigned seed) {
   std::mt19937 random(seed);
   auto whole = trained(model, {.partition = {{0, model.size()}}, .num_microbatches = 3}, features);
@@ -141,6 +154,7 @@ TEST_CASE("residual networks and U-Nets give the same bits for every cut") {
 
 TEST_CASE("the gradient of a value is added use by use, wherever its uses are") {
   check_all_cuts(value_of_many_uses(), 6, 30, 3);
+  check_all_cuts(outputs_used_in_turn(), 6, 30, 6);
 }
 
 TEST_CASE("one microbatch in a pipeline steps as the plain graph does") {

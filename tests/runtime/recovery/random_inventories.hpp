@@ -4,9 +4,20 @@
 #include <tuple>
 #include <vector>
 
-#include "troupe/recovery/inventory.hpp"
+#include "troupe/recovery/restore_plan.hpp"
 
 namespace troupe::testing {
+
+/// choose_restore for stages with a device each, which is on the rank given.
+inline restore_plan choose_restore_on(const std::vector<node_inventory>& inventories,
+                                      const std::vector<int>& rank_of_stage) {
+  auto num_stages = static_cast<int>(rank_of_stage.size());
+  std::vector<member_id> members;
+  for (auto rank : rank_of_stage) members.push_back({rank});
+  return choose_restore(inventories,
+                        place_cells(make_plan({.num_stages = num_stages, .num_devices = num_stages})),
+                        hosting(members));
+}
 
 /// What a few nodes hold of a few steps of a few stages, and where the stages run. Same seed, same case.
 struct random_case {

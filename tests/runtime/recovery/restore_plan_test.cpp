@@ -52,12 +52,12 @@ restore_plan oracle(const testing::random_case& made) {
 }  // namespace
 
 TEST_CASE("without any copies the job starts from scratch") {
-  CHECK(choose_restore({}, {0, 1}) == restore_plan{0, true, {}});
-  CHECK(choose_restore({{0, 3, {{3, 0, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
+  CHECK(testing::choose_restore_on({}, {0, 1}) == restore_plan{0, true, {}});
+  CHECK(testing::choose_restore_on({{0, 3, {{3, 0, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
 }
 
 TEST_CASE("the initial weights are computed again rather than sent") {
-  CHECK(choose_restore({{0, 0, {{0, 0, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
+  CHECK(testing::choose_restore_on({{0, 0, {{0, 0, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
 }
 
 TEST_CASE("a lost stage comes from its keeper, the others from their own memory") {
@@ -70,7 +70,7 @@ TEST_CASE("a lost stage comes from its keeper, the others from their own memory"
     if (rank == 2) node.parts.clear();
     inventories.push_back(node);
   }
-  CHECK(choose_restore(inventories, {0, 1, 2, 3}) ==
+  CHECK(testing::choose_restore_on(inventories, {0, 1, 2, 3}) ==
         restore_plan{
             7, false, {{0, 0, own_memory}, {1, 1, own_memory}, {2, 3, peer_memory}, {3, 3, own_memory}}});
 }
@@ -78,33 +78,33 @@ TEST_CASE("a lost stage comes from its keeper, the others from their own memory"
 TEST_CASE("a step that one stage lacks is not chosen, and parts of different generations fit together") {
   std::vector<node_inventory> inventories = {{0, 9, {{9, 0, 2, own_memory}, {8, 0, 1, own_memory}}},
                                              {1, 8, {{8, 1, 2, own_memory}}}};
-  CHECK(choose_restore(inventories, {0, 1}) ==
+  CHECK(testing::choose_restore_on(inventories, {0, 1}) ==
         restore_plan{8, false, {{0, 0, own_memory}, {1, 1, own_memory}}});
 }
 
 TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an older one in memory") {
   std::vector<node_inventory> inventories = {{0, 8, {{8, 0, 1, disk}}}, {1, 8, {{8, 0, 1, peer_memory}}}};
-  CHECK(choose_restore(inventories, {0}) == restore_plan{8, false, {{0, 1, peer_memory}}});
+  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{8, false, {{0, 1, peer_memory}}});
   inventories[0].parts.push_back({9, 0, 1, disk});
-  CHECK(choose_restore(inventories, {0}) == restore_plan{9, false, {{0, 0, disk}}});
+  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{9, false, {{0, 0, disk}}});
 }
 
 TEST_CASE("for any inventories in any order the plan is that of an exhaustive search") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
-    auto plan = choose_restore(made.inventories, made.rank_of_stage);
+    auto plan = testing::choose_restore_on(made.inventories, made.rank_of_stage);
     REQUIRE(plan == oracle(made));
     std::mt19937_64 random(seed + 1);
     std::ranges::shuffle(made.inventories, random);
     for (auto& node : made.inventories) std::ranges::shuffle(node.parts, random);
-    REQUIRE(choose_restore(made.inventories, made.rank_of_stage) == plan);
+    REQUIRE(testing::choose_restore_on(made.inventories, made.rank_of_stage) == plan);
   }
 }
 
 TEST_CASE("inventories and plans are decoded as they were encoded") {
   auto made = testing::make_random_case(5);
-  auto plan = choose_restore(made.inventories, made.rank_of_stage);
+  auto plan = testing::choose_restore_on(made.inventories, made.rank_of_stage);
   REQUIRE_FALSE(made.inventories.empty());
   CHECK(decode<std::vector<node_inventory>>(encode(made.inventories)) == made.inventories);
   CHECK(decode<restore_plan>(encode(plan)) == plan);

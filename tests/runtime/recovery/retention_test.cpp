@@ -65,13 +65,13 @@ TEST_CASE("after dropping, no loss of a single process loses the committed step"
     auto committed = newest_committed_step(made.inventories, num_stages);
     for (auto& node : made.inventories) drop(node.parts, droppable_parts(node.parts, committed));
     REQUIRE(newest_committed_step(made.inventories, num_stages) == committed);
-    REQUIRE(choose_restore(made.inventories, made.rank_of_stage).step >= committed);
+    REQUIRE(testing::choose_restore_on(made.inventories, made.rank_of_stage).step >= committed);
     if (made.inventories.size() == 1 || committed == 0) continue;
     ++committed_cases;
     for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
       auto survivors = made.inventories;
       survivors[lost] = respawned(survivors[lost]);
-      REQUIRE(choose_restore(survivors, made.rank_of_stage).step >= committed);
+      REQUIRE(testing::choose_restore_on(survivors, made.rank_of_stage).step >= committed);
     }
   }
   CHECK(committed_cases > 500);

@@ -46,7 +46,7 @@ void run_hops(const hop_job& options) {
   auto stages = self->world_size();
   std::vector<stage_step> record(options.steps);
   auto job = std::make_shared<job_definition>();
-  job->training = make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages});
+  job->place(make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages}), stages);
   job->snapshots.cadence.memory_every_steps = options.steps;
   job->make_program = [&](int stage) {
     return std::make_unique<synthetic_stage>(

@@ -50,8 +50,7 @@ using step_records = std::vector<std::vector<stage_step>>;  // [stage][step]
 
 job_definition make_job(schedule_kind kind, const pipeline_options& options, step_records& records) {
   job_definition job;
-  job.training = make_plan({kind, options.stages, options.microbatches, options.stages});
-  job.devices_per_rank = options.stages;
+  job.place(make_plan({kind, options.stages, options.microbatches, options.stages}), 1);
   job.snapshots.cadence.memory_every_steps = records.front().size();
   job.make_program = [&records, options](int stage) {
     synthetic_stage_options made{.stage = stage,

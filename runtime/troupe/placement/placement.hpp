@@ -1,0 +1,40 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "troupe/placement/cell.hpp"
+#include "troupe/placement/logical_device.hpp"
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// Which logical device computes each cell. A value, equal in all processes and constant for a job.
+class placement {
+ public:
+  placement() = default;
+  /// Throws std::invalid_argument unless the devices are numbered 0, 1, ... in order and every cell's device
+  /// is one of them.
+  placement(std::vector<logical_device> devices, std::map<cell, device_id> device_of_cell);
+
+  const std::vector<logical_device>& devices() const { return devices_; }
+  int num_devices() const { return static_cast<int>(devices_.size()); }
+  const std::map<cell, device_id>& device_of_cell() const { return device_of_cell_; }
+  /// Throws std::invalid_argument for a cell that the job does not have.
+  device_id device_of(const cell& wanted) const;
+  /// In ascending order.
+  std::vector<cell> cells_of(device_id device) const;
+  bool operator==(const placement&) const = default;
+
+ private:
+  std::vector<logical_device> devices_;
+  std::map<cell, device_id> device_of_cell_;
+};
+
+/// The placement of a plan's stages: one replica, one slice, all devices CPUs without a limit of their own.
+placement place_cells(const plan& training);
+
+/// Devices and cells, a line each: placements are equal if and only if these are.
+std::string placement_text(const placement& of);
+
+}  // namespace troupe

@@ -1,0 +1,171 @@
+// A node hosts the devices that a restore order gives it, in each generation others if need be.
+#include <catch2/catch_test_macros.hpp>
+
+#include "one_node.hpp"
+#include "troupe/program/packed_state.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+hosting on_ranks(const std::vector<int>& ranks) {
+  std::vector<member_id> members;
+  for (auto rank : ranks) members.push_back({rank});
+  return hosting(members);
+}
+
+/// The last state that went to a stage's new host; none: rank -1.
+recording_transport::sent_tensor last_state(const one_node& here) {
+  recording_transport::sent_tensor found;
+  found.to_rank = -1;
+  for (const auto& sent : here.out.tensors)
+    if (sent.tag.role == tensor_role::restored_state) found = sent;
+  return found;
+}
+
+std::vector<held_part> inventory_in(one_node& here, std::uint64_t generation) {
+  here.fence(generation);
+  here.view(generation);
+  return here.sent<call_entered>().back().inventory.parts;
+}
+
+}  // namespace
+
+TEST_CASE("a node without a device takes part: it enters calls, is restored, and acknowledges fences") {
+  one_node here;
+  here.define();
+  here.view(1);
+  here.enter(0);
+  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  here.hosts = on_ranks({0, 0});
+  here.restore(1);
+  CHECK(here.sent<node_restored>().back().rank == 1);
+  CHECK(here.model->calls.empty());
+  here.fence(2);
+  CHECK(here.members.acknowledged.back().first == 2);
+  here.view(2);
+  here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, own)));
+  CHECK(here.sent<node_restored>().back().generation == 2);
+  here.finish(2, result_of(0));
+  CHECK(here.results_told() == indices{0});
+}
+
+TEST_CASE("a node without a device keeps copies, and drops those older than the committed step") {
+  one_node here;
+  here.define();
+  here.view(1);
+  here.enter(0);
+  here.hosts = on_ranks({0, 0});
+  here.restore(1);
+  for (std::uint64_t step : {1, 2, 3}) here.part_arrives(1, step, 0, packed_with(7, step, 0));
+  CHECK(here.sent<part_held>().back().part == held_part{3, 0, 1, peer});
+  here.receive(1, {actor_role::supervisor, 0}, copies_committed{1, 2});
+  here.receive(1, {actor_role::supervisor, 0}, copies_committed{9, 3});  // of another generation
+  CHECK(inventory_in(here, 2) == std::vector<held_part>{{2, 0, 1, peer}, {3, 0, 1, peer}});
+  CHECK(here.sent<call_entered>().back().inventory.committed_step == 2);
+}
+
+TEST_CASE("a node with all devices runs each on its own") {
+  one_node here;
+  here.define();
+  here.view(1);
+  here.enter(0);
+  here.hosts = on_ranks({1, 1});
+  here.restore(1);
+  CHECK(here.model->calls == std::vector<std::string>{"N0", "N1"});
+  for (std::uint32_t device : {0, 1})
+    here.receive(1, {actor_role::device, device}, grant{1, {0, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.advance(std::chrono::milliseconds(1));
+  // The activations of stage 0 go over the transport to this same rank.
+  CHECK(here.out.tensors.size() == 2);
+  for (const auto& sent : here.out.tensors) CHECK(sent.to_rank == 1);
+}
+
+TEST_CASE("a survivor takes over a stage whose copy it has kept, from its own memory") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  here.part_arrives(1, 1, 0, packed_with(7, 1, 0));
+  here.fence(2);
+  here.view(2);
+  here.hosts = on_ranks({1, 1});
+  here.model->calls.clear();
+  here.restore(2, plan_of(1, from(0, 1, peer), from(1, 1, own)));
+  CHECK(here.model->calls == std::vector<std::string>{"D1", "L1", "N0", "D0", "L0"});
+  CHECK(here.sent<node_restored>().back().generation == 2);
+  // Its keeper gets a copy of the stage that has come.
+  CHECK(here.last_part().tag.stage == 0);
+  CHECK(here.last_part().to_rank == 0);
+  CHECK(unpack_state(here.last_part().value)[0].value.values<float>()[0] == 7);
+}
+
+TEST_CASE("a stage that moves away is sent from where it was, and kept there until its new host's is safe") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  here.fence(2);
+  here.view(2);
+  here.hosts = on_ranks({0, 0});
+  here.restore(2, plan_of(1, from(0, 0, own), from(1, 1, own)));
+  CHECK(here.sent<node_restored>().back().generation == 2);  // it hosts nothing any more
+  auto sent = last_state(here);
+  CHECK(sent.to_rank == 0);
+  CHECK(sent.tag == tensor_tag{2, 1, 0, 1, 0, tensor_role::restored_state});
+  // A failure before: the copy is still here, and that of the step rolled back is not.
+  CHECK(inventory_in(here, 3) == std::vector<held_part>{{1, 1, 1, own}});
+  here.restore(3, plan_of(1, from(0, 0, own), from(1, 1, own)));
+  here.receive(3, {actor_role::supervisor, 0}, copies_committed{3, 1});
+  CHECK(inventory_in(here, 4) == std::vector<held_part>{{1, 1, 1, own}});
+  here.restore(4, plan_of(1, from(0, 0, own), from(1, 1, own)));
+  here.receive(4, {actor_role::supervisor, 0}, copies_committed{4, 2});
+  CHECK(inventory_in(here, 5).empty());
+  CHECK(here.members.failures.empty());
+  CHECK(here.members.requests.empty());
+}
+
+TEST_CASE("a stage that comes back before its copy was dropped is restored from it") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  here.fence(2);
+  here.view(2);
+  here.hosts = on_ranks({0, 0});
+  here.restore(2, plan_of(1, from(0, 0, own), from(1, 1, own)));
+  here.fence(3);
+  here.view(3);
+  here.hosts = on_ranks({0, 1});
+  here.model->calls.clear();
+  here.restore(3, own_plan(1));
+  CHECK(here.model->calls == std::vector<std::string>{"N1", "D1", "L1"});
+  here.give(3, 1, 2);
+  here.activations_come(3, 1);
+  CHECK(here.steps_done(3) == numbers{1});
+}
+
+TEST_CASE("a state that comes before the order that makes this node its stage's host is used") {
+  one_node here;
+  here.begin();
+  here.train(1);
+  here.fence(2);
+  here.view(2);
+  here.hosts = on_ranks({1, 1});
+  here.part_arrives(2, 1, 0, packed_with(7, 1, 0));
+  here.restore(2, plan_of(1, from(0, 0, own), from(1, 1, own)));
+  CHECK(here.sent<node_restored>().back().generation == 2);
+}
+
+TEST_CASE("the scheduler grants steps to the devices of this generation, wherever they are") {
+  one_node here(0);
+  here.define();
+  // As if the job had begun with both devices on the other node.
+  here.job->home = on_ranks({1, 1});
+  here.view(1);
+  here.enter(0);
+  here.receive(1, {actor_role::scheduler, 0},
+               call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
+  REQUIRE(here.sent<restore_order>().size() == 1);
+  CHECK(here.sent<restore_order>()[0].hosts == on_ranks({1, 0}));  // no more than its share
+  here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
+  CHECK(here.sent<grant>().size() == 1);
+}
