@@ -7,9 +7,11 @@
 #include <caf/error.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/message_view.hpp>
+#include <caf/response_promise.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -80,11 +82,16 @@ class virtual_actors {
   std::vector<caf::actor> mine_;
 };
 
-/// An actor that keeps all messages it gets and answers none.
+/// An actor that keeps all messages it gets, and answers requests when it is told to.
 class probe {
+  using requests = std::deque<std::pair<caf::message, caf::response_promise>>;
+
  public:
-  explicit probe(virtual_actors& actors) : kept_(std::make_shared<std::vector<caf::message>>()) {
-    handle_ = actors.spawn<keeper>(kept_);
+  explicit probe(virtual_actors& actors)
+      : actors_(actors),
+        kept_(std::make_shared<std::vector<caf::message>>()),
+        unanswered_(std::make_shared<requests>()) {
+    handle_ = actors.spawn<keeper>(kept_, unanswered_);
   }
   const caf::actor& handle() const { return handle_; }
 
@@ -103,6 +110,33 @@ class probe {
     if (found.empty()) throw std::runtime_error("[probe] expected a message of this type, got none");
     return found.back();
   }
+  std::size_t num_unanswered() const { return unanswered_->size(); }
+  /// Answers the oldest request with a value, a caf::error or caf::unit (an empty message); throws if there
+  /// is none.
+  template <class Reply>
+  void answer(Reply reply) {
+    if (unanswered_->empty()) throw std::runtime_error("[probe] expected a request to answer, got none");
+    auto promise = std::move(unanswered_->front().second);
+    unanswered_->pop_front();
+    promise.deliver(std::move(reply));
+    actors_.run();
+  }
+  /// Answers all requests of a type for which `is_meant` holds; there may be none.
+  template <class Is, class Reply>
+  void answer_to(Is is_meant, Reply reply) {
+    using request = std::decay_t<
+        typename caf::detail::tl_head<typename caf::detail::get_callable_trait<Is>::arg_types>::type>;
+    for (auto one = unanswered_->begin(); one != unanswered_->end();) {
+      if (!one->first.match_elements<request>() || !is_meant(one->first.get_as<request>(0))) {
+        ++one;
+        continue;
+      }
+      auto promise = std::move(one->second);
+      one = unanswered_->erase(one);
+      promise.deliver(reply);
+    }
+    actors_.run();
+  }
   std::size_t size() const { return kept_->size(); }
   void clear() { kept_->clear(); }
 
@@ -110,11 +144,15 @@ class probe {
   struct nothing {};
   class keeper : public caf::event_based_actor {
    public:
-    keeper(caf::actor_config& config, std::shared_ptr<std::vector<caf::message>> kept)
-        : caf::event_based_actor(config), kept_(std::move(kept)) {
+    keeper(caf::actor_config& config, std::shared_ptr<std::vector<caf::message>> kept,
+           std::shared_ptr<requests> unanswered)
+        : caf::event_based_actor(config), kept_(std::move(kept)), unanswered_(std::move(unanswered)) {
       set_default_handler(
           [this](caf::scheduled_actor*, caf::message_view& content) -> caf::result<caf::message> {
-            kept_->push_back(content.move_content_to_message());
+            auto message = content.move_content_to_message();
+            kept_->push_back(message);
+            auto promise = make_response_promise();
+            if (!promise.async()) unanswered_->emplace_back(message, promise);
             return caf::message();
           });
     }
@@ -124,8 +162,11 @@ class probe {
 
    private:
     std::shared_ptr<std::vector<caf::message>> kept_;
+    std::shared_ptr<requests> unanswered_;
   };
+  virtual_actors& actors_;
   std::shared_ptr<std::vector<caf::message>> kept_;
+  std::shared_ptr<requests> unanswered_;
   caf::actor handle_;
 };
 

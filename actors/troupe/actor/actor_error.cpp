@@ -24,6 +24,11 @@ bool operator==(const caf::error& problem, actor_error code) {
   return problem && problem.compare(static_cast<std::uint8_t>(code), category) == 0;
 }
 
+std::optional<actor_error> code_of(const caf::error& problem) {
+  if (!problem || problem.category() != category) return {};
+  return static_cast<actor_error>(problem.code());
+}
+
 caf::error unavailable(const std::string& what) { return make_error(actor_error::unavailable, what); }
 
 caf::error error_from(const std::exception_ptr& thrown) {

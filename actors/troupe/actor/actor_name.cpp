@@ -1,19 +1,26 @@
 #include "troupe/actor/actor_name.hpp"
 
 namespace troupe {
+namespace {
 
-std::string to_string(const actor_name& name) {
-  switch (name.role) {
+std::string text_of(actor_role role) {
+  switch (role) {
     case actor_role::supervisor:
       return "supervisor";
     case actor_role::scheduler:
       return "scheduler";
     case actor_role::device:
-      return "device/" + std::to_string(name.index);
+      return "device";
     case actor_role::gatherer:
       return "gatherer";
   }
   return "unknown";
+}
+
+}  // namespace
+
+std::string to_string(const actor_name& name) {
+  return text_of(name.role) + "/" + std::to_string(name.number) + "#" + std::to_string(name.incarnation);
 }
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "troupe/link/wire_table.hpp"
+#include "troupe/actor/actor_error.hpp"
 
 namespace troupe {
 
@@ -14,8 +14,7 @@ gatherer_state::gatherer_state(caf::event_based_actor* self, gatherer_options op
 caf::behavior gatherer_state::make_behavior() {
   return {[this](const gather_tensors& order) { on_gather(order); },
           [this](const tensor_gathered& arrived) { on_tensor(arrived); },
-          [this](const get_cached& wanted) { on_get_cached(wanted); },
-          [this](const cached_sent& reply) { on_cached_sent(reply); }};
+          [this](const get_cached& wanted) { return on_get_cached(wanted); }};
 }
 
 /// The supervisor may announce a call twice in a generation, with tensors arriving in between: first as a
@@ -23,18 +22,27 @@ caf::behavior gatherer_state::make_behavior() {
 void gatherer_state::on_gather(const gather_tensors& order) {
   bool is_known =
       current_ && current_->order.generation == order.generation && current_->order.call == order.call;
-  if (!is_known) current_ = collection{order, {}, {}, {}, false};
+  if (!is_known) current_ = collection{order, {}, 0, {}, false};
   if (!order.from_caches || (is_known && current_->order.from_caches)) return;
   current_->order = order;
   request_cached();
 }
 
+/// Without a time limit of its own: links answer every request.
 void gatherer_state::request_cached() {
   const auto& order = current_->order;
-  auto body = encode_message({actor_role::gatherer, 0},
-                             caf::make_message(get_cached{order.generation, options_.rank, order.call}));
-  for (int rank = 0; rank < options_.world_size; ++rank)
-    if (rank != options_.rank) options_.out->send_control(rank, order.generation, *body);
+  auto is_current = [this, generation = order.generation, call = order.call] {
+    return current_ && current_->order.generation == generation && current_->order.call == call;
+  };
+  for (const auto& cache : order.caches)
+    self_->request(cache, caf::infinite, get_cached{order.generation, options_.rank, order.call})
+        .then(
+            [this, is_current](const cached_sent& reply) {
+              if (is_current()) on_cached_sent(reply);
+            },
+            [this, is_current](const caf::error& problem) {
+              if (is_current()) on_no_reply(problem);
+            });
   finish_if_unavailable();
 }
 
@@ -56,27 +64,32 @@ void gatherer_state::finish() {
   options_.client->put(std::move(all));
 }
 
-void gatherer_state::on_get_cached(const get_cached& wanted) {
-  cached_sent answer{wanted.generation, options_.rank, wanted.call, {}};
+cached_sent gatherer_state::on_get_cached(const get_cached& wanted) {
+  cached_sent answer;
   for (const auto& [index, value] : cache_.find(wanted.call)) {
     options_.out->send_tensor(wanted.rank,
                               {wanted.generation, 0, wanted.call, 0, index, tensor_role::gathered}, value);
     answer.indices.push_back(index);
   }
-  auto body = encode_message({actor_role::gatherer, 0}, caf::make_message(answer));
-  options_.out->send_control(wanted.rank, wanted.generation, *body);
+  return answer;
 }
 
 void gatherer_state::on_cached_sent(const cached_sent& reply) {
-  if (!current_ || reply.generation != current_->order.generation || reply.call != current_->order.call)
-    return;
-  current_->answered.insert(reply.rank);
+  ++current_->num_replies;
   current_->announced.insert(reply.indices.begin(), reply.indices.end());
   finish_if_unavailable();
 }
 
+/// A lost process: the next generation asks the others again. Else the cache of that process cannot be used.
+void gatherer_state::on_no_reply(const caf::error& problem) {
+  if (problem == actor_error::lost) return;
+  options_.log->warn("tensors of call {} are not in one of the caches: {}", current_->order.call,
+                     describe(problem));
+  on_cached_sent({});
+}
+
 void gatherer_state::finish_if_unavailable() {
-  if (current_->is_done || current_->answered.size() + 1 < static_cast<std::size_t>(options_.world_size) ||
+  if (current_->is_done || current_->num_replies < current_->order.caches.size() ||
       current_->announced.size() == current_->order.num_tensors)
     return;
   current_->is_done = true;

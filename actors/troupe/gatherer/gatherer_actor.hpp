@@ -1,4 +1,6 @@
 #pragma once
+#include <spdlog/logger.h>
+
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
@@ -18,6 +20,7 @@ struct gatherer_options {
   int world_size = 1;
   transport* out = nullptr;
   std::shared_ptr<client_mailbox> client;  ///< receives gathered_tensors and gathered_unavailable
+  std::shared_ptr<spdlog::logger> log;
   std::size_t cache_limit_bytes = std::size_t{256} << 20;  ///< see gathered_cache
 };
 
@@ -33,12 +36,12 @@ struct gatherer_options {
 ///
 ///   message         -> reply                                        errors
 ///   gather_tensors  -> get_cached to all other gatherers, if
-///                      from_caches
+///                      from_caches; gathered_unavailable to the
+///                      user's thread, when all have replied and
+///                      some tensors are missing
 ///   tensor_gathered -> gathered_tensors to the user's thread, when  other call or generation: dropped
 ///                      all have arrived
-///   get_cached      -> the cached tensors, then cached_sent
-///   cached_sent     -> gathered_unavailable to the user's thread,   other call or generation: dropped
-///                      when all have replied and some are missing
+///   get_cached      -> the cached tensors, cached_sent
 ///
 /// Monitors no actor. Scheduled: it moves handles only, no elements.
 class gatherer_state {
@@ -50,8 +53,9 @@ class gatherer_state {
  private:
   void on_gather(const gather_tensors& order);
   void on_tensor(const tensor_gathered& arrived);
-  void on_get_cached(const get_cached& wanted);
+  cached_sent on_get_cached(const get_cached& wanted);
   void on_cached_sent(const cached_sent& reply);
+  void on_no_reply(const caf::error& problem);
   void request_cached();
   void finish();
   void finish_if_unavailable();
@@ -59,8 +63,8 @@ class gatherer_state {
   struct collection {
     gather_tensors order;
     gathered_cache::by_index arrived;
-    std::set<int> answered;             ///< ranks that have sent cached_sent
-    std::set<std::uint32_t> announced;  ///< indices that these ranks sent
+    std::size_t num_replies = 0;        ///< of other gatherers
+    std::set<std::uint32_t> announced;  ///< indices of the tensors that these sent
     bool is_done = false;
   };
 

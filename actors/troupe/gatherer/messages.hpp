@@ -1,4 +1,5 @@
 #pragma once
+#include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstdint>
@@ -13,7 +14,8 @@ struct gather_tensors {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::uint64_t num_tensors = 0;
-  bool from_caches = false;  ///< the call is over: request the tensors from other caches
+  bool from_caches = false;             ///< the call is over: request the tensors from other caches
+  std::vector<caf::actor> caches = {};  ///< if from_caches: the gatherers of all other processes
 };
 
 /// Transport -> gatherer: tensor `index` of a call. In this process only.
@@ -24,8 +26,8 @@ struct tensor_gathered {
   tensor value;
 };
 
-/// Gatherer of a process that was started again -> gatherers of all others: send the cached tensors of
-/// `call`. Each replies with the tensors (data plane), then with cached_sent (control plane).
+/// Gatherer of a process that was started again -> gatherers of all others, a request: send the cached
+/// tensors of `call`. Each sends the tensors (data plane); reply: cached_sent.
 struct get_cached {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;  ///< of the requester
@@ -36,13 +38,10 @@ struct get_cached {
   }
 };
 struct cached_sent {
-  std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< of the replier
-  std::uint32_t call = 0;
-  std::vector<std::uint32_t> indices;
+  std::vector<std::uint32_t> indices;  ///< of the tensors
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, rank, call, indices);
+    archive(indices);
   }
 };
 

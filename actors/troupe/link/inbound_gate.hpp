@@ -3,15 +3,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 
+#include "troupe/link/node_links.hpp"
 #include "troupe/link/wire_table.hpp"
 
 namespace troupe {
 
-/// Delivers control frames to local actors. Frames of older generations are dropped and counted; frames of
-/// newer generations are held until this node enters that generation (open). Thread-safe.
+/// Frames that were not delivered, since construction.
+struct gate_statistics {
+  std::uint64_t old_generation = 0;   ///< of an older generation: dropped
+  std::uint64_t old_incarnation = 0;  ///< for an actor of an older incarnation: dropped, requests refused
+  std::uint64_t unknown_actor = 0;    ///< for an actor that is not here: dropped, requests refused
+  std::uint64_t unknown_sender = 0;   ///< from a rank that is no member of the generation: dropped
+  std::uint64_t late_replies = 0;     ///< to requests that were over: dropped
+};
+
+/// Delivers control frames to local actors, and replies to those that wait for them. Frames of older
+/// generations, and those for an actor of an older incarnation, are dropped and counted. Frames of newer
+/// generations are held until this node enters that generation (open), those for an actor of a newer
+/// incarnation until it has its name (bind). Thread-safe.
 class inbound_gate {
  public:
   /// Bound of held messages; far more than other nodes send before this node enters their generation.
@@ -21,21 +35,33 @@ class inbound_gate {
   void bind(const actor_name& name, caf::actor receiver);
   /// Called on the transport's progress thread. Throws decode_error for a body that is no message (unless its
   /// generation is old) and if more than max_held messages are held.
-  void deliver(std::uint64_t generation, std::span<const std::byte> body);
-  /// Delivers the held frames of `generation`, and from now on those that arrive.
-  void open(std::uint64_t generation);
-  std::uint64_t num_stale() const;
-  /// Forgets all receivers.
+  void deliver(int from_rank, std::uint64_t generation, std::span<const std::byte> body);
+  /// Delivers the held frames of `generation`, and from now on those that arrive. Replies go through `links`.
+  void open(std::uint64_t generation, std::shared_ptr<node_links> links);
+  gate_statistics statistics() const;
+  /// Forgets all receivers and the links.
   void close();
 
  private:
-  void send_on(addressed_message message);
+  struct arrived_message {
+    int from_rank = 0;
+    addressed_message message;
+  };
+  struct bound_actor {
+    std::uint32_t incarnation = 0;
+    caf::actor handle;
+  };
+  void hold(std::uint64_t generation, arrived_message arrived);
+  void deliver_held();
+  bool try_deliver(const arrived_message& arrived);
+  void refuse(const arrived_message& arrived, const std::string& why);
 
   mutable std::mutex mutex_;
   std::uint64_t generation_ = 0;
-  std::uint64_t num_stale_ = 0;
-  std::map<actor_name, caf::actor> receivers_;
-  std::multimap<std::uint64_t, addressed_message> held_;
+  gate_statistics counters_;
+  std::shared_ptr<node_links> links_;
+  std::map<std::pair<actor_role, std::uint32_t>, bound_actor> receivers_;
+  std::multimap<std::uint64_t, arrived_message> held_;  ///< by generation
 };
 
 }  // namespace troupe

@@ -1,17 +1,43 @@
 #pragma once
 #include <caf/allowed_unsafe_message_type.hpp>
-#include <caf/message.hpp>
-
-#include "troupe/actor/actor_name.hpp"
+#include <cereal/types/string.hpp>
+#include <cstdint>
+#include <string>
 
 namespace troupe {
 
-/// Proxy -> link: send this message to the named actor of the remote node.
-struct outbound {
-  actor_name to;
-  caf::message content;
+/// A link's timer -> itself, delayed: the time limit of a request may be over.
+struct check_requests {};
+
+/// The reply of an actor that has nothing to return. Between links only: actors get an empty message.
+struct request_done {
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+/// The reply to a request that failed. Between links only: actors get a caf::error.
+struct request_failed {
+  std::uint8_t code = 0;  ///< of actor_error
+  /// Whether `text` is an error of the replying actor. Otherwise it says what happened to that actor, whose
+  /// name the requester's link adds.
+  bool is_of_actor = true;
+  std::string text;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code, is_of_actor, text);
+  }
+};
+
+/// Link -> supervisor of its node: a message to `rank` could not be sent.
+struct link_failed {
+  std::uint64_t generation = 0;
+  int rank = 0;
+  std::string cause;
 };
 
 }  // namespace troupe
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::outbound)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_requests)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::link_failed)

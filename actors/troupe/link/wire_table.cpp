@@ -5,6 +5,7 @@
 
 #include "troupe/device/messages.hpp"
 #include "troupe/gatherer/messages.hpp"
+#include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/wire/codec.hpp"
@@ -19,19 +20,26 @@ struct row {
   using type = T;
 };
 
-/// The header before the body: a separate archive of fixed size.
-struct frame_head {
-  std::uint16_t id = 0;
-  actor_name to;
+/// What is before the message's struct: a separate archive of fixed size.
+struct body_head {
+  std::uint16_t type = 0;
+  message_head head;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(id, to);
+    archive(type, head);
   }
 };
 
+/// Whether kind and number fit together.
+bool is_valid(const message_head& head) {
+  if (head.kind == message_kind::one_way) return head.request == 0;
+  return (head.kind == message_kind::request || head.kind == message_kind::reply) && head.request > 0 &&
+         head.request <= max_request_number;
+}
+
 template <class T>
-std::vector<std::byte> framed(std::uint16_t number, const actor_name& to, const T& content) {
-  auto bytes = encode(frame_head{number, to});
+std::vector<std::byte> framed(std::uint16_t number, const message_head& head, const T& content) {
+  auto bytes = encode(body_head{number, head});
   auto body = encode(content);
   bytes.insert(bytes.end(), body.begin(), body.end());
   return bytes;
@@ -39,10 +47,11 @@ std::vector<std::byte> framed(std::uint16_t number, const actor_name& to, const 
 
 template <class... Rows>
 struct table {
-  static std::optional<std::vector<std::byte>> encode_any(const actor_name& to, const caf::message& content) {
+  static std::optional<std::vector<std::byte>> encode_any(const message_head& head,
+                                                          const caf::message& content) {
     std::optional<std::vector<std::byte>> body;
     ((content.match_elements<typename Rows::type>() &&
-      (body = framed(Rows::number, to, content.get_as<typename Rows::type>(0)), true)) ||
+      (body = framed(Rows::number, head, content.get_as<typename Rows::type>(0)), true)) ||
      ...);
     return body;
   }
@@ -59,29 +68,33 @@ struct table {
 
 /// One block of 256 numbers per receiving family. Never reuse one.
 using messages_between_nodes =
-    table<row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
+    table<row<0x0001, request_done>, row<0x0002, request_failed>,  //
+          row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
           row<0x0106, copies_committed>, row<0x0110, want_results>,  //
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
-          row<0x0203, part_held>, row<0x0204, part_written>, row<0x0205, result_seen>,
-          row<0x0206, replicas_lost>, row<0x0207, replicas_wanted>, row<0x0208, writes_lost>,
-          row<0x0210, node_progress>, row<0x0211, known_results>, row<0x0212, pause_requested>,
-          row<0x0213, cut_reached>,        //
+          row<0x0203, part_held>, row<0x0204, part_written>, row<0x0206, replicas_lost>,
+          row<0x0207, replicas_wanted>, row<0x0208, writes_lost>, row<0x0210, node_progress>,
+          row<0x0211, known_results>, row<0x0212, pause_requested>, row<0x0213, cut_reached>,
+          row<0x0214, copies_held>,        //
           row<0x0220, gathered_received>,  //
           row<0x0300, grant>,              //
           row<0x0400, get_cached>, row<0x0401, cached_sent>>;
 
 }  // namespace
 
-std::optional<std::vector<std::byte>> encode_message(const actor_name& to, const caf::message& content) {
-  return messages_between_nodes::encode_any(to, content);
+std::optional<std::vector<std::byte>> encode_message(const message_head& head, const caf::message& content) {
+  return messages_between_nodes::encode_any(head, content);
 }
 
 addressed_message decode_message(std::span<const std::byte> body) {
-  static const auto head_bytes = encode(frame_head{}).size();
-  if (body.size() < head_bytes) throw decode_error("control message shorter than its header");
-  auto head = decode<frame_head>(body.first(head_bytes));
-  return {head.to, messages_between_nodes::decode_any(head.id, body.subspan(head_bytes))};
+  static const auto head_bytes = encode(body_head{}).size();
+  if (body.size() < head_bytes) throw decode_error("control message shorter than its head");
+  auto [type, head] = decode<body_head>(body.first(head_bytes));
+  if (!is_valid(head))
+    throw decode_error("control message of kind " + std::to_string(static_cast<int>(head.kind)) +
+                       " with request number " + std::to_string(head.request));
+  return {head, messages_between_nodes::decode_any(type, body.subspan(head_bytes))};
 }
 
 }  // namespace troupe

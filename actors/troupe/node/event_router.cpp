@@ -15,7 +15,7 @@ void event_router::attach(caf::actor supervisor) {
 
 void event_router::on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) {
   try {
-    gate.deliver(generation, body);
+    gate.deliver(from_rank, generation, body);
   } catch (const decode_error& problem) {
     tell(peer_broken{from_rank, generation,
                      std::string("it sent a message that cannot be read: ") + problem.what()});

@@ -193,6 +193,7 @@ class real_node : public node {
     supervisor_options made;
     made.rank = rank_;
     made.world_size = world_size_;
+    made.incarnation = options_.launch ? options_.launch->incarnation : 0;
     made.host = host_name();
     made.numeric_class = options_.numeric_class;
     made.out = &connection_->data();

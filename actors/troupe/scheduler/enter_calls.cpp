@@ -2,23 +2,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
 namespace troupe {
 
+void scheduler_state::on_copies(const copies_held& held) {
+  if (held.generation != options_.generation || restored_) return;
+  held_.set(held.inventory);
+  disk_.note_since_last(std::chrono::duration<double>(held.inventory.since_disk_s), now());
+}
+
 void scheduler_state::on_entered(const call_entered& entered) {
   if (entered.generation != options_.generation) return;
-  auto rank = entered.inventory.rank;
   pause_.learn(entered.pause);
-  calls_.enter(rank, entered.request, entered.description_hash);
-  if (!entered.description.fields().empty()) calls_.learn(rank, entered.description);
-  if (!restored_) {
-    held_.set(entered.inventory);
-    disk_.note_since_last(std::chrono::duration<double>(entered.inventory.since_disk_s), now());
-    interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
-  }
+  calls_.enter(entered.rank, entered.request, entered.description_hash);
+  if (!entered.description.fields().empty()) calls_.learn(entered.rank, entered.description);
+  if (!restored_) interrupted_step_ = std::max(interrupted_step_, entered.interrupted_step);
   // The log may contain the result of the call that this node's program is still waiting in.
-  num_known_[rank] = std::min<std::uint64_t>(entered.num_completed, entered.request.index);
+  num_known_[entered.rank] = std::min<std::uint64_t>(entered.num_completed, entered.request.index);
   continue_entering();
 }
 
@@ -34,17 +36,29 @@ bool scheduler_state::asks_for_results() {
   auto most = std::ranges::max_element(num_known_, {}, [](const auto& one) { return one.second; });
   if (most->second <= num_completed()) return false;
   is_asking_ = true;
-  self_->send(options_.supervisors[static_cast<std::size_t>(most->first)],
-              want_results{options_.generation, num_completed()});
+  auto rank = most->first;
+  self_
+      ->request(options_.supervisors[static_cast<std::size_t>(rank)], caf::infinite,
+                want_results{num_completed()})
+      .then([this, rank](const known_results& known) { on_known(rank, known); },
+            [this, rank](const caf::error& problem) { on_no_results(rank, problem); });
   return true;
 }
 
-void scheduler_state::on_known(const known_results& known) {
-  if (known.generation != options_.generation) return;
+void scheduler_state::on_known(int rank, const known_results& known) {
   is_asking_ = false;
-  if (known.results.empty()) num_known_[known.rank] = num_completed();
+  if (known.results.empty()) num_known_[rank] = num_completed();
   options_.completed->add(known.results);
   continue_entering();
+}
+
+/// If the node is lost, the next generation asks again. A node that is there and does not reply costs one.
+void scheduler_state::on_no_results(int rank, const caf::error& problem) {
+  if (problem == actor_error::lost) return;
+  self_->send(options_.supervisors[static_cast<std::size_t>(options_.rank)],
+              restart_requested{options_.generation,
+                                "rank " + std::to_string(rank) +
+                                    " has not sent the results of earlier calls: " + describe(problem)});
 }
 
 /// Sends results again to nodes that missed them because of a failure: a bounded number each time a node
@@ -138,29 +152,28 @@ void scheduler_state::finish_call(call_result result) {
   for (int rank = 0; rank < options_.world_size; ++rank) {
     if (rank == options_.rank) continue;
     not_seen_.insert(rank);
-    tell_result(rank, result);
+    request_confirmation(rank, result);
   }
-  if (not_seen_.empty()) return tell_own_node();
-  confirm_until_ = now() + options_.confirm_timeout;
-  wait_for_confirmations();
+  if (not_seen_.empty()) tell_own_node();
 }
 
-/// At most one timer at a time, since CAF keeps every delayed message until it is due.
-void scheduler_state::wait_for_confirmations() {
-  if (!std::exchange(waits_for_confirmations_, true))
-    self_->delayed_send(self_, confirm_until_ - now(), confirm_timed_out{});
+/// A node that does not reply delays the result for the link's time limit only. If it is lost, or has heard
+/// of the next generation, that generation tells the result again.
+void scheduler_state::request_confirmation(int rank, const call_result& result) {
+  self_
+      ->request(options_.supervisors[static_cast<std::size_t>(rank)], caf::infinite,
+                call_finished{options_.generation, result})
+      .then([this, rank, index = result.index] { on_confirmed(rank, index); },
+            [this, rank, index = result.index](const caf::error& problem) {
+              if (problem != actor_error::timed_out) return;
+              options_.log->warn("result not confirmed call={} reason=\"{}\"", index, describe(problem));
+              on_confirmed(rank, index);
+            });
 }
 
-void scheduler_state::on_confirm_timed_out() {
-  waits_for_confirmations_ = false;
-  if (not_seen_.empty()) return;
-  if (now() < confirm_until_) return wait_for_confirmations();
-  tell_own_node();
-}
-
-void scheduler_state::on_seen(const result_seen& seen) {
-  if (seen.generation != options_.generation || seen.index + 1 != num_completed()) return;
-  if (not_seen_.erase(seen.rank) > 0 && not_seen_.empty()) tell_own_node();
+void scheduler_state::on_confirmed(int rank, std::uint32_t index) {
+  if (index + 1 != num_completed()) return;
+  if (not_seen_.erase(rank) > 0 && not_seen_.empty()) tell_own_node();
 }
 
 void scheduler_state::tell_own_node() {

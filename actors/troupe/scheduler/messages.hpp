@@ -18,11 +18,21 @@
 
 namespace troupe {
 
-/// Supervisor -> scheduler: this node has entered a call and holds these copies. Sent once per generation and
-/// call.
-struct call_entered {
+/// Supervisor -> scheduler: this node holds these copies. Sent once per generation and job, before the node's
+/// first call_entered.
+struct copies_held {
   std::uint64_t generation = 0;
   node_inventory inventory;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, inventory);
+  }
+};
+
+/// Supervisor -> scheduler: this node has entered a call. Sent once per generation and call.
+struct call_entered {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
   call_request request;
   std::uint64_t num_completed = 0;  ///< this node knows the results of the first num_completed calls
   /// Optimizer steps done once the step that the last failure interrupted is replayed; 0: none was.
@@ -32,8 +42,7 @@ struct call_entered {
   pause_state pause = {};              ///< the newest that this node knows
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, inventory, request, num_completed, interrupted_step, description_hash, description,
-            pause);
+    archive(generation, rank, request, num_completed, interrupted_step, description_hash, description, pause);
   }
 };
 
@@ -50,23 +59,10 @@ struct node_restored {
 
 /// Supervisor -> scheduler: results of calls; the reply to want_results.
 struct known_results {
-  std::uint64_t generation = 0;
-  std::int32_t rank = 0;
   std::vector<call_result> results;  ///< at most call_log::max_in_piece
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, rank, results);
-  }
-};
-
-/// Supervisor -> scheduler: this node has received the result of call `index`.
-struct result_seen {
-  std::uint64_t generation = 0;
-  std::int32_t rank = 0;
-  std::uint32_t index = 0;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(generation, rank, index);
+    archive(results);
   }
 };
 
@@ -94,9 +90,6 @@ struct stop_job {
 };
 /// Scheduler -> itself, delayed: stop the job if no process has entered a call.
 struct check_stop {};
-
-/// Scheduler -> itself, delayed: stop waiting for nodes to confirm a result.
-struct confirm_timed_out {};
 
 /// Scheduler -> itself, delayed: stop waiting for the last finite state to be on disk.
 struct save_timed_out {};
@@ -267,11 +260,10 @@ struct parameters_arrived {
 
 }  // namespace troupe
 
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::known_results)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::result_seen)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::confirm_timed_out)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_training)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)

@@ -15,12 +15,10 @@ caf::behavior scheduler_state::make_behavior() {
             if (known.generation == options_.generation) devices_ = known.devices;
           },
           [this](const call_entered& entered) { on_entered(entered); },
-          [this](const known_results& known) { on_known(known); },
+          [this](const copies_held& held) { on_copies(held); },
           [this](const node_restored& restored) { on_restored(restored); },
           [this](const step_done& done) { on_step_done(done); },
-          [this](const result_seen& seen) { on_seen(seen); },
           [this](const retry_grant&) { on_retry_grant(); },
-          [this](const confirm_timed_out&) { on_confirm_timed_out(); },
           [this](const node_progress& seen) { on_progress(seen); },
           [this](const gathered_received& taken) { on_gathered(taken); },
           [this](const cancel_training& order) { on_cancel(order); },

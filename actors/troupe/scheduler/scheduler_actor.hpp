@@ -50,8 +50,6 @@ struct scheduler_options {
   int rank = 0;  ///< of this node
   /// The results of calls that this node knows; shared with its supervisor.
   std::shared_ptr<call_log> completed = std::make_shared<call_log>();
-  /// How long to wait for other nodes to confirm a result.
-  std::chrono::seconds confirm_timeout = std::chrono::seconds(5);
   /// A device or loader without progress for this long counts as lost; 0: never.
   std::chrono::milliseconds progress_timeout{0};
 };
@@ -66,9 +64,9 @@ struct scheduler_options {
 ///   message            -> reply                                            errors
 ///   job_known          ->
 ///   devices_known      ->
+///   copies_held        ->
 ///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
 ///                         | want_results
-///   known_results      -> as call_entered
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
@@ -84,9 +82,11 @@ struct scheduler_options {
 ///   parameters_arrived -> call_finished
 ///   gathered_received     -> call_finished, when all programs have what the call gives them
 ///   cancel_training    -> grant of the last step
-///   result_seen        -> call_finished to the own node, last of all
 ///   stop_job           -> membership::stopped, when what is done is on disk
 ///   node_progress      -> membership::suspect | generation_requested      no progress for too long
+///
+/// When all other nodes have confirmed call_finished, the own node gets it, last of all. Requests to other
+/// nodes are answered by their links at the latest (link.hpp), so they have no time limit here.
 ///
 /// Messages of another generation are dropped. Monitors no actor: membership reports lost nodes. Scheduled:
 /// its handlers neither block nor compute.
@@ -103,15 +103,16 @@ class scheduler_state {
   void on_entered(const call_entered& entered);
   void on_job(const job_known& known);
   void forget_previous_job();
-  void on_seen(const result_seen& seen);
+  void on_copies(const copies_held& held);
   void catch_up();
-  void on_known(const known_results& known);
+  void on_known(int rank, const known_results& known);
+  void on_no_results(int rank, const caf::error& problem);
   void continue_entering();
   bool asks_for_results();
   void tell_result(int rank, const call_result& result);
+  void request_confirmation(int rank, const call_result& result);
+  void on_confirmed(int rank, std::uint32_t index);
   void tell_own_node();
-  void wait_for_confirmations();
-  void on_confirm_timed_out();
   void begin_call();
   void continue_call();
   call_result empty_result() const;
@@ -220,12 +221,10 @@ class scheduler_state {
   std::uint64_t told_committed_ = 0;
   entered_calls calls_;
   std::vector<bool> node_restored_;
-  std::chrono::steady_clock::time_point confirm_until_;
-  bool waits_for_confirmations_ = false;
-  bool is_asking_ = false;
+  bool is_asking_ = false;                    ///< for results of earlier calls
   std::map<int, std::uint64_t> num_known_;    ///< results that each rank knows or was told
   std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
-  std::set<int> not_seen_;  ///< ranks that have not confirmed the newest result (result_seen)
+  std::set<int> not_seen_;                    ///< ranks that have not confirmed the newest result
   /// Optimizer steps done once the interrupted step is replayed; 0: nothing to replay.
   std::uint64_t interrupted_step_ = 0;
   std::uint64_t position_ = 0;                 ///< optimizer steps done by all devices

@@ -22,6 +22,7 @@ void supervisor_state::on_fence(const fence_raised& fence) {
   if (fence.generation <= generation_) return;
   generation_ = fence.generation;
   phase_ = phase::quiescing;
+  end_links(fence.losses, "generation " + std::to_string(generation_) + " has begun");
   restoring_.reset();
   reading_.clear();
   ready_.clear();
@@ -62,8 +63,8 @@ void supervisor_state::on_view(const view_formed& formed) {
   for (const auto& member : view.members) peers[member.rank] = member.address;
   options_.out->connect(generation_, peers);
   respawn_failed();
-  connect_nodes();
-  options_.gate->open(generation_);
+  connect_nodes(view);
+  options_.gate->open(generation_, links_);
   if (first) options_.faults->at(fault_point::joined);
   if (calls_.current()) announce_call();
   fetch_again();

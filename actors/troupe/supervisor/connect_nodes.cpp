@@ -1,10 +1,9 @@
 // supervisor_state: connects its node with the others in a new generation, and spawns the scheduler.
 #include <caf/actor_system.hpp>
-#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/link/link_actor.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
@@ -19,27 +18,45 @@ void supervisor_state::publish_children() {
     all.devices[stage] = children_.devices().at(job_->placed.device_of({.stage = stage}).number);
   options_.directory->set(std::move(all));
   for (const auto& [number, device] : children_.devices())
-    options_.gate->bind({actor_role::device, static_cast<std::uint32_t>(number)}, device);
+    options_.gate->bind(name_of(actor_role::device, number), device);
 }
 
-/// Spawns the links of the new generation: from the scheduler's node to all others, and from these to it.
-void supervisor_state::connect_nodes() {
-  for (const auto& [rank, link] : links_) self_->send_exit(link, caf::exit_reason::user_shutdown);
-  links_.clear();
-  auto link_to = [this](int rank) {
-    links_[rank] = self_->spawn<actor_of<link_state>>(link_options{rank, generation_, options_.out});
-    children_.adopt(links_[rank], {child_role::link, rank});
+actor_name supervisor_state::name_of(actor_role role, int number) const {
+  return {role, static_cast<std::uint32_t>(number), options_.incarnation};
+}
+
+/// Makes the links of the new generation, which connect when they are needed, and gives this node's actors
+/// their names.
+void supervisor_state::connect_nodes(const membership_view& view) {
+  end_links({}, "generation " + std::to_string(generation_) + " has begun");
+  auto failed = [self = self_->address(), generation = generation_](int rank, const std::string& cause) {
+    caf::anon_send(caf::actor_cast<caf::actor>(self), link_failed{generation, rank, cause});
   };
-  options_.gate->bind({actor_role::supervisor, 0}, caf::actor_cast<caf::actor>(self_->address()));
+  node_links_options made;
+  made.rank = options_.rank;
+  made.out = options_.out;
+  made.on_failure = failed;
+  links_ = std::make_shared<node_links>(self_->system(), view, made);
+  options_.gate->bind(name_of(actor_role::supervisor, options_.rank),
+                      caf::actor_cast<caf::actor>(self_->address()));
   gatherer();  // others may send get_cached before this process has a job
-  if (options_.rank != scheduler_rank) {
-    link_to(scheduler_rank);
-    scheduler_ = spawn_proxy(self_->system(), links_[scheduler_rank], {actor_role::scheduler, 0});
-    return;
-  }
-  for (int rank = 0; rank < options_.world_size; ++rank)
-    if (rank != scheduler_rank) link_to(rank);
-  spawn_scheduler();
+  if (options_.rank == scheduler_rank)
+    spawn_scheduler();
+  else
+    scheduler_ = links_->proxy(scheduler_rank, actor_role::scheduler, 0);
+}
+
+/// Requests to remote actors fail, and those that monitor them get a down message.
+void supervisor_state::end_links(const std::vector<member_loss>& losses, const std::string& otherwise) {
+  if (links_) links_->end(losses, otherwise);
+}
+
+void supervisor_state::on_link_failed(const link_failed& failed) {
+  if (failed.generation != generation_ || phase_ != phase::active) return;
+  auto cause = "the link to rank " + std::to_string(failed.rank) + " on rank " +
+               std::to_string(options_.rank) + " failed: " + failed.cause;
+  options_.log->warn("{}", cause);
+  restart_generation(cause);
 }
 
 void supervisor_state::spawn_scheduler() {
@@ -54,14 +71,13 @@ void supervisor_state::spawn_scheduler() {
   made.log = options_.log;
   made.completed = calls_.completed();
   made.progress_timeout = options_.progress_timeout;
-  made.supervisors.resize(static_cast<std::size_t>(options_.world_size),
-                          caf::actor_cast<caf::actor>(self_->address()));
-  for (const auto& [rank, link] : links_)
-    made.supervisors[static_cast<std::size_t>(rank)] =
-        spawn_proxy(self_->system(), link, {actor_role::supervisor, 0});
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    made.supervisors.push_back(rank == options_.rank ? caf::actor_cast<caf::actor>(self_->address())
+                                                     : links_->proxy(rank, actor_role::supervisor,
+                                                                     static_cast<std::uint32_t>(rank)));
   local_scheduler_ = scheduler_ = self_->spawn<actor_of<scheduler_state>>(made);
   children_.adopt(local_scheduler_, {child_role::scheduler, 0});
-  options_.gate->bind({actor_role::scheduler, 0}, local_scheduler_);
+  options_.gate->bind(name_of(actor_role::scheduler, 0), local_scheduler_);
   options_.directory->set_scheduler(local_scheduler_);
   if (job_) give_job_to_scheduler();
   if (stop_signal_) self_->send(local_scheduler_, stop_job{stop_signal_});
@@ -76,10 +92,9 @@ void supervisor_state::give_devices_to_scheduler() {
   devices_known known{generation_, {}};
   for (const auto& device : job_->placed.devices()) {
     auto host = restoring_->hosts.member_of(device.id);
-    known.devices.push_back(
-        host == self_id() ? children_.devices().at(device.id.number)
-                          : spawn_proxy(self_->system(), links_.at(host.rank),
-                                        {actor_role::device, static_cast<std::uint32_t>(device.id.number)}));
+    known.devices.push_back(host == self_id() ? children_.devices().at(device.id.number)
+                                              : links_->proxy(host.rank, actor_role::device,
+                                                              static_cast<std::uint32_t>(device.id.number)));
   }
   self_->send(local_scheduler_, known);
 }

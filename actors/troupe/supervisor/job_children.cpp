@@ -110,7 +110,6 @@ caf::actor job_children::handle_of(const child_id& one) const {
     case child_role::device:
       return of(devices_);
     case child_role::scheduler:
-    case child_role::link:
     case child_role::gatherer:
       return {};  // spawned by the supervisor, for each generation or when they are needed
   }

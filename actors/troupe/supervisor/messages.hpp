@@ -120,14 +120,13 @@ struct restore_order {
   }
 };
 
-/// Scheduler -> supervisor: send the results of calls from `first` on, which a new scheduler lacks. Reply:
-/// known_results.
+/// Scheduler -> supervisor, a request: the results of calls from `first` on, which a new scheduler lacks.
+/// Reply: known_results.
 struct want_results {
-  std::uint64_t generation = 0;
   std::uint64_t first = 0;  ///< number of a call
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, first);
+    archive(first);
   }
 };
 
@@ -181,7 +180,8 @@ struct copies_committed {
   }
 };
 
-/// Scheduler -> supervisor: the call is complete in all processes.
+/// Scheduler -> supervisor: the call is complete in all processes. A request when the call ends: the empty
+/// reply confirms it. No request to nodes that missed the result of an earlier call.
 struct call_finished {
   std::uint64_t generation = 0;
   call_result result;

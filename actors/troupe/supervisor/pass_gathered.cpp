@@ -10,9 +10,9 @@ namespace troupe {
 const caf::actor& supervisor_state::gatherer() {
   if (gatherer_) return gatherer_;
   gatherer_ = self_->spawn<actor_of<gatherer_state>>(
-      gatherer_options{options_.rank, options_.world_size, options_.out, options_.client});
+      gatherer_options{options_.rank, options_.world_size, options_.out, options_.client, options_.log});
   children_.adopt(gatherer_, {child_role::gatherer, 0});
-  options_.gate->bind({actor_role::gatherer, 0}, gatherer_);
+  options_.gate->bind(name_of(actor_role::gatherer, options_.rank), gatherer_);
   return gatherer_;
 }
 
@@ -33,8 +33,12 @@ void supervisor_state::on_fetch(const fetch_cached& wanted) {
 }
 
 void supervisor_state::fetch_again() {
-  if (fetched_ && phase_ == phase::active)
-    self_->send(gatherer(), gather_tensors{generation_, fetched_->index, fetched_->num_gathered, true});
+  if (!fetched_ || phase_ != phase::active) return;
+  gather_tensors order{generation_, fetched_->index, fetched_->num_gathered, true, {}};
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    if (rank != options_.rank)
+      order.caches.push_back(links_->proxy(rank, actor_role::gatherer, static_cast<std::uint32_t>(rank)));
+  self_->send(gatherer(), order);
 }
 
 /// Sent to the scheduler of this generation now, and to those of later generations when they are spawned.

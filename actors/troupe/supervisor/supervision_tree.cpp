@@ -21,8 +21,6 @@ std::string to_string(const child_id& one) {
       return "device " + std::to_string(one.number);
     case child_role::scheduler:
       return "the scheduler";
-    case child_role::link:
-      return "the link to rank " + std::to_string(one.number);
     case child_role::gatherer:
       return "the gatherer";
   }

@@ -20,13 +20,12 @@ enum class child_role : std::uint8_t {
   stage,
   device,
   scheduler,
-  link,
   gatherer
 };
 
 struct child_id {
   child_role role = child_role::device;
-  int number = 0;  ///< stage or device: number in the job; link: the remote rank; else 0
+  int number = 0;  ///< stage or device: number in the job; else 0
   auto operator<=>(const child_id&) const = default;
 };
 /// "device 1", "the loader"

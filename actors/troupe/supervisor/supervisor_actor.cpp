@@ -40,10 +40,11 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const copies_committed& committed) { on_committed(committed); },
           [this](const restart_due& due) { on_restart_due(due); },
           [this](const state_arrived& arrived) { on_state(arrived); },
-          [this](const want_results& wanted) { on_want_results(wanted); },
-          [this](const call_finished& finished) { on_finished(finished); },
+          [this](const want_results& wanted) { return on_want_results(wanted); },
+          [this](const call_finished& finished) { return on_finished(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
+          [this](const link_failed& failed) { on_link_failed(failed); },
           [this](const restart_requested& wanted) { on_restart_requested(wanted); },
           [this](const check_progress&) { on_look(); },
           [this](const generation_requested& wanted) {

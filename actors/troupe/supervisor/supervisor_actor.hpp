@@ -2,6 +2,7 @@
 #include <caf/actor.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/result.hpp>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -11,8 +12,11 @@
 #include <vector>
 
 #include "troupe/device/messages.hpp"
+#include "troupe/link/messages.hpp"
+#include "troupe/link/node_links.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/placement/view.hpp"
+#include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
 #include "troupe/supervisor/arrived_states.hpp"
 #include "troupe/supervisor/call_queue.hpp"
@@ -30,14 +34,14 @@ namespace troupe {
 ///   message       -> reply                                          errors
 ///   define_job    -> (spawns loader, replica_keeper, disk_writer; ends the children of the previous job)
 ///   add_source    -> to the loader
-///   enter_call    -> call_entered to the scheduler
+///   enter_call    -> copies_held, call_entered to the scheduler
 ///   program_received  -> gathered_received to the scheduler
 ///   fetch_cached    -> gather_tensors to the gatherer, in each generation until the next call
 ///   cancel_call   -> cancel_training to the scheduler of this node
 ///   order_pause   -> pause_requested to the scheduler, one at a time
 ///   pause_changed ->
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
-///   view_formed   -> call_entered, over new links
+///   view_formed   -> copies_held, call_entered, over new links
 ///   restore_order -> (spawns stages and devices that it hosts from now on)
 ///                    restore_stage to stages, devices_known, node_restored  no state available: ends the job
 ///   copies_committed -> drop_before to the replica_keeper
@@ -47,9 +51,9 @@ namespace troupe {
 ///   replicate_copies -> replicate_again to stages
 ///   restart_due     -> (restarts children of io)
 ///   want_results  -> known_results
-///   call_finished -> result_seen; to the user's thread
+///   call_finished -> an empty reply; to the user's thread           a newer generation: unavailable
 ///   peer_broken   -> membership::suspect
-///   tensor_lost, restart_requested -> membership::request_generation   too many: ends the job
+///   tensor_lost, link_failed, restart_requested -> membership::request_generation   too many: ends the job
 ///   check_progress -> node_progress to the scheduler, while a device makes no progress
 ///   recovery_done -> to the user's thread
 ///   job_done      -> to the user's thread
@@ -67,6 +71,9 @@ class supervisor_state {
   /// Rank 0: every view contains all ranks, so it always exists.
   static constexpr int scheduler_rank = 0;
   supervisor_state(caf::event_based_actor* self, supervisor_options options);
+  supervisor_state(const supervisor_state&) = delete;
+  supervisor_state& operator=(const supervisor_state&) = delete;
+  ~supervisor_state() { end_links({}, "its process has left the job"); }
   caf::behavior make_behavior();
 
  private:
@@ -100,15 +107,13 @@ class supervisor_state {
   std::shared_ptr<const device_job> make_device_job() const;
   // calls: announce_calls.cpp
   void on_enter(const enter_call& entered);
-  void on_finished(const call_finished& finished);
+  caf::result<void> on_finished(const call_finished& finished);
   void follow(const call_queue::outcome& outcome);
   void announce_call();
   void request_inventory(const caf::actor& holder);
   void on_held_parts(const held_parts& held);
-  node_inventory inventory_now() const;
-  void send_entered(node_inventory inventory);
-  void on_want_results(const want_results& wanted);
-  void confirm(std::uint32_t index);
+  void send_entered();
+  known_results on_want_results(const want_results& wanted) const;
   // tensors for the program: pass_gathered.cpp
   void expect_gathered(const call_request& call);
   void on_program_received(const program_received& took);
@@ -122,7 +127,10 @@ class supervisor_state {
   void on_pause_changed(const pause_changed& changed);
   void repeat_pause_request();
   // the other nodes and the scheduler: connect_nodes.cpp
-  void connect_nodes();
+  void connect_nodes(const membership_view& view);
+  void end_links(const std::vector<member_loss>& losses, const std::string& otherwise);
+  void on_link_failed(const link_failed& failed);
+  troupe::actor_name name_of(actor_role role, int number) const;
   void spawn_scheduler();
   void give_job_to_scheduler();
   void publish_children();
@@ -175,18 +183,16 @@ class supervisor_state {
   // the generation
   phase phase_ = phase::joining;
   std::uint64_t generation_ = 0;
-  /// The copies this node holds, as of the start of generation inventory_in_; requested in asked_in_.
+  /// The copies this node holds, until they are sent (in generation inventory_in_; requested in asked_in_).
   node_inventory inventory_;
   std::uint64_t inventory_in_ = 0, asked_in_ = 0;
   std::uint64_t inquiry_ = 0;  ///< number of the newest inventory request; replies to older ones are dropped
   std::size_t num_unanswered_ = 0;
-  std::chrono::steady_clock::time_point inventory_at_;
   std::size_t still_running_ = 0;
   view present_;
-  /// By remote rank: to all nodes on the scheduler's node, elsewhere to the scheduler's node.
-  std::map<int, caf::actor> links_;
-  caf::actor scheduler_;        ///< a proxy unless this node has it
-  caf::actor local_scheduler_;  ///< only on its rank
+  std::shared_ptr<node_links> links_;  ///< to the actors of other nodes; null before the first view
+  caf::actor scheduler_;               ///< a proxy unless this node has it
+  caf::actor local_scheduler_;         ///< only on its rank
   std::optional<restore_order> restoring_;
   std::set<std::uint32_t> reading_;  ///< stages whose state the disk writer has not sent yet
   /// When the newest snapshot was written, as known when the state was restored.

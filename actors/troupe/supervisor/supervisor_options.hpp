@@ -26,6 +26,7 @@ enum class child_threads : std::uint8_t { own, shared };
 struct supervisor_options {
   int rank = 0;
   int world_size = 1;
+  std::uint32_t incarnation = 0;  ///< see member::incarnation
   std::string host;
   std::string numeric_class;
   transport* out = nullptr;

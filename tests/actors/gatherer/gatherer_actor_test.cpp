@@ -1,12 +1,16 @@
 #include "troupe/gatherer/gatherer_actor.hpp"
 
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <sstream>
 
 #include "actors/virtual_actors.hpp"
 #include "support/drained.hpp"
 #include "support/recording_transport.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/link/wire_table.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -18,10 +22,16 @@ struct one_gatherer {
   virtual_actors actors;
   recording_transport out{1};
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
-  caf::actor gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{1, 3, &out, client});
+  std::ostringstream logged;
+  std::shared_ptr<spdlog::logger> log =
+      std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_st>(logged));
+  probe of_rank_0{actors}, of_rank_2{actors};  ///< the gatherers of the others
+  caf::actor gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{1, 3, &out, client, log});
 
   void gather(std::uint64_t generation, std::uint32_t call, bool from_caches = false) {
-    actors.send(gatherer, gather_tensors{generation, call, 3, from_caches});
+    gather_tensors order{generation, call, 3, from_caches};
+    if (from_caches) order.caches = {of_rank_0.handle(), of_rank_2.handle()};
+    actors.send(gatherer, order);
   }
   void arrives(std::uint64_t generation, std::uint32_t call, std::uint32_t index) {
     actors.send(gatherer,
@@ -82,30 +92,25 @@ TEST_CASE("a request for a call is answered with the tensors that this process k
   one_gatherer here;
   here.gather(1, 4);
   here.all_arrive(1, 4);
-  here.actors.send(here.gatherer, get_cached{5, 2, 4});
+  auto reply = ask<cached_sent>(here.actors, here.gatherer, get_cached{5, 2, 4});
   REQUIRE(here.out.tensors.size() == 2);  // places 0 and 1 are rank 1's
   CHECK(here.out.tensors[1].to_rank == 2);
   CHECK(here.out.tensors[1].tag == tensor_tag{5, 0, 4, 0, 1, tensor_role::gathered});
   CHECK(here.out.tensors[1].value.values<float>()[0] == 1);
-  REQUIRE(here.out.frames.size() == 1);
-  CHECK(here.out.frames[0].to_rank == 2);
-  auto answer = decode_message(here.out.frames[0].body).content.get_as<cached_sent>(0);
-  CHECK(answer.indices == std::vector<std::uint32_t>{0, 1});
-  here.actors.send(here.gatherer, get_cached{5, 2, 3});
-  CHECK(decode_message(here.out.frames[1].body).content.get_as<cached_sent>(0).indices.empty());
+  CHECK(reply.value->indices == std::vector<std::uint32_t>{0, 1});
+  CHECK(ask<cached_sent>(here.actors, here.gatherer, get_cached{5, 2, 3}).value->indices.empty());
 }
 
 TEST_CASE(
     "for a finished call the gatherer asks all other processes and delivers what they have to the program") {
   one_gatherer here;
   here.gather(2, 4, true);
-  REQUIRE(here.out.frames.size() == 2);
-  CHECK(here.out.frames[0].to_rank == 0);
-  CHECK(here.out.frames[1].to_rank == 2);
-  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});
+  CHECK(here.of_rank_0.last<get_cached>().call == 4);
+  CHECK(here.of_rank_2.last<get_cached>().rank == 1);
+  here.of_rank_0.answer(cached_sent{{0, 2}});
   here.arrives(2, 4, 0);
   here.arrives(2, 4, 2);
-  here.actors.send(here.gatherer, cached_sent{2, 2, 4, {1, 2}});
+  here.of_rank_2.answer(cached_sent{{1, 2}});
   here.arrives(2, 4, 2);
   CHECK(here.given().empty());  // the last one is on its way
   here.arrives(2, 4, 1);
@@ -117,18 +122,51 @@ TEST_CASE("a call announced before it is known to be finished is requested from 
   here.gather(2, 4);
   here.gather(2, 4, true);
   here.gather(2, 4, true);
-  CHECK(here.out.frames.size() == 2);
-  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 1, 2}});
+  CHECK(here.of_rank_0.size() == 1);
+  CHECK(here.of_rank_2.size() == 1);
+  here.of_rank_0.answer(cached_sent{{0, 1, 2}});
   here.all_arrive(2, 4);
   CHECK(here.given() == numbers{{0, 1, 2}});
 }
 
 TEST_CASE("a tensor that no process keeps is reported as lost once all processes have answered") {
   one_gatherer here;
+  here.gather(1, 4, true);
   here.gather(2, 4, true);
-  here.actors.send(here.gatherer, cached_sent{2, 0, 4, {0, 2}});
-  here.actors.send(here.gatherer, cached_sent{1, 2, 4, {}});  // of another generation
+  here.of_rank_0.answer(cached_sent{{0, 2}});  // of generation 1
+  here.of_rank_0.answer(cached_sent{{0, 2}});
+  here.of_rank_2.answer(cached_sent{});  // of generation 1
   CHECK(here.given().empty());
-  here.actors.send(here.gatherer, cached_sent{2, 2, 4, {2}});
+  here.of_rank_2.answer(cached_sent{{2}});
   CHECK(here.given() == numbers{{-1}});
+}
+
+TEST_CASE("a process that does not answer counts as one that keeps nothing, and the log names it") {
+  one_gatherer here;
+  here.gather(2, 4, true);
+  here.of_rank_0.answer(cached_sent{{0, 2}});
+  here.of_rank_2.answer(make_error(actor_error::timed_out, "gatherer/2#0 has not replied within 10 s"));
+  CHECK(here.given() == numbers{{-1}});
+  CHECK(here.logged.str().find("call 4") != std::string::npos);
+  CHECK(here.logged.str().find("gatherer/2#0 has not replied within 10 s") != std::string::npos);
+}
+
+TEST_CASE("a process that is lost does not count as one that keeps nothing: the next generation asks again") {
+  one_gatherer here;
+  here.gather(2, 4, true);
+  here.of_rank_0.answer(cached_sent{{0, 2}});
+  here.of_rank_2.answer(make_error(actor_error::lost, "gatherer/2#0 cannot be reached any more"));
+  CHECK(here.given().empty());
+  here.gather(3, 4, true);
+  CHECK(here.of_rank_2.size() == 2);
+}
+
+TEST_CASE("a job of one process keeps no tensors of finished calls") {
+  virtual_actors actors;
+  recording_transport out{0};
+  auto client = std::make_shared<client_mailbox>();
+  auto gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{0, 1, &out, client, nullptr});
+  actors.send(gatherer, gather_tensors{1, 4, 3, true, {}});
+  REQUIRE(client->size() == 1);
+  CHECK(std::holds_alternative<gathered_unavailable>(client->take()));
 }

@@ -2,6 +2,8 @@
 #include <tuple>
 
 #include "troupe/device/messages.hpp"
+#include "troupe/gatherer/messages.hpp"
+#include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
 
@@ -42,12 +44,18 @@ inline auto example_messages(fields size) {
   };
   call_request request = empty ? call_request{} : call_request{1, call_kind::evaluate, 2, 3, 4, -5};
   std::vector<call_result> completed(empty ? 0 : 3, example_result(size));
+  std::vector<std::uint32_t> indices(empty ? 0 : 3, 9);
   return std::tuple{
+      request_done{},
+      request_failed{3, true, text('t')},
+      get_cached{3, 1, 5},
+      cached_sent{indices},
       restore_order{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
       call_finished{3, example_result(size)},
-      want_results{3, 5},
-      known_results{3, 1, completed},
-      call_entered{4, example_inventory(size), request, 3, 17},
+      want_results{5},
+      known_results{completed},
+      copies_held{4, example_inventory(size)},
+      call_entered{4, 2, request, 3, 17},
       node_restored{5, -1, {0.5, 3, 2}},
       snapshot_failed{4, 9},
       write_copies{4, 8},
@@ -59,7 +67,6 @@ inline auto example_messages(fields size) {
       step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
       part_held{7, 2, {1, 2, 3, part_location::peer_memory}},
       part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
-      result_seen{9, 2, 1},
       node_progress{9, 1,
                     std::vector<device_progress>(
                         empty ? 0 : 3, {1, {2, call_kind::train, device_activity::applying, 3, 4}, 5.5}),

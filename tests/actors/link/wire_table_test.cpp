@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr actor_name receiver{actor_role::device, 5};
+constexpr message_head head_of_test{{actor_role::device, 5, 2}, message_kind::request, 77};
 
 /// Applies `check` to one of every message, as it goes over the wire.
 template <class Check>
@@ -24,7 +24,7 @@ void for_each_example(fields size, Check check) {
 }
 
 std::vector<std::byte> encoded(const caf::message& content) {
-  auto body = encode_message(receiver, content);
+  auto body = encode_message(head_of_test, content);
   REQUIRE(body);
   return *body;
 }
@@ -40,7 +40,7 @@ TEST_CASE("every message that crosses nodes is decoded as it was encoded") {
   auto size = GENERATE(fields::empty, fields::full, fields::large);
   for_each_example(size, [&]<class Message>(const Message& message) {
     addressed_message decoded = decode_message(encoded(caf::make_message(message)));
-    CHECK(decoded.to == receiver);
+    CHECK(decoded.head == head_of_test);
     REQUIRE(decoded.content.match_elements<Message>());
     // Equal encodings are equal messages: the codec's own tests see to that.
     CHECK(encode(decoded.content.get_as<Message>(0)) == encode(message));
@@ -65,30 +65,47 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(step_done{})) == 0x0202);
   CHECK(number_of(caf::make_message(part_held{})) == 0x0203);
   CHECK(number_of(caf::make_message(part_written{})) == 0x0204);
-  CHECK(number_of(caf::make_message(result_seen{})) == 0x0205);
   CHECK(number_of(caf::make_message(copies_committed{})) == 0x0106);
   CHECK(number_of(caf::make_message(want_results{})) == 0x0110);
   CHECK(number_of(caf::make_message(node_progress{})) == 0x0210);
   CHECK(number_of(caf::make_message(known_results{})) == 0x0211);
   CHECK(number_of(caf::make_message(pause_changed{})) == 0x0105);
   CHECK(number_of(caf::make_message(pause_requested{})) == 0x0212);
+  CHECK(number_of(caf::make_message(copies_held{})) == 0x0214);
   CHECK(number_of(caf::make_message(cut_reached{})) == 0x0213);
   CHECK(number_of(caf::make_message(grant{})) == 0x0300);
 }
 
 TEST_CASE("messages that do not cross nodes are refused") {
-  CHECK_FALSE(encode_message(receiver, caf::make_message(list_parts{})));
-  CHECK_FALSE(encode_message(receiver, caf::make_message(quiesce{1})));
-  CHECK_FALSE(encode_message(receiver, caf::make_message(job_known{})));
-  CHECK_FALSE(encode_message(receiver, caf::make_message(42)));
-  CHECK_FALSE(encode_message(receiver, caf::message()));
-  CHECK_FALSE(encode_message(receiver, caf::make_message(grant{}, grant{})));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(list_parts{})));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(quiesce{1})));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(job_known{})));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(42)));
+  CHECK_FALSE(encode_message(head_of_test, caf::message()));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(grant{}, grant{})));
+}
+
+TEST_CASE("a head whose kind and request number do not fit together is refused") {
+  using kind = message_kind;
+  auto decoded = [](const message_head& head) {
+    return decode_message(*encode_message(head, caf::make_message(writes_lost{1, 2}))).head;
+  };
+  actor_name to{actor_role::scheduler, 0, 1};
+  for (const auto& head :
+       {message_head{to}, message_head{to, kind::request, 1}, message_head{{}, kind::reply, 1},
+        message_head{to, kind::request, max_request_number}})
+    CHECK(decoded(head) == head);
+  for (const auto& head :
+       {message_head{to, kind::one_way, 1}, message_head{to, kind::request, 0},
+        message_head{to, kind::reply, 0}, message_head{to, kind::request, max_request_number + 1},
+        message_head{to, static_cast<kind>(4), 1}})
+    CHECK_THROWS_AS(decoded(head), decode_error);
 }
 
 TEST_CASE("bodies that do not decode are refused") {
   CHECK_THROWS_AS(decode_message({}), decode_error);
   CHECK_THROWS_AS(decode_message(std::vector<std::byte>(3)), decode_error);
-  auto body = encoded(caf::make_message(result_seen{1, 2, 3}));
+  auto body = encoded(caf::make_message(writes_lost{1, 2}));
   body[0] = std::byte{0xff};
   CHECK_THROWS_AS(decode_message(body), decode_error);
 }

@@ -2,6 +2,7 @@
 
 #include "one_scheduler.hpp"
 #include "support/drained.hpp"
+#include "troupe/actor/actor_error.hpp"
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
@@ -41,8 +42,7 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
         job_description job;
         job.add("seed", "1");
         job.add("microbatches", rank == odd ? "4" : "8");
-        here.actors.send(here.scheduler,
-                         call_entered{1, {rank, 0, {}}, here.train(0, 10), {}, 0, job.hash(), job});
+        here.actors.send(here.scheduler, call_entered{1, rank, here.train(0, 10), {}, 0, job.hash(), job});
       }
       CHECK(here.num_orders() == 0);
       CHECK(here.num_grants() == 0);
@@ -61,10 +61,7 @@ TEST_CASE("a process restarted with another job is refused in its generation") {
   for (int rank : {0, 1}) {
     job_description job;
     job.add("seed", rank == 0 ? "1" : "7");
-    here.actors.send(
-        here.scheduler,
-        call_entered{
-            2, {rank, 0, {{4, 0, 1, own}, {4, 1, 1, peer}}}, here.train(0, 10), {}, 0, job.hash(), job});
+    here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 10), {}, 0, job.hash(), job});
   }
   CHECK(here.num_orders() == 0);
   CHECK(here.result(1).refused.find("seed: rank 1 has 7, rank 0 has 1") != std::string::npos);
@@ -74,7 +71,7 @@ TEST_CASE("messages of other generations are ignored") {
   one_scheduler here({.generation = 3});
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1})
-      here.actors.send(here.scheduler, call_entered{other, {rank, 0, {}}, here.train(0, 10), {}, 0});
+      here.actors.send(here.scheduler, call_entered{other, rank, here.train(0, 10), {}, 0});
   CHECK(here.num_orders() == 0);
   here.all_enter(here.train(0, 10));
   for (std::uint64_t other : {2, 4})
@@ -120,28 +117,45 @@ TEST_CASE("the scheduler's own node gets a result last, after all others have co
   CHECK(here.finished(0) == numbers{0});
 }
 
-TEST_CASE("a missing confirmation delays the scheduler's own node for a limited time only") {
+TEST_CASE("a node that does not confirm a result delays the scheduler's own node for a limited time only") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
-  here.actors.advance(4s);
   CHECK(here.finished(0).empty());
-  here.actors.advance(2s);
+  here.supervisors[2].answer(
+      make_error(actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
   CHECK(here.finished(0) == numbers{0});
-  here.seen(2, 0);
-  CHECK(here.finished(0) == numbers{0});
+  CHECK(here.logged().find("supervisor/2#0 has not replied within 10 s") != std::string::npos);
 }
 
-TEST_CASE("a timeout of one call's confirmations does not end the wait for the next call's") {
-  one_scheduler here;
+TEST_CASE("the next generation tells the result to a node that is lost before it confirms") {
+  one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
-  here.actors.advance(3s);
   here.seen(1, 0);
+  here.supervisors[2].answer(make_error(actor_error::lost, "supervisor/2#0 cannot be reached any more"));
+  CHECK(here.finished(0).empty());
+}
+
+TEST_CASE("a late confirmation of one call does not confirm the next") {
+  one_scheduler here({.world_size = 3});
+  here.all_enter(here.barrier(0));
+  here.seen(1, 0);
+  here.supervisors[2].answer(
+      make_error(actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
   here.all_enter(here.barrier(1), {finished_training(0, 0)});
-  here.actors.advance(3s);  // 6 s after the first, 3 s after the second
+  here.seen(1, 1);
   CHECK(here.finished(0) == numbers{0});
-  here.actors.advance(3s);
+  here.seen(2, 1);
   CHECK(here.finished(0) == numbers{0, 1});
+}
+
+TEST_CASE("a node that does not send the results of earlier calls costs a new generation") {
+  one_scheduler here({.generation = 2});
+  here.actors.send(here.scheduler, call_entered{2, 1, here.train(1, 2), 1, 0});
+  here.supervisors[1].answer(
+      make_error(actor_error::timed_out, "supervisor/1#0 has not replied within 10 s"));
+  CHECK(here.supervisors[0].last<restart_requested>().cause ==
+        "rank 1 has not sent the results of earlier calls: supervisor/1#0 has not replied within 10 s");
 }
 
 TEST_CASE("in a world of one process the result is delivered at once") {
@@ -176,10 +190,10 @@ TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a
   auto known = [&](std::uint32_t first, std::uint32_t end) {
     std::vector<call_result> results;
     for (auto index = first; index < end; ++index) results.push_back(finished_training(index, index + 1));
-    here.actors.send(here.scheduler, known_results{2, 1, results});
+    here.supervisors[1].answer(known_results{results});
   };
-  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(0, 1), 0, 0});
-  here.actors.send(here.scheduler, call_entered{2, {1, 0, {}}, here.train(300, 301), 300, 0});
+  here.actors.send(here.scheduler, call_entered{2, 0, here.train(0, 1), 0, 0});
+  here.actors.send(here.scheduler, call_entered{2, 1, here.train(300, 301), 300, 0});
   CHECK(here.supervisors[1].last<want_results>().first == 0);
   CHECK(here.finished(0).empty());
   known(0, 256);
@@ -188,9 +202,9 @@ TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a
   CHECK(here.supervisors[1].all<want_results>().size() == 2);
   CHECK(here.finished(0).size() == 256);
   CHECK(here.finished(1).empty());
-  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(256, 257), 256, 0});
+  here.actors.send(here.scheduler, call_entered{2, 0, here.train(256, 257), 256, 0});
   CHECK(here.finished(0).size() == 300);
-  here.actors.send(here.scheduler, call_entered{2, {0, 0, {}}, here.train(300, 301), 300, 0});
+  here.actors.send(here.scheduler, call_entered{2, 0, here.train(300, 301), 300, 0});
   CHECK(here.num_orders() == 1);
 }
 
@@ -198,7 +212,7 @@ TEST_CASE("the size of a call's result message does not grow with the calls befo
   one_scheduler here({.world_size = 1});
   std::size_t first_bytes = 0;
   for (std::uint32_t index = 0; index < 1000; ++index) {
-    here.actors.send(here.scheduler, call_entered{1, {0, 0, {}}, here.barrier(index), index, 0});
+    here.actors.send(here.scheduler, call_entered{1, 0, here.barrier(index), index, 0});
     REQUIRE(here.finished(0).size() == index + 1);
     if (index == 0) first_bytes = encode(here.supervisors[0].last<call_finished>()).size();
   }

@@ -97,13 +97,10 @@ void one_scheduler::replace_disk_writer() {
 
 void one_scheduler::enter(int rank, const call_request& request, std::vector<held_part> parts,
                           std::vector<call_result> completed, std::uint64_t interrupted_step) {
-  actors.send(scheduler, call_entered{with.generation,
-                                      {rank, 0, std::move(parts), with.committed_step},
-                                      request,
-                                      completed.size(),
-                                      interrupted_step});
-  // As supervisors do, when they are asked.
-  if (!completed.empty()) actors.send(scheduler, known_results{with.generation, rank, completed});
+  actors.send(scheduler, copies_held{with.generation, {rank, 0, std::move(parts), with.committed_step}});
+  actors.send(scheduler, call_entered{with.generation, rank, request, completed.size(), interrupted_step});
+  for (auto& each : supervisors)
+    each.answer_to([](const want_results&) { return true; }, known_results{completed});
 }
 
 void one_scheduler::all_enter(const call_request& request, const std::vector<call_result>& completed) {
@@ -153,7 +150,8 @@ void one_scheduler::all_written(std::uint64_t step) {
 }
 
 void one_scheduler::seen(int rank, std::uint32_t index) {
-  actors.send(scheduler, result_seen{with.generation, rank, index});
+  supervisors[static_cast<std::size_t>(rank)].answer_to(
+      [index](const call_finished& told) { return told.result.index == index; }, caf::unit);
 }
 
 void one_scheduler::all_seen(std::uint32_t index) {

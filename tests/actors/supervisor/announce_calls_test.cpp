@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_node.hpp"
+#include "troupe/link/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -18,9 +19,12 @@ TEST_CASE("with its first view a node connects and reports which call it is in")
   auto entered = here.sent<call_entered>();
   REQUIRE(entered.size() == 1);
   CHECK(entered[0].generation == 1);
-  CHECK(entered[0].inventory.rank == 1);
-  CHECK(entered[0].inventory.parts.empty());
+  CHECK(entered[0].rank == 1);
   CHECK(entered[0].request.index == 3);
+  REQUIRE(here.sent<copies_held>().size() == 1);
+  CHECK(here.sent<copies_held>()[0].generation == 1);
+  CHECK(here.sent<copies_held>()[0].inventory.rank == 1);
+  CHECK(here.sent<copies_held>()[0].inventory.parts.empty());
   CHECK(here.out.frames[0].to_rank == 0);
 }
 
@@ -49,7 +53,7 @@ TEST_CASE("no call leaves a timer behind, restored or not") {
   }
 }
 
-TEST_CASE("a node reports its copies again in each generation") {
+TEST_CASE("a node reports its copies once in each generation, before its first call") {
   one_node here;
   here.begin();
   here.train(2);
@@ -57,10 +61,14 @@ TEST_CASE("a node reports its copies again in each generation") {
   here.enter(1);
   here.fence(2);
   here.view(2);
-  auto entered = here.sent<call_entered>();
-  REQUIRE(entered.size() == 3);
-  CHECK(entered[0].inventory.parts.empty());
-  CHECK_FALSE(entered[2].inventory.parts.empty());
+  CHECK(here.sent<call_entered>().size() == 3);
+  auto held = here.sent<copies_held>();
+  REQUIRE(held.size() == 2);
+  CHECK(held[0].inventory.parts.empty());
+  CHECK_FALSE(held[1].inventory.parts.empty());
+  auto last = here.out.frames.end();
+  CHECK(decode_message((last - 2)->body).content.match_elements<copies_held>());
+  CHECK(decode_message((last - 1)->body).content.match_elements<call_entered>());
 }
 
 TEST_CASE("the job description goes to each generation's scheduler once, its hash with every call") {
@@ -86,15 +94,24 @@ TEST_CASE(
   here.begin();
   here.finish(1, result_of(0));
   CHECK(here.results_told() == indices{0});
-  REQUIRE(here.sent<result_seen>().size() == 1);
-  CHECK(here.sent<result_seen>()[0].rank == 1);
-  CHECK(here.sent<result_seen>()[0].index == 0);
-  here.finish(1, result_of(0));  // again: confirmed again, told once
+  auto told = call_finished{1, result_of(0)};
+  here.request(1, {actor_role::supervisor, 1}, told);  // again: confirmed, told once
   CHECK(here.results_told().empty());
-  CHECK(here.sent<result_seen>().size() == 2);
+  CHECK(here.replies().back().match_elements<request_done>());
   here.enter(1);
   REQUIRE(here.sent<call_entered>().size() == 2);
   CHECK(here.sent<call_entered>()[1].num_completed == 1);
+}
+
+TEST_CASE("a node that has heard of the next generation does not confirm a result of the one before") {
+  one_node here;
+  here.begin();
+  here.fence(2);
+  here.request(1, {actor_role::supervisor, 1}, call_finished{1, result_of(0)});
+  CHECK(here.replies().empty());  // the link of generation 1 has ended
+  auto late = ask<caf::unit_t>(here.actors, here.supervisor, call_finished{1, result_of(0)});
+  CHECK(late.problem == "rank 1 is in generation 2");
+  CHECK(here.results_told().empty());
 }
 
 TEST_CASE("a call that the program has left ends before the program's next call begins") {
@@ -146,13 +163,10 @@ TEST_CASE("a scheduler that lacks results of earlier calls gets them in pieces")
   one_node here;
   here.begin();
   for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));
-  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 0});
-  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 256});
-  here.receive(1, {actor_role::supervisor, 0}, want_results{1, 300});
-  here.receive(1, {actor_role::supervisor, 0}, want_results{7, 0});
-  auto told = here.sent<known_results>();
+  for (std::uint64_t first : {0, 256, 300}) here.request(1, {actor_role::supervisor, 1}, want_results{first});
+  std::vector<known_results> told;
+  for (const auto& reply : here.replies()) told.push_back(reply.get_as<known_results>(0));
   REQUIRE(told.size() == 3);
-  CHECK(told[0].rank == 1);
   CHECK(told[0].results.size() == 256);
   CHECK(told[1].results.front() == result_of(256));
   CHECK(told[1].results.size() == 44);

@@ -39,7 +39,8 @@ TEST_CASE(
   auto entered = here.sent<call_entered>().back();
   CHECK(entered.generation == 2);
   CHECK(entered.interrupted_step == 4);
-  CHECK(entered.inventory.parts == std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {3, 1, 1, own}});
+  CHECK(here.sent<copies_held>().back().inventory.parts ==
+        std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {3, 1, 1, own}});
   here.restore(2, own_plan(2));
   CHECK(here.sent<node_restored>().back().generation == 2);
   CHECK(here.sent<node_restored>().back().metrics.num_samples == 4);
@@ -73,12 +74,12 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
   here.advance(20s);
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 20);
-  here.receive(2, {actor_role::supervisor, 0}, restore_order{2, {}, 45, here.hosts});
+  CHECK(here.sent<copies_held>().back().inventory.since_disk_s == 20);
+  here.receive(2, {actor_role::supervisor, 1}, restore_order{2, {}, 45, here.hosts});
   here.advance(5s);
   here.fence(3);
   here.view(3);
-  CHECK(here.sent<call_entered>().back().inventory.since_disk_s == 50);
+  CHECK(here.sent<copies_held>().back().inventory.since_disk_s == 50);
 }
 
 TEST_CASE("two fences in a row keep the interrupted step") {

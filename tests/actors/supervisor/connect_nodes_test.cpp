@@ -10,7 +10,7 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   here.define();
   here.view(1);
   here.enter(0);
-  call_entered other{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0};
+  call_entered other{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0};
   here.receive(1, {actor_role::scheduler, 0}, other);
   REQUIRE(here.sent<restore_order>().size() == 1);
   CHECK(here.out.frames[0].to_rank == 1);
@@ -34,8 +34,7 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
   here.view(1);
   here.define();
   here.enter(0);
-  here.receive(1, {actor_role::scheduler, 0},
-               call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
+  here.receive(1, {actor_role::scheduler, 0}, call_entered{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
   CHECK(here.sent<restore_order>().size() == 1);
 }
 
@@ -54,7 +53,7 @@ TEST_CASE("another job replaces the previous one, with new children") {
   here.enter(1);
   auto entered = here.sent<call_entered>().back();
   CHECK(entered.request.index == 1);
-  CHECK(entered.inventory.parts.empty());  // nothing of the former job's state
+  CHECK(here.sent<copies_held>().back().inventory.parts.empty());  // nothing of the former job's state
   restore_plan scratch;
   scratch.from_scratch = true;
   here.restore(1, scratch);
@@ -63,6 +62,6 @@ TEST_CASE("another job replaces the previous one, with new children") {
   here.part_arrives(1, 2, 0, packed_with(1, 2, 0));
   here.enter(2);
   here.finish(1, result_of(1));
-  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  CHECK(here.sent<copies_held>().back().inventory.parts.empty());
   CHECK(here.members.failures.empty());
 }

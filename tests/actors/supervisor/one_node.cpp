@@ -90,19 +90,29 @@ void one_node::view(std::uint64_t generation) {
 
 // ---- what the other node says
 
-void one_node::hear_frame(std::uint64_t generation, const actor_name& to, const caf::message& content) {
-  gate.deliver(generation, *encode_message(to, content));
+void one_node::hear_frame(std::uint64_t generation, const message_head& head, const caf::message& content) {
+  gate.deliver(1 - rank, generation, *encode_message(head, content));
   actors.run();
+}
+
+std::vector<caf::message> one_node::replies() const {
+  std::vector<caf::message> found;
+  for (const auto& frame : out.frames)
+    if (auto message = decode_message(frame.body); message.head.kind == message_kind::reply)
+      found.push_back(message.content);
+  return found;
 }
 
 void one_node::restore(std::uint64_t generation, const restore_plan& plan,
                        const std::vector<call_result>& completed) {
-  receive(generation, {actor_role::supervisor, 0}, restore_order{generation, plan, 0, hosts});
+  receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
+          restore_order{generation, plan, 0, hosts});
   for (const auto& result : completed) finish(generation, result);
 }
 
 void one_node::finish(std::uint64_t generation, const call_result& result) {
-  receive(generation, {actor_role::supervisor, 0}, call_finished{generation, result});
+  receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
+          call_finished{generation, result});
 }
 
 void one_node::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,

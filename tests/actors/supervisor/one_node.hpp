@@ -59,8 +59,14 @@ struct one_node {
   // what the other node says
   template <class Message>
   void receive(std::uint64_t generation, const actor_name& to, const Message& message) {
-    hear_frame(generation, to, caf::make_message(message));
+    hear_frame(generation, {to}, caf::make_message(message));
   }
+  /// A request of the other node's scheduler; the supervisor's reply is the newest of replies().
+  template <class Message>
+  void request(std::uint64_t generation, const actor_name& to, const Message& message) {
+    hear_frame(generation, {to, message_kind::request, ++num_requests_}, caf::make_message(message));
+  }
+  std::vector<caf::message> replies() const;
   void restore(std::uint64_t generation, const restore_plan& plan = {},
                const std::vector<call_result>& completed = {});
   void finish(std::uint64_t generation, const call_result& result);
@@ -94,7 +100,8 @@ struct one_node {
 
  private:
   std::ostringstream log_;
-  void hear_frame(std::uint64_t generation, const actor_name& to, const caf::message& content);
+  std::uint64_t num_requests_ = 0;
+  void hear_frame(std::uint64_t generation, const message_head& head, const caf::message& content);
   std::vector<caf::message> sent_messages() const;
 };
 

@@ -106,7 +106,7 @@ TEST_CASE("a stage that fails is started again, without copies, and gets its sta
   CHECK(here.members.requests[0].second == "stage 1 on rank 1 failed: no buffers");
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  CHECK(here.sent<copies_held>().back().inventory.parts.empty());
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 0, peer)));
   here.part_arrives(2, 1, 1, packed_with(7, 1));
   CHECK(here.sent<node_restored>().back().generation == 2);
@@ -148,7 +148,7 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
     here.model->before = [](const std::string&) {};
     here.fence(3);
     here.view(3);
-    CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+    CHECK(here.sent<copies_held>().back().inventory.parts.empty());
     here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
     here.part_arrives(3, 1, 1, packed_with(7, 1));
     CHECK(here.sent<node_restored>().back().generation == 3);
@@ -196,7 +196,7 @@ TEST_CASE("a stage that fails takes its device along, and no other stage or devi
   CHECK(here.members.failures.empty());
 }
 
-TEST_CASE("a link that ends is noticed") {
+TEST_CASE("a message that cannot be sent costs a new generation") {
   one_node here;
   struct broken : recording_transport {
     using recording_transport::recording_transport;

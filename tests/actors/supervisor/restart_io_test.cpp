@@ -181,7 +181,7 @@ TEST_CASE("a replica keeper that fails is restarted, and the scheduler hears wha
   CHECK(here.sent<part_held>().back().part == held_part{2, 0, 1, peer});
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().back().inventory.parts ==
+  CHECK(here.sent<copies_held>().back().inventory.parts ==
         std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {2, 0, 1, peer}});
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("after its loss a replica is no part of the inventory, and the restore
   here.part_arrives(1, 2, 0, packed_with(7, 2, 0));
   here.fence(2);  // before it is restarted
   here.view(2);
-  CHECK(here.sent<call_entered>().back().inventory.parts ==
+  CHECK(here.sent<copies_held>().back().inventory.parts ==
         std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}});
   here.advance(1ms);
   here.restore(2, own_plan(2));
@@ -226,13 +226,13 @@ TEST_CASE("stages send their copies again when the peer's replica keeper was res
   here.begin();
   here.train(2);
   here.out.tensors.clear();
-  here.receive(1, {actor_role::supervisor, 0}, replicate_copies{1});
+  here.receive(1, {actor_role::supervisor, 1}, replicate_copies{1});
   REQUIRE(here.out.tensors.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(here.out.tensors[i].to_rank == 0);
     CHECK(here.out.tensors[i].tag == tensor_tag{1, i + 1, 0, 1, 0, tensor_role::snapshot_part});
   }
-  here.receive(1, {actor_role::supervisor, 0}, replicate_copies{2});
+  here.receive(1, {actor_role::supervisor, 1}, replicate_copies{2});
   CHECK(here.out.tensors.size() == 2);
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("a part that was lost with the disk actor is written again when the sc
   CHECK(here.sent<writes_lost>()[0].rank == 1);
   CHECK(here.logged().find("restarts=\"the disk actor, the disk writer\" new_generation=no") !=
         std::string::npos);
-  here.receive(1, {actor_role::supervisor, 0}, write_copies{1, 1});
+  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});
   REQUIRE(here.sent<part_written>().size() == 1);
   CHECK(here.sent<part_written>()[0].problem.empty());
   CHECK(here.sent<part_written>()[0].step == 1);

@@ -135,7 +135,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   CHECK(here.sent<part_held>().back().part == held_part{1, 0, 1, peer});
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().back().inventory.parts ==
+  CHECK(here.sent<copies_held>().back().inventory.parts ==
         std::vector<held_part>{{1, 1, 1, own}, {1, 0, 1, peer}});
   here.restore(2, plan_of(1, from(0, 1, peer), from(1, 1, own)));
   bool found = false;

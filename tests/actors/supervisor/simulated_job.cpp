@@ -98,6 +98,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   supervisor_options made;
   made.rank = rank;
   made.world_size = options_.world_size;
+  made.incarnation = incarnation;
   made.host = "host";
   made.numeric_class = "class";
   made.out = &node.out;

@@ -22,13 +22,13 @@ void simulated_transport::connect(std::uint64_t generation, const std::map<int, 
 void simulated_transport::send_control(int to_rank, std::uint64_t generation,
                                        std::span<const std::byte> body) {
   if (!self_.alive) return;
-  if (to_rank == self_.rank) return self_.gate.deliver(generation, body);
+  if (to_rank == self_.rank) return self_.gate.deliver(self_.rank, generation, body);
   if (!id_of_rank_.contains(to_rank)) return;
   auto to = id_of_rank_[to_rank];
   auto& receiver = *job_.nodes_.at(static_cast<std::size_t>(to - 1));
   std::vector<std::byte> frame(body.begin(), body.end());
-  job_.carry({self_.id, to, 0}, [&receiver, generation, frame] {
-    if (receiver.alive) receiver.gate.deliver(generation, frame);
+  job_.carry({self_.id, to, 0}, [&receiver, generation, frame, from = self_.rank] {
+    if (receiver.alive) receiver.gate.deliver(from, generation, frame);
   });
 }
 

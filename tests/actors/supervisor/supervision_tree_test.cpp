@@ -54,8 +54,8 @@ TEST_CASE("a stage is restarted with its device, a device alone, and both with a
 
 TEST_CASE("a child that is in no branch counts to compute") {
   auto tree = example_tree();
-  CHECK(tree.on_failure({child_role::link, 3}, now) ==
-        restart_order{restart_action::new_generation, {{child_role::link, 3}}, 0ms, 0});
+  CHECK(tree.on_failure({child_role::gatherer, 0}, now) ==
+        restart_order{restart_action::new_generation, {{child_role::gatherer, 0}}, 0ms, 0});
 }
 
 TEST_CASE("beyond its intensity io costs a new generation, and beyond that of compute the job") {

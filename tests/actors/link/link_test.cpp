@@ -1,0 +1,254 @@
+#include "troupe/link/link.hpp"
+
+#include <caf/sec.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/device/messages.hpp"
+#include "troupe/gatherer/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "two_nodes.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Rank 0 sends to a device of rank 1.
+struct one_proxy : two_nodes {
+  probe receiver{actors};
+  caf::actor proxy = here.links->proxy(1, actor_role::device, 3);
+  one_proxy() { there.gate.bind({actor_role::device, 3, 2}, receiver.handle()); }
+
+  /// The reply, after all frames are carried.
+  struct replies {
+    std::vector<std::uint32_t> indices;  ///< of cached_sent
+    int num_empty = 0;
+    std::vector<std::string> problems;
+    std::vector<actor_error> codes;
+  };
+  std::shared_ptr<replies> request(const caf::actor& to) {
+    auto got = std::make_shared<replies>();
+    actors.spawn<asker>(to, got);
+    actors.run();
+    return got;
+  }
+
+ private:
+  class asker : public caf::event_based_actor {
+   public:
+    asker(caf::actor_config& config, caf::actor to, std::shared_ptr<replies> got)
+        : caf::event_based_actor(config), to_(std::move(to)), got_(std::move(got)) {}
+    caf::behavior make_behavior() override {
+      request(to_, caf::infinite, get_cached{7, 0, 4})
+          .then([got = got_](const cached_sent& reply) { got->indices = reply.indices; },
+                [got = got_](const caf::error& problem) {
+                  got->problems.push_back(describe(problem));
+                  got->codes.push_back(code_of(problem).value_or(actor_error{}));
+                });
+      return {[](const caf::unit_t&) {}};
+    }
+    caf::actor to_;
+    std::shared_ptr<replies> got_;
+  };
+};
+
+struct failing_state {
+  static constexpr const char* actor_name = "failing";
+  explicit failing_state(caf::event_based_actor*) {}
+  caf::behavior make_behavior() {
+    return {[](const get_cached&) -> cached_sent { throw std::runtime_error("out of luck"); }};
+  }
+};
+
+using problems = std::vector<std::string>;
+using codes = std::vector<actor_error>;
+
+}  // namespace
+
+TEST_CASE("what is sent to a proxy goes to the remote node with the link's generation and the actor's name") {
+  one_proxy link;
+  link.actors.send(link.proxy, writes_lost{7, 2});
+  REQUIRE(link.here.out.frames.size() == 1);
+  CHECK(link.here.out.frames[0].to_rank == 1);
+  CHECK(link.here.out.frames[0].generation == 7);
+  auto message = decode_message(link.here.out.frames[0].body);
+  CHECK(message.head == message_head{{actor_role::device, 3, 2}, message_kind::one_way, 0});
+  link.carry();
+  CHECK(link.receiver.last<writes_lost>().rank == 2);
+  CHECK(link.receiver.num_unanswered() == 0);
+}
+
+TEST_CASE("messages to several actors behind one link keep their order") {
+  one_proxy link;
+  for (std::uint64_t end = 1; end <= 50; ++end) {
+    grant given;
+    given.end_step = end;
+    link.actors.send(link.here.links->proxy(1, actor_role::device, end % 2), given);
+  }
+  REQUIRE(link.here.out.frames.size() == 50);
+  for (std::uint64_t end = 1; end <= 50; ++end)
+    CHECK(decode_message(link.here.out.frames[end - 1].body).content.get_as<grant>(0).end_step == end);
+}
+
+TEST_CASE("a link is made when it is first needed, by whoever sends first") {
+  two_nodes nodes;
+  probe device(nodes.actors);
+  nodes.there.gate.bind({actor_role::device, 3, 2}, device.handle());
+  CHECK(nodes.here.links->num_links() == 0);
+  auto proxy = nodes.here.links->proxy(1, actor_role::device, 3);
+  CHECK(nodes.here.links->num_links() == 1);
+  CHECK(proxy == nodes.here.links->proxy(1, actor_role::device, 3));
+  CHECK(nodes.there.links->num_links() == 0);
+  nodes.actors.send(proxy, writes_lost{7, 0});
+  nodes.carry();
+  CHECK(nodes.there.links->num_links() == 0);
+  CHECK_THROWS_AS(nodes.here.links->proxy(0, actor_role::device, 3), std::logic_error);
+  CHECK_THROWS_AS(nodes.here.links->proxy(2, actor_role::device, 3), std::logic_error);
+}
+
+TEST_CASE("a request to a proxy gets the reply of the remote actor, each its own, in any order") {
+  one_proxy link;
+  auto first = link.request(link.proxy), second = link.request(link.proxy);
+  link.carry();
+  REQUIRE(link.receiver.num_unanswered() == 2);
+  link.receiver.answer(cached_sent{{1}});
+  link.receiver.answer(cached_sent{{2}});
+  REQUIRE(link.there.out.frames.size() == 2);
+  std::swap(link.there.out.frames[0], link.there.out.frames[1]);
+  link.carry();
+  CHECK(first->indices == std::vector<std::uint32_t>{1});
+  CHECK(second->indices == std::vector<std::uint32_t>{2});
+}
+
+TEST_CASE("the remote actor's error comes with its code and its text") {
+  one_proxy link;
+  auto got = link.request(link.proxy);
+  link.carry();
+  link.receiver.answer(unavailable("no copy of step 7"));
+  link.carry();
+  CHECK(got->problems == problems{"no copy of step 7"});
+  CHECK(got->codes == codes{actor_error::unavailable});
+}
+
+TEST_CASE("a handler that returns nothing answers a remote request with an empty message") {
+  one_proxy link;
+  bool confirmed = false;
+  auto asker = link.actors.system().spawn([&](caf::event_based_actor* self) {
+    self->request(link.proxy, caf::infinite, get_cached{}).then([&] { confirmed = true; });
+  });
+  link.carry();
+  link.receiver.answer(caf::unit);
+  link.carry();
+  CHECK(confirmed);
+}
+
+TEST_CASE("an exception of the remote actor reaches the requester, and so does its end") {
+  one_proxy link;
+  link.there.gate.bind({actor_role::device, 3, 2}, link.actors.spawn<actor_of<failing_state>>());
+  auto got = link.request(link.proxy);
+  link.carry();
+  CHECK(got->problems == problems{"out of luck"});
+  CHECK(got->codes == codes{actor_error::failed});
+  auto next = link.request(link.proxy);
+  link.carry();
+  CHECK(next->problems == problems{"device/3#2 has ended before it replied"});
+  CHECK(next->codes == codes{actor_error::failed});
+}
+
+TEST_CASE("a request without a reply fails after the time limit, and the error names the actor") {
+  one_proxy link;
+  auto first = link.request(link.proxy);
+  link.actors.advance(4s);
+  auto second = link.request(link.proxy);
+  link.carry();
+  link.actors.advance(5s);
+  CHECK(first->problems.empty());
+  link.actors.advance(1s);
+  CHECK(first->problems == problems{"device/3#2 has not replied within 10 s"});
+  CHECK(first->codes == codes{actor_error::timed_out});
+  CHECK(second->problems.empty());
+  link.actors.advance(4s);
+  CHECK(second->problems == problems{"device/3#2 has not replied within 10 s"});
+  // The replies come too late: they are dropped and counted.
+  link.receiver.answer(cached_sent{{1}});
+  link.carry();
+  CHECK(first->indices.empty());
+  CHECK(link.here.gate.statistics().late_replies == 1);
+}
+
+TEST_CASE("requests leave no more than one timer behind") {
+  one_proxy link;
+  auto timers = link.actors.num_timers();
+  for (int i = 0; i < 100; ++i) {
+    auto got = link.request(link.proxy);
+    link.carry();
+    link.receiver.answer(cached_sent{{1}});
+    link.carry();
+    CHECK(got->indices.size() == 1);
+  }
+  CHECK(link.actors.num_timers() <= timers + 1);
+  link.actors.advance(10s);
+  CHECK(link.actors.num_timers() == timers);
+}
+
+TEST_CASE(
+    "when a node is lost its requests fail and its proxies' monitors get a down message, with the cause") {
+  one_proxy link;
+  auto got = link.request(link.proxy);
+  obituary of(link.actors, link.proxy);
+  CHECK_FALSE(of.reason());
+  link.here.links->end({{1, "killed by SIGKILL"}}, "generation 8 has begun");
+  link.actors.run();
+  auto text = "device/3#2 cannot be reached any more: rank 1 was lost: killed by SIGKILL";
+  CHECK(got->problems == problems{text});
+  CHECK(got->codes == codes{actor_error::lost});
+  CHECK(of.reason() == text);
+  auto late = link.request(link.proxy);
+  CHECK(late->problems == problems{text});
+  obituary late_one(link.actors, link.proxy);
+  CHECK(late_one.reason() == text);
+  obituary made_late(link.actors, link.here.links->proxy(1, actor_role::device, 4));
+  CHECK(made_late.reason() == "device/4#2 cannot be reached any more: rank 1 was lost: killed by SIGKILL");
+  link.here.out.frames.clear();
+  link.actors.send(link.proxy, writes_lost{7, 0});
+  CHECK(link.here.out.frames.empty());
+}
+
+TEST_CASE(
+    "a node that the next generation leaves behind is no longer reached, and the new one has a new name") {
+  one_proxy link;
+  auto got = link.request(link.proxy);
+  obituary of(link.actors, link.proxy);
+  link.here.links->end({}, "generation 8 has begun");
+  link.begin(8, 3);
+  link.there.gate.bind({actor_role::device, 3, 3}, link.receiver.handle());
+  link.carry();
+  CHECK(of.reason() == "device/3#2 cannot be reached any more: generation 8 has begun");
+  CHECK(got->problems.size() == 1);
+  CHECK(link.there.gate.statistics().old_generation == 1);
+  auto next = link.request(link.here.links->proxy(1, actor_role::device, 3));
+  link.carry();
+  link.receiver.answer(cached_sent{{5}});
+  link.carry();
+  CHECK(next->indices == std::vector<std::uint32_t>{5});
+}
+
+TEST_CASE("a message that cannot cross processes ends the link, and the error names the receiver") {
+  one_proxy link;
+  auto got = link.request(link.proxy);
+  obituary of(link.actors, link.proxy);
+  link.actors.send(link.proxy, quiesce{7});
+  link.actors.run();
+  REQUIRE(link.here.failures.size() == 1);
+  CHECK(link.here.failures[0].find("device/3#2") != std::string::npos);
+  CHECK(of.reason());
+  CHECK(got->codes == codes{actor_error::lost});
+}
+
+TEST_CASE("a proxy that is no longer referenced stays with its link") {
+  one_proxy link;
+  link.actors.send(link.here.links->proxy(1, actor_role::supervisor, 1), writes_lost{7, 2});
+  CHECK(link.here.out.frames.size() == 1);
+}

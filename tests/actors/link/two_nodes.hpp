@@ -1,0 +1,66 @@
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/virtual_actors.hpp"
+#include "support/recording_transport.hpp"
+#include "troupe/link/inbound_gate.hpp"
+#include "troupe/link/node_links.hpp"
+
+namespace troupe::testing {
+
+/// Ranks 0 and 1, whose frames are carried when the test says so.
+struct two_nodes {
+  struct node {
+    recording_transport out;
+    std::shared_ptr<node_links> links;
+    inbound_gate gate;
+    std::vector<std::string> failures;  ///< of links
+    explicit node(int rank) : out(rank) {}
+  };
+  virtual_actors actors;
+  node here{0}, there{1};
+  std::uint64_t generation = 0;
+
+  two_nodes() { begin(7, 2); }
+  ~two_nodes() {
+    for (auto* each : {&here, &there}) {
+      each->links->end({}, "the test is over");
+      each->gate.close();
+    }
+  }
+
+  /// A generation in which rank 1 has this incarnation.
+  void begin(std::uint64_t next, std::uint32_t incarnation) {
+    generation = next;
+    membership_view view{generation, {}};
+    for (int rank : {0, 1}) view.members.emplace_back().rank = rank;
+    view.members[1].incarnation = incarnation;
+    for (auto* each : {&here, &there}) {
+      node_links_options options;
+      options.rank = each->out.rank();
+      options.out = &each->out;
+      options.on_failure = [each](int, const std::string& cause) { each->failures.push_back(cause); };
+      each->links = std::make_shared<node_links>(actors.system(), view, options);
+      each->gate.open(generation, each->links);
+    }
+  }
+
+  /// Carries all frames in both directions, until there are none.
+  void carry() {
+    actors.run();
+    while (!here.out.frames.empty() || !there.out.frames.empty()) {
+      carry(here, there);
+      carry(there, here);
+    }
+  }
+  void carry(node& from, node& to) {
+    for (const auto& frame : std::exchange(from.out.frames, {}))
+      to.gate.deliver(from.out.rank(), frame.generation, frame.body);
+    actors.run();
+  }
+};
+
+}  // namespace troupe::testing
