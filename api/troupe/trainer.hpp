@@ -100,7 +100,7 @@ struct pause_status {
 class Trainer {
  public:
   /// Takes batch, seed, threads, snapshots and traces from world.options(). Throws bad_input with the reason:
-  /// more stages than layers, more devices than stages, microbatches that do not divide the batch, a pipeline
+  /// more stages than layers, microbatches that do not divide the batch, a pipeline
   /// option that the program ignores, a snapshot folder that contains snapshots without --resume, one without
   /// a usable snapshot with --resume, a folder that is not writable. Waits for the other processes.
   ///

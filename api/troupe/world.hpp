@@ -30,7 +30,7 @@ class World {
   world_rank rank() const;
   int world_size() const;
   int local_rank() const;
-  /// The number of devices of all processes together.
+  /// The most devices that all processes together can have; a pipeline of fewer stages uses only as many.
   int num_devices() const;
   const job_options& options() const;
   /// Returns when every process has called it. Throws job_failed.

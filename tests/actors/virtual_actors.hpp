@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
 #include <caf/error.hpp>
 #include <caf/event_based_actor.hpp>
@@ -12,6 +13,7 @@
 #include <caf/send.hpp>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -82,6 +84,17 @@ class virtual_actors {
   std::vector<caf::actor> mine_;
 };
 
+/// To a probe: deliver a reply. CAF wants it done by the actor that promised it.
+struct deliver_reply {
+  std::function<void()> deliver;
+};
+
+}  // namespace troupe::testing
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::testing::deliver_reply)
+
+namespace troupe::testing {
+
 /// An actor that keeps all messages it gets, and answers requests when it is told to.
 class probe {
   using requests = std::deque<std::pair<caf::message, caf::response_promise>>;
@@ -118,8 +131,7 @@ class probe {
     if (unanswered_->empty()) throw std::runtime_error("[probe] expected a request to answer, got none");
     auto promise = std::move(unanswered_->front().second);
     unanswered_->pop_front();
-    promise.deliver(std::move(reply));
-    actors_.run();
+    deliver(std::move(promise), std::move(reply));
   }
   /// Answers all requests of a type for which `is_meant` holds; there may be none.
   template <class Is, class Reply>
@@ -133,15 +145,17 @@ class probe {
       }
       auto promise = std::move(one->second);
       one = unanswered_->erase(one);
-      promise.deliver(reply);
+      deliver(std::move(promise), reply);
     }
-    actors_.run();
   }
   std::size_t size() const { return kept_->size(); }
   void clear() { kept_->clear(); }
 
  private:
-  struct nothing {};
+  template <class Reply>
+  void deliver(caf::response_promise promise, Reply reply) {
+    actors_.send(handle_, deliver_reply{[promise, reply]() mutable { promise.deliver(std::move(reply)); }});
+  }
   class keeper : public caf::event_based_actor {
    public:
     keeper(caf::actor_config& config, std::shared_ptr<std::vector<caf::message>> kept,
@@ -157,7 +171,7 @@ class probe {
           });
     }
     caf::behavior make_behavior() override {
-      return {[](const caf::unit_t&) {}};
+      return {[](const deliver_reply& order) { order.deliver(); }};
     }
 
    private:

@@ -79,7 +79,7 @@ std::uint64_t scheduler_state::step_limit() const {
 /// Where the granted actions end on each device.
 cut scheduler_state::granted_cut() const {
   cut granted;
-  for (std::size_t device = 0; device < known_.devices.size(); ++device)
+  for (std::size_t device = 0; device < devices_.size(); ++device)
     granted.devices.push_back(
         std::max(plan_position{granted_end_, 0}, within_.empty() ? plan_position{} : within_[device]));
   return granted;
@@ -100,7 +100,7 @@ void scheduler_state::grant_within_step() {
   for (std::size_t device = 0; device < wanted.size(); ++device) {
     given.end_step = wanted[device].step;
     given.end_action = wanted[device].action;
-    self_->send(known_.devices[device], given);
+    self_->send(devices_[device], given);
   }
   within_ = std::move(wanted);
 }

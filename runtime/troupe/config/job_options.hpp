@@ -31,7 +31,7 @@ struct job_options {
   /// Pipeline stages; 0: one per device.
   int stages = 0;
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  /// Devices in each process.
+  /// Devices in each process, as far as there are stages for them: a job has no more devices than stages.
   int devices = 1;
   /// Compute threads per device; the result's bits depend on it.
   int threads = 1;

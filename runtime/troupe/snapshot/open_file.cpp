@@ -13,7 +13,7 @@ namespace troupe {
 namespace {
 
 /// The number of bytes read or written between two calls of a progress hook.
-constexpr std::size_t piece_bytes = std::size_t{64} << 20;
+constexpr std::size_t unsynced_bytes = std::size_t{64} << 20;
 constexpr mode_t default_mode = 0666;
 
 std::string advice(int error_number) {
@@ -62,12 +62,12 @@ open_file::~open_file() { ::close(number_); }
 
 void open_file::write_all(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   for (std::size_t unsynced = 0; !bytes.empty();) {
-    auto written = ::write(number_, bytes.data(), std::min(bytes.size(), piece_bytes));
+    auto written = ::write(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_on_file(action_, path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     unsynced += static_cast<std::size_t>(written);
-    if (unsynced < piece_bytes) continue;
+    if (unsynced < unsynced_bytes) continue;
     if (::fdatasync(number_) != 0) fail_on_file(action_, path_, errno);
     unsynced = 0;
     on_progress();
@@ -76,7 +76,7 @@ void open_file::write_all(std::span<const std::byte> bytes, const std::function<
 
 void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>& on_progress) {
   while (!bytes.empty()) {
-    auto got = ::read(number_, bytes.data(), std::min(bytes.size(), piece_bytes));
+    auto got = ::read(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_on_file(action_, path_, errno);
     if (got == 0)

@@ -45,9 +45,10 @@ TEST_CASE("with a folder the last step of a call and the steps of the cadence ar
 
 TEST_CASE("the time since the last snapshot on disk continues through generations, as the nodes report it") {
   one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
-  for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}})
+  for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}}) {
     here.actors.send(here.scheduler, copies_held{2, {rank, since, {}}});
-  here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 100), 0, 0});
+    here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 100), 0, 0});
+  }
   for (int rank : {0, 1}) CHECK(here.order(rank).since_disk_s == 50);
   here.actors.advance(11s);
   here.all_restored();

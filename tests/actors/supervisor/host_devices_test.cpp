@@ -27,7 +27,7 @@ recording_transport::sent_tensor last_state(const one_node& here) {
 std::vector<held_part> inventory_in(one_node& here, std::uint64_t generation) {
   here.fence(generation);
   here.view(generation);
-  return here.sent<call_entered>().back().inventory.parts;
+  return here.sent<copies_held>().back().inventory.parts;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ TEST_CASE("a node without a device takes part: it enters calls, is restored, and
   here.define();
   here.view(1);
   here.enter(0);
-  CHECK(here.sent<call_entered>().back().inventory.parts.empty());
+  CHECK(here.sent<copies_held>().back().inventory.parts.empty());
   here.hosts = on_ranks({0, 0});
   here.restore(1);
   CHECK(here.sent<node_restored>().back().rank == 1);
@@ -60,10 +60,10 @@ TEST_CASE("a node without a device keeps copies, and drops those older than the 
   here.restore(1);
   for (std::uint64_t step : {1, 2, 3}) here.part_arrives(1, step, 0, packed_with(7, step, 0));
   CHECK(here.sent<part_held>().back().part == held_part{3, 0, 1, peer});
-  here.receive(1, {actor_role::supervisor, 0}, copies_committed{1, 2});
-  here.receive(1, {actor_role::supervisor, 0}, copies_committed{9, 3});  // of another generation
+  here.receive(1, {actor_role::supervisor, 1}, copies_committed{1, 2});
+  here.receive(1, {actor_role::supervisor, 1}, copies_committed{9, 3});  // of another generation
   CHECK(inventory_in(here, 2) == std::vector<held_part>{{2, 0, 1, peer}, {3, 0, 1, peer}});
-  CHECK(here.sent<call_entered>().back().inventory.committed_step == 2);
+  CHECK(here.sent<copies_held>().back().inventory.committed_step == 2);
 }
 
 TEST_CASE("a node with all devices runs each on its own") {
@@ -115,10 +115,10 @@ TEST_CASE("a stage that moves away is sent from where it was, and kept there unt
   // A failure before: the copy is still here, and that of the step rolled back is not.
   CHECK(inventory_in(here, 3) == std::vector<held_part>{{1, 1, 1, own}});
   here.restore(3, plan_of(1, from(0, 0, own), from(1, 1, own)));
-  here.receive(3, {actor_role::supervisor, 0}, copies_committed{3, 1});
+  here.receive(3, {actor_role::supervisor, 1}, copies_committed{3, 1});
   CHECK(inventory_in(here, 4) == std::vector<held_part>{{1, 1, 1, own}});
   here.restore(4, plan_of(1, from(0, 0, own), from(1, 1, own)));
-  here.receive(4, {actor_role::supervisor, 0}, copies_committed{4, 2});
+  here.receive(4, {actor_role::supervisor, 1}, copies_committed{4, 2});
   CHECK(inventory_in(here, 5).empty());
   CHECK(here.members.failures.empty());
   CHECK(here.members.requests.empty());
@@ -162,8 +162,8 @@ TEST_CASE("the scheduler grants steps to the devices of this generation, whereve
   here.job->home = on_ranks({1, 1});
   here.view(1);
   here.enter(0);
-  here.receive(1, {actor_role::scheduler, 0},
-               call_entered{1, {1, 0, {}}, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
+  here.receive(1, {actor_role::scheduler, 0}, copies_held{1, {1, 0, {}}});
+  here.receive(1, {actor_role::scheduler, 0}, call_entered{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
   REQUIRE(here.sent<restore_order>().size() == 1);
   CHECK(here.sent<restore_order>()[0].hosts == on_ranks({1, 0}));  // no more than its share
   here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});

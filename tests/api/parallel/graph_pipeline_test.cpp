@@ -21,13 +21,13 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr int num_classes = 3;
+constexpr int num_labels = 3;
 constexpr std::int64_t batch_size = 12;
 
 batch samples_of(std::uint64_t step, std::int64_t features) {
   std::vector<std::int64_t> classes;
   for (std::int64_t row = 0; row < batch_size; ++row)
-    classes.push_back((row * row + static_cast<std::int64_t>(step)) % num_classes);
+    classes.push_back((row * row + static_cast<std::int64_t>(step)) % num_labels);
   return {random_tensor({batch_size, features}, std::to_string(step)), tensor::from(classes, {batch_size})};
 }
 
@@ -96,7 +96,7 @@ nn::Graph value_of_many_uses() {
     x = model.add(name + "2", nn::Add(), x, y, v, v);
     x = model.add(name + "3", nn::Linear(6, 6), x);
   }
-  model.output(model.add("head", nn::Linear(6, num_classes), model.add("sum", nn::Add(), x, v)));
+  model.output(model.add("head", nn::Linear(6, num_labels), model.add("sum", nn::Add(), x, v)));
   return model;
 }
 
@@ -109,7 +109,7 @@ nn::Graph outputs_used_in_turn() {
     auto name = std::to_string(i);
     x = model.add("sum" + name, nn::Add(), x, model.add("gated" + name, Gated(6), twins[i % 2]));
   }
-  model.output(model.add("head", nn::Linear(6, num_classes), x));
+  model.output(model.add("head", nn::Linear(6, num_labels), x));
   return model;
 }
 
@@ -128,7 +128,7 @@ void check_all_cuts(const nn::Graph& model, std::int64_t features, int num_draws
 TEST_CASE("drawn graphs give the same bits for drawn cuts, schedules and devices") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    drawn_graph drawn(num_classes, random);
+    drawn_graph drawn(num_labels, random);
     auto microbatches = 1 + drawn_number(4, random);
     if (microbatches == 4) microbatches = 6;
     numeric_options numerics;
@@ -148,8 +148,8 @@ TEST_CASE("drawn graphs give the same bits for drawn cuts, schedules and devices
 }
 
 TEST_CASE("residual networks and U-Nets give the same bits for every cut") {
-  check_all_cuts(residual_network(num_classes), 36, 12, 1);
-  check_all_cuts(small_unet(num_classes), 64, 12, 2);
+  check_all_cuts(residual_network(num_labels), 36, 12, 1);
+  check_all_cuts(small_unet(num_labels), 64, 12, 2);
 }
 
 TEST_CASE("the gradient of a value is added use by use, wherever its uses are") {
@@ -158,7 +158,7 @@ TEST_CASE("the gradient of a value is added use by use, wherever its uses are") 
 }
 
 TEST_CASE("one microbatch in a pipeline steps as the plain graph does") {
-  auto model = residual_network(num_classes);
+  auto model = residual_network(num_labels);
   planned_pipeline pipeline(model, {.partition = partition_into_stages(model, 3)});
   auto samples = samples_of(0, 36);
   pipeline.train(0, samples);
@@ -176,12 +176,12 @@ TEST_CASE("tied weights are trained alike in stages apart") {
   auto embedded = model.add("embed", nn::Linear(4, 6), model.input());
   auto a = model.add("a", nn::Linear(6, 6), embedded), b = model.add("b", Gated(6), embedded);
   auto back = model.add("back", nn::TiedLinear(6, 6, "a.weight"), model.add("sum", nn::Add(), a, b));
-  model.output(model.add("head", nn::Linear(6, num_classes), back));
+  model.output(model.add("head", nn::Linear(6, num_labels), back));
   check_all_cuts(model, 4, 10, 4);
 }
 
 TEST_CASE("edges lead from the stage that computes a value to those that use it, past others") {
-  auto model = small_unet(num_classes);
+  auto model = small_unet(num_labels);
   auto cut = cut_model(model.wiring(), partition_at(model, {"down2", "bottom", "grow2", "grow1"}));
   CHECK(edges_of(cut) == "0.0 -> 4.0, 0.1 -> 1.0, 1.0 -> 3.0, 1.1 -> 2.0, 2.0 -> 3.1, 3.0 -> 4.1");
   CHECK(cut.stages[0].takes_samples);
@@ -200,7 +200,7 @@ TEST_CASE("a stage that uses only the samples takes them itself; another one get
   auto a = model.add("a", nn::Linear(6, 6), x);
   auto b = model.add("b", nn::Linear(6, 6), x);
   auto c = model.add("c", nn::Linear(6, 6), model.add("sum", nn::Add(), a, x));
-  model.output(model.add("head", nn::Linear(6, num_classes), model.add("all", nn::Add(), b, c)));
+  model.output(model.add("head", nn::Linear(6, num_labels), model.add("all", nn::Add(), b, c)));
   auto cut = cut_model(model.wiring(), partition_at(model, {"b", "sum"}));
   CHECK(cut.stages[1].takes_samples);
   CHECK_FALSE(cut.stages[2].takes_samples);
@@ -214,7 +214,7 @@ TEST_CASE("integers pass between stages, and have no gradients") {
   auto a = model.add("a", nn::Embedding(5, 6), tokens);
   auto b = model.add("b", nn::Linear(6, 6), a);
   auto c = model.add("c", nn::Embedding(5, 6), tokens);
-  model.output(model.add("head", nn::Linear(6, num_classes), model.add("sum", nn::Multiply(), b, c)));
+  model.output(model.add("head", nn::Linear(6, num_labels), model.add("sum", nn::Multiply(), b, c)));
   auto train = [&](std::vector<stage_range> partition) {
     planned_pipeline pipeline(model, {.partition = std::move(partition), .num_microbatches = 2});
     for (std::uint64_t step = 0; step < 2; ++step) {
@@ -232,7 +232,7 @@ TEST_CASE("integers pass between stages, and have no gradients") {
 }
 
 TEST_CASE("cuts that cannot be are refused with what to do") {
-  auto model = residual_network(num_classes);
+  auto model = residual_network(num_labels);
   auto expect = [&](const std::vector<std::string>& names, auto... parts) {
     CHECK_THROWS_MATCHES(Pipeline(model).cut_before(names), bad_input,
                          MessageMatches((ContainsSubstring("stage") && ... && ContainsSubstring(parts))));

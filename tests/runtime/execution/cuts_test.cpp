@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::uint64_t num_steps = 3;
+constexpr std::uint64_t num_cut_steps = 3;
 
 /// One in each list within the first two steps.
 cut drawn_cut(const plan& of, std::mt19937& random) {
@@ -67,7 +67,7 @@ std::vector<std::size_t> crossing(const plan& of, const cut& at) {
     auto device = of.device_of_stage[static_cast<std::size_t>(stage)];
     if (is_sent && !is_taken) ++counts[static_cast<std::size_t>(device)];
   };
-  for (std::uint64_t step = 0; step < num_steps; ++step) {
+  for (std::uint64_t step = 0; step < num_cut_steps; ++step) {
     for (const auto& each : of.edges)
       for (int microbatch = 0; microbatch < of.num_microbatches; ++microbatch) {
         count(each.to, done.has({each.from, action_kind::forward, microbatch}, step),
@@ -139,7 +139,7 @@ TEST_CASE("jobs that are taken through their plan by single steps of drawn units
     CAPTURE(seed, plan_text(running));
     traced_stages stages(running);
     devices_in_turns devices(running, stages);
-    auto end = step_cut(running, num_steps);
+    auto end = step_cut(running, num_cut_steps);
     for (auto at = step_cut(running, 0); at != end;) {
       auto before = at;
       at = advanced_cut(running, at, static_cast<step_unit>(drawn_index(3, random)),
@@ -153,6 +153,7 @@ TEST_CASE("jobs that are taken through their plan by single steps of drawn units
       REQUIRE(devices.run_to(at, random));
       check_stands_at(devices, running, at);
     }
-    REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
+    REQUIRE(stages.results() ==
+            expected_results(running, pass_of(running) == pass_kind::train, num_cut_steps));
   }
 }
