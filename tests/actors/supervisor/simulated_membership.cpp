@@ -4,7 +4,10 @@ namespace troupe::testing {
 
 void simulated_membership::join(const member& self) {
   job_.carry({self_.id, 0, 0}, [this, self] {
-    if (job_.agent_.is_done() && self_.alive) return job_.end(self_, false);  // it is refused
+    if (job_.agent_.is_done()) {  // it is refused, unless it was killed meanwhile
+      if (self_.alive) job_.end(self_, false);
+      return;
+    }
     if (auto reason = job_.agent_.refusal(self.rank, self.incarnation))
       job_.problems_.push_back("refused: " + *reason);
     else
