@@ -33,6 +33,10 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
 /// `most_devices`: as many as the processes can have. With fewer stages only as many are used.
 plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
   auto stages = pipeline.stages() == 0 ? most_devices : pipeline.stages();
+  if (stages < options.devices)
+    throw bad_input(std::to_string(options.devices) + " devices in each process cannot share " +
+                    std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
+                    " or fewer, or --stages " + std::to_string(options.devices) + " or more");
   if (options.batch % pipeline.microbatches() != 0)
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
@@ -117,6 +121,11 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     self.fail(problem.what());
     throw;
   }
+  if (plan_.num_devices() < world_.num_devices() && world_.rank().value() == 0)
+    world_.shared_->log->warn(
+        "{} stages for {} devices: {} of them have no stage and compute nothing. Use --stages {} for all",
+        plan_.num_stages, world_.num_devices(), world_.num_devices() - plan_.num_devices(),
+        world_.num_devices());
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
