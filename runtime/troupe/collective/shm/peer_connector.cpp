@@ -99,12 +99,21 @@ peer_connector::~peer_connector() {
 
 /// Of two processes the one with the smaller number connects, the other one waits for that.
 std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t process, const std::string& address,
-                                                            std::chrono::steady_clock::time_point deadline) {
+                                                            std::chrono::steady_clock::time_point deadline,
+                                                            const std::function<void()>& check) {
+  constexpr auto check_interval = std::chrono::milliseconds(20);
   std::unique_lock lock(mutex_);
   std::erase_if(peers_, [](const auto& each) { return each.second->has_ended(); });
   if (process < process_) {
-    if (!peer_added_.wait_until(lock, deadline, [&] { return peers_.contains(process); }))
-      throw std::runtime_error("it did not connect to " + address_ + " in time");
+    auto is_there = [&] { return peers_.contains(process); };
+    while (!is_there()) {
+      auto now = std::chrono::steady_clock::now();
+      if (now >= deadline) throw std::runtime_error("it did not connect to " + address_ + " in time");
+      if (peer_added_.wait_until(lock, std::min(deadline, now + check_interval), is_there)) break;
+      lock.unlock();
+      check();
+      lock.lock();
+    }
     return peers_.at(process);
   }
   lock.unlock();

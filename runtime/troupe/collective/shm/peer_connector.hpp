@@ -35,9 +35,11 @@ class peer_connector {
   const std::string& address() const { return address_; }
 
   /// The connection to `process`, which listens at `address` and calls this for this process too. Blocks
-  /// until `deadline` at most. Throws std::runtime_error that says why there is no connection.
+  /// until `deadline` at most. Throws std::runtime_error that says why there is no connection. While it waits
+  /// for the process to connect, it calls `check` now and then, which throws if that process is lost.
   std::shared_ptr<peer_process> connection_to(std::uint64_t process, const std::string& address,
-                                              std::chrono::steady_clock::time_point deadline);
+                                              std::chrono::steady_clock::time_point deadline,
+                                              const std::function<void()>& check);
 
   /// While it lives, `on_end` is called on the connector's thread whenever a peer has ended.
   class watch {

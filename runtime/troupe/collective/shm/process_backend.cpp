@@ -112,6 +112,16 @@ std::vector<int> local_members_of(const rendezvous& at, const std::vector<member
   return found;
 }
 
+/// Throws if the membership, within a second, says that the member is lost: that comes a little later than
+/// what its connections tell.
+void check_for_loss(rendezvous& at, member_index member) {
+  using clock = std::chrono::steady_clock;
+  for (auto end = clock::now() + std::chrono::seconds(1); clock::now() < end;) {
+    at.check("connection", member);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 /// Connections to the local members, by member. Empty if one cannot be reached, with the reason in
 /// `obstacle`.
 peer_list connect_to_all(const std::vector<int>& local_members, const std::vector<member_info>& infos,
@@ -121,8 +131,12 @@ peer_list connect_to_all(const std::vector<int>& local_members, const std::vecto
     if (member == at.member()) continue;
     auto i = static_cast<std::size_t>(member);
     try {
-      peers[i] = resources.connector.connection_to(infos[i].process, infos[i].address, at.half_time());
+      peers[i] = resources.connector.connection_to(infos[i].process, infos[i].address, at.half_time(),
+                                                   [&] { at.check("connection", member); });
+    } catch (const collective_error&) {
+      throw;
     } catch (const std::runtime_error& error) {
+      check_for_loss(at, member);
       obstacle = "rank " + to_string(at.rank_of(member)) + ": " + error.what();
       return {};
     }
