@@ -123,7 +123,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   }
   if (plan_.num_devices() < world_.num_devices() && world_.rank().value() == 0)
     world_.shared_->log->warn(
-        "{} stages for {} devices: {} of them have no stage and compute nothing. Use --stages {} for all",
+        "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
         plan_.num_stages, world_.num_devices(), world_.num_devices() - plan_.num_devices(),
         world_.num_devices());
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
