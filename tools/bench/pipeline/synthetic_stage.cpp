@@ -33,8 +33,9 @@ synthetic_stage::synthetic_stage(const synthetic_stage_options& options, std::ve
 stage_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
   auto& done = record_.at(step);
   auto begin = now_ns();
-  if (nominal.count() > 0) sleep_until(begin + nominal.count());
+  if (nominal.count() > 0) sleep_until(begin + std::max(nominal.count() - lateness_ns_, nominal.count() / 2));
   done.last_end_ns = nominal.count() > 0 ? now_ns() : begin;
+  lateness_ns_ += (done.last_end_ns - begin - nominal.count()) / 16;
   if (done.first_begin_ns == 0) done.first_begin_ns = begin;
   done.asleep_ns += done.last_end_ns - begin;
   return done;

@@ -21,8 +21,10 @@ struct synthetic_stage_options {
   int num_stages = 1;
   std::int64_t size_bytes = 4;  ///< of the tensors that go from stage to stage
   /// How long the stage sleeps in place of computing; 0: it does nothing. It sleeps, so that more devices
-  /// than cores do not take each other's time. The whole backward pass counts as the input gradient, as in
-  /// the formulas for the idle time of a pipeline.
+  /// than cores do not take each other's time. A sleep ends late, by what the machine takes to wake a thread:
+  /// each is shortened by how late the stage's last ones were on average, so that the mean is the nominal
+  /// time. The whole backward pass counts as the input gradient, as in the formulas for the idle time of a
+  /// pipeline.
   std::chrono::nanoseconds forward{0};
   std::chrono::nanoseconds backward{0};
 };
@@ -51,6 +53,7 @@ class synthetic_stage final : public stage_program {
   tensor payload_;
   std::vector<named_tensor> state_;
   int saved_ = 0;
+  std::int64_t lateness_ns_ = 0;  ///< by which sleeps are shortened
 };
 
 }  // namespace troupe::bench
