@@ -135,6 +135,7 @@ TEST_CASE("bench pipeline counts the saved activations of the formulas") {
     CHECK(line.at("nominal_work_ms") == 12.0);
     CHECK(line.at("formula_idle_ms") == 6.0);
     check_is_spread(line.at("idle_ms"), 3);
+    CHECK(line.at("idle_ms").at("median") > 0);  // 6 by the formula
     CHECK(line.at("excess_percent_of_step").at("median").is_number());
     CHECK(line.at("overslept_us_per_action").at("median").is_number());
   }

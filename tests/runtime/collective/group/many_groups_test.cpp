@@ -93,7 +93,7 @@ std::vector<work> begin_calls(groups& all, const test_rank& self) {
 
 /// One process writes into another's memory, which that one frees and uses for another group, whose calls a
 /// second thread of the first process makes. The order of the two comes about in the other process.
-void skip_where_only_this_process_is_watched() {
+void skip_under_thread_sanitizer() {
 #if defined(__SANITIZE_THREAD__)
   SKIP("the thread sanitizer does not see that another process orders this one's threads");
 #endif
@@ -102,13 +102,13 @@ void skip_where_only_this_process_is_watched() {
 }  // namespace
 
 TEST_CASE("several threads use many groups at once, and nobody waits for some of the calls: seeds 0 to 2") {
-  skip_where_only_this_process_is_watched();
+  skip_under_thread_sanitizer();
   for (unsigned seed = 0; seed < 3; ++seed) use_from_threads(on_one_host, 24, seed * 1000);
   for (auto network : {over_network, on_hosts_of_two}) use_from_threads(network, 6, 7);
 }
 
 TEST_CASE("a process has as many threads with 40 groups under way as with one") {
-  skip_where_only_this_process_is_watched();
+  skip_under_thread_sanitizer();
   for (auto network : networks) {
     temp_folder folder;
     int most = network == on_one_host ? 40 : 8;
