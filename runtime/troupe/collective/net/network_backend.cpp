@@ -248,6 +248,24 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
   return states;
 }
 
+/// Waits until all others have aborted the group as well, or cannot be reached. A connection that closes while
+/// its peer sends on it takes what the peer has not read yet along, so that the peer would be told of a lost
+/// connection instead of the cause.
+void network_backend::wait_for_aborts(clock::time_point deadline) {
+  while (clock::now() < deadline) {
+    bool all_know = true;
+    for_others([&](int, const peer_status& status) {
+      all_know = all_know && (status.has_aborted || status.has_left || !status.lost_cause.empty());
+    });
+    if (all_know) return;
+    try {
+      has_moved_ = exchange_->progress();
+      sleep(poll_interval);
+    } catch (const collective_error&) {  // the failure of another member: the group has failed already
+    }
+  }
+}
+
 void network_backend::abort(const collective_error& why) noexcept {
   if (!exchange_) return;
   try {
@@ -255,8 +273,11 @@ void network_backend::abort(const collective_error& why) noexcept {
     // A failure that another member has reported is forwarded, since that member's connections may have ended
     // before the others have received it.
     auto report = received_failure_ ? *received_failure_ : with_failure({.sequence = why.sequence()}, why);
+    auto deadline = clock::now() + options_.flush_timeout;
     exchange_->send_to_all(net::message_kind::failure, encode(report));
-    exchange_->connections().flush(clock::now() + options_.flush_timeout);
+    exchange_->connections().flush(deadline);
+    if (why.kind() == collective_failure::mismatch || why.kind() == collective_failure::timed_out)
+      wait_for_aborts(deadline);
   } catch (const std::exception&) {
     // The others notice that the connections end.
   }

@@ -50,6 +50,7 @@ class network_backend : public collective_backend {
   std::string activity_of(int member) const;
   void request_reports();
   void drain_messages();
+  void wait_for_aborts(std::chrono::steady_clock::time_point deadline);
   [[noreturn]] void throw_lost(int member) const;
   template <class Visit>
   void for_others(Visit visit) const {

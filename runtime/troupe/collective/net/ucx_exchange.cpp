@@ -128,6 +128,7 @@ bool ucx_exchange::on_message(const net::message_header& header, std::span<const
       from.status.report = decode_failure_report(body);
       break;
     case net::message_kind::failure:
+      from.status.has_aborted = true;
       if (hooks_.on_failure) hooks_.on_failure(header.from, decode_failure_report(body));
       break;
     case net::message_kind::leaving:

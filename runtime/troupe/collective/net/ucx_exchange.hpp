@@ -18,6 +18,7 @@ namespace troupe {
 struct peer_status {
   bool is_connected = false;  ///< its hello has arrived
   bool has_left = false;      ///< it has ended the group normally
+  bool has_aborted = false;   ///< its failure message has arrived
   std::string lost_cause;     ///< why its connection has ended; empty: it has not
   std::chrono::steady_clock::time_point lost_at;
   std::uint64_t sequence = 0;            ///< of its newest collective call
