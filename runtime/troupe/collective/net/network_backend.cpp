@@ -248,9 +248,9 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
   return states;
 }
 
-/// Waits until all others have aborted the group as well, or cannot be reached. A connection that closes while
-/// its peer sends on it takes what the peer has not read yet along, so that the peer would be told of a lost
-/// connection instead of the cause.
+/// Waits until all others have aborted the group as well, or cannot be reached. A connection that closes
+/// while its peer sends on it takes what the peer has not read yet along, so that the peer would be told of a
+/// lost connection instead of the cause.
 void network_backend::wait_for_aborts(clock::time_point deadline) {
   while (clock::now() < deadline) {
     bool all_know = true;

@@ -140,6 +140,10 @@ TEST_CASE(
     "[.soak]") {
   try_fault_cases(15, 100, on_hosts_of_two);
 }
-TEST_CASE("late writes of a stopped member of mixed hosts reach no tensor of another member: seeds 0 to 5") {
-  try_large_sums_with_stopped_member(0, 6, on_hosts_of_two);
+TEST_CASE("late writes of a stopped member of mixed hosts reach no tensor of another member: seed 0") {
+  try_large_sums_with_stopped_member(0, 1, on_hosts_of_two);
+}
+TEST_CASE("late writes of a stopped member of mixed hosts reach no tensor of another member: seeds 1 to 5",
+          "[many]") {
+  try_large_sums_with_stopped_member(1, 6, on_hosts_of_two);
 }
