@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "troupe/config/job_fields.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/world_state.hpp"
@@ -15,6 +16,13 @@ std::shared_ptr<spdlog::logger> make_logger(const job_options& options, int rank
   log->set_pattern("%H:%M:%S.%e %l rank=" + std::to_string(rank) + " %v");
   log->flush_on(spdlog::level::info);
   return log;
+}
+
+void warn_of_launcher_options(const job_options& options, spdlog::logger& log) {
+  for (const auto* name : {"join_timeout", "suspect_after"})
+    if (options.given.contains(name))
+      log.warn("{}: the launcher's counts: give it to `troupe launch`, before the program",
+               find_job_field(name)->option_name());
 }
 
 }  // namespace
@@ -38,9 +46,11 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.network_interface = options.network_interface;
   made.verify_frames = options.verify_frames;
   made.join_timeout = options.join_timeout;
+  made.suspect_after = options.suspect_after;
   made.fault = options.fault;
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, self.rank);
+  if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
   shared->self = node::start(made);
   return started(std::move(shared));
 }

@@ -1,4 +1,6 @@
-// Real processes in which code does not return, while heartbeats go on.
+// Real processes in which code does not return, while heartbeats go on, and processes whose heartbeats end.
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -16,7 +18,37 @@ std::vector<std::string> hanging_job(const std::string& drill) {
   return options;
 }
 
+/// A process of a job of two without a launcher, of which rank 1 stops in step 7.
+run_options stopped_job_by_hand(int rank) {
+  run_options options;
+  options.command = {FASHION_MNIST_PROGRAM, "--json"};
+  for (const auto& option : small_job()) options.command.push_back(option);
+  options.command.insert(options.command.end(), {"--stages", "2", "--suspect-after", "300ms", "--fault",
+                                                 "forward:stop@rank=1,step=7"});
+  options.environment = {{"RANK", std::to_string(rank)},
+                         {"WORLD_SIZE", "2"},
+                         {"MASTER_PORT", std::to_string(20'000 + ::getpid() % 20'000)},
+                         {"TROUPE_JOB_SECRET", std::string(64, 'c')}};
+  return options;
+}
+
 }  // namespace
+
+TEST_CASE("without a launcher a process that stops is noticed after rank 0's --suspect-after") {
+  background_process stopped(stopped_job_by_hand(1));
+  auto first = run_process(stopped_job_by_hand(0));
+  CHECK(first.signal == 0);
+  CHECK(first.exit_code == 1);
+  CHECK_THAT(first.errors, ContainsSubstring("rank 1") && ContainsSubstring("no heartbeat for 0.3"));
+}
+
+TEST_CASE("the launcher's --suspect-after counts, and a program's is warned of") {
+  auto options = small_job();
+  options.insert(options.end(), {"--stages", "2", "--suspect-after", "1ms"});
+  auto outcome = run_launched(2, options, {"--suspect-after", "60s"});
+  CHECK(outcome.named("recovery").empty());
+  CHECK_THAT(outcome.process.errors, ContainsSubstring("--suspect-after: the launcher's counts"));
+}
 
 TEST_CASE(
     "a stage or a loader that does not return in a job of four is named, its process killed and replaced") {

@@ -60,6 +60,7 @@ void job_connection::start_agent(const launch_environment& launch, const std::ve
   made.secret = secret;
   made.world_size = launch.world_size;
   made.join_timeout = options_.join_timeout;
+  made.suspect_after = options_.suspect_after;
   made.replaces_lost_members = false;
   agent_ = make_agent(made, {});
 }

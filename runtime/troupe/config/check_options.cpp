@@ -89,6 +89,7 @@ void check_options(const job_options& options) {
   if (options.network_interface.empty())
     throw bad_input("--network-interface must name a network interface, for example lo (see `ip link`)");
   if (options.join_timeout.count() <= 0) throw bad_input("--join-timeout must be above 0, for example 60s");
+  if (options.suspect_after.count() <= 0) throw bad_input("--suspect-after must be above 0, for example 1s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
   if (options.progress_timeout.count() < 0)

@@ -50,6 +50,7 @@ const job_field fields[] = {
     {"verify_frames", &o::verify_frames, "authenticate tensor bytes too"},
     {"log_level", &o::log_level, "trace, debug, info, warn, error or off"},
     {"join_timeout", &o::join_timeout, "workers that have not joined by then end the job"},
+    {"suspect_after", &o::suspect_after, "a process that sends no heartbeat for this long counts as lost"},
     {"progress_timeout", &o::progress_timeout,
      "a device or loader without progress for this long counts as lost; 0: never"},
     {"fault", &o::fault,

@@ -57,6 +57,7 @@ TEST_CASE("numbers out of range name their option") {
   CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
              ContainsSubstring("--snapshot-interval"));
   CHECK_THAT(complaint([](job_options& o) { o.join_timeout = {}; }), ContainsSubstring("--join-timeout"));
+  CHECK_THAT(complaint([](job_options& o) { o.suspect_after = {}; }), ContainsSubstring("--suspect-after"));
 }
 
 TEST_CASE("unknown words are refused with the known ones") {

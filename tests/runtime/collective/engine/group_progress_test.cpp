@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <condition_variable>
 
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/work.hpp"
