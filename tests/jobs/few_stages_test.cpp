@@ -2,6 +2,7 @@
 // like any other, and the weights are those of one process.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 
 #include "jobs/job.hpp"
@@ -44,6 +45,12 @@ TEST_CASE("two stages over three and four processes give the bits of one") {
   auto outcome = run_launched(num_processes, job_with({"--stages", "2"}));
   CHECK(outcome.weights_sha256() == weights_of("2"));
   CHECK(outcome.named("step").size() == 12);
+  auto devices = std::to_string(num_processes);
+  CHECK_THAT(outcome.process.errors,
+             Catch::Matchers::ContainsSubstring("2 stages for " + devices + " devices") &&
+                 Catch::Matchers::ContainsSubstring("Use --stages " + devices));
+  auto full = run_launched(2, job_with({"--stages", "2"}));
+  CHECK_THAT(full.process.errors, !Catch::Matchers::ContainsSubstring("compute nothing"));
 }
 
 TEST_CASE("a process without a stage may be killed, and so may one whose copies it keeps") {

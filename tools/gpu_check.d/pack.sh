@@ -94,7 +94,7 @@ describe_pack() {
   local headers
   headers=$(dirname "$(readlink -f "$(cached CUDAToolkit_NVCC_EXECUTABLE)")")/../include
   [[ -d $headers ]] || headers=$(cached CUDAToolkit_CUPTI_INCLUDE_DIR)
-  echo "commit=$(git -C "$root" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
+  echo "commit=$("$build/bin/troupe" --version | sed -nE 's/.*\(commit (.*)\).*/\1/p')"
   echo "architectures=$(cached CMAKE_CUDA_ARCHITECTURES)"
   echo "cuda=$("$(cached CUDAToolkit_NVCC_EXECUTABLE)" --version | sed -nE 's/.*release ([0-9.]+).*/\1/p')"
   echo "cuda_driver=libcuda.so.1"
