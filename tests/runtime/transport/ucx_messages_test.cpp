@@ -105,7 +105,7 @@ void all_to_all(test_rank& self) {
                               pattern(size_of(seed), seed));
       node.link().send_control(to, 1, numbered(static_cast<std::uint64_t>(index), size_of(seed) % 20000));
     }
-  auto expected = static_cast<std::size_t>(messages_per_pair * self.size());
+  auto expected = static_cast<std::size_t>(messages_per_pair) * static_cast<std::size_t>(self.size());
   std::map<int, std::vector<int>> seen;
   for (const auto& arrived : node.events.take_tensors(expected)) {
     auto index = static_cast<int>(arrived.tag.step);
