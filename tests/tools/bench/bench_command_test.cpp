@@ -16,7 +16,7 @@ process_result bench(const std::string& arguments) {
   options.command = {TROUPE_PROGRAM, "bench"};
   std::istringstream words(arguments);
   for (std::string word; words >> word;) options.command.push_back(word);
-  options.deadline = std::chrono::seconds(150);
+  options.deadline = std::chrono::seconds(500);
   return troupe::testing::run_process(options);
 }
 
