@@ -48,19 +48,16 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
-job_identity identity_of(const Pipeline& pipeline, const job_options& options, int num_stages) {
+job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   job_identity identity{{"seed", std::to_string(options.seed)},
                         {"batch", std::to_string(options.batch)},
                         {"microbatches", std::to_string(pipeline.microbatches())},
-                        {"stages", std::to_string(num_stages)},
                         {"threads", std::to_string(options.threads)},
                         {"parameters", std::to_string(pipeline.model().num_parameters())}};
   const auto& numerics = pipeline.numerics();
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
-  auto cuts = pipeline.cuts_text();
-  if (!cuts.empty()) identity.emplace_back("stages begin with", cuts);
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
@@ -84,7 +81,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.on_lost_state =
       options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
   job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
-  job.identity = identity_of(pipeline, options, training.num_stages);
+  job.identity = identity_of(pipeline, options);
   return job;
 }
 

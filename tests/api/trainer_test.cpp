@@ -287,3 +287,30 @@ TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes
   options.resume = true;
   CHECK(train_both() == std::vector<std::uint64_t>{6, 6});
 }
+
+TEST_CASE("a job that resumes with other stages ends with the same bits") {
+  auto train = [](job_options options, int stages) {
+    auto world = World::local(stages, options);
+    std::uint64_t from = 0;
+    trainer_callbacks callbacks;
+    callbacks.on_resumed = [&](const resume_event& event) { from = event.step; };
+    Trainer trainer(world, pipeline(stages, normed_model()), callbacks);
+    trainer.fit(samples());
+    return std::pair(trainer.weights_sha256(), from);
+  };
+  auto [expected, none] = train(steps(6), 2);
+  for (auto [first, second] : {std::pair(2, 3), {3, 1}, {1, 2}}) {
+    INFO(first << " stages, then " << second);
+    temp_folder folder;
+    auto options = steps(3);
+    options.snapshot_dir = folder.path() / "snapshots";
+    train(options, first);
+    options.steps = 6;
+    options.resume = true;
+    auto [hash, from] = train(options, second);
+    CHECK(from == 3);
+    CHECK(hash == expected);
+    // Nothing is left to do: the metrics of the last step come from the snapshot too.
+    CHECK(train(options, first) == std::pair(expected, std::uint64_t{6}));
+  }
+}

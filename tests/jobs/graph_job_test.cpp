@@ -69,15 +69,13 @@ TEST_CASE("any rank may be killed while a graph is trained: the bits are the sam
   CHECK_THAT(result.errors, ContainsSubstring("was killed by SIGKILL"));
 }
 
-TEST_CASE("a graph resumes from its snapshot, and not with other cuts") {
+TEST_CASE("a graph resumes from its snapshot, with other cuts too") {
   temp_folder folder;
   auto in_folder = [&](words more, int steps = 12) {
     more.insert(more.end(), {"--snapshot-dir", folder.path().string()});
     return run_worker(1, more, steps);
   };
   REQUIRE(in_folder({}, 5).exit_code == 0);
-  auto refused = in_folder({"--resume", "--cut", "no", "--stages", "4"});
-  CHECK(refused.exit_code == 2);
-  CHECK_THAT(refused.errors, ContainsSubstring("stages begin with"));
-  check_same_as_reference(in_folder({"--resume"}));
+  REQUIRE(in_folder({"--resume"}, 8).exit_code == 0);
+  check_same_as_reference(in_folder({"--resume", "--cut", "no", "--stages", "4"}));
 }

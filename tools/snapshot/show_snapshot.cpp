@@ -20,7 +20,7 @@ void print_as_json(const snapshot_manifest& manifest) {
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity) object["identity"][name] = value;
   for (const auto& part : manifest.parts)
-    object["parts"].push_back({{"stage", part.stage},
+    object["parts"].push_back({{"stage", part.part.of.stage},
                                {"file", part.file},
                                {"size_bytes", part.size_bytes},
                                {"checksum", part.checksum},
@@ -47,7 +47,7 @@ void print_as_text(const snapshot_manifest& manifest) {
                 readable_size(calls->size_bytes) + " on " + calls->host + ", BLAKE2b " + calls->checksum);
 }
 
-void print_as_json(std::uint32_t stage, const named_tensor& named) {
+void print_as_json(int stage, const named_tensor& named) {
   auto found = statistics_of(named.value);
   print_json({{"event", "tensor"},
               {"stage", stage},
@@ -70,7 +70,7 @@ void print_header() {
   std::cout << '\n';
 }
 
-void print_as_row(std::uint32_t stage, const named_tensor& named) {
+void print_as_row(int stage, const named_tensor& named) {
   auto found = statistics_of(named.value);
   std::cout << std::right << std::setw(5) << stage << "  " << std::left << std::setw(32)
             << printable(named.name) << "  " << std::setw(20) << describe(named.value) << std::right;
@@ -86,9 +86,9 @@ int show_snapshot(const snapshot_query& query) {
   auto manifest = choose_finished(store, query);
   query.json ? print_as_json(manifest) : print_as_text(manifest);
   if (!query.json) print_header();
-  for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage)
-    for (const auto& named : store.read_part(manifest, stage).tensors)
-      query.json ? print_as_json(stage, named) : print_as_row(stage, named);
+  for (const auto& part : manifest.parts)
+    for (const auto& named : store.read_part(manifest, part.part).tensors)
+      query.json ? print_as_json(part.part.of.stage, named) : print_as_row(part.part.of.stage, named);
   return 0;
 }
 

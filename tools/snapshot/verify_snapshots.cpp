@@ -27,7 +27,7 @@ void print_as_json(const verdict& judged) {
 void print_as_text(const verdict& judged) {
   std::cout << "step " << judged.info.step << ": " << to_string(judged.info.state);
   if (judged.problems.empty())
-    std::cout << " (" << judged.info.manifest->num_stages << " parts, "
+    std::cout << " (" << judged.info.manifest->parts.size() << " parts, "
               << readable_size(total_bytes(*judged.info.manifest)) << ")";
   std::cout << '\n';
   for (const auto& problem : judged.problems) std::cout << "  " << problem << '\n';

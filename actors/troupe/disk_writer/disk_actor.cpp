@@ -8,6 +8,7 @@
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
+#include "troupe/snapshot/read_tensors.hpp"
 #include "troupe/wire/archive.hpp"
 
 namespace troupe {
@@ -36,9 +37,8 @@ void require_finite(const snapshot_part& part, const std::vector<named_tensor>* 
   for (const auto& each : part.tensors)
     if (is_floating(each.value.dtype()) && !all_finite(std::span(&each.value, 1)) &&
         !is_as_begun(each, begun))
-      throw snapshot_error("the state of stage " + std::to_string(part.stage) +
-                           " is infinite or NaN, first " + each.name +
-                           ": a snapshot of it would replace the last finite one");
+      throw snapshot_error("the state of " + to_string(part.part) + " is infinite or NaN, first " +
+                           each.name + ": a snapshot of it would replace the last finite one");
 }
 
 }  // namespace
@@ -62,14 +62,14 @@ caf::behavior disk_state::make_behavior() {
 
 /// Releases the copy as soon as it is encoded, so that only one state is held during the write.
 part_on_disk disk_state::write(write_part& order) {
-  snapshot_part part{options_.job_id,           order.step,       order.stage,
+  snapshot_part part{options_.job_id,           order.step,       order.part,
                      options_.num_stages,       order.generation, options_.numeric_class,
                      unpack_state(order.packed)};
   order.packed = {};
   if (options_.finite_only) require_finite(part, order.began_non_finite.get());
   auto encoded = encode_part(part);
   part.tensors.clear();
-  return {store_.write_part(order.step, order.stage, encoded.bytes())};
+  return {store_.write_part(order.step, order.part, encoded.bytes())};
 }
 
 /// Writes the results of calls one block at a time, so that memory is bounded for any number of calls.
@@ -114,7 +114,7 @@ stage_copy disk_state::read(const read_from_disk& wanted) const {
   for (const auto& info : store_.list()) {
     if (!info.manifest || info.step != wanted.step) continue;
     packed_state_pool fresh;
-    return {pack_state(store_.read_part(*info.manifest, wanted.stage).tensors, fresh)};
+    return {pack_state(read_tensors(store_, *info.manifest, wanted.wanted, wanted.part), fresh)};
   }
   throw snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
                        options_.store.folder.string());

@@ -39,22 +39,22 @@ void disk_writer_state::on_generation(const writer_generation& begun) {
   last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
                                              std::chrono::duration<double>(begun.since_disk_s));
   // Queued states were made by an earlier generation.
-  std::erase_if(waiting_, [](const order& one) { return one.written_stage.has_value(); });
+  std::erase_if(waiting_, [](const order& one) { return one.written_part.has_value(); });
 }
 
 void disk_writer_state::on_write(const write_part& wanted) {
   if (wanted.generation != generation_ || !options_.disk) return;
-  skip_waiting(wanted.stage);
+  skip_waiting(wanted.part);
   enqueue(order_to_write(wanted));
 }
 
 disk_writer_state::order disk_writer_state::order_to_write(const write_part& wanted) {
   auto held = std::make_shared<write_part>(wanted);
-  write_part named{wanted.generation, wanted.step, wanted.stage, {}};
+  write_part named{wanted.generation, wanted.step, wanted.part, {}};
   auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
   auto failed = [this, named, refuse](const std::string& why) {
-    options_.log->warn("snapshot not written, training continues step={} stage={} reason=\"{}\"", named.step,
-                       named.stage, why);
+    options_.log->warn("snapshot not written, training continues step={} part=\"{}\" reason=\"{}\"",
+                       named.step, to_string(named.part), why);
     refuse(why);
   };
   auto begin = [this, held, named, failed](std::uint64_t number) {
@@ -64,7 +64,7 @@ disk_writer_state::order disk_writer_state::order_to_write(const write_part& wan
     };
     ask_disk<part_on_disk>(number, std::move(*held), written, failed);
   };
-  return {wanted.stage, begin, refuse};
+  return {wanted.part, begin, refuse};
 }
 
 /// No actor waits for the removal: parts that cannot be removed now are removed when the disk is full, or by
@@ -84,8 +84,10 @@ void disk_writer_state::on_discard(const discard_parts& wanted) {
 void disk_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
                                      const std::string& problem) {
   if (wanted.generation != generation_) return;
-  self_->send(scheduler_, part_written{wanted.generation, wanted.step, wanted.stage, entry.file,
-                                       entry.size_bytes, entry.checksum, options_.host, problem});
+  auto written = entry;
+  written.part = wanted.part;
+  written.host = options_.host;
+  self_->send(scheduler_, part_written{wanted.generation, wanted.step, std::move(written), problem});
 }
 
 /// Queues a request for the disk actor that holds no state.
@@ -145,24 +147,25 @@ void disk_writer_state::begin_next() {
   waiting_.pop_front();
   busy_ = true;
   refuse_current_ = std::move(next.refuse);
-  current_stage_ = next.written_stage;
+  current_part_ = next.written_part;
   moved_ = self_->clock().now();
   seen_progress_ = *options_.progress;
   self_->delayed_send(self_, options_.stalled_after, check_disk{++number_});
   next.begin(number_);
 }
 
-void disk_writer_state::skip_waiting(std::uint32_t stage) {
-  auto held = std::ranges::count(waiting_, std::optional(stage), &order::written_stage) +
-              (busy_ && current_stage_ == stage ? 1 : 0);
+void disk_writer_state::skip_waiting(const part_id& part) {
+  auto held = std::ranges::count(waiting_, std::optional(part), &order::written_part) +
+              (busy_ && current_part_ == part ? 1 : 0);
   if (held < most_states) return;
-  auto older = std::ranges::find(waiting_, std::optional(stage), &order::written_stage);
+  auto older = std::ranges::find(waiting_, std::optional(part), &order::written_part);
   auto skipped = std::move(*older);
   waiting_.erase(older);
   auto why = "the disk has made no progress with an earlier state for " + std::to_string(stalled_s()) +
              " s, and a newer state has arrived: this one is skipped";
   if (!std::exchange(skips_told_, true))
-    options_.log->warn("snapshots are skipped, training continues stage={} reason=\"{}\"", stage, why);
+    options_.log->warn("snapshots are skipped, training continues part=\"{}\" reason=\"{}\"", to_string(part),
+                       why);
   skipped.refuse(why);
 }
 

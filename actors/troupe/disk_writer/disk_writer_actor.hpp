@@ -37,7 +37,7 @@ struct disk_writer_options {
 /// States: idle -> busy (one operation at the disk actor, others queued) -> idle; busy -> given up (the
 /// operation has stalled for give_up_after; requests are refused) -> idle, once it completes.
 ///
-/// Memory is bounded: at most two states per stage are held, the one being written and one queued. When a
+/// Memory is bounded: at most two states per part are held, the one being written and one queued. When a
 /// third arrives, the queued one is skipped and reported with part_written as not written.
 ///
 ///   message           -> reply                          errors
@@ -64,7 +64,7 @@ class disk_writer_state {
   using clock = std::chrono::steady_clock;
   /// A queued operation of the disk actor.
   struct order {
-    std::optional<std::uint32_t> written_stage;  ///< the stage whose state it holds; none: not a write
+    std::optional<part_id> written_part;  ///< the part whose state it holds; none: not a write
     std::function<void(std::uint64_t number)> begin;
     std::function<void(const std::string& why)> refuse;
   };
@@ -82,7 +82,7 @@ class disk_writer_state {
   order order_to_write(const write_part& wanted);
   void tell_written(const write_part& wanted, const manifest_part& entry, const std::string& problem);
   void enqueue(order added);
-  void skip_waiting(std::uint32_t stage);
+  void skip_waiting(const part_id& part);
   void begin_next();
   bool is_current(std::uint64_t number);
   void give_up();
@@ -94,10 +94,10 @@ class disk_writer_state {
   // state
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
   std::deque<order> waiting_;
-  std::uint64_t number_ = 0;                    ///< of the newest order that was begun
-  bool busy_ = false;                           ///< the disk actor has not answered it
-  bool given_up_ = false;                       ///< its requesters were refused
-  std::optional<std::uint32_t> current_stage_;  ///< the stage being written, if any
+  std::uint64_t number_ = 0;             ///< of the newest order that was begun
+  bool busy_ = false;                    ///< the disk actor has not answered it
+  bool given_up_ = false;                ///< its requesters were refused
+  std::optional<part_id> current_part_;  ///< the part being written, if any
   std::function<void(const std::string&)> refuse_current_;
   clock::time_point moved_;  ///< when the disk last made progress
   std::uint64_t seen_progress_ = 0;

@@ -26,7 +26,7 @@ struct writer_generation {
 struct write_part {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  part_id part;
   tensor packed;
   /// Tensors that had infinite or NaN elements in the initial state, with their initial values; may be null.
   std::shared_ptr<const std::vector<named_tensor>> began_non_finite = {};
@@ -63,10 +63,12 @@ struct results_read {
   std::size_t num_known = 0;  ///< results in `to` afterwards
 };
 
-/// Supervisor -> disk_writer -> disk, a request: a stage's state from disk. Answered with stage_copy.
+/// Supervisor -> disk_writer -> disk, a request: these tensors from the snapshot of `step`, whichever of its
+/// parts hold them; the part with the same id is looked at first. Answered with stage_copy.
 struct read_from_disk {
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  part_id part;
+  std::vector<tensor_contents> wanted;
 };
 
 /// Supervisor -> disk_writer -> disk: the snapshot of this step has failed, remove its parts. A request

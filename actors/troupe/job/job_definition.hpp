@@ -41,6 +41,7 @@ struct job_definition {
   // Set by place().
   plan training;
   placement placed;  ///< the logical device of each cell
+  std::vector<job_part> parts;
   /// The member of each logical device when the job begins; later ones come from assign.
   hosting home;
   int num_threads = 1;

@@ -16,6 +16,8 @@ named_tensor metrics_tensor(const step_metrics& metrics) {
   return {name, tensor::from(numbers, {3})};
 }
 
+tensor_contents metrics_contents() { return whole_contents(metrics_tensor({})); }
+
 std::optional<step_metrics> extract_metrics(std::vector<named_tensor>& state) {
   if (state.empty() || state.back().name != name) return {};
   auto note = state.back().value;

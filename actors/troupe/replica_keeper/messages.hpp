@@ -3,6 +3,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 
+#include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -15,18 +16,18 @@ struct keeper_generation {
   caf::actor scheduler;
 };
 
-/// Transport -> replica_keeper: the copy of a peer's stage.
+/// Transport -> replica_keeper: the copy of a part of a peer.
 struct replica_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  part_id part;
   tensor packed;
 };
 
-/// Supervisor -> replica_keeper, a request: the copy of a peer's stage. Reply: stage_copy.
+/// Supervisor -> replica_keeper, a request: the copy of a part of a peer. Reply: stage_copy.
 struct get_replica {
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  part_id part;
 };
 
 }  // namespace troupe

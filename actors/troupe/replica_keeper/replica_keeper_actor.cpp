@@ -34,19 +34,18 @@ void replica_keeper_state::on_generation(const keeper_generation& begun) {
 void replica_keeper_state::on_replica(const replica_arrived& arrived) {
   if (arrived.generation < generation_) return;
   if (options_.faults) options_.faults->at(fault_point::keep_copy, arrived.step);
-  replicas_[{arrived.step, arrived.stage}] = {arrived.generation, arrived.packed};
+  replicas_[{arrived.step, arrived.part}] = {arrived.generation, arrived.packed};
   if (scheduler_)
     self_->send(scheduler_,
                 part_held{arrived.generation,
                           options_.rank,
-                          {arrived.step, arrived.stage, arrived.generation, part_location::peer_memory}});
+                          {arrived.step, arrived.part, arrived.generation, part_location::peer_memory}});
 }
 
 caf::result<stage_copy> replica_keeper_state::on_get(const get_replica& wanted) const {
-  auto found = replicas_.find({wanted.step, wanted.stage});
+  auto found = replicas_.find({wanted.step, wanted.part});
   if (found == replicas_.end())
-    return unavailable("no replica of stage " + std::to_string(wanted.stage) + " at step " +
-                       std::to_string(wanted.step));
+    return unavailable("no replica of " + to_string(wanted.part) + " at step " + std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 
@@ -60,7 +59,7 @@ held_parts replica_keeper_state::on_list() const {
 
 void replica_keeper_state::on_drop(const drop_before& order) {
   committed_step_ = std::max(committed_step_, order.step);
-  replicas_.erase(replicas_.begin(), replicas_.lower_bound({order.step, 0}));
+  replicas_.erase(replicas_.begin(), replicas_.lower_bound({order.step, part_id{}}));
 }
 
 }  // namespace troupe

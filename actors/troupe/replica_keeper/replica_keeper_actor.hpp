@@ -17,7 +17,7 @@ struct replica_keeper_options {
   const fault_plan* faults = nullptr;  ///< may be null; outlives the actor
 };
 
-/// Keeps copies of peers' stages in memory. It never waits for the disk, so a stalled disk does not delay a
+/// Keeps copies of peers' parts in memory. It never waits for the disk, so a stalled disk does not delay a
 /// recovery.
 ///
 /// States: none besides the current generation.
@@ -43,7 +43,7 @@ class replica_keeper_state {
   held_parts on_list() const;
   void on_drop(const drop_before& order);
 
-  using step_and_stage = std::pair<std::uint64_t, std::uint32_t>;
+  using step_and_part = std::pair<std::uint64_t, part_id>;
   struct replica {
     std::uint64_t generation = 0;
     tensor packed;
@@ -53,7 +53,7 @@ class replica_keeper_state {
   caf::event_based_actor* self_;
   replica_keeper_options options_;
   // state
-  std::map<step_and_stage, replica> replicas_;
+  std::map<step_and_part, replica> replicas_;
   std::uint64_t committed_step_ = 0;  ///< the newest reported to it
   // current generation
   std::uint64_t generation_ = 0;

@@ -34,7 +34,7 @@ std::vector<due_copy> scheduler_state::copies_due(std::uint64_t first, std::uint
 
 void scheduler_state::on_held(const part_held& held) {
   if (held.generation != options_.generation) return;
-  held_.add(held.rank, held.part, num_stages());
+  held_.add(held.rank, held.part, job().parts);
   tell_committed();
   extend_grant();
   finish_training_if_safe();
@@ -42,7 +42,7 @@ void scheduler_state::on_held(const part_held& held) {
 
 /// Devices hear of it with their grants, and tell their stages and the replica keeper.
 void scheduler_state::tell_committed() {
-  auto committed = held_.committed_step(num_stages());
+  auto committed = held_.committed_step(job().parts);
   if (committed <= told_committed_) return;
   told_committed_ = committed;
   for (auto member : to_tell_)
@@ -52,7 +52,7 @@ void scheduler_state::tell_committed() {
 void scheduler_state::on_written(const part_written& written) {
   if (written.generation != options_.generation) return;
   if (committing_.contains(written.step)) return;  // written twice, see on_writes_lost
-  auto parts = disk_.add(written, num_stages());
+  auto parts = disk_.add(written, job().parts.size());
   if (parts)
     commit(written.step, *std::move(parts));
   else if (!disk_.is_pending(written.step))

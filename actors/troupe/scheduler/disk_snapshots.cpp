@@ -14,7 +14,7 @@ void disk_snapshots::announced(std::uint64_t step, clock::time_point now) {
 }
 
 std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written& part,
-                                                              std::uint32_t num_stages) {
+                                                              std::size_t num_parts) {
   auto found = pending_.find(part.step);
   if (found == pending_.end()) return {};
   if (!part.problem.empty()) {
@@ -22,17 +22,17 @@ std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written
     return {};
   }
   auto& arrived = found->second.parts;
-  arrived[part.stage] = {part.stage, part.file, part.size_bytes, part.checksum, part.host};
-  if (arrived.size() < num_stages) return {};
+  arrived[part.entry.part] = part.entry;
+  if (arrived.size() < num_parts) return {};
   std::vector<manifest_part> parts;
-  for (const auto& [stage, entry] : arrived) parts.push_back(entry);
+  for (const auto& [id, entry] : arrived) parts.push_back(entry);
   return parts;
 }
 
-std::vector<std::uint64_t> disk_snapshots::steps_without(const std::vector<std::uint32_t>& stages) const {
+std::vector<std::uint64_t> disk_snapshots::steps_without(const std::vector<part_id>& parts) const {
   std::vector<std::uint64_t> steps;
   for (const auto& [step, one] : pending_)
-    if (std::ranges::any_of(stages, [&](std::uint32_t stage) { return !one.parts.contains(stage); }))
+    if (std::ranges::any_of(parts, [&](const part_id& part) { return !one.parts.contains(part); }))
       steps.push_back(step);
   return steps;
 }

@@ -21,17 +21,17 @@ class disk_snapshots {
   /// generations: otherwise failures more frequent than the interval would prevent all snapshots.
   void note_since_last(std::chrono::duration<double> since, clock::time_point now);
   void announced(std::uint64_t step, clock::time_point now);
-  /// Returns all parts, by stage, if this was the last one. A part that could not be written ends its
-  /// snapshot.
-  std::optional<std::vector<manifest_part>> add(const part_written& part, std::uint32_t num_stages);
-  /// The steps whose snapshots lack a part of one of these stages, ascending.
-  std::vector<std::uint64_t> steps_without(const std::vector<std::uint32_t>& stages) const;
+  /// Returns all parts, in the order of their ids, if this was the last one. A part that could not be written
+  /// ends its snapshot.
+  std::optional<std::vector<manifest_part>> add(const part_written& part, std::size_t num_parts);
+  /// The steps whose snapshots lack one of these parts, ascending.
+  std::vector<std::uint64_t> steps_without(const std::vector<part_id>& parts) const;
   /// The manifest of `step` is written, or will not be.
   void ended(std::uint64_t step);
 
   bool is_pending(std::uint64_t step) const { return pending_.contains(step); }
   std::size_t num_pending() const { return pending_.size(); }
-  /// Every stage's state after `step` has been copied in memory; writing starts.
+  /// Every part of `step` has been copied in memory; writing starts.
   void copied(std::uint64_t step, clock::time_point now);
   /// How long the oldest copied snapshot has waited for the disk; 0 if there is none.
   std::chrono::duration<double> waiting_for(clock::time_point now) const;
@@ -40,7 +40,7 @@ class disk_snapshots {
  private:
   struct pending_snapshot {
     std::optional<clock::time_point> copied;
-    std::map<std::uint32_t, manifest_part> parts;
+    std::map<part_id, manifest_part> parts;
   };
   std::map<std::uint64_t, pending_snapshot> pending_;
   clock::time_point last_;

@@ -11,18 +11,17 @@ void held_copies::set(const node_inventory& inventory) {
   count_anew();
 }
 
-void held_copies::add(int rank, const held_part& part, std::uint32_t num_stages) {
+void held_copies::add(int rank, const held_part& part, const std::vector<job_part>& parts) {
   bool is_new = !nodes_.contains(rank);
   auto& node = nodes_[rank];
   node.rank = rank;
   node.parts.push_back(part);
-  if (part.stage >= num_stages) return;
   auto& holders = steps_[part.step];
   holders.add(rank, part);
-  auto before = committed_step(num_stages);
+  auto before = committed_step(parts);
   if (is_new) committed_.reset();  // with more nodes a single holder no longer commits a step
-  if (part.step > before && holders.outlives_one_loss(nodes_.size(), num_stages)) committed_ = part.step;
-  auto committed = committed_step(num_stages);
+  if (part.step > before && holders.outlives_one_loss(nodes_.size(), parts)) committed_ = part.step;
+  auto committed = committed_step(parts);
   if (committed > before || part.step < committed) forget_older(committed);
 }
 
@@ -32,8 +31,8 @@ void held_copies::forget_older(std::uint64_t committed) {
   steps_.erase(steps_.begin(), steps_.lower_bound(committed));
 }
 
-void held_copies::lose_replicas(int rank, std::uint32_t num_stages) {
-  committed_before_loss_ = held_by_owners(num_stages);
+void held_copies::lose_replicas(int rank, const std::vector<job_part>& parts) {
+  committed_before_loss_ = held_by_owners(parts);
   auto found = nodes_.find(rank);
   if (found == nodes_.end()) return;
   std::erase_if(found->second.parts,
@@ -41,8 +40,8 @@ void held_copies::lose_replicas(int rank, std::uint32_t num_stages) {
   count_anew();
 }
 
-std::uint64_t held_copies::held_by_owners(std::uint32_t num_stages) const {
-  return std::max(committed_before_loss_, committed_step(num_stages));
+std::uint64_t held_copies::held_by_owners(const std::vector<job_part>& parts) const {
+  return std::max(committed_before_loss_, committed_step(parts));
 }
 
 void held_copies::roll_back(const restore_plan& plan) {
@@ -66,13 +65,13 @@ std::vector<node_inventory> held_copies::inventories() const {
   return all;
 }
 
-std::uint64_t held_copies::committed_step(std::uint32_t num_stages) const {
-  if (!committed_) committed_ = newest_committed_step(inventories(), num_stages);
+std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) const {
+  if (!committed_) committed_ = newest_committed_step(inventories(), parts);
   return *committed_;
 }
 
-std::size_t held_copies::num_uncommitted(std::uint32_t num_stages) {
-  ordered_.erase(ordered_.begin(), ordered_.upper_bound(committed_step(num_stages)));
+std::size_t held_copies::num_uncommitted(const std::vector<job_part>& parts) {
+  ordered_.erase(ordered_.begin(), ordered_.upper_bound(committed_step(parts)));
   return ordered_.size();
 }
 

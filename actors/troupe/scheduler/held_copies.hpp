@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// Which nodes hold which copies of the stages' states, as reported to the scheduler. Determines the
+/// Which nodes hold which copies of the job's parts, as reported to the scheduler. Determines the
 /// committed step: the newest one that survives the loss of any single process. The cost of adding a copy
 /// does not depend on the number of earlier ones.
 class held_copies {
@@ -19,21 +19,21 @@ class held_copies {
   /// Replaces the known copies of a node.
   void set(const node_inventory& inventory);
   /// Adds a copy that a node holds. Copies older than the newest committed step are forgotten.
-  void add(int rank, const held_part& part, std::uint32_t num_stages);
+  void add(int rank, const held_part& part, const std::vector<job_part>& parts);
   /// All nodes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);
   /// A node has lost the copies that it kept for its peer.
-  void lose_replicas(int rank, std::uint32_t num_stages);
+  void lose_replicas(int rank, const std::vector<job_part>& parts);
   std::vector<node_inventory> inventories() const;
   /// The newest step that has been committed since the last roll back. All owners still hold it, also if the
   /// second copies were lost since, so that it is no longer committed.
-  std::uint64_t held_by_owners(std::uint32_t num_stages) const;
-  std::uint64_t committed_step(std::uint32_t num_stages) const;
+  std::uint64_t held_by_owners(const std::vector<job_part>& parts) const;
+  std::uint64_t committed_step(const std::vector<job_part>& parts) const;
 
   /// Copies of `step` have been ordered.
   void order(std::uint64_t step) { ordered_.insert(step); }
   /// Number of steps above the newest committed one whose copies are ordered or in progress.
-  std::size_t num_uncommitted(std::uint32_t num_stages);
+  std::size_t num_uncommitted(const std::vector<job_part>& parts);
 
  private:
   void count_anew();

@@ -1,6 +1,7 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <cereal/types/optional.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstdint>
@@ -148,7 +149,7 @@ struct pause_requested {
   }
 };
 
-/// Stage or replica_keeper -> scheduler: a copy of a stage is held in memory.
+/// Stage or replica_keeper -> scheduler: a copy of a part is held in memory.
 struct part_held {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;  ///< of the node that holds it
@@ -163,15 +164,11 @@ struct part_held {
 struct part_written {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
-  std::string file;
-  std::uint64_t size_bytes = 0;
-  std::string checksum;
-  std::string host;
+  manifest_part entry;
   std::string problem;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, step, stage, file, size_bytes, checksum, host, problem);
+    archive(generation, step, entry, problem);
   }
 };
 

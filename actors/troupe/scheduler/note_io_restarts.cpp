@@ -6,7 +6,7 @@
 namespace troupe {
 
 void scheduler_state::on_replicas_lost(const replicas_lost& lost) {
-  if (lost.generation == options_.generation && known_.job) held_.lose_replicas(lost.rank, num_stages());
+  if (lost.generation == options_.generation && known_.job) held_.lose_replicas(lost.rank, job().parts);
 }
 
 /// The peer still holds what it had sent, from the newest committed step on.
@@ -20,11 +20,10 @@ void scheduler_state::on_replicas_wanted(const replicas_wanted& wanted) {
 /// snapshot has failed.
 void scheduler_state::on_writes_lost(const writes_lost& lost) {
   if (lost.generation != options_.generation || !known_.job || hosts_.empty()) return;
-  std::vector<std::uint32_t> stages;
-  for (auto device : hosts_.devices_of({lost.rank}))
-    for (const auto& one : job().placed.cells_of(device))
-      stages.push_back(static_cast<std::uint32_t>(one.stage));
-  for (auto step : disk_.steps_without(stages))
+  std::vector<part_id> parts;
+  for (const auto& part : job().parts)
+    if (host_of(job().placed, hosts_, part.id.of) == member_id{lost.rank}) parts.push_back(part.id);
+  for (auto step : disk_.steps_without(parts))
     self_->send(options_.supervisors[static_cast<std::size_t>(lost.rank)],
                 write_copies{options_.generation, step});
 }

@@ -96,7 +96,7 @@ void scheduler_state::grant_within_step() {
   if (last > copies_planned_ && limit_by_disk(last) < last) return;
   grant given{options_.generation, activity_,
               ledger_.complete(),  0,
-              plan_copies(last),   held_.committed_step(num_stages())};
+              plan_copies(last),   held_.committed_step(job().parts)};
   for (std::size_t device = 0; device < wanted.size(); ++device) {
     given.end_step = wanted[device].step;
     given.end_action = wanted[device].action;

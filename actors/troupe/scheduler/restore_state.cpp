@@ -23,31 +23,35 @@ std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
 
 }  // namespace
 
-/// Devices go to the members of the view, and these to the newest step that memory has. Which step that is
-/// does not depend on the members' devices, so it is looked up before these are assigned.
+/// Devices go to the members of the view, starting from where they were, and these to the newest step that
+/// memory has. Which step that is does not depend on the members' devices, so it is looked up before these
+/// are assigned.
 void scheduler_state::place_and_restore() {
   const auto& placed = job().placed;
+  const auto& parts = job().parts;
   auto inventories = held_.inventories();
-  auto step = choose_restore(inventories, placed, job().home).step;
-  hosts_ = assign(placed, options_.present, holdings_of(inventories, placed, step), job().home);
+  const auto& before = newest_hosting(inventories, job().home);
+  auto step = choose_restore(inventories, parts, placed, before).step;
+  hosts_ = assign(placed, options_.present, holdings_of(inventories, parts, placed, step), before);
   to_tell_ = keepers_without_device();
-  auto plan = choose_restore(inventories, placed, hosts_);
+  auto plan = choose_restore(inventories, parts, placed, hosts_);
   if (plan.from_scratch)
     restore_from_disk_or_scratch();
   else
     restore(plan);
 }
 
-/// Members that host no device, or hold copies of a stage that another member hosts from now on: no device of
-/// theirs tells all that hold copies what is committed.
+/// Members that host no device, or hold copies of a part whose cell another member hosts from now on: no
+/// device of theirs tells all that hold copies what is committed.
 std::set<member_id> scheduler_state::keepers_without_device() const {
   std::set<member_id> found;
   for (const auto& one : options_.present.members)
     if (hosts_.devices_of(one.id).empty()) found.insert(one.id);
   for (const auto& node : held_.inventories())
     for (const auto& part : node.parts)
-      if (part.location == part_location::own_memory && part.stage < num_stages() &&
-          host_of(job().placed, hosts_, {.stage = static_cast<int>(part.stage)}) != member_id{node.rank})
+      if (part.location == part_location::own_memory &&
+          job().placed.device_of_cell().contains(part.part.of) &&
+          host_of(job().placed, hosts_, part.part.of) != member_id{node.rank})
         found.insert({node.rank});
   return found;
 }
@@ -136,9 +140,8 @@ void scheduler_state::restore_from(const snapshot_manifest& manifest) {
     return catch_up();
   }
   restore_plan plan{manifest.step, false, {}};
-  for (const auto& [one, device] : job().placed.device_of_cell())
-    plan.sources.push_back(
-        {static_cast<std::uint32_t>(one.stage), hosts_.member_of(device).rank, part_location::disk});
+  for (const auto& part : job().parts)
+    plan.sources.push_back({part.id, host_of(job().placed, hosts_, part.id.of).rank, part_location::disk});
   restore(plan);
 }
 

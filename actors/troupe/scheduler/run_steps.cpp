@@ -67,14 +67,14 @@ void scheduler_state::grant_steps() {
   if (until <= granted_end_) return;
   grant given{options_.generation, activity_,
               ledger_.complete(),  until,
-              plan_copies(until),  held_.committed_step(num_stages())};
+              plan_copies(until),  held_.committed_step(job().parts)};
   granted_end_ = until;
   for (const auto& device : devices_) self_->send(device, given);
 }
 
 /// Whether the copies of earlier steps are safe and the user's thread has heard of enough of them.
 bool scheduler_state::has_room_for_steps() {
-  return held_.num_uncommitted(num_stages()) < max_uncommitted_windows * options_.window && !is_user_behind();
+  return held_.num_uncommitted(job().parts) < max_uncommitted_windows * options_.window && !is_user_behind();
 }
 
 /// The copies due up to this step that were not planned yet.
@@ -174,7 +174,7 @@ void scheduler_state::on_finished(const finished_step& step) {
 /// Finishes a training call only when its last state is committed, and on disk if there is a folder.
 void scheduler_state::finish_training_if_safe() {
   if (phase_ != phase::running || activity_.kind != call_kind::train || ledger_.complete() < end_) return;
-  if (held_.committed_step(num_stages()) < end_ || disk_.is_pending(end_)) return;
+  if (held_.committed_step(job().parts) < end_ || disk_.is_pending(end_)) return;
   if (stopping_) return end_stopped();
   result_.timing = ledger_.timing();
   if (is_cancelled()) {

@@ -21,7 +21,7 @@ bool scheduler_state::continues_after_non_finite(const step_done& done) {
 }
 
 void scheduler_state::save_last_finite() {
-  auto last = held_.held_by_owners(num_stages());
+  auto last = held_.held_by_owners(job().parts);
   if (job().snapshots.folder.empty() || last <= step_on_disk_.value_or(0)) return end_non_finite();
   if (disk_.is_pending(last)) return;  // on_commit_over continues
   disk_.announced(last, now());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "troupe/layout/tensor_contents.hpp"
 #include "troupe/placement/view.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/inventory.hpp"
@@ -53,6 +54,12 @@ struct stage_ready {
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };
 
+/// Supervisor -> stage, a request: which tensors does its state hold? Reply: contents_listed.
+struct list_contents {};
+struct contents_listed {
+  std::vector<tensor_contents> contents;
+};
+
 /// Supervisor -> stage: another member hosts the stage from now on. The stage keeps its copies of `step` and
 /// earlier ones, as a second copy, until the supervisor stops it.
 struct set_aside {
@@ -88,6 +95,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_contents)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::contents_listed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::set_aside)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::io_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_again)

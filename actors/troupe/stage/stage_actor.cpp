@@ -6,6 +6,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/metrics_tensor.hpp"
+#include "troupe/job/part_tag.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -19,6 +20,7 @@ caf::behavior stage_state::make_behavior() {
   return {[this](const restore_stage& order) { return on_restore(order); },
           [this](const state_copied& copied) { on_copied(copied); },
           [this](const write_copy& order) { on_write(order); },
+          [this](const list_contents&) { return on_contents(); },
           [this](const set_aside& order) { on_set_aside(order); },
           [this](const io_replaced& replaced) { on_io_replaced(replaced); },
           [this](const replicate_again&) {
@@ -40,14 +42,13 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   if (!program_ || order.from_scratch) make_program();
   if (order.from_scratch) {
     copies_.clear();
-    return stage_ready{options_.stage, program_, {}};
+    return stage_ready{options_.part.of.stage, program_, {}};
   }
   auto found = copies_.find(order.step);
   if (!order.packed.defined() && found == copies_.end())
-    return unavailable("stage " + std::to_string(options_.stage) + " holds no copy of step " +
-                       std::to_string(order.step));
+    return unavailable(to_string(options_.part) + " holds no copy of step " + std::to_string(order.step));
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
-  stage_ready ready{options_.stage, program_, {}};
+  stage_ready ready{options_.part.of.stage, program_, {}};
   program_->discard();
   auto state = unpack_state(packed);
   ready.metrics = extract_metrics(state).value_or(step_metrics());
@@ -60,7 +61,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
 /// Makes the stage's program. Its initial values depend only on the job, so they are equal in every
 /// incarnation of the process.
 void stage_state::make_program() {
-  program_ = options_.make_program(options_.stage);
+  program_ = options_.make_program(options_.part.of.stage);
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())
     if (is_floating(value.dtype()) && !all_finite(std::span(&value, 1)))
@@ -80,41 +81,45 @@ void stage_state::on_write(const write_copy& order) {
   bool is_to_come = copies_.empty() || order.step > copies_.rbegin()->first;
   if (found == copies_.end() && is_to_come) return;  // the device has not copied it yet
   if (found == copies_.end()) return refuse_to_write(order.step);
-  self_->send(disk_writer_, write_part{generation_, order.step, static_cast<std::uint32_t>(options_.stage),
-                                       found->second.packed, began_non_finite_});
+  self_->send(disk_writer_,
+              write_part{generation_, order.step, options_.part, found->second.packed, began_non_finite_});
 }
 
 /// Reports the part as not written, so that the scheduler gives up the snapshot.
 void stage_state::refuse_to_write(std::uint64_t step) {
-  auto reason =
-      "stage " + std::to_string(options_.stage) + " no longer holds the copy of step " + std::to_string(step);
+  auto reason = to_string(options_.part) + " no longer holds the copy of step " + std::to_string(step);
   if (options_.log) options_.log->warn("snapshot given up step={} reason=\"{}\"", step, reason);
   part_written refused;
   refused.generation = generation_;
   refused.step = step;
-  refused.stage = static_cast<std::uint32_t>(options_.stage);
+  refused.entry.part = options_.part;
   refused.problem = reason;
   self_->send(scheduler_, refused);
 }
 
 /// Reports the copy to the scheduler and sends a replica to its keeper.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
-  auto stage = static_cast<std::uint32_t>(options_.stage);
-  self_->send(scheduler_,
-              part_held{generation_, options_.rank, {step, stage, generation_, part_location::own_memory}});
+  self_->send(
+      scheduler_,
+      part_held{generation_, options_.rank, {step, options_.part, generation_, part_location::own_memory}});
   send_replica(step, packed);
 }
 
 void stage_state::send_replica(std::uint64_t step, const tensor& packed) {
-  auto stage = static_cast<std::uint32_t>(options_.stage);
   if (keeper_)
     options_.out->send_tensor(
-        keeper_->rank, {generation_, step, options_.job, stage, 0, tensor_role::snapshot_part}, packed);
+        keeper_->rank, part_tag(tensor_role::snapshot_part, generation_, step, options_.job, options_.part),
+        packed);
 }
 
 void stage_state::on_io_replaced(const io_replaced& replaced) {
   replica_keeper_ = replaced.replica_keeper;
   disk_writer_ = replaced.disk_writer;
+}
+
+contents_listed stage_state::on_contents() {
+  if (!program_) make_program();
+  return {whole_contents(program_->state())};
 }
 
 /// As after a restore of `step`, without the program: its new host makes another one.
@@ -134,16 +139,14 @@ held_parts stage_state::on_list() const {
   held_parts held;
   held.committed_step = committed_step_;
   for (const auto& [step, kept] : copies_)
-    held.parts.push_back(
-        {step, static_cast<std::uint32_t>(options_.stage), kept.generation, part_location::own_memory});
+    held.parts.push_back({step, options_.part, kept.generation, part_location::own_memory});
   return held;
 }
 
 caf::result<stage_copy> stage_state::on_get(const get_copy& wanted) const {
   auto found = copies_.find(wanted.step);
   if (found == copies_.end())
-    return unavailable("stage " + std::to_string(options_.stage) + " holds no copy of step " +
-                       std::to_string(wanted.step));
+    return unavailable(to_string(options_.part) + " holds no copy of step " + std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 

@@ -15,7 +15,7 @@
 namespace troupe {
 
 struct stage_options {
-  int stage = 0;
+  part_id part;
   int rank = 0;
   program_factory make_program;
   transport* out = nullptr;
@@ -34,6 +34,7 @@ struct stage_options {
 ///   state_copied  -> part_held to the scheduler, replica to its keeper
 ///   write_copy    -> write_part to the disk_writer; part_written with a problem to the
 ///                    scheduler, if the copy is gone
+///   list_contents -> contents_listed
 ///   set_aside     ->
 ///   io_replaced   ->
 ///   replicate_again -> replicas to their keeper
@@ -53,6 +54,7 @@ class stage_state {
   caf::result<stage_ready> on_restore(const restore_stage& order);
   void on_copied(const state_copied& copied);
   void on_write(const write_copy& order);
+  contents_listed on_contents();
   void make_program();
   void refuse_to_write(std::uint64_t step);
   void on_set_aside(const set_aside& order);

@@ -27,6 +27,7 @@ void supervisor_state::announce_call() {
   if (std::exchange(asked_in_, generation_) == generation_) return;  // replies are under way
   inventory_ = {};
   inventory_.rank = options_.rank;
+  inventory_.before = *options_.hosted;
   num_unanswered_ = children_.stages().size() + 2;
   ++inquiry_;
   for (const auto& [number, stage] : children_.stages()) request_inventory(stage);

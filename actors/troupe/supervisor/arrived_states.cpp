@@ -2,15 +2,15 @@
 
 namespace troupe {
 
-void arrived_states::add(std::uint64_t generation, int stage, const tensor& packed) {
+void arrived_states::add(std::uint64_t generation, const part_id& part, const tensor& packed) {
   if (generation < generation_) return;
   if (generation > generation_) packed_.clear();
   generation_ = generation;
-  packed_[stage] = packed;
+  packed_[part] = packed;
 }
 
-tensor arrived_states::find(std::uint64_t generation, int stage) const {
-  auto found = packed_.find(stage);
+tensor arrived_states::find(std::uint64_t generation, const part_id& part) const {
+  auto found = packed_.find(part);
   if (generation != generation_ || found == packed_.end()) return {};
   return found->second;
 }

@@ -175,8 +175,8 @@ void job_children::spawn_device(int device) {
 }
 
 void job_children::spawn_stage(int stage) {
-  stages_[stage] = self_->spawn<actor_of<stage_state>>(
-      stage_options{stage, options_.rank, job_->make_program, options_.out, options_.log, job_->number});
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{
+      {{.stage = stage}}, options_.rank, job_->make_program, options_.out, options_.log, job_->number});
   adopt(stages_[stage], {child_role::stage, stage});
 }
 

@@ -51,11 +51,11 @@ struct tensor_lost {
   std::uint64_t generation = 0;
   std::string cause;
 };
-/// The state of one of this node's stages, sent by a node that held a copy.
+/// The state of one of this node's parts, sent by a node that held a copy.
 struct state_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  part_id part;
   tensor packed;
 };
 

@@ -79,7 +79,7 @@ void supervisor_state::introduce_disk_writer() {
   if (local_scheduler_) self_->send(local_scheduler_, disk_writer_replaced{children_.disk_writer()});
   if (!restored_step()) return;  // nothing was written or read in this generation yet
   self_->send(scheduler_, writes_lost{generation_, options_.rank});
-  for (auto stage : std::exchange(reading_, {})) read_from_disk_for(stage);
+  for (const auto& part : std::exchange(reading_, {})) read_from_disk_for(part);
 }
 
 /// A replica that the restore needs is missing. If it was lost with the replica keeper after this node's

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/job/metrics_tensor.hpp"
+#include "troupe/job/part_tag.hpp"
 #include "troupe/recovery/replica.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
@@ -14,6 +16,7 @@ void supervisor_state::on_restore(const restore_order& order) {
   if (order.generation != generation_ || phase_ != phase::active) return;
   if (generation_ > 1) options_.faults->at(fault_point::recovery);
   restoring_ = order;
+  *options_.hosted = {order.generation, order.hosts};
   reading_.clear();
   ready_.clear();
   restored_metrics_ = {};
@@ -25,7 +28,7 @@ void supervisor_state::on_restore(const restore_order& order) {
   if (order.plan.from_scratch)
     for (auto stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
   for (const auto& source : order.plan.sources) {
-    if (hosts(static_cast<int>(source.stage)))
+    if (hosts(source.part))
       restore_one(source);
     else if (source.rank == options_.rank && source.location != part_location::disk)
       send_copy(source);
@@ -53,77 +56,86 @@ void supervisor_state::on_committed(const copies_committed& committed) {
 }
 
 void supervisor_state::restore_one(const restore_source& source) {
-  auto stage = static_cast<int>(source.stage);
+  auto stage = source.part.of.stage;
   auto order = order_for(restoring_->plan.step);
-  if (source.location == part_location::disk) return read_from_disk_for(source.stage);
+  if (source.location == part_location::disk) return read_from_disk_for(source.part);
   if (source.rank == options_.rank && source.location == part_location::own_memory)
     return hand_to_stage(stage, order);
-  if (source.rank == options_.rank) return restore_from_keeper(source.stage);
-  order.packed = arrived_.find(generation_, stage);
+  if (source.rank == options_.rank) return restore_from_keeper(source);
+  order.packed = arrived_.find(generation_, source.part);
   if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
 }
 
-/// This node takes over a stage whose copy it has kept.
-void supervisor_state::restore_from_keeper(std::uint32_t stage) {
+/// This node takes over a part whose copy it has kept.
+void supervisor_state::restore_from_keeper(const restore_source& source) {
   auto order = order_for(restoring_->plan.step);
-  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, stage})
+  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, source.held})
       .then(
-          [this, stage, order](const stage_copy& copy) mutable {
+          [this, stage = source.part.of.stage, order](const stage_copy& copy) mutable {
             order.packed = copy.packed;
-            hand_to_stage(static_cast<int>(stage), order);
+            hand_to_stage(stage, order);
           },
           [this, generation = generation_](const caf::error& problem) {
             on_replica_missing(generation, problem);
           });
 }
 
+/// The snapshot may be of a job with other stages, so the stage says which tensors it needs.
+void supervisor_state::read_from_disk_for(const part_id& part) {
+  reading_.insert(part);
+  self_->request(children_.stages().at(part.of.stage), options_.restore_timeout, list_contents{})
+      .then(
+          [this, part, generation = generation_](const contents_listed& listed) {
+            if (generation == generation_) read_from_disk_for(part, listed.contents);
+          },
+          [this, generation = generation_](const caf::error& problem) {
+            fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
+          });
+}
+
 /// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
 /// introduce_disk_writer repeats the request.
-void supervisor_state::read_from_disk_for(std::uint32_t stage) {
-  reading_.insert(stage);
+void supervisor_state::read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted) {
   auto order = order_for(restoring_->plan.step);
-  self_->request(children_.disk_writer(), caf::infinite, read_from_disk{order.step, stage})
+  if (part.of.stage == job_->training.num_stages - 1) wanted.push_back(metrics_contents());
+  self_->request(children_.disk_writer(), caf::infinite, read_from_disk{order.step, part, std::move(wanted)})
       .then(
-          [this, stage, order](const stage_copy& copy) mutable {
-            if (order.generation != generation_) return;
-            reading_.erase(stage);
+          [this, part, order](const stage_copy& copy) mutable {
+            if (order.generation != generation_ || reading_.erase(part) == 0) return;
             order = order_for(order.step);
             order.packed = copy.packed;
-            hand_to_stage(static_cast<int>(stage), order);
+            hand_to_stage(part.of.stage, order);
           },
           [this, generation = generation_](const caf::error& problem) {
             fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
           });
 }
 
-/// To the stage's host: what the replica keeper has kept, or what the stage held when this node hosted it.
+/// To the part's host: what the replica keeper has kept, or what the stage held when this node hosted it.
 void supervisor_state::send_copy(const restore_source& source) {
   auto step = restoring_->plan.step;
   auto generation = generation_;
-  auto host = host_of(job_->placed, restoring_->hosts, {.stage = static_cast<int>(source.stage)});
-  auto send = [this, generation, step, host, stage = source.stage](const stage_copy& copy) {
+  auto host = host_of(job_->placed, restoring_->hosts, source.part.of);
+  auto send = [this, generation, step, host, part = source.part](const stage_copy& copy) {
     options_.out->send_tensor(
-        host.rank, {generation, step, job_->number, stage, 0, tensor_role::restored_state}, copy.packed);
+        host.rank, part_tag(tensor_role::restored_state, generation, step, job_->number, part), copy.packed);
   };
   auto failed = [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); };
   if (source.location == part_location::own_memory)
-    self_
-        ->request(children_.stages().at(static_cast<int>(source.stage)), options_.restore_timeout,
-                  get_copy{step})
+    self_->request(children_.stages().at(source.held.of.stage), options_.restore_timeout, get_copy{step})
         .then(send, failed);
   else
-    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.stage})
+    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
         .then(send, failed);
 }
 
 void supervisor_state::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_) return;
-  auto stage = static_cast<int>(arrived.stage);
-  arrived_.add(arrived.generation, stage, arrived.packed);
-  if (!restoring_ || arrived.generation != generation_ || !hosts(stage)) return;
+  arrived_.add(arrived.generation, arrived.part, arrived.packed);
+  if (!restoring_ || arrived.generation != generation_ || !hosts(arrived.part)) return;
   auto order = order_for(restoring_->plan.step);
   order.packed = arrived.packed;
-  hand_to_stage(stage, order);
+  hand_to_stage(arrived.part.of.stage, order);
 }
 
 restore_stage supervisor_state::order_for(std::uint64_t step, bool from_scratch) const {

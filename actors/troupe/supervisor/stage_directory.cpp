@@ -4,6 +4,7 @@
 
 #include "troupe/device/messages.hpp"
 #include "troupe/gatherer/messages.hpp"
+#include "troupe/job/part_tag.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
@@ -44,12 +45,12 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       if (tag.call != receivers_.job) return;
       if (receivers_.replica_keeper)
         caf::anon_send(receivers_.replica_keeper,
-                       replica_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+                       replica_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
       return;
     case tensor_role::restored_state:
       if (tag.call == receivers_.job && receivers_.supervisor)
         caf::anon_send(receivers_.supervisor,
-                       state_arrived{tag.generation, tag.step, tag.stage, std::move(value)});
+                       state_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
       return;
   }
 }

@@ -79,6 +79,7 @@ void supervisor_state::stop_job_children() {
   children_.stop_all();
   forget_restarts();
   restoring_.reset();
+  *options_.hosted = {};
   reading_.clear();
   ready_.clear();
   arrived_.clear();

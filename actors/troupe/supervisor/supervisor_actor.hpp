@@ -98,8 +98,9 @@ class supervisor_state {
   void host_devices();
   void on_committed(const copies_committed& committed);
   void restore_one(const restore_source& source);
-  void restore_from_keeper(std::uint32_t stage);
-  void read_from_disk_for(std::uint32_t stage);
+  void restore_from_keeper(const restore_source& source);
+  void read_from_disk_for(const part_id& part);
+  void read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted);
   void hand_to_stage(int stage, restore_stage order);
   void send_copy(const restore_source& source);
   void on_stage_ready(const stage_ready& ready);
@@ -164,6 +165,7 @@ class supervisor_state {
   member_id self_id() const { return {options_.rank}; }
   /// Whether this node hosts the stage in this generation.
   bool hosts(int stage) const { return children_.hosted().contains(stage); }
+  bool hosts(const part_id& part) const { return hosts(part.of.stage); }
 
   // constant
   caf::event_based_actor* self_;
@@ -194,7 +196,7 @@ class supervisor_state {
   caf::actor scheduler_;               ///< a proxy unless this node has it
   caf::actor local_scheduler_;         ///< only on its rank
   std::optional<restore_order> restoring_;
-  std::set<std::uint32_t> reading_;  ///< stages whose state the disk writer has not sent yet
+  std::set<part_id> reading_;  ///< parts whose state the disk writer has not sent yet
   /// When the newest snapshot was written, as known when the state was restored.
   std::chrono::steady_clock::time_point snapshot_at_;
   std::map<int, attached_stage> ready_;

@@ -12,6 +12,7 @@
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/pause.hpp"
 #include "troupe/link/inbound_gate.hpp"
+#include "troupe/recovery/inventory.hpp"
 #include "troupe/supervisor/stage_directory.hpp"
 #include "troupe/supervisor/supervision_tree.hpp"
 #include "troupe/trace/trace.hpp"
@@ -44,6 +45,8 @@ struct supervisor_options {
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
   /// Gets what this node knows of pauses of the job.
   std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
+  /// Gets the hosting of each generation that this node is to restore, for the scheduler of the next one.
+  std::shared_ptr<past_hosting> hosted = std::make_shared<past_hosting>();
   child_threads threads = child_threads::own;
   /// A device or loader without progress for this long counts as lost; 0: not watched.
   std::chrono::milliseconds progress_timeout{0};

@@ -7,11 +7,6 @@
 
 namespace troupe {
 
-std::string to_string(const cell& shown) {
-  return "stage " + std::to_string(shown.stage) + " replica " + std::to_string(shown.replica) + " slice " +
-         std::to_string(shown.slice);
-}
-
 std::string to_string(device_id shown) { return "device " + std::to_string(shown.number); }
 
 placement::placement(std::vector<logical_device> devices, std::map<cell, device_id> device_of_cell)
@@ -49,6 +44,12 @@ placement place_cells(const plan& training) {
   for (int stage = 0; stage < training.num_stages; ++stage)
     device_of_cell[{.stage = stage}] = {training.device_of_stage.at(static_cast<std::size_t>(stage))};
   return placement(std::move(devices), std::move(device_of_cell));
+}
+
+std::vector<job_part> parts_of(const placement& placed, replica_content content) {
+  std::vector<job_part> parts;
+  for (const auto& [one, device] : placed.device_of_cell()) parts.push_back({{one, 0}, content});
+  return parts;
 }
 
 std::string placement_text(const placement& of) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/placement/cell.hpp"
+#include "troupe/layout/part_id.hpp"
 #include "troupe/placement/logical_device.hpp"
 #include "troupe/schedule/plan.hpp"
 
@@ -33,6 +33,9 @@ class placement {
 
 /// The placement of a plan's stages: one replica, one slice, all devices CPUs without a limit of their own.
 placement place_cells(const plan& training);
+
+/// The parts of a job without shards, one for each cell, in ascending order.
+std::vector<job_part> parts_of(const placement& placed, replica_content content);
 
 /// Devices and cells, a line each: placements are equal if and only if these are.
 std::string placement_text(const placement& of);

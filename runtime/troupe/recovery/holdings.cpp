@@ -5,29 +5,44 @@
 namespace troupe {
 namespace {
 
-bool has_part(const node_inventory& node, std::uint64_t step, const cell& wanted, part_location location) {
-  return std::ranges::any_of(node.parts, [&](const held_part& part) {
-    return part.step == step && static_cast<int>(part.stage) == wanted.stage && part.location == location;
-  });
+/// How the node has the part in memory; none: it has not.
+std::optional<held_as> in_memory(const node_inventory& node, std::uint64_t step, const job_part& wanted) {
+  std::optional<held_as> found;
+  for (const auto& one : node.parts) {
+    if (one.step != step || one.location == part_location::disk || !stands_for(one.part, wanted)) continue;
+    bool is_own = one.location == part_location::own_memory && one.part == wanted.id;
+    if (is_own) return held_as::own;
+    found = held_as::copy;
+  }
+  return found;
 }
 
 }  // namespace
 
-std::vector<holding> holdings_of(const std::vector<node_inventory>& inventories, const placement& placed,
+std::vector<holding> holdings_of(const std::vector<node_inventory>& inventories,
+                                 const std::vector<job_part>& parts, const placement& placed,
                                  std::uint64_t step) {
   std::vector<holding> held;
   for (const auto& node : inventories)
     for (const auto& device : placed.devices()) {
-      auto cells = placed.cells_of(device.id);
-      auto is_own = [&](const cell& one) { return has_part(node, step, one, part_location::own_memory); };
-      auto is_held = [&](const cell& one) {
-        return is_own(one) || has_part(node, step, one, part_location::peer_memory);
-      };
-      if (std::ranges::all_of(cells, is_held))
-        held.push_back(
-            {{node.rank}, device.id, std::ranges::all_of(cells, is_own) ? held_as::own : held_as::copy});
+      std::optional<held_as> all = held_as::own;
+      for (const auto& part : parts) {
+        if (!all || placed.device_of(part.id.of) != device.id) continue;
+        auto one = in_memory(node, step, part);
+        if (one != held_as::own) all = one;
+      }
+      if (all) held.push_back({{node.rank}, device.id, *all});
     }
   return held;
+}
+
+const hosting& newest_hosting(const std::vector<node_inventory>& inventories, const hosting& home) {
+  const past_hosting* newest = nullptr;
+  for (const auto& node : inventories)
+    if (node.before.hosts.num_devices() == home.num_devices() && node.before.generation > 0 &&
+        (!newest || node.before.generation > newest->generation))
+      newest = &node.before;
+  return newest ? newest->hosts : home;
 }
 
 }  // namespace troupe

@@ -2,6 +2,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "troupe/layout/part_id.hpp"
+#include "troupe/placement/hosting.hpp"
+
 namespace troupe {
 
 /// Where a node holds a copy of a part. own_memory: it made the part itself; peer_memory: it keeps it for
@@ -9,18 +12,30 @@ namespace troupe {
 /// them.
 enum class part_location : std::uint8_t { own_memory = 0, peer_memory = 1, disk = 2 };
 
-/// One copy of one stage's state that a node holds.
+/// One copy of a part that a node holds.
 struct held_part {
   std::uint64_t step = 0;  ///< optimizer steps applied
-  std::uint32_t stage = 0;
+  part_id part;
   std::uint64_t generation = 0;  ///< that made it
   part_location location = part_location::own_memory;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(step, stage, generation, location);
+    archive(step, part, generation, location);
   }
   bool operator==(const held_part&) const = default;
+};
+
+/// Who hosted which device in a generation.
+struct past_hosting {
+  std::uint64_t generation = 0;  ///< 0: none is known
+  hosting hosts;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, hosts);
+  }
+  bool operator==(const past_hosting&) const = default;
 };
 
 /// The copies that one node holds. A node that was just respawned has only those on disk.
@@ -33,10 +48,12 @@ struct node_inventory {
   /// The newest committed step reported to this node. A job that can only be restored from an older step has
   /// lost committed work. 0: none, or the node has just started.
   std::uint64_t committed_step = 0;
+  /// Of the newest generation in which this node was to restore this job.
+  past_hosting before = {};
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(rank, since_disk_s, parts, committed_step);
+    archive(rank, since_disk_s, parts, committed_step, before);
   }
   bool operator==(const node_inventory&) const = default;
 };

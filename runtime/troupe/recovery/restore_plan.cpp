@@ -2,48 +2,61 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace troupe {
 namespace {
 
-/// The best source found so far of each stage that has one.
-using sources_by_stage = std::map<std::uint32_t, restore_source>;
+/// What a node holds of one step.
+struct offered_part {
+  std::int32_t rank = 0;
+  part_location location = part_location::own_memory;
+};
+/// By the replica-independent id: with replica 0.
+using offers = std::multimap<part_id, std::pair<part_id, offered_part>>;
 
-auto preference(const restore_source& source, int own_rank) {
-  return std::tuple(source.location == part_location::disk, source.rank != own_rank, source.location,
-                    source.rank);
+auto preference(const restore_source& source, member_id host) {
+  return std::tuple(source.location == part_location::disk, source.rank != host.rank,
+                    source.held != source.part, source.location, source.rank, source.held);
 }
 
-void offer(sources_by_stage& sources, const restore_source& offered, int own_rank) {
-  auto [entry, is_first] = sources.try_emplace(offered.stage, offered);
-  if (!is_first && preference(offered, own_rank) < preference(entry->second, own_rank))
-    entry->second = offered;
+std::optional<restore_source> best_source(const offers& offered, const job_part& wanted, member_id host) {
+  std::optional<restore_source> best;
+  auto [begin, end] = offered.equal_range(without_replica(wanted.id));
+  for (auto one = begin; one != end; ++one) {
+    const auto& [held, from] = one->second;
+    if (!stands_for(held, wanted)) continue;
+    restore_source source{wanted.id, from.rank, from.location, held};
+    if (!best || preference(source, host) < preference(*best, host)) best = source;
+  }
+  return best;
 }
 
 /// Newest step first.
-std::map<std::uint64_t, sources_by_stage, std::greater<>> sources_by_step(
-    const std::vector<node_inventory>& inventories, const std::vector<int>& rank_of_stage) {
-  std::map<std::uint64_t, sources_by_stage, std::greater<>> steps;
+std::map<std::uint64_t, offers, std::greater<>> offers_by_step(
+    const std::vector<node_inventory>& inventories) {
+  std::map<std::uint64_t, offers, std::greater<>> steps;
   for (const auto& node : inventories)
-    for (const auto& part : node.parts)
-      if (part.step > 0 && part.stage < rank_of_stage.size())
-        offer(steps[part.step], {part.stage, node.rank, part.location}, rank_of_stage[part.stage]);
+    for (const auto& one : node.parts)
+      if (one.step > 0)
+        steps[one.step].insert({without_replica(one.part), {one.part, {node.rank, one.location}}});
   return steps;
 }
 
 }  // namespace
 
-restore_plan choose_restore(const std::vector<node_inventory>& inventories, const placement& placed,
+restore_plan choose_restore(const std::vector<node_inventory>& inventories,
+                            const std::vector<job_part>& parts, const placement& placed,
                             const hosting& hosts) {
-  std::vector<int> rank_of_stage;
-  for (const auto& [one, device] : placed.device_of_cell())
-    rank_of_stage.push_back(hosts.member_of(device).rank);
-  for (const auto& [step, sources] : sources_by_step(inventories, rank_of_stage)) {
-    if (sources.size() < rank_of_stage.size()) continue;
+  for (const auto& [step, offered] : offers_by_step(inventories)) {
     restore_plan plan{step, false, {}};
-    for (const auto& [stage, source] : sources) plan.sources.push_back(source);
-    return plan;
+    for (const auto& wanted : parts) {
+      auto source = best_source(offered, wanted, host_of(placed, hosts, wanted.id.of));
+      if (!source) break;
+      plan.sources.push_back(*source);
+    }
+    if (plan.sources.size() == parts.size()) return plan;
   }
   return {};
 }

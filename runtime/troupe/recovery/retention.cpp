@@ -6,28 +6,36 @@
 
 namespace troupe {
 void step_holders::add(int rank, const held_part& part) {
-  auto& holders = stages_[part.stage];
+  auto& holders = holders_[without_replica(part.part)][part.part.of.replica];
   if (part.location == part_location::disk)
     holders.on_disk = true;
   else
     holders.in_memory.insert(rank);
 }
 
-bool step_holders::outlives_one_loss(std::size_t num_nodes, std::uint32_t num_stages) const {
-  auto is_safe = [&](const auto& stage) {
-    return stage.second.on_disk || stage.second.in_memory.size() >= std::min<std::size_t>(2, num_nodes);
-  };
-  return stages_.size() == num_stages && std::ranges::all_of(stages_, is_safe);
+bool step_holders::is_safe(const job_part& part, std::size_t num_nodes) const {
+  auto found = holders_.find(without_replica(part.id));
+  if (found == holders_.end()) return false;
+  std::set<int> in_memory;
+  for (const auto& [replica, holders] : found->second) {
+    if (part.content == replica_content::own && replica != part.id.of.replica) continue;
+    if (holders.on_disk) return true;
+    in_memory.insert(holders.in_memory.begin(), holders.in_memory.end());
+  }
+  return in_memory.size() >= std::min<std::size_t>(2, num_nodes);
+}
+
+bool step_holders::outlives_one_loss(std::size_t num_nodes, const std::vector<job_part>& parts) const {
+  return std::ranges::all_of(parts, [&](const job_part& part) { return is_safe(part, num_nodes); });
 }
 
 std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,
-                                    std::uint32_t num_stages) {
+                                    const std::vector<job_part>& parts) {
   std::map<std::uint64_t, step_holders, std::greater<>> steps;
   for (const auto& node : inventories)
-    for (const auto& part : node.parts)
-      if (part.stage < num_stages) steps[part.step].add(node.rank, part);
+    for (const auto& part : node.parts) steps[part.step].add(node.rank, part);
   for (const auto& [step, holders] : steps)
-    if (holders.outlives_one_loss(inventories.size(), num_stages)) return step;
+    if (holders.outlives_one_loss(inventories.size(), parts)) return step;
   return 0;
 }
 

@@ -25,13 +25,16 @@ snapshot_manifest read_manifest(const std::filesystem::path& file) {
 /// The first difference between `part` and its entry in `manifest`; empty if there is none.
 std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifest,
                      const manifest_part& entry) {
-  auto place = [](std::uint64_t step, std::uint32_t stage, std::uint32_t num_stages, const std::string& job) {
-    return "step " + std::to_string(step) + ", stage " + std::to_string(stage) + " of " +
-           std::to_string(num_stages) + ", job '" + job + "'";
+  auto place = [](std::uint64_t step, const part_id& id, std::uint32_t num_stages, const std::string& job) {
+    return "step " + std::to_string(step) + ", " + to_string(id) + " of " + std::to_string(num_stages) +
+           " stages, job '" + job + "'";
   };
-  auto found = place(part.step, part.stage, part.num_stages, part.job_id);
-  auto expected = place(manifest.step, entry.stage, manifest.num_stages, manifest.job_id);
-  return found == expected ? "" : "it is of " + found + ", expected " + expected + " as in the manifest";
+  auto found = place(part.step, part.part, part.num_stages, part.job_id);
+  auto expected = place(manifest.step, entry.part, manifest.num_stages, manifest.job_id);
+  if (found != expected) return "it is of " + found + ", expected " + expected + " as in the manifest";
+  if (entry.contents && *entry.contents != part.contents)
+    return "it holds other tensors than the manifest lists for " + to_string(entry.part);
+  return {};
 }
 
 snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& entry,
@@ -160,11 +163,13 @@ std::vector<std::string> snapshot_store::verify(const snapshot_info& which) cons
   return problems;
 }
 
-snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest, std::uint32_t stage) const {
-  if (stage >= manifest.parts.size())
-    throw_invalid("snapshot_store::read_part", "a stage below " + std::to_string(manifest.parts.size()),
-                  std::to_string(stage));
-  return read_entry(folder_of(manifest.step), manifest, manifest.parts[stage]);
+snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest, const part_id& wanted) const {
+  auto found = std::ranges::find(manifest.parts, wanted, &manifest_part::part);
+  if (found == manifest.parts.end())
+    throw_invalid("snapshot_store::read_part",
+                  "one of the " + std::to_string(manifest.parts.size()) + " parts of the manifest",
+                  to_string(wanted));
+  return read_entry(folder_of(manifest.step), manifest, *found);
 }
 
 snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,

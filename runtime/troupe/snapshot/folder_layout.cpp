@@ -49,7 +49,16 @@ std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t
   return name;
 }
 
-std::string part_file_name(std::uint32_t stage) { return "stage-" + with_zeros(stage, 4) + ".part"; }
+std::string part_file_name(const part_id& part) {
+  auto numbered = [](const char* name, int number) {
+    return name + with_zeros(static_cast<std::uint64_t>(number), 4);
+  };
+  auto text = numbered("stage-", part.of.stage);
+  if (part.of.replica != 0) text += numbered("-replica-", part.of.replica);
+  if (part.of.slice != 0) text += numbered("-slice-", part.of.slice);
+  if (part.shard != 0) text += numbered("-shard-", part.shard);
+  return text + ".part";
+}
 
 std::vector<std::uint64_t> steps_in(const std::filesystem::path& root) {
   std::vector<std::uint64_t> steps;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/layout/part_id.hpp"
+
 namespace troupe {
 
 constexpr std::string_view manifest_file_name = "manifest.json";
@@ -21,8 +23,8 @@ std::optional<std::uint64_t> step_from_folder_name(std::string_view name);
 std::optional<std::uint64_t> step_from_set_aside_name(std::string_view name);
 /// The first such name that is free in `root`.
 std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t step);
-/// "stage-0002.part"
-std::string part_file_name(std::uint32_t stage);
+/// "stage-0002.part", and whatever of the rest is not 0: "stage-0002-replica-0001-shard-0003.part".
+std::string part_file_name(const part_id& part);
 
 /// The steps that have a folder in `root`, newest first. A `root` that does not exist has none. Throws
 /// snapshot_error if it cannot be read.

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 
 #include "troupe/snapshot/checksum.hpp"
+#include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
@@ -15,11 +17,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int manifest_version = 2;
-/// In this version the manifest itself holds the results of calls, which are not read.
+/// Before version 3 a part had the number of its stage only, its contents were not listed, and the partition
+/// into stages was part of the identity. In version 1 the manifest itself holds the results of calls, which
+/// are not read.
+constexpr int manifest_version = 3;
 constexpr int oldest_version = 1;
-/// The nesting of a valid manifest: lists of objects in an object.
-constexpr int deepest_nesting = 4;
+/// The nesting of a valid manifest: that of a box of a tensor of a part.
+constexpr int deepest_nesting = 9;
 
 std::string dump(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
@@ -42,17 +46,27 @@ json parse_shallow(std::string_view text) {
   return json::parse(text, check_depth);
 }
 
+/// What is 0 is left out, except for the stage.
 json to_json(const manifest_part& part) {
-  return {{"stage", part.stage},
-          {"file", part.file},
-          {"size_bytes", part.size_bytes},
-          {"checksum", part.checksum},
-          {"host", part.host}};
+  json fields = {{"stage", part.part.of.stage}};
+  if (part.part.of.replica != 0) fields["replica"] = part.part.of.replica;
+  if (part.part.of.slice != 0) fields["slice"] = part.part.of.slice;
+  if (part.part.shard != 0) fields["shard"] = part.part.shard;
+  fields["file"] = part.file;
+  fields["size_bytes"] = part.size_bytes;
+  fields["checksum"] = part.checksum;
+  fields["host"] = part.host;
+  if (part.contents) fields["tensors"] = contents_json(*part.contents);
+  return fields;
 }
 
 manifest_part part_from(const json& fields) {
   manifest_part part;
-  fields.at("stage").get_to(part.stage);
+  fields.at("stage").get_to(part.part.of.stage);
+  part.part.of.replica = fields.value("replica", 0);
+  part.part.of.slice = fields.value("slice", 0);
+  part.part.shard = fields.value("shard", 0);
+  if (fields.contains("tensors")) part.contents = contents_from_json(fields.at("tensors"));
   fields.at("file").get_to(part.file);
   fields.at("size_bytes").get_to(part.size_bytes);
   fields.at("checksum").get_to(part.checksum);
@@ -91,6 +105,11 @@ json to_json(const snapshot_manifest& manifest) {
   return fields;
 }
 
+/// Parts are loaded whatever partition the job has that loads them.
+bool is_of_partition(const std::pair<std::string, std::string>& option) {
+  return option.first == "stages" || option.first == "stages begin with";
+}
+
 snapshot_manifest manifest_from(const json& fields) {
   snapshot_manifest manifest;
   fields.at("job_id").get_to(manifest.job_id);
@@ -101,7 +120,9 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("created").get_to(manifest.created);
   for (const auto& option : fields.at("identity"))
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
-  if (fields.at("troupe_snapshot") == manifest_version) manifest.calls = file_from(fields.at("calls"));
+  auto version = fields.at("troupe_snapshot").get<int>();
+  if (version >= 2) manifest.calls = file_from(fields.at("calls"));
+  if (version < 3) std::erase_if(manifest.identity, is_of_partition);
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }
@@ -122,20 +143,32 @@ void check_sum(json& fields) {
     throw snapshot_error("it is damaged or was edited: checksum " + found + ", expected " + expected);
 }
 
+std::string problem_of_parts(const snapshot_manifest& manifest) {
+  std::set<int> stages;
+  std::vector<part_contents> contents;
+  const manifest_part* before = nullptr;
+  for (const auto& part : manifest.parts) {
+    if (auto expected = part_file_name(part.part); part.file != expected)
+      return "it lists " + to_string(part.part) + " in '" + part.file + "' where " + expected +
+             " is expected";
+    if (before && before->part >= part.part)
+      return "it lists " + to_string(part.part) + " after " + to_string(before->part);
+    before = &part;
+    stages.insert(part.part.of.stage);
+    if (part.contents) contents.push_back({part.part, *part.contents});
+  }
+  auto num_stages = static_cast<int>(manifest.num_stages);
+  if (stages.size() != manifest.num_stages || *stages.begin() != 0 || *stages.rbegin() != num_stages - 1)
+    return "it lists parts of " + std::to_string(stages.size()) + " of its " + std::to_string(num_stages) +
+           " stages";
+  return contents.size() < manifest.parts.size() ? "" : cover_problem(contents);
+}
+
 }  // namespace
 
 std::string problem_of(const snapshot_manifest& manifest) {
   if (manifest.num_stages == 0) return "it lists 0 stages, at least 1 is expected";
-  if (manifest.parts.size() != manifest.num_stages)
-    return "it lists " + std::to_string(manifest.parts.size()) + " parts for " +
-           std::to_string(manifest.num_stages) + " stages";
-  for (std::uint32_t stage = 0; stage < manifest.num_stages; ++stage) {
-    const auto& part = manifest.parts[stage];
-    auto expected = part_file_name(stage);
-    if (part.stage != stage || part.file != expected)
-      return "it lists stage " + std::to_string(part.stage) + " in '" + part.file + "' where " + expected +
-             " is expected";
-  }
+  if (auto problem = problem_of_parts(manifest); !problem.empty()) return problem;
   if (manifest.calls && manifest.calls->file != calls_file_name)
     return "it lists the results of calls in '" + manifest.calls->file + "' where " +
            std::string(calls_file_name) + " is expected";

@@ -7,16 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/layout/cover.hpp"
+
 namespace troupe {
 
 /// One part as the manifest lists it.
 struct manifest_part {
-  std::uint32_t stage = 0;
+  part_id part;
   std::string file;  ///< relative to the snapshot's folder
   std::uint64_t size_bytes = 0;
   std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
   std::string host;      ///< that wrote it
+  /// What it holds. None: unknown, as in manifests of format versions 1 and 2; the part itself says it.
+  std::optional<std::vector<tensor_contents>> contents = {};
   bool operator==(const manifest_part&) const = default;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(part, file, size_bytes, checksum, host, contents);
+  }
 };
 
 /// A file besides the parts, as the manifest lists it; see manifest_part.
@@ -39,15 +48,16 @@ struct snapshot_manifest {
   /// Options the bits depend on (seed, batch, microbatches, model fingerprint, ...), by name. A job that
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
-  std::vector<manifest_part> parts;  ///< [num_stages], by stage
+  std::vector<manifest_part> parts;  ///< in ascending order of their ids
   /// A block_file with the results of the job's completed calls, for a job that resumes. None: unknown, as in
   /// manifests of format version 1.
   std::optional<manifest_file> calls;
   bool operator==(const snapshot_manifest&) const = default;
 };
 
-/// Checks the manifest itself, without its files (parts missing, duplicated, out of order, under other
-/// names). Returns what is wrong; empty if nothing is.
+/// Checks the manifest itself, without its files (stages without a part, parts out of order or under other
+/// names, tensors that the parts together do not hold exactly once, see cover_problem). Returns what is
+/// wrong; empty if nothing is.
 std::string problem_of(const snapshot_manifest& manifest);
 
 /// The differences between the identity of the job (`wanted`) and that of a snapshot, by name: "seed is 7,

@@ -5,36 +5,42 @@
 #include <string>
 #include <vector>
 
+#include "troupe/layout/part_id.hpp"
+#include "troupe/layout/tensor_contents.hpp"
 #include "troupe/snapshot/checksum.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
-/// One stage's state after `step` optimizer steps: all that is needed to continue from there.
+/// The state of one part after `step` optimizer steps: all that is needed to continue from there.
 struct snapshot_part {
   std::string job_id;
   std::uint64_t step = 0;  ///< optimizer steps applied
-  std::uint32_t stage = 0;
+  part_id part;
   std::uint32_t num_stages = 1;
   std::uint64_t generation = 0;  ///< that made it
   std::string numeric_class;
   std::vector<named_tensor> tensors;
+  /// [number of tensors], which of their elements these are, in stored_shape. Empty: all.
+  std::vector<tensor_contents> contents = {};
 };
 
 /// The part as bytes. The same bytes go to disk and to a peer's memory. Returned as a u8 tensor [num_bytes].
-/// Throws std::invalid_argument for an undefined tensor or a name that occurs twice.
+/// Throws std::invalid_argument for an undefined tensor, a name that occurs twice, and contents that are not
+/// those of the tensors.
 ///
 /// All numbers are little-endian; padding is zero:
 ///
 ///     offset  bytes  what
 ///          0      8  "TROUPEPT"
-///          8      4  format version, 1
+///          8      4  format version, 2
 ///         12      4  zero
 ///         16      8  header_bytes
 ///         24      8  elements_bytes, a multiple of 64
-///         32         Cereal header [header_bytes]: job, step, stage, generation, names, dtypes, shapes;
-///         padded to 64
+///         32         Cereal header [header_bytes]: job, step, part_id, number of stages, generation,
+///         contents; padded to 64. In version 1: stage instead of part_id, names, dtypes and shapes of whole
+///         tensors
 ///                    elements [elements_bytes] of each tensor in turn, each padded to 64
 ///       last     32  BLAKE2b-256 of everything before
 tensor encode_part(const snapshot_part& part);
@@ -44,10 +50,15 @@ tensor encode_part(const snapshot_part& part);
 void check_part_begin(std::span<const std::byte> first, std::uint64_t size_bytes);
 
 /// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
-/// checksum). Each length is checked against the size of `bytes` before it is used. The tensors
-/// own their elements. `on_progress` is called while the checksum is computed, about every 64 MiB.
+/// checksum). Each length is checked against the size of `bytes` before it is used. Version 1
+/// is read as the part of its stage with whole tensors. The tensors own their elements, `contents` is filled
+/// in. `on_progress` is called while the checksum is computed, about every 64 MiB.
 snapshot_part decode_part(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
+
+/// What an encoded part holds, from its header. Throws snapshot_error as decode_part does, but does not look
+/// at the elements or the checksum.
+std::vector<tensor_contents> stored_contents(std::span<const std::byte> encoded);
 
 /// The checksum stored at the end of an encoded part. Checks magic, version and lengths, not the elements;
 /// throws snapshot_error if it is no part.

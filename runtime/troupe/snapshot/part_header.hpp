@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/layout/part_id.hpp"
+
 namespace troupe {
 
 /// Text in a part's header. Cereal's own containers allocate their declared length at once. These grow with
@@ -48,8 +50,33 @@ struct header_list {
   }
 };
 
-/// The entry of one tensor in a part's header. `dtype` is the dtype's number.
+/// A box in a part's header.
+struct box_entry {
+  header_list<std::int64_t> offset, extent;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(offset, extent);
+  }
+};
+
+/// The entry of one tensor in a part's header; see tensor_contents. `dtype` is the dtype's number.
 struct tensor_entry {
+  header_text name;
+  std::uint8_t dtype = 0;
+  header_list<std::int64_t> whole;
+  header_list<box_entry> boxes;
+  std::int64_t begin = 0, end = 0;
+  std::int32_t replica = -1;  ///< -1: all replicas hold it alike
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(name, dtype, whole, boxes, begin, end, replica);
+  }
+};
+
+/// The same in version 1: a whole tensor.
+struct whole_tensor_entry {
   header_text name;
   std::uint8_t dtype = 0;
   header_list<std::int64_t> extents;
@@ -60,20 +87,23 @@ struct tensor_entry {
   }
 };
 
-/// The Cereal header of an encoded part; see encode_part.
-struct part_header {
+/// The Cereal header of an encoded part; see encode_part. `Id`: part_id, in version 1 the number of a stage.
+template <class Id, class Entry>
+struct part_header_of {
   header_text job_id;
   std::uint64_t step = 0;
-  std::uint32_t stage = 0;
+  Id part{};
   std::uint32_t num_stages = 1;
   std::uint64_t generation = 0;
   header_text numeric_class;
-  header_list<tensor_entry> tensors;
+  header_list<Entry> tensors;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(job_id, step, stage, num_stages, generation, numeric_class, tensors);
+    archive(job_id, step, part, num_stages, generation, numeric_class, tensors);
   }
 };
+using part_header = part_header_of<part_id, tensor_entry>;
+using part_header_1 = part_header_of<std::uint32_t, whole_tensor_entry>;
 
 }  // namespace troupe

@@ -68,10 +68,10 @@ auto snapshot_store::write_freeing_space(std::uint64_t step, const Write& write)
   }
 }
 
-manifest_part snapshot_store::write_part(std::uint64_t step, std::uint32_t stage,
+manifest_part snapshot_store::write_part(std::uint64_t step, const part_id& part,
                                          std::span<const std::byte> encoded) {
-  manifest_part entry{stage, part_file_name(stage), encoded.size(), to_hex(stored_checksum(encoded)),
-                      host_name()};
+  manifest_part entry{part,        part_file_name(part),    encoded.size(), to_hex(stored_checksum(encoded)),
+                      host_name(), stored_contents(encoded)};
   return write_freeing_space(step, [&] {
     create_folders(step);
     return write_once(entry, folder_of(step), encoded);

@@ -70,7 +70,7 @@ class snapshot_store {
   /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. If the disk is full, it
   /// deletes snapshots older than the newest valid one and files of failed writers, and tries again.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
-  manifest_part write_part(std::uint64_t step, std::uint32_t stage, std::span<const std::byte> encoded);
+  manifest_part write_part(std::uint64_t step, const part_id& part, std::span<const std::byte> encoded);
   /// Writes the results of calls, in the blocks that `next` returns. If the disk is full and space can be
   /// freed, calls `next` again from the first block. Throws snapshot_error, leaving no such file behind.
   manifest_file write_calls(std::uint64_t step, const block_source& next);
@@ -94,8 +94,9 @@ class snapshot_store {
   std::vector<snapshot_info> list_set_aside() const;
   /// Reads and checks every part of a snapshot: the problems found, empty if none.
   std::vector<std::string> verify(const snapshot_info& which) const;
-  /// Throws snapshot_error naming the file and what is wrong with it.
-  snapshot_part read_part(const snapshot_manifest& manifest, std::uint32_t stage) const;
+  /// Throws snapshot_error naming the file and what is wrong with it, and std::invalid_argument if the
+  /// manifest does not list the part.
+  snapshot_part read_part(const snapshot_manifest& manifest, const part_id& wanted) const;
   /// Checks the file of write_calls, then passes its blocks to `take`. Throws snapshot_error naming the file
   /// and what is wrong with it, and std::invalid_argument if the manifest lists none.
   void read_calls(const snapshot_manifest& manifest, const block_sink& take) const;

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code follows.
-constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t) + 4;
+constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 4;
 
 bool known(tensor_role role) {
   return role >= tensor_role::activation && role <= tensor_role::restored_state;
@@ -25,6 +25,9 @@ void read_tag(byte_reader& reader, tensor_tag& tag) {
   tag.stage = reader.get<std::uint32_t>();
   tag.microbatch = reader.get<std::uint32_t>();
   tag.port = reader.get<std::uint32_t>();
+  tag.replica = reader.get<std::uint32_t>();
+  tag.slice = reader.get<std::uint32_t>();
+  tag.shard = reader.get<std::uint32_t>();
   tag.role = static_cast<tensor_role>(reader.get<std::uint8_t>());
 }
 
@@ -64,6 +67,9 @@ void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents
   writer.put(tag.stage);
   writer.put(tag.microbatch);
   writer.put(tag.port);
+  writer.put(tag.replica);
+  writer.put(tag.slice);
+  writer.put(tag.shard);
   writer.put(static_cast<std::uint8_t>(tag.role));
   writer.put(static_cast<std::uint8_t>(type));
   writer.put(static_cast<std::uint8_t>(each.size()));

@@ -28,6 +28,7 @@ struct tensor_tag {
   std::uint32_t microbatch = 0;
   tensor_role role = tensor_role::activation;
   std::uint32_t port = 0;
+  std::uint32_t replica = 0, slice = 0, shard = 0;  ///< with `stage` the part_id of a state
   bool operator==(const tensor_tag&) const = default;
 };
 

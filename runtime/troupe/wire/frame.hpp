@@ -17,7 +17,7 @@ namespace troupe {
 /// What a frame carries: a Cereal control message, or a tensor (its tag in the header extension).
 enum class frame_kind : std::uint8_t { control = 1, tensor = 2 };
 
-constexpr std::uint8_t frame_version = 7;
+constexpr std::uint8_t frame_version = 8;
 
 /// Fixed fields at the head of every frame, little-endian on the wire. The head is: magic "TRPE", version,
 /// kind, the length of the extension (2 bytes), the fields below in their order, the extension, the

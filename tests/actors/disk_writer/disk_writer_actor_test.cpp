@@ -66,9 +66,11 @@ struct one_disk_writer {
   void begin(std::uint64_t generation) {
     actors.send(writer, writer_generation{generation, scheduler.handle()});
   }
-  part_written write(std::uint64_t step, std::uint32_t stage, std::uint64_t generation = 1) {
-    actors.send(writer, write_part{generation, step, stage,
-                                   packed(static_cast<float>(step) + static_cast<float>(stage))});
+  part_written write(std::uint64_t step, int stage, std::uint64_t generation = 1) {
+    actors.send(
+        writer,
+        write_part{
+            generation, step, {{stage}}, packed(static_cast<float>(step) + static_cast<float>(stage))});
     return scheduler.last<part_written>();
   }
   snapshot_manifest manifest_of(const std::vector<part_written>& parts, const std::string& job = "job-1") {
@@ -78,8 +80,7 @@ struct one_disk_writer {
     manifest.generation = 1;
     manifest.num_stages = 2;
     manifest.numeric_class = "class";
-    for (const auto& part : parts)
-      manifest.parts.push_back({part.stage, part.file, part.size_bytes, part.checksum, part.host});
+    for (const auto& part : parts) manifest.parts.push_back(part.entry);
     return manifest;
   }
   /// Writes a whole snapshot.
@@ -93,8 +94,8 @@ struct one_disk_writer {
     REQUIRE(found.value);
     return found.value->manifest;
   }
-  answer<stage_copy> read(std::uint64_t step, std::uint32_t stage) {
-    return ask<stage_copy>(actors, writer, read_from_disk{step, stage});
+  answer<stage_copy> read(std::uint64_t step, int stage) {
+    return ask<stage_copy>(actors, writer, read_from_disk{step, {{stage}}, whole_contents(state_of(0))});
   }
   std::filesystem::path file_of(std::uint64_t step) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
@@ -114,11 +115,11 @@ TEST_CASE("a written part is reported to the scheduler with its manifest entry")
   auto written = here.write(10, 1);
   CHECK(written.generation == 1);
   CHECK(written.step == 10);
-  CHECK(written.stage == 1);
+  CHECK(written.entry.part == part_id{{.stage = 1}});
   CHECK(written.problem.empty());
-  CHECK(written.host == "here");
-  CHECK(written.size_bytes == std::filesystem::file_size(here.file_of(10)));
-  CHECK_FALSE(written.checksum.empty());
+  CHECK(written.entry.host == "here");
+  CHECK(written.entry.size_bytes == std::filesystem::file_size(here.file_of(10)));
+  CHECK_FALSE(written.entry.checksum.empty());
   CHECK_FALSE(here.find());  // no manifest, no snapshot
 }
 
@@ -129,7 +130,7 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
   auto found = here.find();
   REQUIRE(found);
   CHECK(found->step == 20);
-  for (std::uint32_t stage = 0; stage < 2; ++stage) {
+  for (int stage = 0; stage < 2; ++stage) {
     auto copy = here.read(20, stage);
     REQUIRE(copy.value);
     CHECK(same_bits(unpack_state(copy.value->packed), state_of(20 + static_cast<float>(stage))));
@@ -162,10 +163,10 @@ TEST_CASE("a snapshot stores the results of all calls and returns them when it i
 
 TEST_CASE("a state with a non-finite tensor is not written, and the tensor is named") {
   one_disk_writer here;
-  here.actors.send(here.writer, write_part{1, 5, 0, packed(std::numeric_limits<float>::quiet_NaN())});
+  here.actors.send(here.writer, write_part{1, 5, {}, packed(std::numeric_limits<float>::quiet_NaN())});
   auto written = here.scheduler.last<part_written>();
   CHECK_THAT(written.problem, Catch::Matchers::ContainsSubstring("infinite or NaN, first weight"));
-  CHECK(written.file.empty());
+  CHECK(written.entry.file.empty());
   CHECK(here.write(6, 0).problem.empty());
 }
 
@@ -176,7 +177,7 @@ TEST_CASE(
   auto infinity = std::numeric_limits<float>::infinity();
   auto begun = std::make_shared<const std::vector<named_tensor>>(state_of(-infinity));
   auto written = [&](std::uint64_t step, float value, auto began_with) {
-    here.actors.send(here.writer, write_part{1, step, 0, packed(value), began_with});
+    here.actors.send(here.writer, write_part{1, step, {}, packed(value), began_with});
     return here.scheduler.last<part_written>().problem;
   };
   CHECK(written(5, -infinity, begun).empty());
@@ -192,7 +193,7 @@ TEST_CASE("parts of another generation are not written") {
   one_disk_writer here;
   here.begin(3);
   for (std::uint64_t generation : {2, 4})
-    here.actors.send(here.writer, write_part{generation, 10, 0, packed(1)});
+    here.actors.send(here.writer, write_part{generation, 10, {}, packed(1)});
   CHECK(here.scheduler.all<part_written>().empty());
   CHECK_THROWS(here.file_of(10));
 }
@@ -204,9 +205,9 @@ TEST_CASE(
   std::ofstream(here.folder.path() / "file") << "no folder";
   auto written = here.write(10, 1);
   CHECK_FALSE(written.problem.empty());
-  CHECK(written.file.empty());
+  CHECK(written.entry.file.empty());
   CHECK(written.step == 10);
-  CHECK(here.log.str().find("step=10 stage=1") != std::string::npos);
+  CHECK(here.log.str().find("step=10 part=\"stage 1\"") != std::string::npos);
   std::filesystem::remove(here.folder.path() / "file");
   CHECK(here.write(11, 1).problem.empty());
 }
@@ -310,7 +311,7 @@ TEST_CASE("without a snapshot folder a request for snapshots answers that there 
   CHECK_FALSE(here.find());
   CHECK_FALSE(here.read(1, 0).problem.empty());
   CHECK_FALSE(ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{}).problem.empty());
-  here.actors.send(here.writer, write_part{1, 10, 0, packed(1)});
+  here.actors.send(here.writer, write_part{1, 10, {}, packed(1)});
   CHECK(here.scheduler.all<part_written>().empty());
 }
 

@@ -64,10 +64,10 @@ struct stalled_disk {
     writer = actors.spawn<actor_of<disk_writer_state>>(options);
     actors.send(writer, writer_generation{1, scheduler.handle()});
   }
-  void write(std::uint64_t step, std::uint32_t stage = 0) {
-    actors.send(writer, write_part{1, step, stage, tensor::full({4}, static_cast<float>(step))});
+  void write(std::uint64_t step, int stage = 0) {
+    actors.send(writer, write_part{1, step, {{stage}}, tensor::full({4}, static_cast<float>(step))});
   }
-  void finish_write() { actors.send(slow, part_on_disk{{0, "file", 1, "sum", "here"}}); }
+  void finish_write() { actors.send(slow, part_on_disk{{{}, "file", 1, "sum", "here"}}); }
   std::vector<std::uint64_t> not_written() const {
     std::vector<std::uint64_t> steps;
     for (const auto& told : scheduler.all<part_written>())
@@ -96,7 +96,7 @@ TEST_CASE("at most two states of each stage are held: a new state replaces the o
   here.finish_write();
   REQUIRE(here.disk->begun.size() == 3);
   CHECK(here.disk->begun[1].step == 6);
-  CHECK(here.disk->begun[2].stage == 1);
+  CHECK(here.disk->begun[2].part.of.stage == 1);
 }
 
 TEST_CASE("a disk that stalls is reported once, and so is its recovery") {

@@ -26,14 +26,25 @@ inline call_result example_result(fields size) {
 
 inline node_inventory example_inventory(fields size) {
   if (size == fields::empty) return {};
-  return {3, 8, std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, 2, 3, part_location::disk})};
+  return {3,
+          8,
+          std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, {2}, 3, part_location::disk}),
+          4,
+          {7, hosting(std::vector<member_id>(3, {2}))}};
 }
 
 inline restore_plan example_plan(fields size) {
   if (size == fields::empty) return {};
   return {
       12, false,
-      std::vector<restore_source>(size == fields::large ? 4'000 : 2, {5, -1, part_location::peer_memory})};
+      std::vector<restore_source>(size == fields::large ? 4'000 : 2, {{5}, -1, part_location::peer_memory})};
+}
+
+inline manifest_part example_part_entry(fields size) {
+  if (size == fields::empty) return {};
+  tensor_contents half{"0.weight", dtype::bf16, {4, 2}, {{{0, 0}, {2, 2}}}, 1, 4, 1};
+  return {{{1, 2, 3}, 4}, "file", ~0ull,
+          "sum",          "host", std::vector<tensor_contents>(size == fields::large ? 2'000 : 2, half)};
 }
 
 /// One of every message that crosses nodes.
@@ -65,8 +76,8 @@ inline auto example_messages(fields size) {
       replicas_wanted{4, 2},
       writes_lost{4, 3},
       step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
-      part_held{7, 2, {1, 2, 3, part_location::peer_memory}},
-      part_written{8, 1, 2, text('f'), ~0ull, text('c'), text('h'), text('p')},
+      part_held{7, 2, {1, {2}, 3, part_location::peer_memory}},
+      part_written{8, 1, example_part_entry(size), text('p')},
       node_progress{9, 1,
                     std::vector<device_progress>(
                         empty ? 0 : 3, {1, {2, call_kind::train, device_activity::applying, 3, 4}, 5.5}),

@@ -24,10 +24,11 @@ struct one_keeper {
   void begin(std::uint64_t generation, std::uint64_t step = 0) {
     actors.send(keeper, keeper_generation{generation, step, scheduler.handle()});
   }
-  void replica(std::uint64_t generation, std::uint64_t step, std::uint32_t stage) {
+  void replica(std::uint64_t generation, std::uint64_t step, int stage) {
     packed_state_pool pool;
-    actors.send(keeper, replica_arrived{generation, step, stage,
-                                        pack_state(state_of(static_cast<float>(step)), pool)});
+    actors.send(
+        keeper,
+        replica_arrived{generation, step, {{stage}}, pack_state(state_of(static_cast<float>(step)), pool)});
   }
   held_parts list() { return *ask<held_parts>(actors, keeper, list_parts{}).value; }
   std::vector<held_part> held() { return list().parts; }
@@ -41,11 +42,11 @@ TEST_CASE("a peer's copy is kept and reported to the scheduler") {
   auto held = here.scheduler.last<part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
-  CHECK(held.part == held_part{5, 0, 1, part_location::peer_memory});
-  auto copy = ask<stage_copy>(here.actors, here.keeper, get_replica{5, 0});
+  CHECK(held.part == held_part{5, {0}, 1, part_location::peer_memory});
+  auto copy = ask<stage_copy>(here.actors, here.keeper, get_replica{5, {}});
   REQUIRE(copy.value);
   CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
-  CHECK(ask<stage_copy>(here.actors, here.keeper, get_replica{5, 1}).problem ==
+  CHECK(ask<stage_copy>(here.actors, here.keeper, get_replica{5, {{1}}}).problem ==
         "no replica of stage 1 at step 5");
 }
 
@@ -53,8 +54,8 @@ TEST_CASE("copies of rolled back steps are dropped with their generation, and ol
   one_keeper here;
   for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
   here.begin(2, 5);
-  CHECK(here.held() ==
-        std::vector<held_part>{{4, 0, 1, part_location::peer_memory}, {5, 0, 1, part_location::peer_memory}});
+  CHECK(here.held() == std::vector<held_part>{{4, {0}, 1, part_location::peer_memory},
+                                              {5, {0}, 1, part_location::peer_memory}});
 }
 
 TEST_CASE("copies of older generations that come late are not kept") {
@@ -69,7 +70,7 @@ TEST_CASE("copies that arrive before their generation begins are kept, and repor
   here.replica(2, 6, 0);
   here.scheduler.clear();
   here.begin(2, 5);
-  CHECK(here.held() == std::vector<held_part>{{6, 0, 2, part_location::peer_memory}});
+  CHECK(here.held() == std::vector<held_part>{{6, {0}, 2, part_location::peer_memory}});
   auto told = here.scheduler.all<part_held>();
   REQUIRE(told.size() == 1);
   CHECK(told[0].generation == 2);
@@ -79,10 +80,10 @@ TEST_CASE("copies that arrive before their generation begins are kept, and repor
 TEST_CASE("copies older than a committed step are dropped") {
   one_keeper here;
   for (std::uint64_t step : {4, 5, 6})
-    for (std::uint32_t stage : {0u, 1u}) here.replica(1, step, stage);
+    for (int stage : {0u, 1u}) here.replica(1, step, stage);
   here.actors.send(here.keeper, drop_before{6});
-  CHECK(here.held() ==
-        std::vector<held_part>{{6, 0, 1, part_location::peer_memory}, {6, 1, 1, part_location::peer_memory}});
+  CHECK(here.held() == std::vector<held_part>{{6, {0}, 1, part_location::peer_memory},
+                                              {6, {1}, 1, part_location::peer_memory}});
 }
 
 TEST_CASE("the keeper knows the newest committed step until that step is rolled back") {

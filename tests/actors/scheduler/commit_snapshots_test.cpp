@@ -78,7 +78,7 @@ TEST_CASE("with a folder a call ends when its last state is on disk") {
   CHECK(manifest.identity ==
         std::vector<std::pair<std::string, std::string>>{{"seed", "1"}, {"batch", "64"}});
   REQUIRE(manifest.parts.size() == 2);
-  CHECK(manifest.parts[1] == manifest_part{1, "file", 10, "sum", "host"});
+  CHECK(manifest.parts[1] == manifest_part{{{1}}, "file", 10, "sum", "host"});
 }
 
 TEST_CASE("a part that cannot be written does not delay the end of the call") {
@@ -164,10 +164,9 @@ TEST_CASE("parts of other generations are ignored") {
   here.all_done(0);
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1}) {
-      auto stage = static_cast<std::uint32_t>(rank);
-      here.actors.send(here.scheduler, part_held{other, rank, {1, stage, other, own}});
-      here.actors.send(here.scheduler, part_held{other, 1 - rank, {1, stage, other, peer}});
-      here.actors.send(here.scheduler, part_written{other, 1, stage, "f", 1, "c", "h", ""});
+      here.actors.send(here.scheduler, part_held{other, rank, {1, {rank}, other, own}});
+      here.actors.send(here.scheduler, part_held{other, 1 - rank, {1, {rank}, other, peer}});
+      here.actors.send(here.scheduler, part_written{other, 1, {{{rank}}, "f", 1, "c", "h"}, ""});
     }
   CHECK(here.disk->committed.empty());
   CHECK(here.finished(1).empty());

@@ -9,9 +9,9 @@ namespace {
 
 constexpr disk_snapshots::clock::time_point began{};
 
-part_written written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {}) {
-  return {1,      step,   stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage),
-          "here", problem};
+part_written written(std::uint64_t step, int stage, const std::string& problem = {}) {
+  auto name = std::to_string(stage);
+  return {1, step, {{{stage}}, "stage-" + name, 100, "c" + name, "here"}, problem};
 }
 
 }  // namespace
@@ -34,9 +34,10 @@ TEST_CASE("a snapshot is complete when its last part arrives, in any order") {
   auto parts = disk.add(written(10, 1), 3);
   REQUIRE(parts);
   REQUIRE(parts->size() == 3);
-  for (std::uint32_t stage = 0; stage < 3; ++stage)
-    CHECK((*parts)[stage] ==
-          manifest_part{stage, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here"});
+  for (int stage = 0; stage < 3; ++stage)
+    CHECK(
+        (*parts)[stage] ==
+        manifest_part{{{stage}}, "stage-" + std::to_string(stage), 100, "c" + std::to_string(stage), "here"});
   CHECK(disk.is_pending(10));  // until the manifest is written
   disk.ended(10);
   CHECK_FALSE(disk.is_pending(10));
@@ -84,8 +85,8 @@ TEST_CASE("it is known which snapshots lack a part of some stages") {
   disk.add(written(11, 1), 3);
   disk.add(written(11, 2), 3);
   using steps = std::vector<std::uint64_t>;
-  CHECK(disk.steps_without({1}) == steps{12});
-  CHECK(disk.steps_without({1, 2}) == steps{10, 12});
-  CHECK(disk.steps_without({0}) == steps{10, 11, 12});
+  CHECK(disk.steps_without({{{1}}}) == steps{12});
+  CHECK(disk.steps_without({{{1}}, {{2}}}) == steps{10, 12});
+  CHECK(disk.steps_without({{{0}}}) == steps{10, 11, 12});
   CHECK(disk.steps_without({}).empty());
 }

@@ -116,10 +116,7 @@ TEST_CASE("after a loss a cancelled call repeats the steps that the program was 
   cancel(here, 1);
   auto before = finished_training(0, 2);
   for (int rank : {0, 1})
-    here.enter(
-        rank, here.train(1, 100),
-        {{3, static_cast<std::uint32_t>(rank), 1, own}, {3, static_cast<std::uint32_t>(1 - rank), 1, peer}},
-        {before}, 6);
+    here.enter(rank, here.train(1, 100), {{3, {rank}, 1, own}, {3, {1 - rank}, 1, peer}}, {before}, 6);
   here.all_restored();
   CHECK(here.granted().first_step == 3);
   CHECK(here.granted().end_step == 6);

@@ -26,7 +26,7 @@ TEST_CASE("a call whose last state has lost its second copy is over when the pee
 
 TEST_CASE("what a node has lost before the restore is not chosen for it") {
   one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart});
-  here.enter(1, here.train(0, 10), {{5, 1, 1, own}, {5, 0, 1, peer}});
+  here.enter(1, here.train(0, 10), {{5, {1}, 1, own}, {5, {0}, 1, peer}});
   here.actors.send(here.scheduler, replicas_lost{2, 1});
   here.enter(0, here.train(0, 10), {});
   CHECK(here.order().plan.from_scratch);

@@ -131,22 +131,22 @@ void one_scheduler::all_done(std::uint64_t step, std::uint32_t call) {
 
 void one_scheduler::all_held(std::uint64_t step) {
   for (int rank = 0; rank < with.world_size; ++rank) {
-    held(rank, step, static_cast<std::uint32_t>(rank), part_location::own_memory);
-    if (with.world_size > 1)
-      held((rank + 1) % with.world_size, step, static_cast<std::uint32_t>(rank), part_location::peer_memory);
+    held(rank, step, rank, part_location::own_memory);
+    if (with.world_size > 1) held((rank + 1) % with.world_size, step, rank, part_location::peer_memory);
   }
 }
 
-void one_scheduler::held(int rank, std::uint64_t step, std::uint32_t stage, part_location place) {
-  actors.send(scheduler, part_held{with.generation, rank, {step, stage, with.generation, place}});
+void one_scheduler::held(int rank, std::uint64_t step, int stage, part_location place) {
+  actors.send(scheduler, part_held{with.generation, rank, {step, {{stage}}, with.generation, place}});
 }
 
-void one_scheduler::written(std::uint64_t step, std::uint32_t stage, const std::string& problem) {
-  actors.send(scheduler, part_written{with.generation, step, stage, "file", 10, "sum", "host", problem});
+void one_scheduler::written(std::uint64_t step, int stage, const std::string& problem) {
+  actors.send(scheduler,
+              part_written{with.generation, step, {{{stage}}, "file", 10, "sum", "host"}, problem});
 }
 
 void one_scheduler::all_written(std::uint64_t step) {
-  for (int rank = 0; rank < with.world_size; ++rank) written(step, static_cast<std::uint32_t>(rank));
+  for (int rank = 0; rank < with.world_size; ++rank) written(step, rank);
 }
 
 void one_scheduler::seen(int rank, std::uint32_t index) {

@@ -79,8 +79,8 @@ struct one_scheduler {
   void all_done(std::uint64_t step, std::uint32_t call = 0);
   /// Every stage's copy of `step` is with its owner and with the next rank.
   void all_held(std::uint64_t step);
-  void held(int rank, std::uint64_t step, std::uint32_t stage, part_location place);
-  void written(std::uint64_t step, std::uint32_t stage, const std::string& problem = {});
+  void held(int rank, std::uint64_t step, int stage, part_location place);
+  void written(std::uint64_t step, int stage, const std::string& problem = {});
   void all_written(std::uint64_t step);
   void seen(int rank, std::uint32_t index);
   void all_seen(std::uint32_t index);

@@ -38,9 +38,8 @@ struct paused_job : one_scheduler {
   }
   void enter_knowing(int rank, const call_request& request, const pause_state& pause,
                      std::uint64_t interrupted = 0) {
-    auto stage = static_cast<std::uint32_t>(rank);
     actors.send(scheduler,
-                copies_held{with.generation, {rank, 0, {{3, stage, 1, own}, {3, 1 - stage, 1, peer}}, 3}});
+                copies_held{with.generation, {rank, 0, {{3, {rank}, 1, own}, {3, {1 - rank}, 1, peer}}, 3}});
     call_entered entered{with.generation, rank, request, 0, interrupted};
     entered.pause = pause;
     actors.send(scheduler, entered);

@@ -19,20 +19,32 @@ hosting on_ranks(const std::vector<int>& ranks) {
 TEST_CASE("with all members present the devices are where the job began, whoever holds what") {
   one_scheduler here({.world_size = 3, .generation = 2});
   // Rank 1 was started again; its neighbour holds a copy.
-  here.enter(0, here.train(0, 10), {{5, 0, 1, own}, {5, 2, 1, peer}});
+  here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {2}, 1, peer}});
   here.enter(1, here.train(0, 10));
-  here.enter(2, here.train(0, 10), {{5, 2, 1, own}, {5, 1, 1, peer}});
+  here.enter(2, here.train(0, 10), {{5, {2}, 1, own}, {5, {1}, 1, peer}});
   CHECK(here.order().hosts == on_ranks({0, 1, 2}));
-  CHECK(here.order().plan == restore_plan{5, false, {{0, 0, own}, {1, 2, peer}, {2, 2, own}}});
+  CHECK(here.order().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
+}
+
+TEST_CASE("devices stay where the newest generation had them, as the nodes report it") {
+  one_scheduler here({.world_size = 3, .generation = 4});
+  auto say = [&](int rank, const past_hosting& before) {
+    here.actors.send(here.scheduler, copies_held{4, {rank, 0, {}, 0, before}});
+    here.actors.send(here.scheduler, call_entered{4, rank, here.train(0, 10), 0, 0});
+  };
+  say(0, {2, on_ranks({1, 2, 0})});
+  say(1, {});  // it was started again
+  say(2, {3, on_ranks({2, 0, 1})});
+  CHECK(here.order().hosts == on_ranks({2, 0, 1}));
 }
 
 TEST_CASE("devices above a member's share move, first to one that holds their state") {
   one_scheduler here({.world_size = 3, .generation = 2, .home = on_ranks({0, 0, 0})});
-  here.enter(0, here.train(0, 10), {{5, 0, 1, own}, {5, 1, 1, own}, {5, 2, 1, own}});
-  here.enter(1, here.train(0, 10), {{5, 2, 1, peer}});
-  here.enter(2, here.train(0, 10), {{5, 1, 1, peer}});
+  here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {1}, 1, own}, {5, {2}, 1, own}});
+  here.enter(1, here.train(0, 10), {{5, {2}, 1, peer}});
+  here.enter(2, here.train(0, 10), {{5, {1}, 1, peer}});
   CHECK(here.order().hosts == on_ranks({0, 2, 1}));
-  CHECK(here.order().plan == restore_plan{5, false, {{0, 0, own}, {1, 2, peer}, {2, 1, peer}}});
+  CHECK(here.order().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 1, peer}}});
 }
 
 TEST_CASE("members without a device are restored and hear what is committed; others hear it of devices") {
@@ -70,8 +82,8 @@ TEST_CASE("a call waits for members without a device as for any other") {
 
 TEST_CASE("a member that hosted a stage before hears when its copies may go") {
   one_scheduler here({.world_size = 2, .generation = 2, .home = on_ranks({1, 0})});
-  here.enter(0, here.train(0, 10), {{5, 0, 1, own}, {5, 1, 1, peer}});
-  here.enter(1, here.train(0, 10), {{5, 1, 1, own}, {5, 0, 1, peer}});
+  here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {1}, 1, peer}});
+  here.enter(1, here.train(0, 10), {{5, {1}, 1, own}, {5, {0}, 1, peer}});
   CHECK(here.order().hosts == on_ranks({1, 0}));
   here.all_restored();
   here.held(1, 6, 0, own);

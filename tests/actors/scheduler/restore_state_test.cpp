@@ -21,22 +21,22 @@ TEST_CASE("a fresh job begins from scratch without looking at the disk") {
 
 TEST_CASE("after a failure every stage restores its owner's copy of the newest step that all owners hold") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 10), {{4, 0, 1, own}, {5, 0, 1, own}});
-  here.enter(1, here.train(0, 10), {{3, 1, 1, own}, {4, 1, 1, own}});
-  CHECK(here.order(1).plan == restore_plan{4, false, {{0, 0, own}, {1, 1, own}}});
+  here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {5, {0}, 1, own}});
+  here.enter(1, here.train(0, 10), {{3, {1}, 1, own}, {4, {1}, 1, own}});
+  CHECK(here.order(1).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
 }
 
 TEST_CASE("a lost node's stage comes from the peer that kept it") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 10), {{4, 0, 1, own}, {4, 1, 1, peer}});
+  here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {4, {1}, 1, peer}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.order(0).plan == restore_plan{4, false, {{0, 0, own}, {1, 0, peer}}});
+  CHECK(here.order(0).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 0, peer}}});
 }
 
 TEST_CASE("copies of rolled back steps are ignored") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 5), {{4, 0, 1, own}, {4, 1, 1, peer}, {5, 0, 1, own}});
-  here.enter(1, here.train(0, 5), {{4, 1, 1, own}, {4, 0, 1, peer}, {5, 0, 1, peer}});
+  here.enter(0, here.train(0, 5), {{4, {0}, 1, own}, {4, {1}, 1, peer}, {5, {0}, 1, own}});
+  here.enter(1, here.train(0, 5), {{4, {1}, 1, own}, {4, {0}, 1, peer}, {5, {0}, 1, peer}});
   CHECK(here.order().plan.step == 4);
   here.all_restored();
   here.all_done(4);
@@ -50,7 +50,7 @@ TEST_CASE("copies of rolled back steps are ignored") {
 
 TEST_CASE("a state without a copy on another process is computed again from the initial weights") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
+  here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10));
   CHECK(here.order().plan.from_scratch);
   CHECK(here.members.failures.empty());
@@ -92,10 +92,10 @@ TEST_CASE("if no process has a stage in memory, all stages restore the snapshot 
   here.disk->on_disk->step = 3;
   here.disk->on_disk->numeric_class = "class";
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
-  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
+  here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10));
   CHECK(here.order().plan ==
-        restore_plan{3, false, {{0, 0, part_location::disk}, {1, 1, part_location::disk}}});
+        restore_plan{3, false, {{{0}, 0, part_location::disk}, {{1}, 1, part_location::disk}}});
   here.all_restored();
   CHECK(here.granted().first_step == 3);
 }
@@ -103,8 +103,8 @@ TEST_CASE("if no process has a stage in memory, all stages restore the snapshot 
 TEST_CASE("copies in memory are preferred to the snapshot on disk") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->on_disk.emplace();
-  here.enter(0, here.train(0, 10), {{4, 0, 1, own}});
-  here.enter(1, here.train(0, 10), {{4, 1, 1, own}});
+  here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
+  here.enter(1, here.train(0, 10), {{4, {1}, 1, own}});
   CHECK(here.disk->num_searches == 0);
   CHECK(here.order().plan.step == 4);
 }
@@ -311,8 +311,8 @@ TEST_CASE("a recovery without steps to repeat ends when the first step is grante
 
 TEST_CASE("a recovery with steps to repeat ends when the interrupted step is done, which is reported once") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 10), {{3, 0, 1, own}}, {}, 5);
-  here.enter(1, here.train(0, 10), {{3, 1, 1, own}}, {}, 4);
+  here.enter(0, here.train(0, 10), {{3, {0}, 1, own}}, {}, 5);
+  here.enter(1, here.train(0, 10), {{3, {1}, 1, own}}, {}, 4);
   here.restored(0);
   CHECK(here.phases().empty());
   here.restored(1);

@@ -113,8 +113,8 @@ TEST_CASE("in a world of one process a single copy commits a step") {
 
 TEST_CASE("a call whose steps are all done ends with the metrics of the last one") {
   one_scheduler here({.generation = 2});
-  here.enter(0, here.train(0, 4), {{4, 0, 1, own}});
-  here.enter(1, here.train(0, 4), {{4, 1, 1, own}});
+  here.enter(0, here.train(0, 4), {{4, {0}, 1, own}});
+  here.enter(1, here.train(0, 4), {{4, {1}, 1, own}});
   here.restored(0);
   here.restored(1, {3.5, 64, 3});
   CHECK(here.num_grants() == 0);

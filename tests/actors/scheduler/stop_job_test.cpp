@@ -79,8 +79,8 @@ TEST_CASE("before the first step, in an evaluation and between calls there is no
 TEST_CASE("a stop during a recovery waits for the recovery, since only memory holds the state") {
   one_scheduler here({.generation = 2, .window = 4, .on_disk = true, .disk_interval = 1000s});
   stop(here);
-  here.enter(0, here.train(0, 100), {{7, 0, 1, own}, {7, 1, 1, peer}});
-  here.enter(1, here.train(0, 100), {{7, 1, 1, own}, {7, 0, 1, peer}});
+  here.enter(0, here.train(0, 100), {{7, {0}, 1, own}, {7, {1}, 1, peer}});
+  here.enter(1, here.train(0, 100), {{7, {1}, 1, own}, {7, {0}, 1, peer}});
   CHECK(here.members.stops.empty());
   here.all_restored();
   CHECK(here.granted().end_step == 8);

@@ -44,7 +44,8 @@ struct one_stage {
     model->num_stages = 4;
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-    stage = actors.spawn<actor_of<stage_state>>(stage_options{2, 1, fake_programs(model), &out, logger});
+    stage = actors.spawn<actor_of<stage_state>>(
+        stage_options{{{.stage = 2}}, 1, fake_programs(model), &out, logger});
   }
   answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
                               bool from_scratch = false) {
@@ -109,7 +110,7 @@ TEST_CASE("a copy is kept, reported to the scheduler and sent to the peer") {
   auto held = here.scheduler.last<part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
-  CHECK(held.part == held_part{3, 2, 1, part_location::own_memory});
+  CHECK(held.part == held_part{3, {2}, 1, part_location::own_memory});
   REQUIRE(here.out.tensors.size() == 1);
   CHECK(here.out.tensors[0].to_rank == 2);
   CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
@@ -127,7 +128,7 @@ TEST_CASE("a dropped copy that is due on disk is reported to the scheduler as no
   auto refused = here.scheduler.last<part_written>();
   CHECK(refused.generation == 1);
   CHECK(refused.step == 3);
-  CHECK(refused.stage == 2);
+  CHECK(refused.entry.part == part_id{{.stage = 2}});
   CHECK_THAT(refused.problem, Catch::Matchers::ContainsSubstring("no longer holds the copy of step 3"));
   CHECK_THAT(here.log.str(), Catch::Matchers::ContainsSubstring("snapshot given up"));
   CHECK(here.disk_writer.all<write_part>().empty());
@@ -150,7 +151,7 @@ TEST_CASE("a copy that is due on disk goes to the disk writer too") {
   auto order = here.disk_writer.last<write_part>();
   CHECK(order.generation == 1);
   CHECK(order.step == 3);
-  CHECK(order.stage == 2);
+  CHECK(order.part == part_id{{.stage = 2}});
   CHECK(same_state(order.packed, packed_with(3)));
 }
 
@@ -191,7 +192,7 @@ TEST_CASE("a stage takes the state it is given and holds it as a copy") {
   REQUIRE(ready.value);
   CHECK(weight_of(ready) == 7);
   CHECK(here.steps_held() == steps{4});
-  CHECK(here.scheduler.last<part_held>().part == held_part{4, 2, 2, part_location::own_memory});
+  CHECK(here.scheduler.last<part_held>().part == held_part{4, {2}, 2, part_location::own_memory});
   auto copy = ask<stage_copy>(here.actors, here.stage, get_copy{4});
   REQUIRE(copy.value);
   CHECK(same_state(copy.value->packed, packed_with(7)));
@@ -277,4 +278,11 @@ TEST_CASE("an order to write a copy that is yet to be made is left to the device
   CHECK(here.scheduler.all<part_written>().empty());
   here.copied(1, 3, true);
   CHECK(here.disk_writer.all<write_part>().size() == 1);
+}
+
+TEST_CASE("a stage says which tensors its state has, also before it has got one") {
+  one_stage here;
+  auto listed = ask<contents_listed>(here.actors, here.stage, list_contents{});
+  REQUIRE(listed.value);
+  CHECK(listed.value->contents == whole_contents(unpack_state(packed_with(0))));
 }

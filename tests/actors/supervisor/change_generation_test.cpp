@@ -40,7 +40,7 @@ TEST_CASE(
   CHECK(entered.generation == 2);
   CHECK(entered.interrupted_step == 4);
   CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {3, 1, 1, own}});
+        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {3, {1}, 1, own}});
   here.restore(2, own_plan(2));
   CHECK(here.sent<node_restored>().back().generation == 2);
   CHECK(here.sent<node_restored>().back().metrics.num_samples == 4);

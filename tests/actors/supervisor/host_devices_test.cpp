@@ -59,10 +59,10 @@ TEST_CASE("a node without a device keeps copies, and drops those older than the 
   here.hosts = on_ranks({0, 0});
   here.restore(1);
   for (std::uint64_t step : {1, 2, 3}) here.part_arrives(1, step, 0, packed_with(7, step, 0));
-  CHECK(here.sent<part_held>().back().part == held_part{3, 0, 1, peer});
+  CHECK(here.sent<part_held>().back().part == held_part{3, {0}, 1, peer});
   here.receive(1, {actor_role::supervisor, 1}, copies_committed{1, 2});
   here.receive(1, {actor_role::supervisor, 1}, copies_committed{9, 3});  // of another generation
-  CHECK(inventory_in(here, 2) == std::vector<held_part>{{2, 0, 1, peer}, {3, 0, 1, peer}});
+  CHECK(inventory_in(here, 2) == std::vector<held_part>{{2, {0}, 1, peer}, {3, {0}, 1, peer}});
   CHECK(here.sent<copies_held>().back().inventory.committed_step == 2);
 }
 
@@ -113,10 +113,10 @@ TEST_CASE("a stage that moves away is sent from where it was, and kept there unt
   CHECK(sent.to_rank == 0);
   CHECK(sent.tag == tensor_tag{2, 1, 0, 1, 0, tensor_role::restored_state});
   // A failure before: the copy is still here, and that of the step rolled back is not.
-  CHECK(inventory_in(here, 3) == std::vector<held_part>{{1, 1, 1, own}});
+  CHECK(inventory_in(here, 3) == std::vector<held_part>{{1, {1}, 1, own}});
   here.restore(3, plan_of(1, from(0, 0, own), from(1, 1, own)));
   here.receive(3, {actor_role::supervisor, 1}, copies_committed{3, 1});
-  CHECK(inventory_in(here, 4) == std::vector<held_part>{{1, 1, 1, own}});
+  CHECK(inventory_in(here, 4) == std::vector<held_part>{{1, {1}, 1, own}});
   here.restore(4, plan_of(1, from(0, 0, own), from(1, 1, own)));
   here.receive(4, {actor_role::supervisor, 1}, copies_committed{4, 2});
   CHECK(inventory_in(here, 5).empty());
@@ -168,4 +168,17 @@ TEST_CASE("the scheduler grants steps to the devices of this generation, whereve
   CHECK(here.sent<restore_order>()[0].hosts == on_ranks({1, 0}));  // no more than its share
   here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
   CHECK(here.sent<grant>().size() == 1);
+}
+
+TEST_CASE("a node reports where the devices were in the newest generation that it was to restore") {
+  one_node here;
+  here.define();
+  here.view(1);
+  here.enter(0);
+  CHECK(here.sent<copies_held>().back().inventory.before == past_hosting{});
+  here.hosts = on_ranks({1, 0});
+  here.restore(1, {});
+  here.fence(2);
+  here.view(2);
+  CHECK(here.sent<copies_held>().back().inventory.before == past_hosting{1, on_ranks({1, 0})});
 }

@@ -9,6 +9,7 @@
 
 #include "support/drained.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/job/part_tag.hpp"
 #include "troupe/program/packed_state.hpp"
 
 namespace troupe::testing {
@@ -128,11 +129,10 @@ void one_node::activations_come(std::uint64_t generation, std::uint64_t step, st
   actors.run();
 }
 
-void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage,
-                            const tensor& packed) {
-  bool restores = host_of(job->placed, hosts, {.stage = static_cast<int>(stage)}) == member_id{rank};
+void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, int stage, const tensor& packed) {
+  bool restores = host_of(job->placed, hosts, {.stage = stage}) == member_id{rank};
   auto role = restores ? tensor_role::restored_state : tensor_role::snapshot_part;
-  directory.deliver({generation, step, 0, stage, 0, role}, packed);
+  directory.deliver(part_tag(role, generation, step, 0, {{stage}}), packed);
   actors.run();
 }
 
@@ -202,9 +202,7 @@ restore_plan plan_of(std::uint64_t step, restore_source first, restore_source se
   return {step, false, {first, second}};
 }
 
-restore_source from(std::uint32_t stage, std::int32_t rank, part_location place) {
-  return {stage, rank, place};
-}
+restore_source from(int stage, std::int32_t rank, part_location place) { return {{stage}, rank, place}; }
 
 restore_plan own_plan(std::uint64_t step) { return plan_of(step, from(0, 0, own), from(1, 1, own)); }
 

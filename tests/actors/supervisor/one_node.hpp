@@ -74,7 +74,7 @@ struct one_node {
             std::vector<due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
   /// The state of a stage of this node, which restores it, or a replica of another's for the keeper.
-  void part_arrives(std::uint64_t generation, std::uint64_t step, std::uint32_t stage, const tensor& packed);
+  void part_arrives(std::uint64_t generation, std::uint64_t step, int stage, const tensor& packed);
 
   // what the other node hears
   template <class Message>
@@ -108,7 +108,7 @@ struct one_node {
 tensor packed_with(float weight, std::uint64_t steps, int stage = 1);
 
 restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second);
-restore_source from(std::uint32_t stage, std::int32_t rank, part_location place);
+restore_source from(int stage, std::int32_t rank, part_location place);
 /// Every stage restores its owner's copy.
 restore_plan own_plan(std::uint64_t step);
 inline constexpr auto own = part_location::own_memory;

@@ -189,8 +189,7 @@ TEST_CASE("a stage that fails takes its device along, and no other stage or devi
   here.view(3);
   here.model->calls.clear();
   here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
-  for (std::uint32_t stage : {2, 3})
-    here.part_arrives(3, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
+  for (int stage : {2, 3}) here.part_arrives(3, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   CHECK(here.model->calls == std::vector<std::string>{"D2", "L2", "N3", "D3", "L3"});
   CHECK(here.sent<node_restored>().back().generation == 3);
   CHECK(here.members.failures.empty());

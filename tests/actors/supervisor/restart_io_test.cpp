@@ -5,6 +5,7 @@
 #include "one_node.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/job/metrics_tensor.hpp"
 #include "troupe/program/packed_state.hpp"
 
 using namespace troupe;
@@ -178,11 +179,11 @@ TEST_CASE("a replica keeper that fails is restarted, and the scheduler hears wha
   auto told = here.sent<part_held>().size();
   here.part_arrives(1, 2, 0, packed_with(7, 2, 0));
   REQUIRE(here.sent<part_held>().size() == told + 1);
-  CHECK(here.sent<part_held>().back().part == held_part{2, 0, 1, peer});
+  CHECK(here.sent<part_held>().back().part == held_part{2, {0}, 1, peer});
   here.fence(2);
   here.view(2);
   CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}, {2, 0, 1, peer}});
+        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {2, {0}, 1, peer}});
 }
 
 TEST_CASE("after its loss a replica is no part of the inventory, and the restore finds what is held") {
@@ -195,20 +196,19 @@ TEST_CASE("after its loss a replica is no part of the inventory, and the restore
   here.fence(2);  // before it is restarted
   here.view(2);
   CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, 1, 1, own}, {2, 1, 1, own}});
+        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}});
   here.advance(1ms);
   here.restore(2, own_plan(2));
   CHECK(here.sent<node_restored>().back().generation == 2);
   here.part_arrives(2, 2, 0, packed_with(7, 2, 0));
-  CHECK(here.sent<part_held>().back().part == held_part{2, 0, 2, peer});
+  CHECK(here.sent<part_held>().back().part == held_part{2, {0}, 2, peer});
 }
 
 TEST_CASE("a replica that is lost when the restore needs it costs a new generation, once") {
   one_node here(1, 2, 4);
   here.faults = fault("keep_copy:fail@rank=1,step=5");
   here.begin();
-  for (std::uint32_t stage : {0, 1})
-    here.part_arrives(1, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
+  for (int stage : {0, 1}) here.part_arrives(1, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   here.fence(2);
   here.view(2);
   here.part_arrives(2, 5, 0, packed_with(7, 5, 0));  // the keeper fails after the inventory was sent
@@ -280,10 +280,10 @@ TEST_CASE("a disk writer that fails while a state is read reads it again after i
   manifest.generation = 1;
   manifest.num_stages = 2;
   manifest.numeric_class = "class";
-  for (std::uint32_t stage : {0, 1}) {
-    snapshot_part part{
-        "job", 4, stage, 2, 1, "class", unpack_state(packed_with(7, 4, static_cast<int>(stage)))};
-    manifest.parts.push_back(store.write_part(4, stage, encode_part(part).bytes()));
+  for (int stage : {0, 1}) {
+    snapshot_part part{"job", 4, {{stage}}, 2, 1, "class", unpack_state(packed_with(7, 4, stage))};
+    if (stage == 1) part.tensors.push_back(metrics_tensor({}));
+    manifest.parts.push_back(store.write_part(4, {stage}, encode_part(part).bytes()));
   }
   store.commit(manifest);
   here.restore(1, plan_of(4, from(0, 0, part_location::disk), from(1, 1, part_location::disk)));

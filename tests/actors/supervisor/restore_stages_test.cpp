@@ -19,7 +19,7 @@ TEST_CASE("a node starts from scratch, computes the first step and sends a copy 
   CHECK(here.steps_done(1) == numbers{0});
   CHECK(here.last_part().to_rank == 0);
   CHECK(here.last_part().tag == tensor_tag{1, 1, 0, 1, 0, tensor_role::snapshot_part});
-  CHECK(here.sent<part_held>().back().part == held_part{1, 1, 1, own});
+  CHECK(here.sent<part_held>().back().part == held_part{1, {1}, 1, own});
 }
 
 TEST_CASE("a fence during a restore starts the restore again") {
@@ -132,11 +132,11 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   here.begin();
   here.train(1);
   here.part_arrives(1, 1, 0, packed_with(7, 1, 0));  // the other node's stage
-  CHECK(here.sent<part_held>().back().part == held_part{1, 0, 1, peer});
+  CHECK(here.sent<part_held>().back().part == held_part{1, {0}, 1, peer});
   here.fence(2);
   here.view(2);
   CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, 1, 1, own}, {1, 0, 1, peer}});
+        std::vector<held_part>{{1, {1}, 1, own}, {1, {0}, 1, peer}});
   here.restore(2, plan_of(1, from(0, 1, peer), from(1, 1, own)));
   bool found = false;
   for (const auto& sent : here.out.tensors) {

@@ -110,6 +110,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   made.fenced = node.fenced;
   made.client = node.client;
   made.pause = node.pause;
+  made.hosted = node.hosted;
   made.progress_timeout = options_.progress_timeout;
   made.log = std::make_shared<spdlog::logger>("actors");
   made.restarts.io.intensity = made.restarts.compute.intensity = 1000;

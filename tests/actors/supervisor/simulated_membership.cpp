@@ -57,15 +57,18 @@ void simulated_membership::leave() {
   job_.tell_agent(self_, [this] { return job_.agent_.left(self_.rank, job_.now_); });
 }
 
-/// The scheduler of the next generation assigns devices as if the job had begun with these members.
+/// The scheduler of the next generation assigns devices as if they had been with these members before.
 void simulated_job::draw_homes() {
   if (!options_.moves_devices) return;
-  for (auto& job : jobs_) {
-    std::vector<member_id> members(static_cast<std::size_t>(job->placed.num_devices()));
+  auto draw = [&](int num_devices) {
+    std::vector<member_id> members(static_cast<std::size_t>(num_devices));
     for (auto& member : members)
       member.rank = static_cast<int>(random_() % static_cast<unsigned>(options_.world_size));
-    job->home = hosting(members);
-  }
+    return hosting(members);
+  };
+  for (auto& job : jobs_) job->home = draw(job->placed.num_devices());
+  for (auto& node : nodes_)
+    if (node->hosted->generation > 0) node->hosted->hosts = draw(node->hosted->hosts.num_devices());
 }
 
 }  // namespace troupe::testing

@@ -71,6 +71,7 @@ struct simulated_node {
   stage_directory directory;
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  std::shared_ptr<past_hosting> hosted = std::make_shared<past_hosting>();
   std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   simulated_transport out;

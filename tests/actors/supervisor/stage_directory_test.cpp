@@ -65,10 +65,10 @@ TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to
   directory_and_receivers here;
   here.arrives(tensor_role::restored_state, 2);
   here.arrives(tensor_role::snapshot_part, 1);
-  CHECK(here.supervisor.last<state_arrived>().stage == 2);
+  CHECK(here.supervisor.last<state_arrived>().part == part_id{{.stage = 2}});
   CHECK(here.supervisor.last<state_arrived>().generation == 7);
   CHECK(here.supervisor.last<state_arrived>().step == 5);
-  CHECK(here.replica_keeper.last<replica_arrived>().stage == 1);
+  CHECK(here.replica_keeper.last<replica_arrived>().part == part_id{{.stage = 1}});
   CHECK(here.replica_keeper.last<replica_arrived>().generation == 7);
   CHECK(here.num_delivered() == 2);
 }

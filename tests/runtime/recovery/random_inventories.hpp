@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <random>
 #include <set>
 #include <tuple>
@@ -8,45 +9,76 @@
 
 namespace troupe::testing {
 
-/// choose_restore for stages with a device each, which is on the rank given.
-inline restore_plan choose_restore_on(const std::vector<node_inventory>& inventories,
-                                      const std::vector<int>& rank_of_stage) {
-  auto num_stages = static_cast<int>(rank_of_stage.size());
-  std::vector<member_id> members;
-  for (auto rank : rank_of_stage) members.push_back({rank});
-  return choose_restore(inventories,
-                        place_cells(make_plan({.num_stages = num_stages, .num_devices = num_stages})),
-                        hosting(members));
-}
-
-/// What a few nodes hold of a few steps of a few stages, and where the stages run. Same seed, same case.
-struct random_case {
-  std::vector<node_inventory> inventories;
-  std::vector<int> rank_of_stage;
+/// A job with a device for each stage of each replica, and the member that hosts it.
+struct placed_job {
+  placement placed;
+  std::vector<job_part> parts;
+  hosting hosts;
 };
 
-inline std::set<std::tuple<std::uint64_t, std::uint32_t, part_location>> random_holdings(
-    std::mt19937_64& random, std::uint32_t num_stages) {
-  std::set<std::tuple<std::uint64_t, std::uint32_t, part_location>> holdings;
+/// `rank_of`: of the stages of replica 0, then of those of replica 1, ...
+inline placed_job job_on(const std::vector<int>& rank_of, int num_replicas = 1,
+                         replica_content content = replica_content::own) {
+  std::vector<logical_device> devices;
+  std::map<cell, device_id> device_of_cell;
+  std::vector<member_id> members;
+  auto num_stages = static_cast<int>(rank_of.size()) / num_replicas;
+  for (auto rank : rank_of) {
+    auto number = static_cast<int>(devices.size());
+    devices.push_back({.id = {number}});
+    device_of_cell[{.stage = number % num_stages, .replica = number / num_stages}] = {number};
+    members.push_back({rank});
+  }
+  placement placed(std::move(devices), std::move(device_of_cell));
+  auto parts = parts_of(placed, content);
+  return {std::move(placed), std::move(parts), hosting(members)};
+}
+
+inline restore_plan choose_restore_of(const std::vector<node_inventory>& inventories, const placed_job& job) {
+  return choose_restore(inventories, job.parts, job.placed, job.hosts);
+}
+
+/// For one replica.
+inline restore_plan choose_restore_on(const std::vector<node_inventory>& inventories,
+                                      const std::vector<int>& rank_of_stage) {
+  return choose_restore_of(inventories, job_on(rank_of_stage));
+}
+
+/// What a few nodes hold of a few steps of a few parts, and where these are. Same seed, same case.
+struct random_case {
+  std::vector<node_inventory> inventories;
+  placed_job job;
+};
+
+using drawn_holdings = std::set<std::tuple<std::uint64_t, part_id, part_location>>;
+
+inline drawn_holdings random_holdings(std::mt19937_64& random, int num_stages, int num_replicas) {
+  drawn_holdings holdings;
   auto density = random() % 12 + 1;
   for (std::uint64_t step = 0; step < 5; ++step)
-    for (std::uint32_t stage = 0; stage < num_stages + 1; ++stage)  // one stage that the job does not have
-      for (auto location : {part_location::own_memory, part_location::peer_memory, part_location::disk})
-        if (random() % 12 < density) holdings.insert({step * 10, stage, location});
+    for (int stage = 0; stage < num_stages + 1; ++stage)  // one stage that the job does not have
+      for (int replica = 0; replica < num_replicas; ++replica)
+        for (auto location : {part_location::own_memory, part_location::peer_memory, part_location::disk})
+          if (random() % 12 < density)
+            holdings.insert({step * 10, {{.stage = stage, .replica = replica}}, location});
   return holdings;
 }
 
 inline random_case make_random_case(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  random_case made;
   auto num_nodes = static_cast<int>(random() % 4 + 1);
-  auto num_stages = static_cast<std::uint32_t>(random() % 4 + 1);
-  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
-    made.rank_of_stage.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(num_nodes)));
+  auto num_stages = static_cast<int>(random() % 4 + 1), num_replicas = static_cast<int>(random() % 3 + 1);
+  std::vector<int> rank_of;
+  for (int device = 0; device < num_stages * num_replicas; ++device)
+    rank_of.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(num_nodes)));
+  auto content = random() % 2 == 0 ? replica_content::own : replica_content::equal;
+  random_case made{{}, job_on(rank_of, num_replicas, content)};
+  for (auto& part : made.job.parts)
+    if (random() % 8 == 0) part.content = replica_content::own;
   for (int rank = 0; rank < num_nodes; ++rank) {
     node_inventory node{rank, static_cast<double>(random() % 50), {}};
-    for (auto [step, stage, location] : random_holdings(random, num_stages))
-      node.parts.push_back({step, stage, random() % 3, location});
+    for (const auto& [step, part, location] : random_holdings(random, num_stages, num_replicas))
+      node.parts.push_back({step, part, random() % 3, location});
     made.inventories.push_back(node);
   }
   return made;

@@ -13,38 +13,41 @@ using enum part_location;
 
 namespace {
 
-/// Tries the rules of choose_restore one after the other for one stage, by looking at everything each time.
+/// Tries the rules of choose_restore one after the other for one part, by looking at everything each time.
 std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
-                                          std::uint32_t stage) {
-  int own = made.rank_of_stage[stage];
-  auto holds = [&](const node_inventory& node, part_location location) {
-    return std::ranges::any_of(node.parts, [&](const held_part& part) {
-      return part.step == step && part.stage == stage && part.location == location;
-    });
-  };
-  auto first = [&](part_location location, bool here) -> std::optional<restore_source> {
-    for (const auto& node : made.inventories)  // in rank order
-      if ((node.rank == own) == here && holds(node, location))
-        return restore_source{stage, node.rank, location};
+                                          const job_part& wanted) {
+  auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of).rank;
+  auto first = [&](part_location location, bool here, bool itself) -> std::optional<restore_source> {
+    for (const auto& node : made.inventories) {  // in rank order
+      if ((node.rank == host) != here) continue;
+      std::optional<part_id> found;
+      for (const auto& part : node.parts) {
+        bool stands = wanted.content == replica_content::equal && part.part.of.stage == wanted.id.of.stage;
+        if (part.step == step && part.location == location && (part.part == wanted.id) == itself &&
+            (itself || stands) && (!found || part.part < *found))
+          found = part.part;
+      }
+      if (found) return restore_source{wanted.id, node.rank, location, *found};
+    }
     return {};
   };
-  for (auto [location, here] : {std::pair(own_memory, true),
-                                {peer_memory, true},
-                                {own_memory, false},
-                                {peer_memory, false},
-                                {disk, true},
-                                {disk, false}})
-    if (auto source = first(location, here)) return source;
+  for (bool here : {true, false})
+    for (bool itself : {true, false})
+      for (auto location : {own_memory, peer_memory})
+        if (auto source = first(location, here, itself)) return source;
+  for (bool here : {true, false})
+    for (bool itself : {true, false})
+      if (auto source = first(disk, here, itself)) return source;
   return {};
 }
 
-/// Walks all steps down and asks best_source of every stage.
+/// Walks all steps down and asks best_source of every part.
 restore_plan oracle(const testing::random_case& made) {
   for (std::uint64_t step = 100; step > 0; --step) {
     restore_plan plan{step, false, {}};
-    for (std::uint32_t stage = 0; stage < made.rank_of_stage.size(); ++stage)
-      if (auto source = best_source(made, step, stage)) plan.sources.push_back(*source);
-    if (plan.sources.size() == made.rank_of_stage.size()) return plan;
+    for (const auto& part : made.job.parts)
+      if (auto source = best_source(made, step, part)) plan.sources.push_back(*source);
+    if (plan.sources.size() == made.job.parts.size()) return plan;
   }
   return {};
 }
@@ -53,58 +56,74 @@ restore_plan oracle(const testing::random_case& made) {
 
 TEST_CASE("without any copies the job starts from scratch") {
   CHECK(testing::choose_restore_on({}, {0, 1}) == restore_plan{0, true, {}});
-  CHECK(testing::choose_restore_on({{0, 3, {{3, 0, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
+  CHECK(testing::choose_restore_on({{0, 3, {{3, {0}, 1, own_memory}}}, {1, 3, {}}}, {0, 1}).from_scratch);
 }
 
 TEST_CASE("the initial weights are computed again rather than sent") {
-  CHECK(testing::choose_restore_on({{0, 0, {{0, 0, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
+  CHECK(testing::choose_restore_on({{0, 0, {{0, {0}, 1, own_memory}}}}, {0}) == restore_plan{0, true, {}});
 }
 
 TEST_CASE("a lost stage comes from its keeper, the others from their own memory") {
   // Four stages on four ranks, each kept by its right neighbour; rank 2 was killed and respawned empty.
   std::vector<node_inventory> inventories;
   for (int rank : {0, 1, 2, 3}) {
-    auto stage = static_cast<std::uint32_t>(rank), kept = (stage + 3) % 4;
+    auto stage = rank, kept = (stage + 3) % 4;
     node_inventory node{
-        rank, 7, {{7, stage, 1, own_memory}, {7, kept, 1, peer_memory}, {6, stage, 1, own_memory}}};
+        rank, 7, {{7, {stage}, 1, own_memory}, {7, {kept}, 1, peer_memory}, {6, {stage}, 1, own_memory}}};
     if (rank == 2) node.parts.clear();
     inventories.push_back(node);
   }
   CHECK(testing::choose_restore_on(inventories, {0, 1, 2, 3}) ==
         restore_plan{
-            7, false, {{0, 0, own_memory}, {1, 1, own_memory}, {2, 3, peer_memory}, {3, 3, own_memory}}});
+            7,
+            false,
+            {{{0}, 0, own_memory}, {{1}, 1, own_memory}, {{2}, 3, peer_memory}, {{3}, 3, own_memory}}});
 }
 
 TEST_CASE("a step that one stage lacks is not chosen, and parts of different generations fit together") {
-  std::vector<node_inventory> inventories = {{0, 9, {{9, 0, 2, own_memory}, {8, 0, 1, own_memory}}},
-                                             {1, 8, {{8, 1, 2, own_memory}}}};
+  std::vector<node_inventory> inventories = {{0, 9, {{9, {0}, 2, own_memory}, {8, {0}, 1, own_memory}}},
+                                             {1, 8, {{8, {1}, 2, own_memory}}}};
   CHECK(testing::choose_restore_on(inventories, {0, 1}) ==
-        restore_plan{8, false, {{0, 0, own_memory}, {1, 1, own_memory}}});
+        restore_plan{8, false, {{{0}, 0, own_memory}, {{1}, 1, own_memory}}});
 }
 
 TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an older one in memory") {
-  std::vector<node_inventory> inventories = {{0, 8, {{8, 0, 1, disk}}}, {1, 8, {{8, 0, 1, peer_memory}}}};
-  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{8, false, {{0, 1, peer_memory}}});
-  inventories[0].parts.push_back({9, 0, 1, disk});
-  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{9, false, {{0, 0, disk}}});
+  std::vector<node_inventory> inventories = {{0, 8, {{8, {0}, 1, disk}}}, {1, 8, {{8, {0}, 1, peer_memory}}}};
+  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{8, false, {{{0}, 1, peer_memory}}});
+  inventories[0].parts.push_back({9, {0}, 1, disk});
+  CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{9, false, {{{0}, 0, disk}}});
+}
+
+TEST_CASE("an equal part of another replica stands for a lost one, unless parts belong to their replica") {
+  // One stage in two replicas; the node of replica 0 was lost with all that it held.
+  std::vector<node_inventory> inventories = {{0, 0, {}}, {1, 0, {{5, {{.replica = 1}}, 1, own_memory}}}};
+  part_id first{{.replica = 0}}, second{{.replica = 1}};
+  auto equal = testing::job_on({0, 1}, 2, replica_content::equal);
+  CHECK(testing::choose_restore_of(inventories, equal) ==
+        restore_plan{5, false, {{first, 1, own_memory, second}, {second, 1, own_memory}}});
+  CHECK(testing::choose_restore_of(inventories, testing::job_on({0, 1}, 2)).from_scratch);
+  // The node's own copy of the part itself comes before an equal one.
+  inventories[0].parts = {{5, second, 1, own_memory}, {5, first, 1, peer_memory}};
+  CHECK(testing::choose_restore_of(inventories, equal).sources[0] ==
+        restore_source{first, 0, peer_memory, first});
 }
 
 TEST_CASE("for any inventories in any order the plan is that of an exhaustive search") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
-    auto plan = testing::choose_restore_on(made.inventories, made.rank_of_stage);
+    auto plan = testing::choose_restore_of(made.inventories, made.job);
     REQUIRE(plan == oracle(made));
     std::mt19937_64 random(seed + 1);
     std::ranges::shuffle(made.inventories, random);
     for (auto& node : made.inventories) std::ranges::shuffle(node.parts, random);
-    REQUIRE(testing::choose_restore_on(made.inventories, made.rank_of_stage) == plan);
+    REQUIRE(testing::choose_restore_of(made.inventories, made.job) == plan);
   }
 }
 
 TEST_CASE("inventories and plans are decoded as they were encoded") {
   auto made = testing::make_random_case(5);
-  auto plan = testing::choose_restore_on(made.inventories, made.rank_of_stage);
+  auto plan = testing::choose_restore_of(made.inventories, made.job);
   REQUIRE_FALSE(made.inventories.empty());
   CHECK(decode<std::vector<node_inventory>>(encode(made.inventories)) == made.inventories);
   CHECK(decode<restore_plan>(encode(plan)) == plan);

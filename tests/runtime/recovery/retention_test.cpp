@@ -11,6 +11,10 @@ using enum part_location;
 
 namespace {
 
+std::vector<job_part> stages(int num_stages) {
+  return testing::job_on(std::vector<int>(static_cast<std::size_t>(num_stages))).parts;
+}
+
 void drop(std::vector<held_part>& held, const std::vector<held_part>& dropped) {
   std::erase_if(held,
                 [&](const held_part& part) { return std::ranges::find(dropped, part) != dropped.end(); });
@@ -25,33 +29,41 @@ node_inventory respawned(node_inventory node) {
 }  // namespace
 
 TEST_CASE("a step is committed once two nodes hold every part") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, own_memory}, {5, 1, 1, peer_memory}}},
-                                       {1, 5, {{5, 1, 1, own_memory}}}};
-  CHECK(newest_committed_step(nodes, 2) == 0);
-  nodes[1].parts.push_back({5, 0, 1, peer_memory});
-  CHECK(newest_committed_step(nodes, 2) == 5);
+  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {1}, 1, peer_memory}}},
+                                       {1, 5, {{5, {1}, 1, own_memory}}}};
+  CHECK(newest_committed_step(nodes, stages(2)) == 0);
+  nodes[1].parts.push_back({5, {0}, 1, peer_memory});
+  CHECK(newest_committed_step(nodes, stages(2)) == 5);
 }
 
 TEST_CASE("two copies on one node are one") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, own_memory}, {5, 0, 1, peer_memory}}}, {1, 5, {}}};
-  CHECK(newest_committed_step(nodes, 1) == 0);
+  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {0}, 1, peer_memory}}},
+                                       {1, 5, {}}};
+  CHECK(newest_committed_step(nodes, stages(1)) == 0);
 }
 
 TEST_CASE("a step is committed once every part is on disk or held twice") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, 0, 1, disk}, {5, 1, 1, own_memory}}}, {1, 5, {}}};
-  CHECK(newest_committed_step(nodes, 2) == 0);
-  nodes[1].parts.push_back({5, 1, 1, peer_memory});
-  CHECK(newest_committed_step(nodes, 2) == 5);
+  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, disk}, {5, {1}, 1, own_memory}}}, {1, 5, {}}};
+  CHECK(newest_committed_step(nodes, stages(2)) == 0);
+  nodes[1].parts.push_back({5, {1}, 1, peer_memory});
+  CHECK(newest_committed_step(nodes, stages(2)) == 5);
+}
+
+TEST_CASE("an equal part on another replica's node is the second copy") {
+  std::vector<node_inventory> nodes = {{0, 5, {{5, {{.replica = 0}}, 1, own_memory}}},
+                                       {1, 5, {{5, {{.replica = 1}}, 1, own_memory}}}};
+  CHECK(newest_committed_step(nodes, testing::job_on({0, 1}, 2, replica_content::equal).parts) == 5);
+  CHECK(newest_committed_step(nodes, testing::job_on({0, 1}, 2).parts) == 0);
 }
 
 TEST_CASE("in a world of one a single copy is enough") {
-  CHECK(newest_committed_step({{0, 5, {{5, 0, 1, own_memory}}}}, 1) == 5);
-  CHECK(newest_committed_step({}, 1) == 0);
+  CHECK(newest_committed_step({{0, 5, {{5, {0}, 1, own_memory}}}}, stages(1)) == 5);
+  CHECK(newest_committed_step({}, stages(1)) == 0);
 }
 
 TEST_CASE("a node drops what is older than the committed step, never what is newer or on disk") {
-  std::vector<held_part> held = {{4, 0, 1, own_memory}, {4, 3, 1, peer_memory}, {4, 0, 1, disk},
-                                 {5, 0, 1, own_memory}, {5, 3, 1, peer_memory}, {6, 0, 1, own_memory}};
+  std::vector<held_part> held = {{4, {0}, 1, own_memory}, {4, {3}, 1, peer_memory}, {4, {0}, 1, disk},
+                                 {5, {0}, 1, own_memory}, {5, {3}, 1, peer_memory}, {6, {0}, 1, own_memory}};
   CHECK(droppable_parts(held, 5) == std::vector<held_part>{held[0], held[1]});
   CHECK(droppable_parts(held, 0).empty());
 }
@@ -61,20 +73,19 @@ TEST_CASE("after dropping, no loss of a single process loses the committed step"
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
-    auto num_stages = static_cast<std::uint32_t>(made.rank_of_stage.size());
-    auto committed = newest_committed_step(made.inventories, num_stages);
+    auto committed = newest_committed_step(made.inventories, made.job.parts);
     for (auto& node : made.inventories) drop(node.parts, droppable_parts(node.parts, committed));
-    REQUIRE(newest_committed_step(made.inventories, num_stages) == committed);
-    REQUIRE(testing::choose_restore_on(made.inventories, made.rank_of_stage).step >= committed);
+    REQUIRE(newest_committed_step(made.inventories, made.job.parts) == committed);
+    REQUIRE(testing::choose_restore_of(made.inventories, made.job).step >= committed);
     if (made.inventories.size() == 1 || committed == 0) continue;
     ++committed_cases;
     for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
       auto survivors = made.inventories;
       survivors[lost] = respawned(survivors[lost]);
-      REQUIRE(testing::choose_restore_on(survivors, made.rank_of_stage).step >= committed);
+      REQUIRE(testing::choose_restore_of(survivors, made.job).step >= committed);
     }
   }
-  CHECK(committed_cases > 500);
+  CHECK(committed_cases > 300);
 }
 
 TEST_CASE("the committed step is the newest that survives every single loss") {
@@ -83,13 +94,14 @@ TEST_CASE("the committed step is the newest that survives every single loss") {
     auto made = testing::make_random_case(seed);
     if (made.inventories.size() == 1) continue;
     // A part survives every loss if each of the worlds with one node respawned still has it.
-    auto survives = [&](std::uint64_t step, std::uint32_t stage) {
+    auto survives = [&](std::uint64_t step, const job_part& wanted) {
       for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
         auto world = made.inventories;
         world[lost] = respawned(world[lost]);
         bool there = std::ranges::any_of(world, [&](const node_inventory& node) {
-          return std::ranges::any_of(
-              node.parts, [&](const held_part& part) { return part.step == step && part.stage == stage; });
+          return std::ranges::any_of(node.parts, [&](const held_part& part) {
+            return part.step == step && stands_for(part.part, wanted);
+          });
         });
         if (!there) return false;
       }
@@ -98,11 +110,9 @@ TEST_CASE("the committed step is the newest that survives every single loss") {
     std::uint64_t expected = 0;
     for (std::uint64_t step = 10; step <= 40; step += 10) {
       bool all = true;
-      for (std::uint32_t stage = 0; stage < made.rank_of_stage.size(); ++stage)
-        all = all && survives(step, stage);
+      for (const auto& part : made.job.parts) all = all && survives(step, part);
       if (all) expected = step;
     }
-    REQUIRE(newest_committed_step(made.inventories, static_cast<std::uint32_t>(made.rank_of_stage.size())) ==
-            expected);
+    REQUIRE(newest_committed_step(made.inventories, made.job.parts) == expected);
   }
 }

@@ -8,13 +8,13 @@
 namespace troupe::testing {
 
 /// A small part whose elements depend on step and stage only. `num_elements` sizes its largest tensor.
-inline snapshot_part example_part(std::uint64_t step, std::uint32_t stage, std::uint32_t num_stages,
+inline snapshot_part example_part(std::uint64_t step, int stage, int num_stages,
                                   std::int64_t num_elements = 100) {
   auto name = std::to_string(stage) + ".weight";
   return {"job-7",
           step,
-          stage,
-          num_stages,
+          {{.stage = stage}},
+          static_cast<std::uint32_t>(num_stages),
           3,
           "avx2",
           {{name, tensor::full({num_elements}, static_cast<float>(step) + 0.5F)},
@@ -28,12 +28,11 @@ inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manife
 }
 
 /// Writes and commits all parts of a step.
-inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t step,
-                                        std::uint32_t num_stages = 2) {
+inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t step, int num_stages = 2) {
   std::vector<manifest_part> parts;
-  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
+  for (int stage = 0; stage < num_stages; ++stage)
     parts.push_back(
-        store.write_part(step, stage, encode_part(example_part(step, stage, num_stages)).bytes()));
+        store.write_part(step, {stage}, encode_part(example_part(step, stage, num_stages)).bytes()));
   auto manifest = example_manifest(step, std::move(parts));
   store.commit(manifest);
   return manifest;

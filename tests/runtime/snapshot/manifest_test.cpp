@@ -17,7 +17,7 @@ namespace {
 snapshot_manifest example() {
   auto manifest = testing::example_manifest(
       18'446'744'073'709'551'615U,
-      {{0, "stage-0000.part", 5, "ab", "here"}, {1, "stage-0001.part", 6, "cd", "there"}});
+      {{{0}, "stage-0000.part", 5, "ab", "here"}, {{1}, "stage-0001.part", 6, "cd", "there"}});
   manifest.identity.emplace_back("model", "mlp \"784-256\"\n");
   manifest.created = "2024-06-07T08:09:10Z";
   manifest.calls = manifest_file{"calls.part", 7, "ef", "here"};
@@ -44,6 +44,43 @@ TEST_CASE("a manifest of format version 1 is read without its results of calls")
   CHECK(read.step == 5);
   CHECK(read.parts.size() == 1);
   CHECK_FALSE(read.calls);
+}
+
+TEST_CASE("a manifest of format version 2 lists stages, and its partition is no part of its identity") {
+  std::string text = R"({"troupe_snapshot":2,"job_id":"job-7","step":5,"generation":3,"num_stages":2,)"
+                     R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"],)"
+                     R"(["stages","2"],["stages begin with","2.weight"]],"calls":null,"parts":[)"
+                     R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"},)"
+                     R"({"stage":1,"file":"stage-0001.part","size_bytes":6,"checksum":"cd","host":"here"}])";
+  auto covered = text + "}";
+  auto sum = checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  REQUIRE(read.parts.size() == 2);
+  CHECK(read.parts[1].part == part_id{{.stage = 1}});
+  CHECK_FALSE(read.parts[1].contents);
+  CHECK(read.identity == std::vector<std::pair<std::string, std::string>>{{"seed", "7"}});
+}
+
+TEST_CASE("a manifest that lists its tensors is parsed from its text, and must list each element once") {
+  auto manifest = example();
+  tensor_contents half{"0.weight", dtype::bf16, {4, 2}, {{{0, 0}, {2, 2}}, {{2, 0}, {1, 1}}}, 1, 5, 1};
+  auto rest = half;
+  rest.boxes = {{{0, 0}, {1, 1}}, {{2, 1}, {1, 1}}, {{3, 0}, {1, 2}}};
+  rest.begin = 0;
+  rest.end = 4;
+  part_id first{{.stage = 1, .replica = 1}}, second{{.stage = 1, .replica = 1}, 2};
+  manifest.parts[0].contents = {whole_contents({"1.bias", tensor::zeros({3}, dtype::i64)})};
+  manifest.parts[1] = {first, "stage-0001-replica-0001.part", 6, "cd", "there", {{half}}};
+  manifest.parts.push_back({second, "stage-0001-replica-0001-shard-0002.part", 6, "cd", "there", {{rest}}});
+  CHECK(manifest_from_text(manifest_text(manifest)) == manifest);
+  manifest.parts[2].contents->at(0).end = 3;
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(manifest)),
+                    ContainsSubstring("no part holds [3:4, 1:2] of 0.weight (bf16[4, 2])"));
+  manifest.parts[2].contents->at(0).begin = -1;
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(manifest)), ContainsSubstring("elements -1 to 3"));
+  auto unknown = manifest;
+  unknown.parts[2].contents->at(0).whole = {-4, 2};
+  CHECK_THROWS_AS(manifest_from_text(manifest_text(unknown)), snapshot_error);
 }
 
 TEST_CASE("a manifest is readable JSON, and may be parsed after its white space changed") {
@@ -99,10 +136,15 @@ TEST_CASE("the error of a manifest names what is wrong") {
 TEST_CASE("a manifest with inconsistent parts is refused") {
   auto missing = example();
   missing.parts.pop_back();
-  CHECK_THROWS_WITH(manifest_from_text(manifest_text(missing)), ContainsSubstring("1 parts for 2 stages"));
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(missing)),
+                    ContainsSubstring("parts of 1 of its 2 stages"));
   auto twice = example();
   twice.parts[1] = twice.parts[0];
   CHECK_THROWS_WITH(manifest_from_text(manifest_text(twice)),
+                    ContainsSubstring("it lists stage 0 after stage 0"));
+  auto misnamed = example();
+  misnamed.parts[1].file = "stage-0000.part";
+  CHECK_THROWS_WITH(manifest_from_text(manifest_text(misnamed)),
                     ContainsSubstring("stage-0001.part is expected"));
   auto elsewhere = example();
   elsewhere.parts[0].file = "../../stage-0000.part";

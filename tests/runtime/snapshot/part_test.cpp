@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string_view>
 
 #include "example_parts.hpp"
 #include "troupe/snapshot/part_header.hpp"
@@ -27,11 +28,10 @@ byte_vector encoded(const snapshot_part& part) {
 
 /// A part with this header and these elements whose lengths and checksum are right: what damage cannot make,
 /// but malice can.
-byte_vector forged(const byte_vector& header, std::size_t elements_bytes) {
+byte_vector forged(const byte_vector& header, std::size_t elements_bytes, std::uint32_t version = 2) {
   auto begin = (32 + header.size() + 63) / 64 * 64;
   byte_vector bytes(begin + elements_bytes);
   std::uint64_t lengths[] = {header.size(), elements_bytes};
-  std::uint32_t version = 1;
   std::memcpy(bytes.data(), "TROUPEPT", 8);
   std::memcpy(bytes.data() + 8, &version, 4);
   std::memcpy(bytes.data() + 16, lengths, 16);
@@ -40,7 +40,56 @@ byte_vector forged(const byte_vector& header, std::size_t elements_bytes) {
   return bytes;
 }
 
+/// What version 1 wrote: stage 2 of 4 after 120 steps, with "2.bias" (1.5, -2) and "steps" (9).
+constexpr std::string_view version_1_part =
+    "54524f5550455054010000000000000052000000000000008000000000000000050000006a6f622d3778000000000000"
+    "000200000004000000030000000000000004000000617678320200000006000000322e62696173000100000002000000"
+    "00000000050000007374657073030000000000000000000000000000000000000000c03f000000c00000000000000000"
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "090000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "00000000000000000000000000000000c72550537c5ca0bf6a27ea0da017474ca5fa22c0f38574a1956c63b8424cf1ca";
+
 }  // namespace
+
+TEST_CASE("a part of format version 1 is read as that of its stage, with whole tensors") {
+  auto bytes = from_hex(version_1_part).value();
+  auto part = decode_part(bytes);
+  CHECK(part.job_id == "job-7");
+  CHECK(part.step == 120);
+  CHECK(part.part == part_id{{.stage = 2}});
+  CHECK(part.num_stages == 4);
+  CHECK(part.generation == 3);
+  CHECK(part.numeric_class == "avx2");
+  CHECK(same_tensors(part.tensors, {{"2.bias", tensor::from(std::vector<float>{1.5F, -2}, {2})},
+                                    {"steps", tensor::from(std::vector<std::int64_t>{9}, {})}}));
+  CHECK(part.contents == whole_contents(part.tensors));
+  CHECK(stored_contents(bytes) == part.contents);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    auto bad = bytes;
+    bad[at] ^= std::byte{1} << (at % 8);
+    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+  }
+}
+
+TEST_CASE("a part says which elements of its tensors it has") {
+  auto part = example_part(1, 0, 1);
+  part.part = {{0, 1, 2}, 3};
+  part.contents = whole_contents(part.tensors);
+  part.contents[0].whole = {10, 20};
+  part.contents[0].boxes = {{{5, 10}, {5, 10}}, {{0, 0}, {10, 6}}};
+  part.contents[0].begin = 7;
+  part.contents[0].end = 107;
+  part.contents[0].replica = 1;
+  auto back = decode_part(encode_part(part).bytes());
+  CHECK(back.part == part.part);
+  CHECK(back.contents == part.contents);
+  part.contents[0].end = 108;
+  CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("f32[100]") && ContainsSubstring("f32[101]"));
+  part.contents[0].end = 111;
+  CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("not among the 110"));
+  part.contents.pop_back();
+  CHECK_THROWS_WITH(encode_part(part), ContainsSubstring("contents of 3 tensors"));
+}
 
 TEST_CASE("a part is decoded as it was encoded") {
   auto part = example_part(120, 2, 4);
@@ -51,7 +100,7 @@ TEST_CASE("a part is decoded as it was encoded") {
   auto back = decode_part(encode_part(part).bytes());
   CHECK(back.job_id == "job-7");
   CHECK(back.step == 120);
-  CHECK(back.stage == 2);
+  CHECK(back.part == part_id{{2}});
   CHECK(back.num_stages == 4);
   CHECK(back.generation == 3);
   CHECK(back.numeric_class == "avx2");
@@ -139,7 +188,7 @@ TEST_CASE("the error of a damaged part names the damage") {
     return bad;
   };
   CHECK_THROWS_WITH(decode_part(changed(0)), ContainsSubstring("not a snapshot part"));
-  CHECK_THROWS_WITH(decode_part(changed(8)), ContainsSubstring("format version 65"));
+  CHECK_THROWS_WITH(decode_part(changed(8)), ContainsSubstring("format version 66"));
   CHECK_THROWS_WITH(decode_part(changed(23)), ContainsSubstring("its lengths exceed"));
   CHECK_THROWS_WITH(decode_part(changed(31)), ContainsSubstring("its lengths exceed"));
   CHECK_THROWS_WITH(decode_part(changed(200)), ContainsSubstring("checksum"));
@@ -148,24 +197,38 @@ TEST_CASE("the error of a damaged part names the damage") {
 }
 
 TEST_CASE("a false header with a valid checksum is refused") {
-  auto with_tensor = [](const tensor_entry& entry) {
-    part_header header;
+  auto with_tensor = [](const whole_tensor_entry& entry) {
+    part_header_1 header;
     header.tensors.values = {entry};
     return encode(header);
   };
   auto most = std::numeric_limits<std::int64_t>::max();
-  CHECK(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 64)).tensors.size() == 1);
-  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{17}}}), 64)),
+  CHECK(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 64, 1)).tensors.size() == 1);
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{17}}}), 64, 1)),
                     ContainsSubstring("does not fit"));
-  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 3, {{std::int64_t{1} << 58}}}), 64)),
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 3, {{std::int64_t{1} << 58}}}), 64, 1)),
                     ContainsSubstring("does not fit"));
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 3, {{most}}}), 64)), snapshot_error);
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{most, most}}}), 64)), snapshot_error);
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{-1}}}), 64)), snapshot_error);
-  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 200, {{1}}}), 64)), ContainsSubstring("200"));
-  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 128)),
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 3, {{most}}}), 64, 1)), snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{most, most}}}), 64, 1)), snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{-1}}}), 64, 1)), snapshot_error);
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 200, {{1}}}), 64, 1)), ContainsSubstring("200"));
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 128, 1)),
                     ContainsSubstring("no tensor"));
-  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{8}}}), 32)), ContainsSubstring("padded"));
+  CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{8}}}), 32, 1)), ContainsSubstring("padded"));
+}
+
+TEST_CASE("a false box in a header with a valid checksum is refused") {
+  auto with_box = [](const box_entry& box, std::int64_t begin, std::int64_t end) {
+    part_header header;
+    header.tensors.values = {{{"w"}, 0, {{16}}, {{box}}, begin, end, -1}};
+    return forged(encode(header), 64);
+  };
+  auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(decode_part(with_box({{{0}}, {{16}}}, 0, 16)).tensors.size() == 1);
+  CHECK_THROWS_WITH(decode_part(with_box({{{1}}, {{16}}}, 0, 16)), ContainsSubstring("not inside"));
+  CHECK_THROWS_WITH(decode_part(with_box({{{0, 0}}, {{16}}}, 0, 16)), ContainsSubstring("not inside"));
+  CHECK_THROWS_WITH(decode_part(with_box({{{0}}, {{16}}}, 0, most)), ContainsSubstring("not among"));
+  CHECK_THROWS_WITH(decode_part(with_box({{{0}}, {{16}}}, -1, 2)), ContainsSubstring("not among"));
 }
 
 TEST_CASE("a header with false counts allocates no memory") {

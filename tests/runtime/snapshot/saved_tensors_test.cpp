@@ -16,12 +16,12 @@ namespace {
 /// A snapshot of two stages that both hold "tied.weight", with these elements, and a loss scale.
 snapshot_manifest write_tied(snapshot_store& store, std::vector<float> elements) {
   std::vector<manifest_part> parts;
-  for (std::uint32_t stage = 0; stage < 2; ++stage) {
+  for (int stage = 0; stage < 2; ++stage) {
     auto part = example_part(5, stage, 2);
     part.tensors = {{std::to_string(stage) + ".weight", tensor::full({2}, 1)},
                     {"tied.weight", tensor::full({3}, elements[stage])},
                     {"loss_scaler/scale", tensor::full({}, 8)}};
-    parts.push_back(store.write_part(5, stage, encode_part(part).bytes()));
+    parts.push_back(store.write_part(5, {stage}, encode_part(part).bytes()));
   }
   auto manifest = example_manifest(5, std::move(parts));
   store.commit(manifest);

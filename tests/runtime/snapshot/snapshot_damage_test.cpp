@@ -172,17 +172,17 @@ TEST_CASE("an intact part that replaced the committed one is named") {
   two_snapshots made;
   auto other = example_part(20, 1, 2);
   other.generation = 8;
-  made.store.write_part(20, 1, encode_part(other).bytes());
+  made.store.write_part(20, {1}, encode_part(other).bytes());
   made.check_skipped("as in the manifest");
 }
 
 TEST_CASE("a part of another stage under its own checksum is named") {
   temp_folder folder;
   snapshot_store store({folder.path()});
-  auto part = store.write_part(10, 0, encode_part(example_part(10, 1, 2)).bytes());
+  auto part = store.write_part(10, {0}, encode_part(example_part(10, 1, 2)).bytes());
   store.commit(example_manifest(10, {part}));
   CHECK_THAT(store.verify(store.list()[0]).at(0),
-             ContainsSubstring("stage 1 of 2") && ContainsSubstring("stage 0 of 1"));
+             ContainsSubstring("stage 1 of 2 stages") && ContainsSubstring("stage 0 of 1 stages"));
 }
 
 TEST_CASE("an unfinished snapshot is skipped without a warning") {

@@ -55,7 +55,7 @@ TEST_CASE(
   write_snapshot(store, 10);
   auto before = files_below(disk.path());
   auto large = encode_part(example_part(20, 0, 2, 200'000));
-  CHECK_THROWS_WITH(store.write_part(20, 0, large.bytes()),
+  CHECK_THROWS_WITH(store.write_part(20, {0}, large.bytes()),
                     ContainsSubstring("step-000000000020") && ContainsSubstring("stage-0000.part") &&
                         ContainsSubstring("No space left") && ContainsSubstring("Free space"));
   CHECK(files_below(disk.path()) == before);
@@ -74,9 +74,9 @@ TEST_CASE("on a full disk unfinished and older snapshots are removed, never the 
   write_snapshot(store, 30);
   auto newest = disk.path() / "step-000000000030" / "stage-0000.part";
   std::fstream(newest, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('!');
-  store.write_part(35, 0, encode_part(example_part(35, 0, 2, 20'000)).bytes());
+  store.write_part(35, {0}, encode_part(example_part(35, 0, 2, 20'000)).bytes());
   auto large = encode_part(example_part(40, 0, 2, 40'000));
-  store.write_part(40, 0, large.bytes());
+  store.write_part(40, {0}, large.bytes());
   CHECK(listed_steps(store) == std::vector<std::uint64_t>{40, 30, 20});
   CHECK(newest_valid_step(store) == 20);
 }
@@ -85,16 +85,16 @@ TEST_CASE("snapshots continue when there is room again, whatever failed ones lef
   mounted_tmpfs disk("320k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);
-  auto small = [](std::uint64_t step, std::uint32_t stage) {
+  auto small = [](std::uint64_t step, int stage) {
     return encode_part(example_part(step, stage, 2, 15'000));
   };
   auto large = encode_part(example_part(1, 1, 2, 200'000));
   for (std::uint64_t step : {20, 30, 40, 50, 60}) {
-    store.write_part(step, 0, small(step, 0).bytes());
-    CHECK_THROWS_AS(store.write_part(step, 1, large.bytes()), disk_full);
+    store.write_part(step, {0}, small(step, 0).bytes());
+    CHECK_THROWS_AS(store.write_part(step, {1}, large.bytes()), disk_full);
   }
-  auto first = store.write_part(70, 0, small(70, 0).bytes());
-  auto second = store.write_part(70, 1, small(70, 1).bytes());
+  auto first = store.write_part(70, {0}, small(70, 0).bytes());
+  auto second = store.write_part(70, {1}, small(70, 1).bytes());
   store.commit(example_manifest(70, {first, second}));
   CHECK(newest_valid_step(store) == 70);
 }
@@ -113,7 +113,7 @@ TEST_CASE("a part beyond the limit of file sizes is an error like a full disk, a
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &lower) == 0);
   std::string problem;
   try {
-    store.write_part(20, 0, large.bytes());
+    store.write_part(20, {0}, large.bytes());
   } catch (const snapshot_error& refused) {
     problem = refused.what();
   }
@@ -156,7 +156,7 @@ TEST_CASE(
   mounted_tmpfs disk("256k");
   snapshot_store store({disk.path()});
   write_snapshot(store, 10);
-  auto part = store.write_part(20, 0, encode_part(example_part(20, 0, 1)).bytes());
+  auto part = store.write_part(20, {0}, encode_part(example_part(20, 0, 1)).bytes());
   fill(disk.path() / "ballast");
   CHECK_THROWS_WITH(store.commit(example_manifest(20, {part})),
                     ContainsSubstring("manifest.json") && ContainsSubstring("No space left"));
@@ -175,7 +175,7 @@ TEST_CASE("a file system without room for another folder is reported") {
   snapshot_store store({disk.path()});
   std::ofstream(disk.path() / "one") << "";
   std::ofstream(disk.path() / "two") << "";
-  CHECK_THROWS_WITH(store.write_part(10, 0, encode_part(example_part(10, 0, 1)).bytes()),
+  CHECK_THROWS_WITH(store.write_part(10, {0}, encode_part(example_part(10, 0, 1)).bytes()),
                     ContainsSubstring("create the folder") && ContainsSubstring("No space left"));
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a read-only file system is reported, and its snapshots can still be r
   REQUIRE(disk.make_read_only());
   CHECK_THROWS_WITH(store.prepare(),
                     ContainsSubstring("Read-only") && ContainsSubstring("may read and write"));
-  CHECK_THROWS_WITH(store.write_part(20, 0, encode_part(example_part(20, 0, 1)).bytes()),
+  CHECK_THROWS_WITH(store.write_part(20, {0}, encode_part(example_part(20, 0, 1)).bytes()),
                     ContainsSubstring("Read-only"));
   CHECK(newest_valid_step(store) == 10);
 }
@@ -207,7 +207,7 @@ TEST_CASE("a file where a folder should be is reported") {
   for (auto name : {"file", "file/below"}) {
     snapshot_store store({folder.path() / name});
     CHECK_THROWS_WITH(store.prepare(), ContainsSubstring("/file") && ContainsSubstring("a folder is needed"));
-    CHECK_THROWS_AS(store.write_part(1, 0, encode_part(example_part(1, 0, 1)).bytes()), snapshot_error);
+    CHECK_THROWS_AS(store.write_part(1, {0}, encode_part(example_part(1, 0, 1)).bytes()), snapshot_error);
     CHECK_THROWS_WITH(store.list(), ContainsSubstring("cannot read the folder"));
   }
 }

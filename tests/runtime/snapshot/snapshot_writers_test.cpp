@@ -80,14 +80,14 @@ TEST_CASE("a writer killed while it removes rolled back snapshots leaves none of
 TEST_CASE("files that a killed writer left in a step are removed when others commit that step") {
   temp_folder folder;
   snapshot_store store({folder.path()});
-  auto first = store.write_part(10, 0, encode_part(example_part(10, 0, 2)).bytes());
+  auto first = store.write_part(10, {0}, encode_part(example_part(10, 0, 2)).bytes());
   auto bytes = encode_part(example_part(10, 1, 2));
   CHECK(signal_that_ended([&] {
           snapshot_store doomed({folder.path(), 2, killed_at("part_half_written")});
-          doomed.write_part(10, 1, bytes.bytes());
+          doomed.write_part(10, {1}, bytes.bytes());
         }) == SIGKILL);
   CHECK(any_temporary(folder.path()));
-  auto second = store.write_part(10, 1, bytes.bytes());
+  auto second = store.write_part(10, {1}, bytes.bytes());
   store.commit(example_manifest(10, {first, second}));
   CHECK_FALSE(any_temporary(folder.path()));
   CHECK(newest_valid_step(store) == 10);
@@ -105,7 +105,7 @@ TEST_CASE("a commit does not touch what a living writer is writing") {
   };
   child_process writer([&] {
     snapshot_store slow({folder.path(), 2, wait_for_commit});
-    slow.write_part(30, 0, encode_part(example_part(30, 0, 1)).bytes());
+    slow.write_part(30, {0}, encode_part(example_part(30, 0, 1)).bytes());
   });
   char byte = 0;
   REQUIRE(::read(half_written[0], &byte, 1) == 1);
@@ -118,22 +118,25 @@ TEST_CASE("a commit does not touch what a living writer is writing") {
 }
 
 TEST_CASE("many processes write the parts of one snapshot at once") {
-  constexpr std::uint32_t num_stages = 6;
+  constexpr int num_stages = 6;
   temp_folder folder;
   std::vector<tensor> encoded;
-  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
+  for (int stage = 0; stage < num_stages; ++stage)
     encoded.push_back(encode_part(example_part(50, stage, num_stages, 30'000)));
   std::list<child_process> writers;
-  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
+  for (int stage = 0; stage < num_stages; ++stage)
     writers.emplace_back(
-        [&] { snapshot_store({folder.path() / "new"}).write_part(50, stage, encoded[stage].bytes()); });
+        [&] { snapshot_store({folder.path() / "new"}).write_part(50, {stage}, encoded[stage].bytes()); });
   for (auto& writer : writers) CHECK(writer.wait_status() == 0);
 
   std::vector<manifest_part> parts;
   snapshot_store store({folder.path() / "new"});
-  for (std::uint32_t stage = 0; stage < num_stages; ++stage)
-    parts.push_back({stage, "stage-000" + std::to_string(stage) + ".part", encoded[stage].size_bytes(),
-                     to_hex(stored_checksum(encoded[stage].bytes())), ""});
+  for (int stage = 0; stage < num_stages; ++stage)
+    parts.push_back({{stage},
+                     "stage-000" + std::to_string(stage) + ".part",
+                     encoded[stage].size_bytes(),
+                     to_hex(stored_checksum(encoded[stage].bytes())),
+                     ""});
   store.commit(example_manifest(50, parts));
   CHECK(newest_valid_step(store) == 50);
 }

@@ -32,13 +32,13 @@ std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint6
 }
 
 tensor_header sample() {
-  return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6},
+  return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6, 7, 8, 9},
           {troupe::dtype::i64, {2, 3}},
           troupe::authentication_code{}};
 }
 
 constexpr std::uint64_t sample_bytes = 48;
-constexpr std::size_t role_at = 32, dtype_at = 33, rank_at = 34, first_extent_at = 35;
+constexpr std::size_t role_at = 44, dtype_at = 45, rank_at = 46, first_extent_at = 47;
 
 }  // namespace
 

@@ -53,7 +53,7 @@ class snapshot_folder {
   snapshot_folder() {
     commit(10);
     commit(20);
-    store_.write_part(30, 0, encoded(30, 0).bytes());
+    store_.write_part(30, {0}, encoded(30, 0).bytes());
   }
   std::string name() const { return folder_.path().string(); }
   std::filesystem::path part(const std::string& step) const {
@@ -65,12 +65,12 @@ class snapshot_folder {
   }
 
  private:
-  static tensor encoded(std::uint64_t step, std::uint32_t stage) {
+  static tensor encoded(std::uint64_t step, int stage) {
     auto nan = std::numeric_limits<float>::quiet_NaN();
     return encode_part(
         {"job-7",
          step,
-         stage,
+         {{.stage = stage}},
          2,
          1,
          "avx2",
@@ -79,8 +79,7 @@ class snapshot_folder {
   }
   void commit(std::uint64_t step) {
     std::vector<manifest_part> parts;
-    for (std::uint32_t stage : {0, 1})
-      parts.push_back(store_.write_part(step, stage, encoded(step, stage).bytes()));
+    for (int stage : {0, 1}) parts.push_back(store_.write_part(step, {stage}, encoded(step, stage).bytes()));
     store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts, {}});
   }
 
@@ -181,8 +180,8 @@ TEST_CASE("list and verify show snapshots set aside, which are not counted") {
 TEST_CASE("control characters in a file are escaped when they are shown") {
   testing::temp_folder folder;
   snapshot_store store({folder.path()});
-  auto encoded = encode_part({"job\x1b[2J", 10, 0, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
-  auto part = store.write_part(10, 0, encoded.bytes());
+  auto encoded = encode_part({"job\x1b[2J", 10, {}, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
+  auto part = store.write_part(10, {0}, encoded.bytes());
   store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {part}, {}});
   for (std::string what : {"list ", "show ", "verify "}) {
     auto text = run(what + folder.path().string());

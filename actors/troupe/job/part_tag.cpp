@@ -1,0 +1,23 @@
+#include "troupe/job/part_tag.hpp"
+
+namespace troupe {
+
+tensor_tag part_tag(tensor_role role, std::uint64_t generation, std::uint64_t step, std::uint32_t job,
+                    const part_id& part) {
+  auto number = [](int one) { return static_cast<std::uint32_t>(one); };
+  return {.generation = generation,
+          .step = step,
+          .call = job,
+          .stage = number(part.of.stage),
+          .role = role,
+          .replica = number(part.of.replica),
+          .slice = number(part.of.slice),
+          .shard = number(part.shard)};
+}
+
+part_id part_of(const tensor_tag& tag) {
+  auto number = [](std::uint32_t one) { return static_cast<int>(one); };
+  return {{number(tag.stage), number(tag.replica), number(tag.slice)}, number(tag.shard)};
+}
+
+}  // namespace troupe

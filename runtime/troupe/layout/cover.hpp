@@ -1,0 +1,23 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/layout/part_id.hpp"
+#include "troupe/layout/tensor_contents.hpp"
+
+namespace troupe {
+
+/// The tensors that a part holds.
+struct part_contents {
+  part_id part;
+  std::span<const tensor_contents> tensors;
+};
+
+/// Whether parts hold each of their tensors exactly once: in each replica and each stage that has the tensor,
+/// every slice holds all its elements once (slices hold it alike), or the slices together do. Stages hold
+/// alike what several of them have (a tied weight). Empty if so; else what is missing or double, with its
+/// name, its box and the parts.
+std::string cover_problem(const std::vector<part_contents>& parts);
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#include "troupe/layout/part_id.hpp"
+
+namespace troupe {
+
+std::string to_string(const cell& shown) {
+  return "stage " + std::to_string(shown.stage) + " replica " + std::to_string(shown.replica) + " slice " +
+         std::to_string(shown.slice);
+}
+
+std::string to_string(const part_id& shown) {
+  auto text = "stage " + std::to_string(shown.of.stage);
+  if (shown.of.replica != 0) text += " replica " + std::to_string(shown.of.replica);
+  if (shown.of.slice != 0) text += " slice " + std::to_string(shown.of.slice);
+  if (shown.shard != 0) text += " shard " + std::to_string(shown.shard);
+  return text;
+}
+
+part_id without_replica(part_id id) {
+  id.of.replica = 0;
+  return id;
+}
+
+bool stands_for(const part_id& held, const job_part& wanted) {
+  if (wanted.content == replica_content::own) return held == wanted.id;
+  return without_replica(held) == without_replica(wanted.id);
+}
+
+}  // namespace troupe

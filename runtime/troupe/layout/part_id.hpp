@@ -1,0 +1,44 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "troupe/layout/cell.hpp"
+
+namespace troupe {
+
+/// Names what a cell, or one shard of it, keeps: the unit in which state is copied, written and restored. A
+/// cell that is not sharded has one shard, 0. Constant for a job.
+struct part_id {
+  cell of;
+  int shard = 0;
+  auto operator<=>(const part_id&) const = default;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(of.stage, of.replica, of.slice, shard);
+  }
+};
+
+/// "stage 2", and whatever of the rest is not 0: "stage 2 replica 1 shard 3".
+std::string to_string(const part_id& shown);
+
+/// Whether the parts that the replicas have of one stage, slice and shard are the same bits. own: a part
+/// holds something of its replica (running means, residuals of compression). equal: none does, so that each
+/// stands in for the others.
+enum class replica_content : std::uint8_t { own, equal };
+
+/// A part that a job has.
+struct job_part {
+  part_id id;
+  replica_content content = replica_content::own;
+  bool operator==(const job_part&) const = default;
+};
+
+/// The id of replica 0's part: that of all parts that may stand for each other.
+part_id without_replica(part_id id);
+
+/// Whether the part `held` has the bits of `wanted`.
+bool stands_for(const part_id& held, const job_part& wanted);
+
+}  // namespace troupe
