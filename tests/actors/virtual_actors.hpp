@@ -173,6 +173,8 @@ class probe {
     caf::behavior make_behavior() override {
       return {[](const deliver_reply& order) { order.deliver(); }};
     }
+    /// A promise refers to the actor that made it, which would never be freed.
+    void on_exit() override { unanswered_->clear(); }
 
    private:
     std::shared_ptr<std::vector<caf::message>> kept_;
