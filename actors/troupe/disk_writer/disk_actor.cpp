@@ -41,10 +41,16 @@ void require_finite(const snapshot_part& part, const std::vector<named_tensor>* 
                            each.name + ": a snapshot of it would replace the last finite one");
 }
 
+snapshot_store_options warning_in_log(const disk_options& options) {
+  auto store = options.store;
+  store.warn = [log = options.log](const std::string& problem) { log->warn("{}", problem); };
+  return store;
+}
+
 }  // namespace
 
 disk_state::disk_state(caf::event_based_actor*, disk_options options)
-    : options_(std::move(options)), store_(options_.store) {}
+    : options_(std::move(options)), store_(warning_in_log(options_)) {}
 
 caf::behavior disk_state::make_behavior() {
   return {[this](write_part& order) { return answer_of([&] { return write(order); }); },
@@ -72,18 +78,21 @@ part_on_disk disk_state::write(write_part& order) {
   return {store_.write_part(order.step, order.part, encoded.bytes())};
 }
 
-/// Writes the results of calls one block at a time, so that memory is bounded for any number of calls.
+/// Appends the results of calls since an earlier commit, one at a time: neither memory nor what is written
+/// grows with the number of calls.
 snapshot_committed disk_state::commit(const commit_snapshot& order) {
   auto manifest = order.manifest;
   if (order.results)
-    manifest.calls = store_.write_calls(manifest.step, blocks_of_calls(order.results, order.num_results));
+    manifest.calls = store_.write_calls(manifest.step, order.num_results, [&](std::size_t index) {
+      return block_of_call(*order.results, index);
+    });
   store_.commit(manifest);
   return {manifest.step};
 }
 
 results_read disk_state::read(const read_results& wanted) const {
   try {
-    store_.read_calls(wanted.manifest, [&](auto block) { add_calls(block, *wanted.to); });
+    store_.read_calls(wanted.manifest, [&](auto block) { add_call(block, *wanted.to); });
   } catch (const decode_error& problem) {
     throw snapshot_error("the results of calls in the snapshot of step " +
                          std::to_string(wanted.manifest.step) + " cannot be used: " + problem.what());

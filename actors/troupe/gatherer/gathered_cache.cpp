@@ -13,12 +13,12 @@ bool gathered_cache::is_mine(std::uint32_t index) const {
 }
 
 void gathered_cache::add(std::uint32_t call, const by_index& tensors) {
-  if (std::ranges::find(calls_, call, &cached_call::call) != calls_.end()) return;
+  if (!find(call).empty()) return;
   cached_call added{call, {}, 0};
   for (const auto& [index, value] : tensors) {
     if (!is_mine(index)) continue;
     added.tensors.emplace(index, value);
-    added.size_bytes += value.size_bytes();
+    added.size_bytes += value.size_bytes() + tensor_overhead_bytes;
   }
   if (added.tensors.empty()) return;
   size_bytes_ += added.size_bytes;
@@ -32,8 +32,8 @@ void gathered_cache::add(std::uint32_t call, const by_index& tensors) {
 }
 
 gathered_cache::by_index gathered_cache::find(std::uint32_t call) const {
-  auto found = std::ranges::find(calls_, call, &cached_call::call);
-  return found == calls_.end() ? by_index() : found->tensors;
+  auto found = std::ranges::lower_bound(calls_, call, {}, &cached_call::call);
+  return found == calls_.end() || found->call != call ? by_index() : found->tensors;
 }
 
 }  // namespace troupe

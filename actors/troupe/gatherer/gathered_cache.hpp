@@ -13,9 +13,11 @@ namespace troupe {
 /// so the loss of one process loses no tensor, and each process holds 2/N of them.
 ///
 /// The newest call's tensors are always cached; those of older calls while all together take at most
-/// `limit_bytes`.
+/// `limit_bytes`. Each tensor counts with its elements and `tensor_overhead_bytes`, so that memory is bounded
+/// for any number of small tensors.
 class gathered_cache {
  public:
+  static constexpr std::size_t tensor_overhead_bytes = 512;
   using by_index = std::map<std::uint32_t, tensor>;
   gathered_cache(int rank, int world_size, std::size_t limit_bytes)
       : rank_(rank), world_size_(world_size), limit_bytes_(limit_bytes) {}

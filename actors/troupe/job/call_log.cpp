@@ -1,6 +1,8 @@
 #include "troupe/job/call_log.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -36,23 +38,28 @@ void call_log::spill() {
   newest_.clear();
   if (kept_.empty()) {
     try {
-      auto offset = file_.size_bytes();
+      block written{file_.size_bytes(), bytes.size()};
       file_.append(bytes);
-      blocks_.push_back({offset, static_cast<std::uint32_t>(bytes.size())});
+      index_.append(std::as_bytes(std::span(&written, 1)));
       return;
     } catch (const system_failure& problem) {
-      warn_("results of calls stay in memory, some 160 bytes a call: " + std::string(problem.what()));
+      warn_("results of calls stay in memory, some 100 bytes a call: " + std::string(problem.what()));
     }
   }
   kept_.push_back(std::move(bytes));
 }
 
+std::vector<std::byte> call_log::read_from_disk(std::size_t block_index) const {
+  block wanted;
+  auto bytes = index_.read(block_index * sizeof wanted, sizeof wanted);
+  std::memcpy(&wanted, bytes.data(), sizeof wanted);
+  return file_.read(wanted.offset, wanted.size_bytes);
+}
+
 const std::vector<call_result>& call_log::read(std::size_t block_index) const {
   if (cached_block_ == block_index) return cached_;
-  auto is_on_disk = block_index < blocks_.size();
-  const auto& bytes = is_on_disk ? file_.read(blocks_[block_index].offset, blocks_[block_index].size_bytes)
-                                 : kept_[block_index - blocks_.size()];
-  cached_ = decode<std::vector<call_result>>(bytes);
+  cached_ = decode<std::vector<call_result>>(
+      block_index < num_on_disk() ? read_from_disk(block_index) : kept_[block_index - num_on_disk()]);
   cached_block_ = block_index;
   return cached_;
 }

@@ -17,8 +17,8 @@ namespace troupe {
 /// The results of all calls of a job, in order. A process that is started again repeats all calls and gets
 /// the results of the first time from here.
 ///
-/// Memory is bounded: the newest results are in memory, older ones in a temporary file (some 160 bytes per
-/// call) with an index of 16 bytes per 256 results. Only the newest result keeps its timeline (last_step). If
+/// Memory is bounded: the newest results are in memory, older ones in a temporary file (some 100 bytes per
+/// call), with an index in another one. Only the newest result keeps its timeline (last_step). If
 /// the file cannot be written, `warn` is called once and results stay in memory. Thread-safe.
 class call_log {
  public:
@@ -26,7 +26,7 @@ class call_log {
   /// `folder` of the file, empty: that for temporary files.
   explicit call_log(
       warning warn = [](const std::string&) {}, std::filesystem::path folder = {})
-      : warn_(std::move(warn)), file_(std::move(folder)) {}
+      : warn_(std::move(warn)), file_(folder), index_(std::move(folder)) {}
 
   std::size_t size() const;
   /// Appends the result if its index is size(). False: it is known already, or earlier ones are missing.
@@ -48,19 +48,21 @@ class call_log {
   /// `max_in_piece` results in the file.
   struct block {
     std::uint64_t offset = 0;
-    std::uint32_t size_bytes = 0;
+    std::uint64_t size_bytes = 0;
   };
-  std::size_t num_in_blocks() const { return (blocks_.size() + kept_.size()) * max_in_piece; }
+  std::size_t num_on_disk() const { return index_.size_bytes() / sizeof(block); }
+  std::size_t num_in_blocks() const { return (num_on_disk() + kept_.size()) * max_in_piece; }
   std::size_t num_known() const { return num_in_blocks() + newest_.size(); }
   void spill();
+  std::vector<std::byte> read_from_disk(std::size_t block_index) const;
   const std::vector<call_result>& read(std::size_t block_index) const;
   const call_result& look_up(std::size_t index) const;
 
   warning warn_;
   mutable std::mutex mutex_;
-  std::vector<block> blocks_;
   std::vector<std::vector<std::byte>> kept_;  ///< blocks that could not be written to the file
   unnamed_file file_;
+  unnamed_file index_;               ///< of the blocks in file_, in order
   std::vector<call_result> newest_;  ///< after those of the blocks
   mutable std::size_t cached_block_ = static_cast<std::size_t>(-1);
   mutable std::vector<call_result> cached_;

@@ -35,6 +35,12 @@ checksum running_checksum::result() {
   return result;
 }
 
+checksum running_checksum::so_far() const {
+  running_checksum copy;
+  copy.state_->hash = state_->hash;
+  return copy.result();
+}
+
 checksum checksum_of(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   running_checksum running;
   while (!bytes.empty()) {

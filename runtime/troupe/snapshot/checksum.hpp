@@ -13,7 +13,7 @@ namespace troupe {
 constexpr std::size_t checksum_bytes = 32;
 using checksum = std::array<std::byte, checksum_bytes>;
 
-/// BLAKE2b-256 (RFC 7693) of bytes given in pieces. One result per object.
+/// BLAKE2b-256 (RFC 7693) of bytes given in pieces.
 class running_checksum {
  public:
   running_checksum();
@@ -21,7 +21,10 @@ class running_checksum {
   running_checksum(const running_checksum&) = delete;
   running_checksum& operator=(const running_checksum&) = delete;
   void add(std::span<const std::byte> bytes);
+  /// Ends it: nothing may be added afterwards.
   checksum result();
+  /// That of the bytes so far; more may be added.
+  checksum so_far() const;
 
  private:
   struct state;

@@ -46,15 +46,15 @@ snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& 
   return part;
 }
 
-/// `entry`: a part or another file of the manifest.
+/// `entry`: a part or another file of the manifest. `may_have_grown`: its entry describes its beginning.
 template <class Entry>
-std::string problem_of_file(const Entry& entry, const std::filesystem::path& folder) {
+std::string problem_of_file(const Entry& entry, const std::filesystem::path& folder, bool may_have_grown) {
   std::error_code problem;
   auto found = std::filesystem::file_size(folder / entry.file, problem);
   if (problem == std::errc::no_such_file_or_directory)
     return entry.host == host_name() ? entry.file + " is missing" : "";
   if (problem) return entry.file + " cannot be read: " + problem.message();
-  if (found == entry.size_bytes) return {};
+  if (found == entry.size_bytes || (may_have_grown && found > entry.size_bytes)) return {};
   return entry.file + " has " + std::to_string(found) + " bytes instead of " +
          std::to_string(entry.size_bytes);
 }
@@ -103,8 +103,8 @@ std::string_view to_string(snapshot_state state) {
 
 std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder) {
   for (const auto& part : manifest.parts)
-    if (auto problem = problem_of_file(part, folder); !problem.empty()) return problem;
-  return manifest.calls ? problem_of_file(*manifest.calls, folder) : "";
+    if (auto problem = problem_of_file(part, folder, false); !problem.empty()) return problem;
+  return manifest.calls ? problem_of_file(*manifest.calls, folder, true) : "";
 }
 
 snapshot_info snapshot_store::look_at(std::uint64_t step, const std::filesystem::path& folder) const {

@@ -49,8 +49,9 @@ struct snapshot_manifest {
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
   std::vector<manifest_part> parts;  ///< in ascending order of their ids
-  /// A block_file with the results of the job's completed calls, for a job that resumes. None: unknown, as in
-  /// manifests of format version 1.
+  /// The results of the job's completed calls, see written_blocks, for a job that goes on: the first
+  /// size_bytes of a file that may be longer, and their checksum. None: unknown, as in manifests before
+  /// format version 3.
   std::optional<manifest_file> calls;
   bool operator==(const snapshot_manifest&) const = default;
 };

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <ctime>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/snapshot/durable_file.hpp"
@@ -78,12 +79,17 @@ manifest_part snapshot_store::write_part(std::uint64_t step, const part_id& part
   });
 }
 
-manifest_file snapshot_store::write_calls(std::uint64_t step, const block_source& next) {
+manifest_file snapshot_store::write_calls(std::uint64_t step, std::size_t num_results,
+                                          const block_source& result) {
   return write_freeing_space(step, [&] {
     create_folders(step);
-    write_hooks hooks;
-    hooks.mode = permissions_of(options_.access).file;
-    auto written = write_blocks(folder_of(step) / calls_file_name, next, hooks);
+    auto& file = calls_.front();
+    auto written = file.write(folder_of(step) / calls_file_name, num_results, result,
+                              permissions_of(options_.access).file);
+    if (!file.link_problem().empty() && !std::exchange(has_warned_, true))
+      options_.warn("each snapshot writes the results of all calls, some 100 bytes a call: " +
+                    file.link_problem());
+    if (options_.keep > 1) std::swap(calls_.front(), calls_.back());
     return manifest_file{std::string(calls_file_name), written.size_bytes, to_hex(written.sum), host_name()};
   });
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -55,6 +56,8 @@ struct snapshot_store_options {
   /// Called about every 64 MiB that were read, written or checked.
   std::function<void()> on_progress = [] {};
   snapshot_access access = snapshot_access::owner;  ///< who else may read what is written
+  /// Called once if the results of calls are written as a whole for each snapshot, and why.
+  std::function<void(const std::string& problem)> warn = [](const std::string&) {};
 };
 
 /// Snapshots in a folder: FOLDER/step-000000000120/{stage-0002.part, calls.part, manifest.json}. Files are
@@ -71,9 +74,11 @@ class snapshot_store {
   /// deletes snapshots older than the newest valid one and files of failed writers, and tries again.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
   manifest_part write_part(std::uint64_t step, const part_id& part, std::span<const std::byte> encoded);
-  /// Writes the results of calls, in the blocks that `next` returns. If the disk is full and space can be
-  /// freed, calls `next` again from the first block. Throws snapshot_error, leaving no such file behind.
-  manifest_file write_calls(std::uint64_t step, const block_source& next);
+  /// Writes the results of the job's first `num_results` calls, a block each: appends those that are new to
+  /// the file of an earlier snapshot, under a second name, see block_file_writer. If `keep` is above 1, two
+  /// files take turns, so that a damaged one costs one snapshot and not the one before. Throws
+  /// snapshot_error, leaving no such file of this step behind.
+  manifest_file write_calls(std::uint64_t step, std::size_t num_results, const block_source& result);
   /// Writes the manifest, then deletes snapshots older than the newest `keep` valid ones, incomplete older
   /// ones, and files that killed writers left. Snapshots newer than this one were rolled back and are deleted
   /// first; newer parts without a manifest may be being written and are kept until a later commit. Damaged
@@ -125,6 +130,8 @@ class snapshot_store {
   void remove(const std::filesystem::path& snapshot_folder);
 
   snapshot_store_options options_;
+  std::array<block_file_writer, 2> calls_;  ///< the one to be used next first
+  bool has_warned_ = false;                 ///< of file systems without hard links
 };
 
 /// Compares the files' sizes with the manifest: the first problem, or empty.

@@ -156,9 +156,41 @@ TEST_CASE("a snapshot stores the results of all calls and returns them when it i
   CHECK(read->size() == 990);
   CHECK(read->at(5) == log->at(5));
   CHECK(read->newest() == log->at(989));
-  std::filesystem::resize_file(here.folder.path() / "snapshots/step-000000000010/calls.part", 40);
+  auto file = here.folder.path() / "snapshots/step-000000000010/calls.part";
+  std::ofstream(file, std::ios::app) << "appended by a writer that was killed";
+  auto cut = std::make_shared<call_log>();
+  REQUIRE(ask<results_read>(here.actors, here.writer, read_results{*found, cut}).value);
+  CHECK(cut->size() == 990);
+  std::filesystem::resize_file(file, 40);
   auto again = ask<results_read>(here.actors, here.writer, read_results{*found, read});
   CHECK(again.problem.find("calls.part cannot be used") != std::string::npos);
+}
+
+TEST_CASE("what a snapshot adds to the results of calls does not grow with the number of calls before") {
+  one_disk_writer here;
+  auto log = std::make_shared<call_log>();
+  auto snapshot = [&](std::uint64_t step) {
+    while (log->size() < 100 * step) {
+      call_result result;
+      result.index = static_cast<std::uint32_t>(log->size());
+      log->add(result);
+    }
+    auto first = here.write(step, 0);
+    auto manifest = here.manifest_of({first, here.write(step, 1)});
+    REQUIRE(
+        ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest, log, log->size()}).value);
+    return here.folder.path() / ("snapshots/step-00000000000" + std::to_string(step)) / "calls.part";
+  };
+  snapshot(1);
+  auto second = snapshot(2);
+  auto kept = here.folder.path() / "kept";
+  std::filesystem::create_hard_link(second, kept);
+  snapshot(3);
+  CHECK(std::filesystem::equivalent(snapshot(4), kept));
+  auto read = std::make_shared<call_log>();
+  REQUIRE(ask<results_read>(here.actors, here.writer, read_results{*here.find(), read}).value);
+  CHECK(read->size() == 400);
+  CHECK(read->newest() == log->newest());
 }
 
 TEST_CASE("a state with a non-finite tensor is not written, and the tensor is named") {

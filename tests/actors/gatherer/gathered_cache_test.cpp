@@ -8,7 +8,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr std::size_t tensor_bytes = 4 * sizeof(float);
+constexpr std::size_t tensor_bytes = 4 * sizeof(float) + gathered_cache::tensor_overhead_bytes;
 
 gathered_cache::by_index tensors(std::uint32_t num) {
   gathered_cache::by_index made;
@@ -67,4 +67,14 @@ TEST_CASE("a restarted process accepts older calls after newer ones, and each on
   kept.add(5, tensors(1));
   CHECK(kept.find(4).empty());
   CHECK(indices(kept, 7).size() == 1);
+}
+
+TEST_CASE("the results of many calls that deliver almost nothing are bounded in number too") {
+  constexpr std::size_t limit = 100 * gathered_cache::tensor_overhead_bytes;
+  gathered_cache kept(0, 2, limit);
+  for (std::uint32_t call = 0; call < 1000; ++call) kept.add(call, {{0, tensor::empty({0})}});
+  CHECK(kept.size_bytes() <= limit);
+  CHECK(kept.find(899).empty());
+  CHECK(kept.find(900).size() == 1);
+  CHECK(kept.find(999).size() == 1);
 }

@@ -50,8 +50,7 @@ TEST_CASE("damaged results of calls are named and the previous snapshot is used"
   two_snapshots made;
   auto manifest = *made.store.list()[0].manifest;
   std::vector<std::byte> block(100, std::byte{7});
-  auto blocks = [&](std::size_t number) { return number == 0 ? block : std::vector<std::byte>(); };
-  manifest.calls = made.store.write_calls(20, blocks);
+  manifest.calls = made.store.write_calls(20, 1, [&](std::size_t) { return block; });
   made.store.commit(manifest);
   std::vector<std::byte> read;
   made.store.read_calls(*made.store.newest_valid([](auto&) {}),
