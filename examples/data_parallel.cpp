@@ -1,11 +1,12 @@
 // A classifier of made-up points, trained by every process on its own part of the data, in a loop of one's
-// own. Four virtual replicas in this process, or one in each of four, give the same losses to the bit:
+// own. Four virtual replicas give the same losses and weights to the bit in this process, with one in each of
+// four, or two in the first of three:
 //
 //     data_parallel
+//     troupe launch --nproc-per-node 3 -- data_parallel
 //     troupe launch --nproc-per-node 4 -- data_parallel
 //
-// The number of processes must divide four. With `--backend gloo` or `mpi` the losses are the same but for
-// rounding.
+// With `--backend gloo` or `mpi` the losses are the same but for rounding.
 #include <troupe/troupe.hpp>
 
 #include <cstdio>
@@ -34,24 +35,23 @@ dataset_ptr make_points() {
 
 void train(const job_options& options) {
   auto world = World::init(options, every_backend());
-  auto replicas_per_rank = num_replicas / world.world_size();
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   model.materialize(1);
-  DataParallel replicated(model, world, {.replicas_per_rank = replicas_per_rank});
+  DataParallel replicated(model, world, {.num_replicas = num_replicas});
   auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
 
   auto points = make_points();
-  std::vector<ShardedLoader> shards;
-  for (int i = 0; i < replicas_per_rank; ++i)
-    shards.emplace_back(points,
-                        distributed_sampler_options{.num_samples = points->num_samples(),
-                                                    .num_replicas = num_replicas,
-                                                    .replica = world.rank().value() * replicas_per_rank + i},
-                        sharded_loader_options{batch});
+  std::vector<ShardedLoader> shards;  // one for each replica of this process
+  for (int replica : replicated.own_replicas()) {
+    distributed_sampler_options part{
+        .num_samples = points->num_samples(), .num_replicas = num_replicas, .replica = replica};
+    shards.emplace_back(points, part, sharded_loader_options{batch});
+  }
+  auto num_steps = points->num_samples() / num_replicas / batch;
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     std::vector<tensor> losses;
     for (auto& shard : shards) shard.set_epoch(epoch);
-    for (std::int64_t step = 0; step < shards[0].num_batches(); ++step) {
+    for (std::int64_t step = 0; step < num_steps; ++step) {
       losses.clear();
       for (const auto& shard : shards) {
         auto [samples, labels] = shard.batch(step);
@@ -59,6 +59,7 @@ void train(const job_options& options) {
         replicated.backward(loss);
         losses.push_back(loss.value);
       }
+      if (shards.empty()) replicated.sync_gradients();  // more processes than replicas
       optimizer->apply(replicated.step() - 1);
     }
     auto loss = mean_over_replicas(losses, replicated.group()).values<float>()[0];

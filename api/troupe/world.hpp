@@ -33,7 +33,8 @@ class World {
   /// The most devices that all processes together can have; a pipeline of fewer stages uses only as many.
   int num_devices() const;
   const job_options& options() const;
-  /// Returns when every process has called it. Throws job_failed.
+  /// Returns when every process has called it. Throws job_failed; in a program without a Trainer also, naming
+  /// the missing ranks, if none has come for options().progress_timeout.
   void barrier();
 
   /// Asks the whole job to stop: at the end of a step the state is saved to the snapshot folder, if there is

@@ -18,9 +18,9 @@ std::string text_of(std::chrono::milliseconds time) {
 
 }  // namespace
 
-/// Nodes send node_progress only while a device makes no progress, so normal steps pay nothing for it. Long
-/// waits for a call, a restore or the disk are logged and end no process: the user's code and a slow disk may
-/// take any time.
+/// Nodes send node_progress only while a device makes no progress or the program is in a barrier, so normal
+/// steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no process: the
+/// user's code and a slow disk may take any time. Only a barrier of a program without a Trainer fails.
 void scheduler_state::on_progress(const node_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;
@@ -28,6 +28,7 @@ void scheduler_state::on_progress(const node_progress& seen) {
   if (phase_ == phase::running && !stopping_ && pause_.stands()) return waits_since_.reset();
   if (auto what = wait_without_limit(); !what.empty()) return warn_of_wait(what);
   waits_since_.reset();
+  if (!known_.job) return;
   auto found = find_stall(
       stalls_.at(now(), intervals_until_stale * progress_interval(limit), activity_, running_plan()));
   if (found.cause == stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
@@ -115,6 +116,9 @@ void scheduler_state::warn_of_wait(const std::string& what) {
     waits_for_ = what;
     return;
   }
+  if (now() - *waits_since_ >= options_.progress_timeout && !known_.job && !std::exchange(has_acted_, true))
+    return fail("World::barrier waits for " + what + " (not within " + text_of(options_.progress_timeout) +
+                ", the limit that --progress-timeout sets; 0 is none)");
   if (now() - *waits_since_ < options_.progress_timeout / 2 || warned_of_ == what) return;
   warned_of_ = what;
   options_.log->warn("no progress generation={} for={:.1f}s, waiting for {}", options_.generation,

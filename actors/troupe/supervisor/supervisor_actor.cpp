@@ -20,6 +20,7 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
     give_up("the supervisor of rank " + std::to_string(options_.rank) + " failed: " + describe(problem));
     return problem;
   });
+  begin_watching();
 }
 
 caf::behavior supervisor_state::make_behavior() {
@@ -63,14 +64,12 @@ caf::behavior supervisor_state::make_behavior() {
 }
 
 void supervisor_state::on_define(const define_job& order) {
-  bool is_first = !job_;
   if (job_) stop_job_children();
   job_ = order.job;
   described_in_ = 0;
   children_.begin_job(job_);
   tree_.set_branches(children_.branches());
   publish_children();
-  if (is_first) begin_watching();
   if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
 }
 

@@ -25,7 +25,10 @@ void supervisor_state::on_look() {
   if (auto stuck = children_.progress().stuck(limit.count());
       !stuck.empty() && options_.stuck && !options_.stuck->exchange(true))
     options_.log->warn("{} of this process does not return from the program's code", stuck);
-  if (phase_ != phase::active || children_.progress().longest_s() < limit.count() / 4) return;
+  // A program without a Trainer has no devices to report, but may wait in a barrier.
+  bool is_in_barrier = calls_.current() && calls_.current()->kind == call_kind::barrier;
+  bool stands_still = children_.progress().longest_s() >= limit.count() / 4;
+  if (phase_ != phase::active || !(stands_still || is_in_barrier)) return;
   node_progress told{generation_, options_.rank, {}, 0, 0};
   children_.progress().describe(told);
   self_->send(scheduler_, told);

@@ -82,7 +82,7 @@ void bucket_exchange::send_ready() {
   for (; num_sent_ < order_.size(); ++num_sent_) {
     auto& next = chunks_[order_[num_sent_]];
     if (next.num_missing > 0) return;
-    next.summed = group_.all_reduce(buckets_[next.bucket].sum().rows(next.first, next.count));
+    next.summed = buckets_[next.bucket].all_reduce(next.first, next.count);
   }
 }
 

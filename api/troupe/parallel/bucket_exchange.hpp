@@ -9,19 +9,19 @@
 
 namespace troupe {
 
-/// Elements [first, first + count) of a bucket after their all_reduce.
+/// Elements [first, first + count) of a bucket after their reduction.
 struct reduced_chunk {
   std::size_t bucket;
   std::int64_t first, count;
   bool is_last;  ///< all other chunks of the bucket are reduced too
 };
 
-/// All-reduces the gradient buckets of a DataParallel asynchronously, one all_reduce per chunk. update_of(b)
+/// All-reduces the gradient buckets of a DataParallel asynchronously, one call per chunk. update_of(b)
 /// is the pending update of the parameters in bucket b: to wait for it waits for the bucket's sum. Actions
 /// that depend on a sum, such as the optimizer's step, run when the sum arrives, while later chunks are still
 /// in flight.
 ///
-/// All members start the chunks' all_reduce calls in the same order: at first that of the backward pass,
+/// All members start the chunks' calls in the same order: at first that of the backward pass,
 /// later the order that member 0 computes from measured times and broadcasts (communication_order.hpp). The
 /// order does not change any bit of the result.
 ///

@@ -23,13 +23,15 @@ struct gradient_bucket {
   int index = 0;  ///< reductions of buckets begin in this order, on all members
   std::vector<bucket_part> parts;
   /// f32 [n] each: the gradients of each virtual replica of this member, in order (the leaves of the
-  /// reduction tree). They are scaled by 1 / num_replicas: the sum over all replicas is the mean gradient.
+  /// reduction tree); none on a member without replicas. They are scaled by 1 / num_replicas: the sum over
+  /// all replicas is the mean gradient.
   std::vector<tensor> leaves;
   /// f32 [n]: receives the sum over all replicas of all members. In memory that peers access without a copy,
-  /// if the backend has any. The same tensor as leaves[0].
+  /// if the backend has any. The same tensor as leaves[0], if there is one.
   tensor sum;
-  int first_replica = 0;  ///< the index of leaves[0] among all replicas
-  int num_replicas = 1;   ///< of all members together
+  std::vector<int> own_replicas;  ///< [leaves]: the number of each among all replicas, ascending
+  /// The replicas of each member: contiguous blocks in the order of the members. The same on all members.
+  std::shared_ptr<const leaf_hosting> replicas;
 };
 
 /// The reduction of one bucket in progress, in one or more rounds of communication.
@@ -62,7 +64,8 @@ class comm_hook {
   virtual std::vector<named_tensor> state() { return {}; }
 };
 
-/// Sums the leaves of this member into `bucket.sum`, in the fixed tree order.
-void sum_leaves(gradient_bucket& bucket);
+/// Starts to sum the leaves of all members into `bucket.sum`, in CPU memory, as a DataParallel without a hook
+/// does. The leaves may be overwritten.
+work all_reduce_leaves(const gradient_bucket& bucket, communicator& group);
 
 }  // namespace troupe

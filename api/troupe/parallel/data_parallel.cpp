@@ -6,7 +6,7 @@
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/overlapped_optimizer.hpp"
-#include "troupe/parallel/replica_mean.hpp"
+#include "troupe/parallel/replica_sum.hpp"
 #include "troupe/parallel/same_models.hpp"
 #include "troupe/parallel/sync_batch_norm.hpp"
 #include "troupe/tensor/captured_step.hpp"
@@ -30,29 +30,33 @@ std::int64_t bytes_of(double mib, const char* option) {
 
 std::string in_words(const data_parallel_options& options) {
   return "bucket_size_mb " + std::to_string(options.bucket_size_mb) + ", first_bucket_mb " +
-         std::to_string(options.first_bucket_mb) + ", replicas_per_rank " +
-         std::to_string(options.replicas_per_rank) + ", broadcast_buffers " +
-         std::to_string(options.broadcast_buffers) + ", find_unused_parameters " +
+         std::to_string(options.first_bucket_mb) + ", num_replicas " + std::to_string(options.num_replicas) +
+         ", broadcast_buffers " + std::to_string(options.broadcast_buffers) + ", find_unused_parameters " +
          std::to_string(options.find_unused_parameters);
 }
 
-data_parallel_options checked(const data_parallel_options& options, nn::Module& model, communicator& group) {
-  require_whole_block(options.replicas_per_rank, group, "DataParallel");
+data_parallel_options checked(data_parallel_options options, nn::Module& model, communicator& group) {
+  if (options.num_replicas < 0)
+    throw_invalid("DataParallel", "num_replicas >= 1, or 0 for one on each member",
+                  std::to_string(options.num_replicas));
+  if (options.num_replicas == 0) options.num_replicas = group.size();
   for (const auto& each : model.named_parameters())
     if (!each.target->value().defined())
       throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
-  if (options.replicas_per_rank > 1 && has_sync_batch_norm(model))
+  if (options.num_replicas != group.size() && has_sync_batch_norm(model))
     throw_invalid("DataParallel",
-                  "replicas_per_rank 1 with SyncBatchNorm, whose replicas run at the same time",
-                  std::to_string(options.replicas_per_rank));
+                  "one virtual replica for each of the " + std::to_string(group.size()) +
+                      " members with SyncBatchNorm, whose replicas run at the same time: leave num_replicas "
+                      "at 0, or use BatchNorm",
+                  "num_replicas " + std::to_string(options.num_replicas));
   require_same_models(model.named_parameters(), in_words(options), group);
   return options;
 }
 
-gradient_reducer_options reducer_options(const data_parallel_options& options) {
+gradient_reducer_options reducer_options(const data_parallel_options& options, const communicator& group) {
   return {.buckets = {bytes_of(options.first_bucket_mb, "first_bucket_mb"),
                       bytes_of(options.bucket_size_mb, "bucket_size_mb")},
-          .num_leaves = options.replicas_per_rank,
+          .replicas = spread_replicas(options.num_replicas, group.size()),
           .gradient_as_bucket_view = options.gradient_as_bucket_view,
           .find_unused_parameters = options.find_unused_parameters};
 }
@@ -68,10 +72,10 @@ DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> grou
       kept_group_(std::move(group)),
       group_(*kept_group_),
       options_(checked(options, model, group_)),
-      reducer_(
-          std::make_shared<gradient_reducer>(parameters_of(model, false), group_, reducer_options(options))),
+      reducer_(std::make_shared<gradient_reducer>(parameters_of(model, false), group_,
+                                                  reducer_options(options_, group_))),
       frozen_(parameters_of(model, true)),
-      buffers_(model, options.replicas_per_rank) {
+      buffers_(model, static_cast<int>(own_replicas().size())) {
   sync_parameters();
 }
 
@@ -98,14 +102,30 @@ void DataParallel::sync_parameters() {
   buffers_.broadcast(group_);
 }
 
-variable DataParallel::forward(const variable& input) {
-  refuse_in_capture("DataParallel::forward");
-  buffers_.use(reducer_->local_replica());
+int DataParallel::current_replica() const {
+  if (own_replicas().empty())
+    throw std::logic_error(
+        "[DataParallel] expected passes on members with virtual replicas, got one on rank " +
+        to_string(group_.group().rank_of(group_.rank())) + ", which has none of the " +
+        std::to_string(num_replicas()) + ": call sync_gradients() once a step where own_replicas() is empty");
+  return own_replicas()[static_cast<std::size_t>(reducer_->local_replica())];
+}
+
+/// Before the first training pass of a step.
+void DataParallel::share_buffers() {
   if (model_.is_training() && options_.broadcast_buffers && !std::exchange(buffers_are_shared_, true))
     buffers_.broadcast(group_);
+}
+
+variable DataParallel::forward(const variable& input) {
+  refuse_in_capture("DataParallel::forward");
+  if (!model_.is_training() && own_replicas().empty()) return model_.forward(input);
+  auto replica = current_replica();
+  buffers_.use(reducer_->local_replica());
+  share_buffers();
   if (current_pass().is_set) return model_.forward(input);
-  auto microbatch = num_passes_ * static_cast<std::uint32_t>(num_replicas()) +
-                    static_cast<std::uint32_t>(current_replica());
+  auto microbatch =
+      num_passes_ * static_cast<std::uint32_t>(num_replicas()) + static_cast<std::uint32_t>(replica);
   pass_scope here(pass_id{static_cast<std::uint32_t>(step_), microbatch});
   return model_.forward(input);
 }
@@ -114,16 +134,19 @@ tensor DataParallel::initial_gradient() const {
   return tensor::full({}, 1.0F / static_cast<float>(num_replicas()));
 }
 
+/// Discards gradients of the previous step, even if no optimizer has used them.
+void DataParallel::begin_step() {
+  reducer_->finish();
+  reducer_->forget_sums();
+  for (auto* each : model_.parameters()) each->has_gradient = false;
+}
+
 void DataParallel::backward(const variable& loss) {
   refuse_in_capture("DataParallel::backward");
+  current_replica();  // refuses members without replicas
   if (loss.value.num_elements() != 1)
     throw_invalid("DataParallel::backward", "a scalar, the mean loss of this replica", describe(loss.value));
-  // Discard gradients of the previous step, even if no optimizer has used them.
-  if (reducer_->local_replica() == 0 && num_passes_ == 0) {
-    reducer_->finish();
-    reducer_->forget_sums();
-    for (auto* each : model_.parameters()) each->has_gradient = false;
-  }
+  if (reducer_->local_replica() == 0 && num_passes_ == 0) begin_step();
   ++num_passes_;
   auto gradient = initial_gradient().reshape(loss.value.shape()).to(loss.value.device());
   if (num_no_sync_ > 0) return loss.backward(gradient);
@@ -138,6 +161,10 @@ void DataParallel::sync_gradients() {
   if (num_no_sync_ > 0)
     throw std::logic_error(
         "[DataParallel::sync_gradients] expected a call outside of no_sync(), got one within");
+  if (own_replicas().empty()) {
+    begin_step();
+    share_buffers();
+  }
   end_replica();
 }
 
@@ -166,7 +193,7 @@ void DataParallel::end_replica() {
 void DataParallel::register_comm_hook(std::shared_ptr<comm_hook> hook) { reducer_->use(std::move(hook)); }
 
 std::vector<named_tensor> DataParallel::state() const {
-  auto result = buffers_.state(group_.rank() * options_.replicas_per_rank);
+  auto result = buffers_.state(own_replicas());
   for (auto& each : reducer_->hook_state()) result.push_back(std::move(each));
   return result;
 }

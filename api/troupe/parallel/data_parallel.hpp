@@ -17,9 +17,12 @@ struct data_parallel_options {
   double bucket_size_mb = 25;
   /// Size limit of the first bucket in MiB: the last layers' gradients, which are ready first.
   double first_bucket_mb = 1;
-  /// Number of virtual replicas that each member computes one after the other. The bits depend on the total
-  /// number of replicas, not on which member hosts them. A power of two, unless the group has one member.
-  int replicas_per_rank = 1;
+  /// Number of virtual replicas of all members together, each with its own part of the data; 0: one for each
+  /// member. A member computes its replicas one after the other. They are spread over the members in blocks
+  /// as even as possible (own_replicas); fewer replicas than members leave the last members without. The bits
+  /// depend on this number, not on the number of members, over backends that reduce in the fixed tree (ucx,
+  /// local). The members with the most replicas determine the time of a step.
+  int num_replicas = 0;
   /// Broadcast the buffers (running statistics) of the first replica to all others at the beginning of each
   /// step; otherwise each replica keeps its own.
   bool broadcast_buffers = true;
@@ -41,9 +44,17 @@ struct data_parallel_options {
 ///       optimizer->apply(step);
 ///     }
 ///
-/// A member that hosts k virtual replicas calls forward and backward k times per step, with the data of its
-/// replicas in order (current_replica() is the next one). Loss and weights then have the same bits whichever
-/// member hosts a replica, since gradients are summed in the fixed tree of troupe/ops/tree_reduction.hpp.
+/// With a number of virtual replicas apart from the number of members (num_replicas), each member calls
+/// forward and backward for each of own_replicas() in a step, in order, with the replica's data. A member
+/// without replicas calls sync_gradients() once in their place:
+///
+///       for (int replica : replicated.own_replicas())
+///         replicated.backward(loss(replicated.forward(samples_of(replica)), labels_of(replica)));
+///       if (replicated.own_replicas().empty()) replicated.sync_gradients();
+///       optimizer->apply(step);
+///
+/// Loss and weights then have the same bits whichever member hosts a replica, since gradients are summed in
+/// the fixed tree of troupe/ops/tree_reduction.hpp over replicas (communicator::all_reduce_leaves).
 /// Backward passes start from the gradient 1 / num_replicas() instead of 1, so that the sum over replicas is
 /// the mean.
 ///
@@ -88,11 +99,12 @@ class DataParallel {
 
   nn::Module& module() { return model_; }
   communicator& group() { return group_; }
-  int num_replicas() const { return group_.size() * options_.replicas_per_rank; }
-  /// The index, among all replicas, of the one whose forward or backward pass is next.
-  int current_replica() const {
-    return group_.rank() * options_.replicas_per_rank + reducer_->local_replica();
-  }
+  int num_replicas() const { return reducer_->replicas().num_leaves(); }
+  /// The replicas of this member, ascending: numbers among all replicas. The same during the lifetime.
+  const std::vector<int>& own_replicas() const { return reducer_->own_replicas(); }
+  /// The one of own_replicas() whose forward or backward pass is next. Throws std::logic_error on a member
+  /// without replicas.
+  int current_replica() const;
 
   /// Creates an optimizer over the model's parameters whose `apply` returns at once: it steps the weights
   /// bucket by bucket as their gradient sums arrive, or chunk by chunk if the optimizer is_elementwise(),
@@ -103,7 +115,8 @@ class DataParallel {
   std::unique_ptr<optim::optimizer_state> make_optimizer(const optim::Optimizer& optimizer);
 
   /// Runs the model's forward pass with the buffers of the current replica, and with random numbers (dropout)
-  /// that depend only on the step and the replica.
+  /// that depend only on the step and the replica. Throws std::logic_error in training on a member without
+  /// replicas.
   variable forward(const variable& input);
 
   /// Runs the backward pass from the current replica's mean loss, a scalar, and goes on to the next replica.
@@ -111,11 +124,11 @@ class DataParallel {
   /// and the optimizer may step. Throws std::invalid_argument if the loss is not a scalar, and
   /// std::logic_error, naming the parameters, if parameters got no gradient (unless find_unused_parameters)
   /// or got one though they were frozen when the model was wrapped; it then aborts the group, so that no
-  /// other member waits.
+  /// other member waits. Throws std::logic_error on a member without replicas.
   void backward(const variable& loss);
   /// Ends the current replica's step after backward passes that the caller ran without
   /// DataParallel::backward, starting from `initial_gradient()`. Communication does not overlap with those
-  /// passes.
+  /// passes. On a member without replicas: takes part in the step, once.
   void sync_gradients();
   /// 1 / num_replicas(), a scalar on the CPU, where the losses of troupe/autograd/functions.hpp are
   tensor initial_gradient() const;
@@ -148,6 +161,8 @@ class DataParallel {
   void set_step(std::uint64_t step) { step_ = step; }
 
  private:
+  void begin_step();
+  void share_buffers();
   void end_replica();
   void require_frozen();
 

@@ -4,13 +4,29 @@
 #include <stdexcept>
 
 namespace troupe {
+namespace {
+
+/// A call sums the nodes of its elements, which lie one after the other: where a member has several nodes, of
+/// whole buckets only.
+std::vector<planned_bucket> planned_for(const std::vector<named_parameter>& parameters,
+                                        const gradient_reducer_options& options, const communicator& group) {
+  auto result = plan_buckets(parameters, options.buckets);
+  int most = 0;
+  for (int member = 0; group.has_fixed_tree() && member < group.size(); ++member)
+    most = std::max(most, static_cast<int>(options.replicas.nodes_of(member).size()));
+  for (auto& each : result)
+    if (most > 1) each.chunks = {{0, each.num_elements}};
+  return result;
+}
+
+}  // namespace
 
 gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
                                    const gradient_reducer_options& options)
     : parameters_(std::move(parameters)),
       group_(group),
       options_(options),
-      planned_(plan_buckets(parameters_, options_.buckets)),
+      planned_(planned_for(parameters_, options_, group_)),
       buckets_(make_buckets()),
       bucket_states_(buckets_.size()),
       exchange_(planned_, buckets_, group_, [this](std::size_t bucket) { copy_sum(bucket); }) {
@@ -25,10 +41,7 @@ gradient_reducer::gradient_reducer(std::vector<named_parameter> parameters, comm
 
 std::vector<reduced_bucket> gradient_reducer::make_buckets() {
   std::vector<reduced_bucket> made;
-  for (const auto& each : planned_) {
-    made.emplace_back(each, parameters_, group_);
-    made.back().set_leaf_storage(reduced_bucket::leaf_storage::partial_sums, options_.num_leaves);
-  }
+  for (const auto& each : planned_) made.emplace_back(each, parameters_, options_.replicas, group_);
   return made;
 }
 
@@ -58,7 +71,7 @@ void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
   hook_ = std::move(hook);
   auto storage =
       hook_ ? reduced_bucket::leaf_storage::all_leaves : reduced_bucket::leaf_storage::partial_sums;
-  for (auto& each : buckets_) each.set_leaf_storage(storage, options_.num_leaves);
+  for (auto& each : buckets_) each.set_leaf_storage(storage);
   make_hooked_buckets();
   if (hook_) hook_->prepare(hooked_buckets_);
 }
@@ -66,14 +79,11 @@ void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
 void gradient_reducer::make_hooked_buckets() {
   hooked_buckets_.clear();
   if (!hook_) return;
+  auto replicas = std::make_shared<const leaf_hosting>(options_.replicas);
   for (const auto& each : buckets_) {
-    gradient_bucket added{static_cast<int>(hooked_buckets_.size()),
-                          each.parts(),
-                          {},
-                          each.sum(),
-                          group_.rank() * options_.num_leaves,
-                          group_.size() * options_.num_leaves};
-    for (int i = 0; i < options_.num_leaves; ++i) added.leaves.push_back(each.leaf(i));
+    gradient_bucket added{
+        static_cast<int>(hooked_buckets_.size()), each.parts(), {}, each.sum(), own_replicas(), replicas};
+    for (int i = 0; i < num_own(); ++i) added.leaves.push_back(each.leaf(i));
     hooked_buckets_.push_back(std::move(added));
   }
 }
@@ -111,7 +121,7 @@ void gradient_reducer::on_rows(parameter& param, std::int64_t count) {
 /// Marks gradient elements ready before their bucket is complete; possible only if the gradient is a view of
 /// the only leaf.
 void gradient_reducer::mark_ready_early(const parameter& param, std::int64_t num_elements) {
-  if (hook_ || options_.num_leaves > 1 || !options_.gradient_as_bucket_view) return;
+  if (hook_ || num_own() > 1 || !options_.gradient_as_bucket_view) return;
   mark_ready(slots_.at(&param), num_elements);
 }
 
@@ -128,7 +138,14 @@ void gradient_reducer::complete(std::size_t index) {
   for (std::size_t part = 0; !options_.gradient_as_bucket_view && part < bucket.parts().size(); ++part)
     bucket.part_of(leaf, part).copy_from(bucket.parameters()[part]->gradient());
   bucket.add_leaf(local_replica_);
-  if (local_replica_ + 1 == options_.num_leaves) hook_ ? send_hooked(index) : send(index);
+  if (local_replica_ + 1 == num_own()) hook_ ? send_hooked(index) : send(index);
+}
+
+/// Such a member uses every parameter, unless the others tell that they do not.
+void gradient_reducer::send_without_replicas() {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) hook_ ? send_hooked(i) : send(i);
+  if (options_.find_unused_parameters) return;
+  for (const auto& each : parameters_) used_.insert(each.target);
 }
 
 void gradient_reducer::send(std::size_t index) {
@@ -152,12 +169,12 @@ void gradient_reducer::send_hooked(std::size_t index) {
 }
 
 bool gradient_reducer::end_replica() {
-  mark_unused_ready();
+  num_own() > 0 ? mark_unused_ready() : send_without_replicas();
   for (const auto& each : parameters_) {
     if (each.target->has_gradient) used_.insert(each.target);
     each.target->has_gradient = false;
   }
-  if (local_replica_ + 1 < options_.num_leaves) {
+  if (local_replica_ + 1 < num_own()) {
     begin_replica(local_replica_ + 1);
     return false;
   }

@@ -13,7 +13,7 @@ namespace troupe {
 
 struct gradient_reducer_options {
   bucket_limits buckets;
-  int num_leaves = 1;  ///< virtual replicas of this member
+  leaf_hosting replicas;  ///< the virtual replicas of each member
   bool gradient_as_bucket_view = true;
   bool find_unused_parameters = false;
 };
@@ -28,15 +28,20 @@ class gradient_reducer {
   gradient_reducer(std::vector<named_parameter> parameters, communicator& group,
                    const gradient_reducer_options& options);
 
+  /// The replicas of each member.
+  const leaf_hosting& replicas() const { return options_.replicas; }
+  /// The replicas of this member.
+  const std::vector<int>& own_replicas() const { return options_.replicas.leaves_of(group_.rank()); }
   /// The index, within this member, of the replica that runs.
   int local_replica() const { return local_replica_; }
   /// Called when the current replica's gradient of a parameter is complete.
   void on_gradient(parameter& param);
   /// Called when the first `count` rows of the gradient are complete.
   void on_rows(parameter& param, std::int64_t count);
-  /// Ends the current replica's passes. Returns true if it was the last replica of the step: the reductions
-  /// are then in flight (with a hook or find_unused_parameters, complete). Throws std::logic_error, after
-  /// aborting the group, if a parameter needs a gradient and has none.
+  /// Ends the current replica's passes; on a member without replicas, its part in the step. Returns true if
+  /// it was the last replica of the step: the reductions are then in flight (with a hook or
+  /// find_unused_parameters, complete). Throws std::logic_error, after aborting the group, if a parameter
+  /// needs a gradient and has none.
   bool end_replica();
   /// Whether the parameters' gradients are the sums of the latest step and forget_sums() has not been called
   /// since.
@@ -68,10 +73,12 @@ class gradient_reducer {
     std::unique_ptr<bucket_reduction> hooked;  ///< null once it is done
   };
 
+  int num_own() const { return static_cast<int>(own_replicas().size()); }
   void make_hooked_buckets();
   void begin_replica(int local_replica);
   void mark_complete(const parameter& param);
   void complete(std::size_t bucket);
+  void send_without_replicas();
   void send(std::size_t bucket);
   void mark_ready_early(const parameter& param, std::int64_t num_elements);
   void mark_ready(const bucket_slot& slot, std::int64_t num_elements);

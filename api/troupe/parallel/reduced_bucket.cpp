@@ -1,6 +1,6 @@
 #include "troupe/parallel/reduced_bucket.hpp"
 
-#include <bit>
+#include <algorithm>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -9,10 +9,12 @@
 namespace troupe {
 
 reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<named_parameter>& parameters,
-                               communicator& group)
-    : parts_(planned.parts) {
+                               const leaf_hosting& replicas, communicator& group)
+    : parts_(planned.parts), replicas_(replicas), group_(group), here_(summed_by_member(replicas, group)) {
   memory_scope counted(memory_category::gradients);
-  tensors_.push_back(group.allocate({planned.num_elements}, dtype::f32));
+  auto num_nodes = static_cast<std::int64_t>(here_.hosting.nodes_of(here_.member).size());
+  nodes_ = group.allocate({std::max(num_nodes, std::int64_t{1}), planned.num_elements}, dtype::f32);
+  sum_ = nodes_.rows(0, 1).reshape({planned.num_elements});
   for (auto index : planned.parameters) {
     const auto& each = parameters[static_cast<std::size_t>(index)];
     if (each.target->value().device() != sum().device())
@@ -22,27 +24,29 @@ reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<
                     describe(each.target->value()));
     parameters_.push_back(each.target);
   }
+  set_leaf_storage(leaf_storage::partial_sums);
 }
 
-void reduced_bucket::set_leaf_storage(leaf_storage storage, int num_leaves) {
+void reduced_bucket::set_leaf_storage(leaf_storage storage) {
   memory_scope counted(memory_category::gradients);
-  storage_ = storage;
-  num_leaves_ = num_leaves;
-  auto num_tensors = storage == leaf_storage::all_leaves
-                         ? num_leaves
-                         : std::bit_width(static_cast<unsigned>(num_leaves - 1)) + 1;
-  tensors_.resize(1);
-  while (tensors_.size() < static_cast<std::size_t>(num_tensors))
-    tensors_.push_back(tensor::zeros(sum().shape(), dtype::f32, sum().device()));
+  sums_.clear();
+  leaves_.clear();
+  auto num_leaves = here_.hosting.leaves_of(here_.member).size();
+  if (num_leaves == 0) return;
+  if (storage == leaf_storage::partial_sums)
+    sums_.emplace_back(here_.hosting, here_.member, sum_.num_elements(), nodes_,
+                       [](tensor& left, const tensor& right) { axpy(1, right, left); });
+  else
+    leaves_.push_back(sum_);
+  while (!leaves_.empty() && leaves_.size() < num_leaves)
+    leaves_.push_back(tensor::zeros(sum_.shape(), dtype::f32, sum_.device()));
 }
 
-/// Before leaf i, the complete partial sums correspond to the one bits of i, as in a binary counter.
-std::size_t reduced_bucket::tensor_index_of(int index) const {
-  return static_cast<std::size_t>(
-      storage_ == leaf_storage::all_leaves ? index : std::popcount(static_cast<unsigned>(index)));
+tensor reduced_bucket::leaf(int index) const {
+  auto at = static_cast<std::size_t>(index);
+  if (!sums_.empty()) return sums_.front().place_of(at);
+  return leaves_.empty() ? sum_ : leaves_.at(at);
 }
-
-tensor reduced_bucket::leaf(int index) const { return tensors_.at(tensor_index_of(index)); }
 
 tensor reduced_bucket::part_of(const tensor& leaf, std::size_t position) const {
   const auto& part = parts_[position];
@@ -50,15 +54,17 @@ tensor reduced_bucket::part_of(const tensor& leaf, std::size_t position) const {
 }
 
 void reduced_bucket::add_leaf(int index) {
-  if (storage_ == leaf_storage::all_leaves) return;
-  num_held_ = tensor_index_of(index) + 1;
-  for (auto halves = static_cast<unsigned>(index); halves & 1U; halves >>= 1U) merge_last();
-  while (index + 1 == num_leaves_ && num_held_ > 1) merge_last();
+  if (sums_.empty()) return;
+  auto& sums = sums_.front();
+  if (index == 0) sums.restart();
+  auto at = static_cast<std::size_t>(index);
+  sums.add(here_.hosting.leaves_of(here_.member).at(at), sums.place_of(at));
 }
 
-void reduced_bucket::merge_last() {
-  --num_held_;
-  axpy(1, tensors_[num_held_], tensors_[num_held_ - 1]);
+work reduced_bucket::all_reduce(std::int64_t first, std::int64_t count) const {
+  auto sum = sum_.rows(first, count);
+  if (sums_.empty()) return all_reduce_nodes({}, sum, replicas_, group_);
+  return all_reduce_nodes(nodes_.shape()[0] == 1 ? sum : nodes_, sum, replicas_, group_);
 }
 
 }  // namespace troupe

@@ -1,9 +1,11 @@
 #include "troupe/parallel/replica_buffers.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 replica_buffers::replica_buffers(nn::Module& model, int num_replicas)
-    : buffers_(model.named_buffers()), values_(static_cast<std::size_t>(num_replicas)) {
+    : buffers_(model.named_buffers()), values_(static_cast<std::size_t>(std::max(num_replicas, 1))) {
   for (auto& of_replica : values_)
     for (const auto& each : buffers_)
       of_replica.push_back(&of_replica == &values_.front() ? each.target->value : each.target->value.clone());
@@ -23,13 +25,12 @@ void replica_buffers::broadcast(communicator& group) {
     for (std::size_t i = 0; i < buffers_.size(); ++i) (*of_replica)[i].copy_from(values_.front()[i]);
 }
 
-std::vector<named_tensor> replica_buffers::state(int first_number) const {
+std::vector<named_tensor> replica_buffers::state(const std::vector<int>& numbers) const {
   std::vector<named_tensor> result;
-  for (std::size_t replica = 0; replica < values_.size(); ++replica)
+  for (std::size_t replica = 0; replica < numbers.size(); ++replica)
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       result.push_back(
-          {"replica." + std::to_string(first_number + static_cast<int>(replica)) + "/" + buffers_[i].name,
-           values_[replica][i]});
+          {"replica." + std::to_string(numbers[replica]) + "/" + buffers_[i].name, values_.at(replica)[i]});
   return result;
 }
 

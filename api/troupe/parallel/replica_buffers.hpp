@@ -10,7 +10,8 @@ namespace troupe {
 /// buffers of one replica at a time.
 class replica_buffers {
  public:
-  /// The first replica uses the model's buffers; the others start as copies.
+  /// The first replica uses the model's buffers; the others start as copies. A member without replicas has
+  /// the model's.
   replica_buffers(nn::Module& model, int num_replicas);
 
   bool empty() const { return buffers_.empty(); }
@@ -18,8 +19,8 @@ class replica_buffers {
   void use(int replica);
   /// Broadcasts the buffers of member 0's first replica to all replicas of all members.
   void broadcast(communicator& group);
-  /// Handles named "replica.<first_number + i>/<name>", for snapshots.
-  std::vector<named_tensor> state(int first_number) const;
+  /// Handles named "replica.<number>/<name>", for snapshots.
+  std::vector<named_tensor> state(const std::vector<int>& numbers) const;
 
  private:
   std::vector<nn::named_buffer> buffers_;

@@ -69,7 +69,7 @@ void captured_pass::require_same_memory() const {
           "[captured_pass] expected \"" + parameters_[i]->name +
           "\" and its gradient in the memory in which they were captured, got other "
           "memory: make a new captured_pass after the model has moved or was wrapped, and one "
-          "for each of a DataParallel's replicas (replicas_per_rank)");
+          "for each of a DataParallel's replicas (num_replicas)");
   }
 }
 

@@ -207,7 +207,7 @@ void communicator::require_on_root(const tensor& given, member_index root, const
 }
 
 void communicator::require_fixed_tree(const leaf_hosting& hosting) const {
-  if (!backend_->has_fixed_tree())
+  if (!has_fixed_tree())
     throw_invalid("all_reduce_leaves", "a group over ucx or local, which reduce in the fixed tree",
                   "group " + group_.name + " over " + std::string(backend()));
   if (hosting.num_members() != size())

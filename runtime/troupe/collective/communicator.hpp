@@ -56,6 +56,8 @@ class communicator {
   std::string_view backend() const { return backend_->name(); }
   /// Where the tensors of its calls must be: on a GPU for NCCL, else on the CPU.
   troupe::device device() const { return backend_->device(); }
+  /// Whether reductions follow the fixed tree, and all_reduce_leaves is possible: over `ucx` and `local`.
+  bool has_fixed_tree() const { return backend_->has_fixed_tree(); }
 
   /// x: the same shape on all members. The result is the reduction of all members' x; without `result` it
   /// replaces x.

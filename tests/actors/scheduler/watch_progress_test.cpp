@@ -16,8 +16,8 @@ constexpr auto computing = device_activity::computing;
 constexpr auto waiting = device_activity::waiting_for_tensor;
 
 struct watched_job : one_scheduler {
-  explicit watched_job(std::uint64_t generation = 1)
-      : one_scheduler({.generation = generation, .progress_timeout = 60s}) {}
+  explicit watched_job(std::uint64_t generation = 1, bool knows_job = true)
+      : one_scheduler({.generation = generation, .knows_job = knows_job, .progress_timeout = 60s}) {}
 
   void at(int rank, device_activity activity, std::uint32_t action, double for_s, std::uint64_t step = 0) {
     device_progress one{
@@ -110,6 +110,35 @@ TEST_CASE("a process that does not enter a call is named and not killed") {
   CHECK(here.logged().find("waiting for ranks that have not entered call 0: 1") != std::string::npos);
   CHECK(here.members.suspects.empty());
   CHECK(here.members.failures.empty());
+}
+
+TEST_CASE("a process that does not come to a barrier is named, and without a Trainer the barrier fails") {
+  for (bool has_trainer : {true, false}) {
+    watched_job here(1, has_trainer);
+    auto wait = [&](int seconds) {
+      for (int i = 0; i < seconds; i += 5) {
+        here.actors.send(here.scheduler, node_progress{1, 0, {}, 0, 0});
+        here.actors.advance(5s);
+      }
+    };
+    wait(40);  // of an earlier call
+    here.enter(0, here.barrier(0));
+    wait(30);
+    CHECK(here.logged().empty());
+    wait(10);
+    CHECK(here.logged().find("for=30.0s, waiting for ranks that have not entered call 0: 1") !=
+          std::string::npos);
+    CHECK(here.members.failures.empty());
+    wait(100);
+    if (has_trainer)
+      CHECK(here.members.failures.empty());
+    else
+      CHECK(here.members.failures ==
+            std::vector<std::string>{
+                "World::barrier waits for ranks that have not entered call 0: 1 (not within 60 s, the limit "
+                "that --progress-timeout sets; 0 is none)"});
+    CHECK(here.members.suspects.empty());
+  }
 }
 
 TEST_CASE("without a limit no progress is watched") {

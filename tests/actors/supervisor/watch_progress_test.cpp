@@ -23,6 +23,18 @@ TEST_CASE("a node reports the positions of its devices only while one of them st
   CHECK(told.devices[0].for_s >= 15);
 }
 
+TEST_CASE("a node whose program has no devices reports while it is in a barrier") {
+  one_node here;
+  here.watch_progress(60s);
+  here.view(1);
+  here.advance(30s);
+  CHECK(here.sent<node_progress>().empty());
+  here.enter(0, call_kind::barrier);
+  here.advance(4s);
+  REQUIRE_FALSE(here.sent<node_progress>().empty());
+  CHECK(here.sent<node_progress>().back().devices.empty());
+}
+
 TEST_CASE("a device that waits for a tensor reports that it waits") {
   one_node here;
   here.watch_progress(60s);

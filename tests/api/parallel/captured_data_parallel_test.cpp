@@ -29,13 +29,13 @@ constexpr int num_steps = 5;
 /// One member's model, its batch in tensors that stay where they are, and what trains it.
 class trained_model {
  public:
-  explicit trained_model(communicator& group, int replicas_per_rank = 1)
+  explicit trained_model(communicator& group, int replicas_of_each = 1)
       : group_(group), model_(nn::Linear(features, 5), nn::Linear(5, classes)) {
     model_.materialize(3);
     model_.to(group.device());
     samples_ = tensor::zeros({batch, features}).to(group.device());
     labels_ = tensor::zeros({batch}, dtype::i64).to(group.device());
-    replicated.emplace(model_, group, data_parallel_options{.replicas_per_rank = replicas_per_rank});
+    replicated.emplace(model_, group, data_parallel_options{.num_replicas = group.size() * replicas_of_each});
     optimizer_ = replicated->make_optimizer(optim::AdamW({.lr = 1e-2}));
   }
 

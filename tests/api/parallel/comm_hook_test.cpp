@@ -11,13 +11,12 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Sums in two rounds that add up to an all-reduce, and counts what is asked of it.
+/// Sums in the first of two rounds, and counts what is asked of it.
 class two_rounds : public comm_hook {
  public:
   struct reduction : bucket_reduction {
     reduction(gradient_bucket& of, communicator& in) : bucket(of), group(in) {
-      sum_leaves(bucket);
-      round = group.reduce(bucket.sum, bucket.sum, 0);
+      round = all_reduce_leaves(bucket, group);
     }
     bool proceed() override {
       round.wait();
@@ -41,7 +40,7 @@ class two_rounds : public comm_hook {
     return std::make_unique<reduction>(bucket, group);
   }
   std::vector<named_tensor> state() override {
-    return {{"replica." + std::to_string(prepared.front().first_replica) + "/count", count}};
+    return {{"replica." + std::to_string(prepared.front().own_replicas.front()) + "/count", count}};
   }
 
   std::vector<gradient_bucket> prepared;
@@ -56,17 +55,17 @@ struct outcome {
   float count = 0;
 };
 
-outcome train(bool with_hook, int replicas_per_rank) {
+outcome train(bool with_hook, int num_replicas) {
   outcome result;
   on_members(2, [&](communicator& group) {
     auto model = small_model();
-    DataParallel replicated(
-        model, group, {.bucket_size_mb = 0, .first_bucket_mb = 0, .replicas_per_rank = replicas_per_rank});
+    DataParallel replicated(model, group,
+                            {.bucket_size_mb = 0, .first_bucket_mb = 0, .num_replicas = num_replicas});
     auto hook = std::make_shared<two_rounds>();
     if (with_hook) replicated.register_comm_hook(hook);
     auto optimizer = optim::Adam()(model.named_parameters());
     for (std::uint64_t step = 0; step < 3; ++step) {
-      for (int i = 0; i < replicas_per_rank; ++i) run_replica(replicated, step);
+      run_replicas(replicated, step);
       optimizer->apply(step);
     }
     if (group.rank() != 1) return;
@@ -81,7 +80,7 @@ outcome train(bool with_hook, int replicas_per_rank) {
 }  // namespace
 
 TEST_CASE("a hook reduces every bucket in order, in as many rounds as it likes, to the same bits") {
-  for (int replicas : {1, 2}) {
+  for (int replicas : {2, 3, 4, 6}) {
     auto hooked = train(true, replicas);
     CHECK(same_bits(hooked.weights, train(false, replicas).weights));
     REQUIRE(hooked.order.size() == 24);  // eight parameters, three steps
@@ -90,7 +89,7 @@ TEST_CASE("a hook reduces every bucket in order, in as many rounds as it likes, 
 }
 
 TEST_CASE("what a hook carries from step to step is a part of the state, after the buffers") {
-  auto hooked = train(true, 2);
+  auto hooked = train(true, 4);
   CHECK(hooked.count == 24);
   CHECK(hooked.state == std::vector<std::string>{"replica.2/1.running_mean", "replica.2/1.running_var",
                                                  "replica.3/1.running_mean", "replica.3/1.running_var",
@@ -101,13 +100,14 @@ TEST_CASE("a hook sees the leaf of every replica, scaled so that their sum is th
   on_members(1, [&](communicator& group) {
     nn::Sequential model(nn::Linear(3, 2));
     model.materialize(1);
-    DataParallel replicated(model, group, {.replicas_per_rank = 2});
+    DataParallel replicated(model, group, {.num_replicas = 2});
     auto hook = std::make_shared<two_rounds>();
     replicated.register_comm_hook(hook);
     REQUIRE(hook->prepared.size() == 1);
     const auto& bucket = hook->prepared.front();
     REQUIRE(bucket.leaves.size() == 2);
-    CHECK(bucket.num_replicas == 2);
+    CHECK(bucket.replicas->num_leaves() == 2);
+    CHECK(bucket.own_replicas == std::vector<int>{0, 1});
     CHECK(bucket.parts.front().parameter == "0.bias");
     CHECK(bucket.parts.back().extents == shape{2, 3});
     for (int i = 0; i < 2; ++i) {

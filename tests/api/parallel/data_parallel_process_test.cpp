@@ -2,6 +2,7 @@
 #include <fstream>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "api/parallel/replicated_model.hpp"
 #include "support/spawn_ranks.hpp"
@@ -26,26 +27,40 @@ std::string bytes_of(const tensor& value) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The bytes of all losses and of rank 0's weights after training in `num_processes` processes.
-std::string train(int num_processes, data_parallel_options options, stepping mode = stepping::together) {
+std::string weight_bytes(parameter& weight) {
+  weight.wait_ready();
+  return bytes_of(weight.value());
+}
+
+/// On one host, over messages, or on two hosts in turn.
+enum class connection { memory, messages, two_hosts };
+
+network_options connected(connection how, int rank) {
+  if (how == connection::messages) return {.path = group_path::network};
+  if (how == connection::two_hosts) return {.host = rank % 2 == 0 ? "a" : "b"};
+  return {};
+}
+
+/// The bytes of all losses and of the last rank's weights after training in `num_processes` processes.
+std::string train(int num_processes, data_parallel_options options, stepping mode = stepping::together,
+                  connection how = connection::memory) {
   temp_folder folder;
   auto file = folder.path() / "outcome";
   spawn_ranks(num_processes, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token");
+    ucx_group_resources resources("token", connected(how, self.rank()));
     auto group = make_ucx_group(world_group(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group, options);
     auto optimizer = optimizer_of(replicated, mode, optim::Adam({.lr = 1e-2}));
     std::string outcome;
     for (std::uint64_t step = 0; step < 4; ++step) {
-      std::vector<tensor> losses;
-      for (int i = 0; i < options.replicas_per_rank; ++i) losses.push_back(run_replica(replicated, step));
+      auto losses = run_replicas(replicated, step);
       optimizer->apply(step);
       outcome += bytes_of(mean_over_replicas(losses, *group));
     }
-    for (const auto& each : model.state_dict()) outcome += bytes_of(each.value);
-    if (self.rank() == 0) std::ofstream(file, std::ios::binary) << outcome;
+    for (const auto& each : model.named_parameters()) outcome += weight_bytes(*each.target);
+    if (self.rank() + 1 == num_processes) std::ofstream(file, std::ios::binary) << outcome;
     self.barrier(1000);  // no process ends while others still wait for its group
   });
   std::ostringstream found;
@@ -55,16 +70,33 @@ std::string train(int num_processes, data_parallel_options options, stepping mod
 
 }  // namespace
 
-TEST_CASE("one process with four replicas, two with two and four with one train to the same bits") {
-  auto alone = train(1, {.replicas_per_rank = 4});
-  CHECK(alone.size() > 9000);
-  CHECK(train(2, {.replicas_per_rank = 2}) == alone);
-  CHECK(train(4, {}) == alone);
-  CHECK(train(4, {.bucket_size_mb = 0.002, .first_bucket_mb = 0, .gradient_as_bucket_view = false}) == alone);
-  for (int num_processes : {1, 2, 4})
-    CHECK(train(num_processes,
-                {.bucket_size_mb = 0.002, .first_bucket_mb = 0, .replicas_per_rank = 4 / num_processes},
-                stepping::overlapped) == alone);
+TEST_CASE("one to five processes train one to eight replicas to the same bits") {
+  constexpr data_parallel_options small{.bucket_size_mb = 0.002, .first_bucket_mb = 0};
+  std::string before;
+  for (int replicas = 1; replicas <= 8; ++replicas) {
+    auto alone = train(1, {.num_replicas = replicas});
+    CHECK(alone.size() > 8000);
+    CHECK(std::exchange(before, alone) != alone);  // that of one replica less
+    for (int processes = 2; processes <= 5; ++processes) {
+      CAPTURE(replicas, processes);
+      auto options = small;
+      options.num_replicas = replicas;
+      CHECK(train(processes, options, stepping::overlapped) == alone);
+    }
+  }
+}
+
+TEST_CASE("replicas in uneven numbers have the same bits over every path between processes") {
+  for (int replicas : {4, 6}) {
+    auto alone = train(1, {.num_replicas = replicas});
+    for (auto how : {connection::messages, connection::two_hosts})
+      for (int processes : {3, 4, 5}) {
+        CAPTURE(replicas, processes, static_cast<int>(how));
+        CHECK(train(processes, {.num_replicas = replicas}, stepping::overlapped, how) == alone);
+        CHECK(train(processes, {.num_replicas = replicas, .gradient_as_bucket_view = false},
+                    stepping::together, how) == alone);
+      }
+  }
 }
 
 TEST_CASE(

@@ -51,14 +51,15 @@ TEST_CASE("a loss that is no scalar is refused") {
   });
 }
 
-TEST_CASE("a number of replicas that fits no block of the reduction tree is refused") {
+TEST_CASE("numbers of replicas that are none are refused") {
   on_members(2, [&](communicator& group) {
     auto model = small_model();
-    auto told = error_of([&] { DataParallel(model, group, {.replicas_per_rank = 3}); });
+    auto negative = error_of([&] { DataParallel(model, group, {.num_replicas = -1}); }),
+         too_many = error_of([&] { DataParallel(model, group, {.num_replicas = 40000}); });
     static std::mutex checking;
     std::lock_guard lock(checking);
-    CHECK(told.find("a power of two as the number of virtual replicas of each member, got 3") !=
-          std::string::npos);
+    CHECK(negative == "[DataParallel] expected num_replicas >= 1, or 0 for one on each member, got -1");
+    CHECK(too_many == "[DataParallel] expected 1 to 32767 virtual replicas, got 40000");
   });
 }
 

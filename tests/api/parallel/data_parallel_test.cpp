@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <mutex>
+#include <numeric>
 
 #include "api/parallel/replicated_model.hpp"
 #include "support/bits.hpp"
@@ -25,8 +26,7 @@ outcome train(int num_members, data_parallel_options options) {
     DataParallel replicated(model, group, options);
     auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
     for (std::uint64_t step = 0; step < 4; ++step) {
-      std::vector<tensor> losses;
-      for (int i = 0; i < options.replicas_per_rank; ++i) losses.push_back(run_replica(replicated, step));
+      auto losses = run_replicas(replicated, step);
       optimizer->apply(step);
       auto loss = mean_over_replicas(losses, group);
       if (group.rank() == 0) result.losses.push_back(loss.values<float>()[0]);
@@ -44,29 +44,108 @@ void check_same(const outcome& a, const outcome& b) {
 }  // namespace
 
 TEST_CASE("losses and weights have the same bits wherever the virtual replicas run") {
-  auto alone = train(1, {.replicas_per_rank = 4});
-  CHECK(alone.losses.front() != alone.losses.back());
-  check_same(train(2, {.replicas_per_rank = 2}), alone);
-  check_same(train(4, {}), alone);
-  auto eight = train(1, {.replicas_per_rank = 8});
-  check_same(train(2, {.replicas_per_rank = 4}), eight);
-  CHECK_FALSE(same_bits(eight.weights, alone.weights));
+  std::vector<outcome> alone;
+  for (int replicas = 1; replicas <= 8; ++replicas) alone.push_back(train(1, {.num_replicas = replicas}));
+  for (int members = 2; members <= 5; ++members)
+    for (int replicas = 1; replicas <= 8; ++replicas) {
+      CAPTURE(members, replicas);
+      check_same(train(members, {.num_replicas = replicas}), alone[static_cast<std::size_t>(replicas - 1)]);
+    }
+  CHECK(alone[3].losses.front() != alone[3].losses.back());
+  CHECK_FALSE(same_bits(alone[7].weights, alone[3].weights));
 }
 
-TEST_CASE("groups of three members and one member with three replicas agree to the bit") {
-  check_same(train(3, {}), train(1, {.replicas_per_rank = 3}));
+TEST_CASE("a group has a replica on each member by default") {
+  for (int members : {2, 3}) check_same(train(members, {}), train(1, {.num_replicas = members}));
+}
+
+TEST_CASE("replicas are spread in blocks, and a member without any takes part but makes no passes") {
+  std::vector<std::vector<int>> own(4);
+  std::vector<std::string> told(4);
+  on_members(4, [&](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group, {.num_replicas = 3});
+    auto at = static_cast<std::size_t>(group.rank());
+    own[at] = replicated.own_replicas();
+    if (own[at].empty())
+      told[at] = error_of([&] { replicated.forward({batch_of(0, 0).samples}); }) + '\n' +
+                 error_of([&] { replicated.backward({tensor::full({}, 1)}); });
+    run_replicas(replicated, 0);
+    model.train(false);
+    CHECK_NOTHROW(replicated.forward({batch_of(0, 0).samples}));
+    model.parameters()[0]->wait_ready();
+  });
+  CHECK(own == std::vector<std::vector<int>>{{0}, {1}, {2}, {}});
+  auto refused =
+      "[DataParallel] expected passes on members with virtual replicas, got one on rank 3, which has none of "
+      "the 3: call sync_gradients() once a step where own_replicas() is empty";
+  CHECK(told[3] == std::string(refused) + '\n' + refused);
+  on_members(3, [&](communicator& group) {
+    auto model = small_model();
+    DataParallel replicated(model, group, {.num_replicas = 7});
+    own[static_cast<std::size_t>(group.rank())] = replicated.own_replicas();
+  });
+  own.pop_back();
+  CHECK(own == std::vector<std::vector<int>>{{0, 1, 2}, {3, 4}, {5, 6}});
+}
+
+TEST_CASE("means over replicas have the bits of one member, for any numbers on the members") {
+  auto metric = [](int replica) { return random_tensor({3}, std::to_string(replica)); };
+  auto mean_on = [&](const std::vector<int>& counts) {
+    tensor result;
+    on_members(static_cast<int>(counts.size()), [&](communicator& group) {
+      auto at = counts.begin() + group.rank();
+      auto first = std::accumulate(counts.begin(), at, 0);
+      std::vector<tensor> own;
+      for (int i = 0; i < *at; ++i) own.push_back(metric(first + i));
+      auto found = mean_over_replicas(own, group);
+      for (int i = 0; i < *at; ++i) CHECK(same_bits(own[static_cast<std::size_t>(i)], metric(first + i)));
+      if (group.rank() + 1 == group.size()) result = found;
+    });
+    return result;
+  };
+  auto alone = mean_on({6});
+  CHECK(alone.shape() == shape{3});
+  for (const auto& counts :
+       std::vector<std::vector<int>>{{1, 5}, {3, 3}, {2, 0, 4}, {0, 6}, {6, 0}, {1, 1, 1, 1, 2}})
+    CHECK(same_bits(mean_on(counts), alone));
+}
+
+TEST_CASE("metrics whose shapes differ between members, or that nobody has, are refused on all") {
+  std::vector<std::string> differ(2), none(2);
+  on_members(2, [&](communicator& group) {
+    auto at = static_cast<std::size_t>(group.rank());
+    differ[at] = error_of([&] { mean_over_replicas({tensor::zeros({group.rank() + 1})}, group); });
+    none[at] = error_of([&] { mean_over_replicas({}, group); });
+  });
+  for (int i : {0, 1}) {
+    CHECK(differ[static_cast<std::size_t>(i)] ==
+          "[mean_over_replicas] expected one shape on all ranks, got [1] on rank 0, [2] on rank 1");
+    CHECK(none[static_cast<std::size_t>(i)] ==
+          "[mean_over_replicas] expected a tensor from at least one member, got none from any");
+  }
 }
 
 TEST_CASE("neither the sizes of buckets nor where gradients live changes a bit") {
   auto expected = train(4, {});
   check_same(train(4, {.bucket_size_mb = 0.001, .first_bucket_mb = 0}), expected);
   check_same(train(4, {.gradient_as_bucket_view = false}), expected);
-  check_same(train(2, {.bucket_size_mb = 0,
-                       .first_bucket_mb = 0,
-                       .replicas_per_rank = 2,
-                       .gradient_as_bucket_view = false}),
-             expected);
-  check_same(train(2, {.replicas_per_rank = 2, .find_unused_parameters = true}), expected);
+  check_same(
+      train(2,
+            {.bucket_size_mb = 0, .first_bucket_mb = 0, .num_replicas = 4, .gradient_as_bucket_view = false}),
+      expected);
+  check_same(train(2, {.num_replicas = 4, .find_unused_parameters = true}), expected);
+  // With several nodes of the tree on a member, and with members that have none.
+  auto six = train(1, {.num_replicas = 6}), three = train(1, {.num_replicas = 3});
+  for (bool are_views : {false, true}) {
+    data_parallel_options options{
+        .bucket_size_mb = 0.001, .first_bucket_mb = 0, .gradient_as_bucket_view = are_views};
+    options.find_unused_parameters = !are_views;
+    options.num_replicas = 6;
+    check_same(train(2, options), six);
+    options.num_replicas = 3;
+    check_same(train(5, options), three);
+  }
 }
 
 TEST_CASE("running statistics follow the first replica, or each replica keeps its own") {
@@ -75,7 +154,7 @@ TEST_CASE("running statistics follow the first replica, or each replica keeps it
     std::vector<named_tensor> found(4);
     on_members(2, [&](communicator& group) {
       auto model = small_model();
-      DataParallel replicated(model, group, {.replicas_per_rank = 2, .broadcast_buffers = are_shared});
+      DataParallel replicated(model, group, {.num_replicas = 4, .broadcast_buffers = are_shared});
       for (std::uint64_t step = 0; step < 3; ++step)
         for (int i = 0; i < 2; ++i) run_replica(replicated, step);
       // The next step's forward pass distributes the shared values.

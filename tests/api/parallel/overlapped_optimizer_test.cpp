@@ -39,7 +39,7 @@ void train_member(communicator& group, stepping mode, const training& what, outc
   auto optimizer = optimizer_of(replicated, mode, what.optimizer);
   auto parameters = model.parameters();
   for (std::uint64_t step = 0; step < what.num_steps; ++step) {
-    for (int i = 0; i < what.options.replicas_per_rank; ++i) run_replica(replicated, step);
+    run_replicas(replicated, step);
     if (what.max_norm > 0) optim::clip_grad_norm(parameters, what.max_norm);
     optimizer->apply(step);
     if (what.between && group.rank() == 0) what.between(model, *optimizer);
@@ -62,7 +62,7 @@ constexpr data_parallel_options small_buckets{.bucket_size_mb = 0.001, .first_bu
 
 data_parallel_options with_replicas(int count) {
   auto result = small_buckets;
-  result.replicas_per_rank = count;
+  result.num_replicas = count;
   return result;
 }
 
@@ -75,7 +75,9 @@ TEST_CASE(
         optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
     auto expected = train(4, stepping::together, {.optimizer = kind});
     check_same(train(4, stepping::overlapped, {.optimizer = kind, .options = small_buckets}), expected);
-    check_same(train(2, stepping::overlapped, {.optimizer = kind, .options = with_replicas(2)}), expected);
+    check_same(train(2, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    check_same(train(3, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    check_same(train(5, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
     check_same(train(1, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
   }
 }

@@ -73,6 +73,14 @@ inline tensor run_replica(DataParallel& replicated, std::uint64_t step) {
   return found.loss.value.reshape({1});
 }
 
+/// The mean losses of this member's replicas in this step, after whose passes an optimizer may step.
+inline std::vector<tensor> run_replicas(DataParallel& replicated, std::uint64_t step) {
+  std::vector<tensor> losses;
+  while (losses.size() < replicated.own_replicas().size()) losses.push_back(run_replica(replicated, step));
+  if (losses.empty()) replicated.sync_gradients();
+  return losses;
+}
+
 /// Whether weights step when all gradients have come, or as they come (DataParallel::make_optimizer).
 enum class stepping { together, overlapped };
 

@@ -153,6 +153,6 @@ TEST_CASE("several replicas on a member, which run one after the other, cannot s
   on_members(1, [](communicator& group) {
     auto model = small_model();
     CHECK(convert_sync_batch_norm(model, group) == 1);
-    CHECK_THROWS_AS(DataParallel(model, group, {.replicas_per_rank = 2}), std::invalid_argument);
+    CHECK_THROWS_AS(DataParallel(model, group, {.num_replicas = 2}), std::invalid_argument);
   });
 }

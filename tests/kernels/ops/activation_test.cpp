@@ -3,9 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 
+#include "kernels/ops/activations.hpp"
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
 #include "support/threads.hpp"
@@ -14,6 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::gelu_kind;
 using troupe::tensor;
+using troupe::testing::activations;
 using troupe::testing::exact_sum;
 using troupe::testing::placed;
 using troupe::testing::random_tensor;
@@ -21,46 +22,6 @@ using troupe::testing::same_bits;
 using troupe::testing::values_of;
 
 namespace {
-
-/// One activation beside its definition in f64.
-struct activation {
-  std::function<tensor(const tensor& x)> forward;
-  std::function<tensor(const tensor& dy, const tensor& x, const tensor& y)> backward;
-  std::function<double(double)> function = {}, derivative = {};
-};
-
-double phi(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }
-double cumulative(double x) { return std::erfc(-x / std::sqrt(2)) / 2; }
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
-double tanh_argument(double x) { return std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }
-
-activation gelu_of(gelu_kind kind) {
-  return {[kind](const tensor& x) { return gelu_forward(x, kind); },
-          [kind](const tensor& dy, const tensor& x, const tensor&) { return gelu_backward(dy, x, kind); }};
-}
-
-std::vector<activation> activations() {
-  auto exact = gelu_of(gelu_kind::exact), approximate = gelu_of(gelu_kind::tanh);
-  exact.function = [](double x) { return x * cumulative(x); };
-  exact.derivative = [](double x) { return cumulative(x) + x * phi(x); };
-  approximate.function = [](double x) { return x / 2 * (1 + std::tanh(tanh_argument(x))); };
-  approximate.derivative = [](double x) {
-    auto t = std::tanh(tanh_argument(x));
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
-  };
-  activation silu{troupe::silu_forward,
-                  [](const tensor& dy, const tensor& x, const tensor&) { return silu_backward(dy, x); },
-                  [](double x) { return x * logistic(x); },
-                  [](double x) { return logistic(x) * (1 + x * (1 - logistic(x))); }};
-  activation tanh{troupe::tanh_forward,
-                  [](const tensor& dy, const tensor&, const tensor& y) { return tanh_backward(dy, y); },
-                  [](double x) { return std::tanh(x); },
-                  [](double x) { return 1 - std::tanh(x) * std::tanh(x); }};
-  activation sigmoid{troupe::sigmoid_forward,
-                     [](const tensor& dy, const tensor&, const tensor& y) { return sigmoid_backward(dy, y); },
-                     logistic, [](double x) { return logistic(x) * (1 - logistic(x)); }};
-  return {exact, approximate, silu, tanh, sigmoid};
-}
 
 /// `function` of each element; its rounding is measured against the size of the result and of `floor`.
 std::vector<exact_sum> expected(const std::function<double(double)>& function, const tensor& x,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/ops/activations.hpp"
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
 #include "troupe/ops/activation.hpp"
@@ -52,19 +53,9 @@ struct named_function {
 /// Functions for which element 0 of the result depends on element 0 of x, of shape [4, 8].
 std::vector<named_function> functions() {
   auto ones = [](const tensor& like) { return placed(cast(tensor::full(like.shape(), 1), like.dtype())); };
-  return {
+  std::vector<named_function> all{
       {"relu", [](const tensor& x) { return relu_forward(x); }},
       {"relu_backward", [ones](const tensor& x) { return relu_backward(x, ones(x)); }},
-      {"gelu", [](const tensor& x) { return gelu_forward(x, troupe::gelu_kind::exact); }},
-      {"gelu_tanh", [](const tensor& x) { return gelu_forward(x, troupe::gelu_kind::tanh); }},
-      {"gelu_backward",
-       [ones](const tensor& x) { return gelu_backward(ones(x), x, troupe::gelu_kind::exact); }},
-      {"gelu_tanh_backward",
-       [ones](const tensor& x) { return gelu_backward(ones(x), x, troupe::gelu_kind::tanh); }},
-      {"silu", [](const tensor& x) { return silu_forward(x); }},
-      {"silu_backward", [ones](const tensor& x) { return silu_backward(ones(x), x); }},
-      {"tanh", [](const tensor& x) { return tanh_forward(x); }},
-      {"sigmoid", [](const tensor& x) { return sigmoid_forward(x); }},
       {"exp", [](const tensor& x) { return exp(x); }},
       {"log", [](const tensor& x) { return log(x); }},
       {"sqrt", [](const tensor& x) { return sqrt(x); }},
@@ -101,6 +92,13 @@ std::vector<named_function> functions() {
          return mse_loss_backward(x, ones(x), 1);
        }},
   };
+  for (const auto& each : troupe::testing::activations()) {
+    all.push_back({each.name, each.forward});
+    // NaN in what a backward pass is computed from, be it the input or the result.
+    auto backward = [ones, each](const tensor& x) { return each.backward(ones(x), x, x); };
+    all.push_back({each.name + "_backward", backward});
+  }
+  return all;
 }
 
 }  // namespace

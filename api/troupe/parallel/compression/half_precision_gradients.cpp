@@ -3,16 +3,15 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/parallel/compression/dense_reduction.hpp"
+#include "troupe/parallel/replica_sum.hpp"
 
 namespace troupe {
 namespace {
 
-/// The reduction if each member has one leaf: an all_reduce in bf16 or f16, which sums in f32 and rounds at
-/// the root.
-class one_leaf : public bucket_reduction {
+class rounded_reduction : public bucket_reduction {
  public:
-  one_leaf(gradient_bucket& bucket, communicator& group, dtype type)
-      : bucket_(bucket), rounded_(cast(bucket.leaves.front(), type)), summed_(group.all_reduce(rounded_)) {}
+  rounded_reduction(gradient_bucket& bucket, tensor rounded, work summed)
+      : bucket_(bucket), rounded_(std::move(rounded)), summed_(std::move(summed)) {}
   bool proceed() override {
     summed_.wait();
     bucket_.sum.copy_from(cast(rounded_, dtype::f32));
@@ -25,46 +24,20 @@ class one_leaf : public bucket_reduction {
   work summed_;
 };
 
-std::vector<std::int64_t> nearly_equal_parts(std::int64_t count, int num_members) {
-  std::vector<std::int64_t> parts;
-  for (std::int64_t i = 0; i < num_members; ++i)
-    parts.push_back(count * (i + 1) / num_members - count * i / num_members);
-  return parts;
+/// Each member sends its leaf in 16 bits.
+std::unique_ptr<bucket_reduction> reduce_rounded(gradient_bucket& bucket, communicator& group, dtype type) {
+  auto rounded = cast(bucket.leaves.front(), type);
+  auto summed = group.all_reduce(rounded);
+  return std::make_unique<rounded_reduction>(bucket, std::move(rounded), std::move(summed));
 }
 
-/// The reduction if members have several leaves: each member sends its inner node of the tree in f32
-/// (reduce_scatter); the sums are rounded before the all_gather.
-class several_leaves : public bucket_reduction {
- public:
-  several_leaves(gradient_bucket& bucket, communicator& group, dtype type)
-      : bucket_(bucket), group_(group), type_(type) {
-    for (auto& leaf : bucket.leaves) leaf.copy_from(cast(cast(leaf, type), dtype::f32));
-    sum_leaves(bucket);
-    parts_ = nearly_equal_parts(bucket.sum.num_elements(), group.size());
-    own_ = tensor::empty({parts_[static_cast<std::size_t>(group.rank())]});
-    round_ = group.reduce_scatter(bucket.sum, own_, parts_);
-  }
-  bool proceed() override {
-    round_.wait();
-    if (rounded_.defined()) {
-      bucket_.sum.copy_from(cast(rounded_, dtype::f32));
-      return false;
-    }
-    rounded_ = tensor::empty(bucket_.sum.shape(), type_);
-    own_ = cast(own_, type_);
-    round_ = group_.all_gather(own_, rounded_, parts_);
-    return true;
-  }
-
- private:
-  gradient_bucket& bucket_;
-  communicator& group_;
-  dtype type_;
-  std::vector<std::int64_t> parts_;  // elements whose root each member sums
-  tensor own_;
-  tensor rounded_;  // all parts, in the second round
-  work round_;
-};
+/// Each member sends its nodes of the tree in f32, and gets the sums in 16 bits.
+std::unique_ptr<bucket_reduction> reduce_nodes(gradient_bucket& bucket, communicator& group, dtype type) {
+  for (auto& leaf : bucket.leaves) leaf.copy_from(cast(cast(leaf, type), dtype::f32));
+  auto rounded = tensor::empty(bucket.sum.shape(), type);
+  auto summed = all_reduce_replicas(bucket.leaves, rounded, *bucket.replicas, group);
+  return std::make_unique<rounded_reduction>(bucket, std::move(rounded), std::move(summed));
+}
 
 }  // namespace
 
@@ -79,8 +52,8 @@ void half_precision_gradients::prepare(const std::vector<gradient_bucket>& bucke
 
 std::unique_ptr<bucket_reduction> half_precision_gradients::begin(gradient_bucket& bucket,
                                                                   communicator& group) {
-  if (bucket.leaves.size() == 1) return std::make_unique<one_leaf>(bucket, group, type_);
-  return std::make_unique<several_leaves>(bucket, group, type_);
+  bool is_one_leaf_each = bucket.leaves.size() == 1 && is_plain_all_reduce(*bucket.replicas, group);
+  return is_one_leaf_each ? reduce_rounded(bucket, group, type_) : reduce_nodes(bucket, group, type_);
 }
 
 }  // namespace troupe

@@ -33,16 +33,18 @@ local_sgd::local_sgd(const local_sgd_options& options) : options_(options) {
 
 void local_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
   for (const auto& each : buckets)
-    if (each.leaves.size() != 1)
-      throw_invalid("local_sgd", "replicas_per_rank 1, since replicas have different weights",
-                    std::to_string(each.leaves.size()));
+    if (each.replicas->num_leaves() != each.replicas->num_members())
+      throw_invalid("local_sgd",
+                    "one virtual replica for each of the " + std::to_string(each.replicas->num_members()) +
+                        " members, since replicas have different weights: leave num_replicas at 0",
+                    "num_replicas " + std::to_string(each.replicas->num_leaves()));
 }
 
 std::unique_ptr<bucket_reduction> local_sgd::begin(gradient_bucket& bucket, communicator& group) {
   steps_.on_begin(bucket);
   if (steps_.begun() <= options_.dense_steps) return all_reduce_dense(bucket, group);
   // Gradients are scaled by 1 / num_replicas; undo it, since the member trains on its own gradient.
-  scale(bucket.sum, static_cast<float>(bucket.num_replicas));
+  scale(bucket.sum, static_cast<float>(bucket.replicas->num_leaves()));
   return std::make_unique<nothing_to_reduce>();
 }
 

@@ -31,7 +31,7 @@ class local_sgd : public comm_hook {
  public:
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit local_sgd(const local_sgd_options& options = {});
-  /// Throws std::invalid_argument if a member hosts several virtual replicas.
+  /// Throws std::invalid_argument, on every member, unless each hosts one virtual replica.
   void prepare(const std::vector<gradient_bucket>& buckets) override;
   std::unique_ptr<bucket_reduction> begin(gradient_bucket& bucket, communicator& group) override;
   /// The number of steps, i64 [1].

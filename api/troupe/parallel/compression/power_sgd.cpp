@@ -8,6 +8,7 @@
 #include "troupe/ops/reduction.hpp"
 #include "troupe/parallel/compression/dense_reduction.hpp"
 #include "troupe/parallel/compression/orthonormalize_columns.hpp"
+#include "troupe/parallel/replica_sum.hpp"
 
 namespace troupe {
 namespace {
@@ -65,9 +66,8 @@ void factored_reduction::begin_first_round() {
     }
     for (const auto& part : plan_.dense) part.sent_of(own).copy_from(part.of(bucket_.leaves[i]));
   }
-  sum_in_tree(of_replicas);
-  first_ = of_replicas.front();
-  round_ = group_.all_reduce(first_);
+  first_ = of_replicas.empty() ? tensor::empty({plan_.first_round_elements}) : of_replicas.front();
+  round_ = all_reduce_replicas(of_replicas, first_, *bucket_.replicas, group_);
 }
 
 void factored_reduction::begin_second_round() {
@@ -87,9 +87,8 @@ void factored_reduction::begin_second_round() {
       part.matrix_of(residuals_[i]).copy_from(m);
     }
   }
-  sum_in_tree(of_replicas);
-  second_ = of_replicas.front();
-  round_ = group_.all_reduce(second_);
+  second_ = of_replicas.empty() ? tensor::empty({plan_.second_round_elements}) : of_replicas.front();
+  round_ = all_reduce_replicas(of_replicas, second_, *bucket_.replicas, group_);
 }
 
 void factored_reduction::finish() {

@@ -13,7 +13,7 @@ void replica_state::prepare(const std::vector<gradient_bucket>& buckets,
     auto& of_bucket = values_.emplace_back();
     for (std::size_t leaf = 0; leaf < bucket.leaves.size(); ++leaf) {
       auto& added = of_bucket.emplace_back(tensor::zeros(bucket.sum.shape()));
-      auto replica = std::to_string(bucket.first_replica + static_cast<int>(leaf));
+      auto replica = std::to_string(bucket.own_replicas[leaf]);
       for (const auto& part : bucket.parts)
         if (!is_selected || is_selected(part))
           state_.push_back({"replica." + replica + "/" + name_ + "/" + part.parameter, part_of(added, part)});

@@ -17,25 +17,30 @@ namespace {
 /// A replica's message is i32 [2, k]: indices in the bucket, and the bits of the values.
 class gathered_messages : public bucket_reduction {
  public:
-  gathered_messages(gradient_bucket& bucket, communicator& group, tensor own)
+  gathered_messages(gradient_bucket& bucket, communicator& group, const tensor& own, std::int64_t k)
       : bucket_(bucket),
-        all_(tensor::empty({group.size() * own.num_elements()}, dtype::i32)),
-        gathered_(group.all_gather(own, all_)) {}
+        k_(static_cast<std::size_t>(k)),
+        all_(tensor::empty({bucket.replicas->num_leaves() * 2 * k}, dtype::i32)) {
+    std::vector<std::int64_t> parts;
+    for (int member = 0; member < group.size(); ++member)
+      parts.push_back(static_cast<std::int64_t>(bucket.replicas->leaves_of(member).size()) * 2 * k);
+    gathered_ = group.all_gather(own, all_, std::move(parts));
+  }
 
   bool proceed() override {
     gathered_.wait();
     bucket_.sum.fill_zero();
     auto sum = bucket_.sum.values<float>();
     auto messages = all_.values<std::int32_t>();
-    auto size = messages.size() / static_cast<std::size_t>(bucket_.num_replicas), k = size / 2;
-    for (std::size_t first = 0; first < messages.size(); first += size)
-      for (std::size_t i = first; i < first + k; ++i)
-        sum[static_cast<std::size_t>(messages[i])] += std::bit_cast<float>(messages[i + k]);
+    for (std::size_t first = 0; first < messages.size(); first += 2 * k_)
+      for (std::size_t i = first; i < first + k_; ++i)
+        sum[static_cast<std::size_t>(messages[i])] += std::bit_cast<float>(messages[i + k_]);
     return false;
   }
 
  private:
   gradient_bucket& bucket_;
+  std::size_t k_;
   tensor all_;  // [replicas, 2, k]
   work gathered_;
 };
@@ -84,7 +89,7 @@ std::unique_ptr<bucket_reduction> top_k_gradients::begin(gradient_bucket& bucket
     auto size = static_cast<std::size_t>(2 * k);
     take_largest(bucket, leaf, own.values<std::int32_t>().subspan(leaf * size, size));
   }
-  return std::make_unique<gathered_messages>(bucket, group, own);
+  return std::make_unique<gathered_messages>(bucket, group, own, k);
 }
 
 void top_k_gradients::accumulate(const gradient_bucket& bucket, std::size_t leaf) {

@@ -12,20 +12,6 @@
 namespace troupe {
 namespace {
 
-/// left += right, as the tree does it.
-void combine(tensor& left, const tensor& right) {
-  std::array<const std::byte*, 2> inputs{std::as_const(left).bytes().data(), right.bytes().data()};
-  reduce_node(inputs, left.bytes().data(), left.num_elements(), dtype::f32, reduce_op::sum);
-}
-
-/// The gradient itself if it is f32.
-tensor widened(const tensor& gradient) {
-  if (gradient.dtype() == dtype::f32) return gradient;
-  auto result = tensor::empty(gradient.shape());
-  widen_leaf(gradient.bytes().data(), result.bytes().data(), gradient.num_elements(), gradient.dtype());
-  return result;
-}
-
 void require_gradient(const tensor& gradient, std::int64_t num_elements) {
   bool fits = gradient.defined() && is_floating(gradient.dtype()) && gradient.device() == device{} &&
               gradient.num_elements() == num_elements;
@@ -39,37 +25,47 @@ tensor checked_nodes(tensor given, std::int64_t num_nodes, std::int64_t num_elem
   if (num_elements < 0) throw_invalid("leaf_accumulator", "num_elements >= 0", std::to_string(num_elements));
   if (num_nodes == 0) return {};
   if (!given.defined()) return tensor::empty({num_nodes, num_elements});
-  bool fits = given.dtype() == dtype::f32 && given.device() == device{} &&
-              given.num_elements() == num_nodes * num_elements;
-  if (!fits)
-    throw_invalid("leaf_accumulator",
-                  "f32[" + std::to_string(num_nodes) + ", " + std::to_string(num_elements) +
-                      "] on the CPU for the member's nodes",
-                  describe(given));
+  if (given.dtype() != dtype::f32 || given.num_elements() != num_nodes * num_elements)
+    throw_invalid(
+        "leaf_accumulator",
+        "f32[" + std::to_string(num_nodes) + ", " + std::to_string(num_elements) + "] for the member's nodes",
+        describe(given));
   return given.reshape({num_nodes, num_elements});
 }
 
 }  // namespace
 
+void leaf_accumulator::add_on_cpu(tensor& left, const tensor& right) {
+  std::array<const std::byte*, 2> inputs{std::as_const(left).bytes().data(), right.bytes().data()};
+  reduce_node(inputs, left.bytes().data(), left.num_elements(), dtype::f32, reduce_op::sum);
+}
+
 leaf_accumulator::leaf_accumulator(const leaf_hosting& hosting, member_index member,
-                                   std::int64_t num_elements, tensor nodes)
-    : num_elements_(num_elements) {
+                                   std::int64_t num_elements, tensor nodes, addition add)
+    : num_elements_(num_elements), add_(add) {
   auto own = hosting.nodes_of(member);
   nodes_ = checked_nodes(std::move(nodes), static_cast<std::int64_t>(own.size()), num_elements);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    auto first = steps_.size();
-    append_steps(own[i], steps_);
-    steps_[first].row = static_cast<int>(i);
-  }
+  int deepest = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) append_steps(own[i], static_cast<int>(i), 0, steps_);
+  for (const auto& each : steps_) deepest = std::max(deepest, each.depth);
+  // Zeros, since what computes a leaf in its place may leave gaps.
+  for (int depth = 1; depth <= deepest; ++depth)
+    beside_.push_back(tensor::zeros({num_elements}, dtype::f32, nodes_.device()));
 }
 
 /// The last leaf of an inner node completes it.
-void leaf_accumulator::append_steps(const tree_node& node, std::vector<step>& steps) {
-  if (node.count == 1) return steps.push_back({.leaf = node.first});
+void leaf_accumulator::append_steps(const tree_node& node, int row, int depth, std::vector<step>& steps) {
+  if (node.count == 1) return steps.push_back({.leaf = node.first, .row = row, .depth = depth});
   auto left = left_child_count(node.count);
-  append_steps({node.first, left}, steps);
-  append_steps({node.first + left, node.count - left}, steps);
+  append_steps({node.first, left}, row, depth, steps);
+  append_steps({node.first + left, node.count - left}, row, depth + 1, steps);
   ++steps.back().num_merges;
+}
+
+tensor leaf_accumulator::place_of(std::size_t index) const {
+  const auto& at = steps_.at(index);
+  if (at.depth > 0) return beside_[static_cast<std::size_t>(at.depth - 1)];
+  return nodes_.rows(at.row, 1).reshape({num_elements_});
 }
 
 const leaf_accumulator::step& leaf_accumulator::require_next(int leaf) const {
@@ -84,18 +80,18 @@ const leaf_accumulator::step& leaf_accumulator::require_next(int leaf) const {
 
 void leaf_accumulator::add(int leaf, const tensor& gradient) {
   const auto& next = require_next(leaf);
-  require_gradient(gradient, num_elements_);
-  if (next.num_merges == 0) {
-    auto sum = next.row >= 0 ? row(next.row) : tensor::empty({num_elements_});
-    widen_leaf(gradient.bytes().data(), sum.bytes().data(), num_elements_, gradient.dtype());
-    sums_.push_back(std::move(sum));
-  } else {
-    combine(sums_.back(), widened(gradient));
-    for (int i = 1; i < next.num_merges; ++i) {
-      auto right = std::move(sums_.back());
-      sums_.pop_back();
-      combine(sums_.back(), right);
-    }
+  auto place = place_of(num_added_);
+  bool is_in_place = gradient.dtype() == dtype::f32 && gradient.num_elements() == num_elements_ &&
+                     gradient.bytes().data() == std::as_const(place).bytes().data();
+  if (!is_in_place) {
+    require_gradient(gradient, num_elements_);
+    widen_leaf(gradient.bytes().data(), place.bytes().data(), num_elements_, gradient.dtype());
+  }
+  sums_.push_back(std::move(place));
+  for (int i = 0; i < next.num_merges; ++i) {
+    auto right = std::move(sums_.back());
+    sums_.pop_back();
+    add_(sums_.back(), right);
   }
   ++num_added_;
 }
@@ -112,7 +108,5 @@ void leaf_accumulator::restart() {
   sums_.clear();
   num_added_ = 0;
 }
-
-tensor leaf_accumulator::row(int index) const { return nodes_.rows(index, 1).reshape({num_elements_}); }
 
 }  // namespace troupe

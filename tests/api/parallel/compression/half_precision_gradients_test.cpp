@@ -22,9 +22,9 @@ TEST_CASE("leaves are rounded, summed in f32 and rounded once more") {
     for (int leaves : {1, 2}) {
       std::vector<std::vector<float>> found(2);
       on_members(2, [&](communicator& group) {
-        auto bucket = bucket_of(group, {{"w", {20}}}, leaves);
+        auto bucket = bucket_of(group, {{"w", {20}}}, group.size() * leaves);
         for (std::size_t i = 0; i < bucket.leaves.size(); ++i) {
-          auto name = std::to_string(bucket.first_replica + static_cast<int>(i));
+          auto name = std::to_string(bucket.own_replicas[i]);
           bucket.leaves[i].rows(0, 20).copy_from(random_tensor({20}, name));
         }
         half_precision_gradients hook(type);

@@ -5,13 +5,14 @@
 
 #include "api/parallel/replicated_model.hpp"
 #include "support/bits.hpp"
+#include "troupe/parallel/replica_sum.hpp"
 
 namespace troupe::testing {
 
-/// A bucket of this member, as DataParallel makes them: `num_leaves` zero leaves, the first of which is the
-/// sum.
+/// A bucket of this member, as DataParallel makes them: its leaves are zero, the first is the sum.
+/// num_replicas: of all members; 0: one each.
 inline gradient_bucket bucket_of(communicator& group, const std::vector<std::pair<std::string, shape>>& parts,
-                                 int num_leaves = 1) {
+                                 int num_replicas = 0) {
   gradient_bucket result;
   std::int64_t size = 0;
   for (const auto& [name, extents] : parts) {
@@ -19,10 +20,11 @@ inline gradient_bucket bucket_of(communicator& group, const std::vector<std::pai
     size += (extents.num_elements() + 15) / 16 * 16;
   }
   result.sum = group.allocate({size});
-  result.leaves = {result.sum};
-  while (static_cast<int>(result.leaves.size()) < num_leaves) result.leaves.push_back(tensor::zeros({size}));
-  result.first_replica = group.rank() * num_leaves;
-  result.num_replicas = group.size() * num_leaves;
+  result.replicas = std::make_shared<leaf_hosting>(
+      spread_replicas(num_replicas == 0 ? group.size() : num_replicas, group.size()));
+  result.own_replicas = result.replicas->leaves_of(group.rank());
+  for (std::size_t i = 0; i < result.own_replicas.size(); ++i)
+    result.leaves.push_back(i == 0 ? result.sum : tensor::zeros({size}));
   return result;
 }
 

@@ -110,12 +110,12 @@ TEST_CASE("the sum of sent gradients and residuals is the sum of the gradients")
     auto sent = tensor::zeros({20, 30}), left = tensor::zeros({20, 30}), given = tensor::zeros({20, 30});
     std::mutex adding;
     on_members(members, [&](communicator& group) {
-      auto bucket = bucket_of(group, {{"w", {20, 30}}}, 4 / members);
+      auto bucket = bucket_of(group, {{"w", {20, 30}}}, 4);
       power_sgd hook({.rank = 2, .dense_steps = 1});
       hook.prepare({bucket});
       for (int step = 0; step < 6; ++step) {
         for (std::size_t leaf = 0; leaf < bucket.leaves.size(); ++leaf) {
-          auto replica = bucket.first_replica + static_cast<int>(leaf);
+          auto replica = bucket.own_replicas[leaf];
           auto name = std::to_string(step) + "." + std::to_string(replica);
           auto gradient = random_tensor({20, 30}, name);
           part_of(bucket.leaves[leaf], bucket.parts[0]).copy_from(gradient);

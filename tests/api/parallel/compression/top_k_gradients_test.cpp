@@ -88,14 +88,14 @@ TEST_CASE("the sum of sent and remaining gradients is the sum of all gradients")
     floats sent(48), left(48), given(48);
     std::mutex adding;
     on_members(members, [&](communicator& group) {
-      auto bucket = bucket_of(group, {{"a", {30}}, {"b", {3, 4}}}, 4 / members);
+      auto bucket = bucket_of(group, {{"a", {30}}, {"b", {3, 4}}}, 4);
       top_k_gradients hook({.ratio = 0.1, .min_compressed_elements = 0});
       hook.prepare({bucket});
       for (int step = 0; step < 7; ++step) {
         for (std::size_t leaf = 0; leaf < bucket.leaves.size(); ++leaf)
           for (const auto& part : bucket.parts) {
             auto values = part_of(bucket.leaves[leaf], part);
-            auto replica = bucket.first_replica + static_cast<int>(leaf);
+            auto replica = bucket.own_replicas[leaf];
             for (std::int64_t i = 0; i < values.num_elements(); ++i) {
               // Whole numbers, whose sums are exact.
               auto number = static_cast<float>((i * 37 + step * 11 + replica * 5) % 41 - 20);

@@ -103,6 +103,29 @@ TEST_CASE("other leaves need one sum for each node more") {
   CHECK(most_partial_sums(leaf_hosting({{0, 1, 2, 3, 4, 5}, {6, 7}}), 0) == 2);
 }
 
+TEST_CASE("leaves that were computed in their places have the same bits") {
+  for (const auto& lists : std::vector<std::vector<std::vector<int>>>{{{0, 1, 2, 3, 4, 5, 6, 7}},
+                                                                      {{1, 2, 3, 4, 5}, {0, 6}},
+                                                                      {{0, 1, 2, 3, 4, 5, 6}},
+                                                                      {{0, 3}, {1, 2, 4}}}) {
+    leaf_hosting hosting(lists);
+    leaf_accumulator sums(hosting, 0, size);
+    for (int step = 0; step < 2; ++step) {
+      for (std::size_t i = 0; i < lists[0].size(); ++i) {
+        auto place = sums.place_of(i);
+        place.copy_from(gradient_of(lists[0][i]));
+        sums.add(lists[0][i], place);
+      }
+      auto nodes = hosting.nodes_of(0);
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        INFO("node " << i << " of " << hosting.text() << " in step " << step);
+        CHECK(same_bits(sums.nodes().rows(static_cast<std::int64_t>(i), 1), node_sum(nodes[i], dtype::f32)));
+      }
+      sums.restart();
+    }
+  }
+}
+
 TEST_CASE("a leaf that comes twice, too early or beside the member's is refused and changes nothing") {
   leaf_hosting hosting({{0, 1, 4}, {2, 3}});
   leaf_accumulator sums(hosting, 0, size);
@@ -141,6 +164,7 @@ TEST_CASE("an accumulator keeps its nodes in the memory that it is given, and is
     sums.restart();
     CHECK(sums.num_partial_sums() == 0);
   }
-  CHECK_REFUSED(leaf_accumulator(hosting, 0, size, tensor::zeros({size})), "expected f32[2, 517] on the CPU");
+  CHECK_REFUSED(leaf_accumulator(hosting, 0, size, tensor::zeros({size})),
+                "expected f32[2, 517] for the member's nodes, got f32[517]");
   CHECK_REFUSED(leaf_accumulator(hosting, 0, -1), "num_elements >= 0, got -1");
 }
