@@ -37,15 +37,21 @@ void event_router::on_peer_error(int rank, std::uint64_t generation, const std::
 void event_router::on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) {
   fenced->store(generation, std::memory_order_release);
   tell(fence_raised{generation, losses});
-  for (const auto& loss : losses)
-    if (loss.rank >= 0 && loss.rank != rank_) members.on_loss(loss.rank, loss.cause);
+  std::vector<lost_process> lost;
+  std::string cause;
+  for (const auto& loss : losses) {
+    if (loss.rank >= 0 && loss.rank != rank_) lost.push_back({loss.rank, loss.cause});
+    cause += (cause.empty() ? "" : "; ") +
+             (loss.rank >= 0 ? "rank " + std::to_string(loss.rank) + " was lost: " + loss.cause : loss.cause);
+  }
+  members.on_fence(generation, lost, cause);
 }
 
 void event_router::on_view(const membership_view& view) {
   tell(view_formed{view});
   std::vector<std::uint32_t> incarnations;
   for (const auto& member : view.members) incarnations.push_back(member.incarnation);
-  members.on_view(incarnations);
+  members.on_view(view.generation, incarnations);
 }
 
 void event_router::on_recovered(const recovery_report& report) { tell(recovery_done{report}); }

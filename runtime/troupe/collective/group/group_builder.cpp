@@ -10,6 +10,9 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t max_listed = 16;
+/// After a group has lost a member. The membership notices a process that has ended within milliseconds, one
+/// that hangs by its heartbeats. A connection may also break without a loss, and then no fence comes.
+constexpr std::chrono::milliseconds longest_wait_for_fence{3000};
 
 template <class Number>
 std::string listed(const std::vector<Number>& numbers, char between) {
@@ -32,40 +35,39 @@ std::string hash_text(const std::vector<Number>& numbers) {
   return text.data();
 }
 
-/// Empty if all processes are the first ones of their ranks.
-std::string incarnations_text(const std::vector<std::uint32_t>& incarnations) {
-  if (std::ranges::count(incarnations, 0u) == std::ssize(incarnations)) return {};
-  return '@' + (incarnations.size() <= max_listed ? listed(incarnations, '.') : hash_text(incarnations));
-}
-
-collective_error lost(const std::string& group, world_rank rank, const std::string& cause) {
-  return {collective_failure::lost_member,
-          group,
-          0,
-          {rank},
-          "rank " + to_string(rank) + " of group " + group + " was lost: " + cause +
-              ". Make a new group, with its successor or without it"};
+/// A group with a lost member names it, and so does one without: both end with their generation.
+collective_error ended(const std::string& group, const groups_end& why) {
+  if (why.is_job_end)
+    return {
+        collective_failure::cancelled, group, 0, {}, "group " + group + " ends with the job: " + why.cause};
+  return {why.lost.empty() ? collective_failure::cancelled : collective_failure::lost_member, group, 0,
+          why.lost,
+          "group " + group + " ends with its generation: " + why.cause +
+              ". Make a new group, with or without the successors of lost members"};
 }
 
 }  // namespace
 
 struct group_builder::built_group {
-  built_group(group_description wanted, process_table& members, store& all_keys)
-      : description(std::move(wanted)), keys(all_keys, [this, &members] {
+  built_group(group_description wanted, std::uint64_t its_generation, process_table& members, store& all_keys)
+      : description(std::move(wanted)), generation(its_generation), keys(all_keys, [this, &members] {
+          if (auto why = members.end_of(generation)) throw ended(description.name, *why);
           for (std::size_t i = 0; i < description.ranks.size(); ++i)
             if (auto cause = members.loss_of(description.ranks[i], description.incarnations[i]))
-              throw lost(description.name, description.ranks[i], *cause);
+              throw ended(description.name,
+                          {.lost = {description.ranks[i]},
+                           .cause = "rank " + to_string(description.ranks[i]) + " was lost: " + *cause});
         }) {}
 
   group_description description;
+  std::uint64_t generation;
   checked_store keys;
   std::unique_ptr<communicator> group;
 };
 
 group_builder::group_builder(world_rank rank, process_table& members, store& keys, communicator_maker make)
     : rank_(rank), members_(members), keys_(keys), make_(std::move(make)) {
-  members_.set_listener(
-      [this](std::optional<world_rank> lost_rank, const std::string& cause) { on_loss(lost_rank, cause); });
+  members_.set_listener([this](const groups_end& why) { on_end(why); });
 }
 
 group_builder::~group_builder() { members_.set_listener({}); }
@@ -74,14 +76,20 @@ std::shared_ptr<communicator> group_builder::build(const std::string& name,
                                                    const std::vector<world_rank>& ranks,
                                                    const communicator_options& options) {
   std::lock_guard lock(building_);
-  suspect_lost_members();
-  auto incarnations = wait_for_members(name, ranks, options.timeout);
-  auto unique_name = name + incarnations_text(incarnations);
+  wait_for_fence_of_lost_members(options.timeout);
+  std::uint64_t generation;
+  std::vector<std::uint32_t> incarnations;
+  do {
+    generation = members_.generation();
+    incarnations = wait_for_members(name, ranks, options.timeout);
+  } while (members_.generation() != generation);
+  auto unique_name =
+      generation == process_table::first_generation ? name : std::to_string(generation) + '/' + name;
   if (auto count = ++counts_[unique_name]; count > 1) unique_name += '#' + std::to_string(count);
   group_description description{unique_name, ranks};
   description.member = description.member_of(rank_).value();
   description.incarnations = std::move(incarnations);
-  auto made = std::make_shared<built_group>(std::move(description), members_, keys_);
+  auto made = std::make_shared<built_group>(std::move(description), generation, members_, keys_);
   made->group = make_(made->description, made->keys, options);
   {
     std::lock_guard listing(listing_);
@@ -103,17 +111,19 @@ std::vector<std::uint32_t> group_builder::wait_for_members(const std::string& na
                              " is in the job. Wait for it longer, or leave it out");
 }
 
-/// A group may notice a loss before the process table does. That process must not be waited for again.
-void group_builder::suspect_lost_members() {
-  std::lock_guard lock(listing_);
-  for (const auto& each : groups_) {
-    auto known = each.lock();
-    auto failure = known ? known->group->failure() : nullptr;
+/// A group may notice a loss before the membership does. That process must not be waited for again, and a
+/// group that began now would end at the fence, which other members may have seen already.
+void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds timeout) {
+  auto generation = members_.generation();
+  bool is_fence_expected = false;
+  for (const auto& known : living_groups()) {
+    auto failure = known->group->failure();
     if (!failure) continue;
     try {
       std::rethrow_exception(failure);
     } catch (const collective_error& error) {
       if (error.kind() != collective_failure::lost_member) continue;
+      is_fence_expected = is_fence_expected || known->generation == generation;
       for (auto rank : error.ranks())
         if (auto member = known->description.member_of(rank))
           members_.suspect(rank, known->description.incarnation_of(*member));
@@ -121,23 +131,19 @@ void group_builder::suspect_lost_members() {
       continue;  // no loss
     }
   }
+  if (is_fence_expected) members_.wait_for_end_of(generation, std::min(timeout, longest_wait_for_fence));
 }
 
-void group_builder::on_loss(std::optional<world_rank> rank, const std::string& cause) {
+std::vector<std::shared_ptr<group_builder::built_group>> group_builder::living_groups() {
   std::vector<std::shared_ptr<built_group>> living;
-  {
-    std::lock_guard lock(listing_);
-    for (const auto& each : groups_)
-      if (auto known = each.lock()) living.push_back(std::move(known));
-  }
-  for (const auto& each : living) {
-    const auto& group = each->description;
-    if (!rank)
-      each->group->abort(collective_error(collective_failure::cancelled, group.name, 0, {},
-                                          "group " + group.name + " ends with the job: " + cause));
-    else if (group.member_of(*rank) && *rank != rank_)
-      each->group->abort(lost(group.name, *rank, cause));
-  }
+  std::lock_guard lock(listing_);
+  for (const auto& each : groups_)
+    if (auto known = each.lock()) living.push_back(std::move(known));
+  return living;
+}
+
+void group_builder::on_end(const groups_end& why) {
+  for (const auto& each : living_groups()) each->group->abort(ended(each->description.name, why));
 }
 
 std::string group_builder::name_of(const std::vector<world_rank>& ranks) {

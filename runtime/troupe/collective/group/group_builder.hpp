@@ -12,13 +12,14 @@
 
 namespace troupe {
 
-/// Makes the groups of one process, and aborts them when a member is lost.
+/// Makes the groups of one process. A group belongs to the generation in which it was built: a fence aborts
+/// all groups, whoever their members are.
 ///
-/// All members give a group the same unique name without communication. The name consists of the given name,
-/// the incarnations of the members, and a count of the groups with this name and these incarnations. So the
-/// keys that a lost process has put into the store are never used by its replacement, and survivors can make
-/// a group without it. The condition is that members build the groups of one list of ranks in the same order.
-/// Thread-safe; calls run one after the other.
+/// All members give a group the same unique name without communication. The name consists of the generation
+/// (but for the first one), the given name, and a count of the groups with this name in this generation:
+/// "2/{0,2}#3". So the keys that a lost process has put into the store are never used by its replacement, and
+/// survivors can make a group without it. The condition is that members build the groups of one list of ranks
+/// in the same order. Thread-safe; calls run one after the other.
 class group_builder {
  public:
   using communicator_maker = std::function<std::unique_ptr<communicator>(const group_description&, store&,
@@ -31,8 +32,8 @@ class group_builder {
   group_builder& operator=(const group_builder&) = delete;
 
   /// Builds a group. ranks: of the members, in this order, distinct, this process among them. Blocks until
-  /// all members build it; for a lost one, until its rank has a new process. Throws collective_error if a
-  /// member is lost or does not come within options.timeout, and job_failed.
+  /// all members build it; for a lost one, until its rank has a new process. Throws collective_error if the
+  /// generation ends meanwhile or a member does not come within options.timeout, and job_failed.
   std::shared_ptr<communicator> build(const std::string& name, const std::vector<world_rank>& ranks,
                                       const communicator_options& options);
 
@@ -45,15 +46,16 @@ class group_builder {
 
   std::vector<std::uint32_t> wait_for_members(const std::string& name, const std::vector<world_rank>& ranks,
                                               std::chrono::milliseconds timeout);
-  void suspect_lost_members();
-  void on_loss(std::optional<world_rank> rank, const std::string& cause);
+  void wait_for_fence_of_lost_members(std::chrono::milliseconds timeout);
+  std::vector<std::shared_ptr<built_group>> living_groups();
+  void on_end(const groups_end& why);
 
   world_rank rank_;
   process_table& members_;
   store& keys_;
   communicator_maker make_;
   std::mutex building_;
-  std::map<std::string, int> counts_;  ///< by name and incarnations
+  std::map<std::string, int> counts_;  ///< by name with its generation
   std::mutex listing_;                 ///< guards the next
   std::vector<std::weak_ptr<built_group>> groups_;
 };

@@ -6,24 +6,32 @@
 
 namespace troupe {
 
-void process_table::on_view(const std::vector<std::uint32_t>& incarnations) {
+void process_table::on_view(std::uint64_t generation, const std::vector<std::uint32_t>& incarnations) {
   {
     std::lock_guard lock(mutex_);
+    generation_ = std::max(generation_, generation);
     for (std::size_t rank = 0; rank < entries_.size(); ++rank)
       entries_[rank].incarnation = incarnations.at(rank);
   }
   changed_.notify_all();
 }
 
-void process_table::on_loss(world_rank rank, const std::string& cause) {
+void process_table::on_fence(std::uint64_t generation, const std::vector<lost_process>& lost,
+                             const std::string& cause) {
+  groups_end why{.cause = cause};
   {
     std::lock_guard lock(mutex_);
-    auto& lost = entries_.at(static_cast<std::size_t>(rank));
-    if (lost.incarnation) lost.first_possible = *lost.incarnation + 1;
-    lost.loss = cause;
+    generation_ = std::max(generation_, generation);
+    for (const auto& each : lost) {
+      auto& entry = entries_.at(static_cast<std::size_t>(each.rank));
+      if (entry.incarnation) entry.first_possible = *entry.incarnation + 1;
+      entry.loss = each.cause;
+      why.lost.push_back(each.rank);
+    }
+    last_fence_ = why;
   }
   changed_.notify_all();
-  notify(rank, cause);
+  notify(why);
 }
 
 void process_table::suspect(world_rank rank, std::uint32_t incarnation) {
@@ -40,7 +48,7 @@ void process_table::on_end(const std::string& cause) {
     if (!ended_) ended_ = cause;
   }
   changed_.notify_all();
-  notify({}, cause);
+  notify({.is_job_end = true, .cause = cause});
 }
 
 void process_table::set_listener(listener next) {
@@ -48,9 +56,26 @@ void process_table::set_listener(listener next) {
   listener_ = std::move(next);
 }
 
-void process_table::notify(std::optional<world_rank> rank, const std::string& cause) {
+void process_table::notify(const groups_end& why) {
   std::lock_guard lock(notifying_);
-  if (listener_) listener_(rank, cause);
+  if (listener_) listener_(why);
+}
+
+std::uint64_t process_table::generation() const {
+  std::lock_guard lock(mutex_);
+  return generation_;
+}
+
+void process_table::wait_for_end_of(std::uint64_t generation, std::chrono::milliseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout, [&] { return ended_ || generation_ > generation; });
+  throw_if_ended();
+}
+
+std::optional<groups_end> process_table::end_of(std::uint64_t generation) const {
+  std::lock_guard lock(mutex_);
+  if (generation_ <= generation) return {};
+  return last_fence_;
 }
 
 std::optional<std::vector<std::uint32_t>> process_table::wait_for(std::span<const world_rank> ranks,

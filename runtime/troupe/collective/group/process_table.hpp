@@ -13,20 +13,36 @@
 
 namespace troupe {
 
-/// Which processes of the job are alive, as far as this one knows. A process is a rank and an incarnation: 0
-/// for the rank's first process, one more for each replacement of a lost one. Thread-safe.
+/// A process that the membership has lost.
+struct lost_process {
+  world_rank rank;
+  std::string cause;
+};
+
+/// What ends all groups of a process's World.
+struct groups_end {
+  bool is_job_end = false;         ///< else a fence, after which new groups can be made
+  std::vector<world_rank> lost{};  ///< at a fence; empty: no process was lost
+  std::string cause;
+};
+
+/// Which processes of the job are alive, and its generation, as far as this process knows. A process is a
+/// rank and an incarnation: 0 for the rank's first process, one more for each replacement of a lost one.
+/// Thread-safe.
 class process_table {
  public:
-  /// Called for each loss, after the table has changed. No rank: the job has ended.
-  using listener = std::function<void(std::optional<world_rank> rank, const std::string& cause)>;
+  /// Called at each fence and at the end of the job, after the table has changed.
+  using listener = std::function<void(const groups_end& why)>;
+  /// The one that begins with the job. Each fence raises it.
+  static constexpr std::uint64_t first_generation = 1;
 
   explicit process_table(int world_size) : entries_(static_cast<std::size_t>(world_size)) {}
 
   /// All ranks have a living process: `incarnations` by rank.
-  void on_view(const std::vector<std::uint32_t>& incarnations);
-  /// The rank's last known process is lost.
-  void on_loss(world_rank rank, const std::string& cause);
-  /// A group has lost this process, but on_loss() has not been called for it. wait_for() does not return it
+  void on_view(std::uint64_t generation, const std::vector<std::uint32_t>& incarnations);
+  /// `generation` begins: those before it have ended, because these processes were lost, or for `cause`.
+  void on_fence(std::uint64_t generation, const std::vector<lost_process>& lost, const std::string& cause);
+  /// A group has lost this process, but on_fence() has not been called for it. wait_for() does not return it
   /// any more.
   void suspect(world_rank rank, std::uint32_t incarnation);
   void on_end(const std::string& cause);
@@ -39,6 +55,11 @@ class process_table {
                                                      std::chrono::milliseconds timeout) const;
   /// Those of `ranks` without a living process.
   std::vector<world_rank> missing(std::span<const world_rank> ranks) const;
+  std::uint64_t generation() const;
+  /// Returns when `generation` has ended, or after `timeout`.
+  void wait_for_end_of(std::uint64_t generation, std::chrono::milliseconds timeout) const;
+  /// Why `generation` has ended; nothing if it has not.
+  std::optional<groups_end> end_of(std::uint64_t generation) const;
   /// Why the process (rank, incarnation) was lost; nothing if it is alive. Throws job_failed as above.
   std::optional<std::string> loss_of(world_rank rank, std::uint32_t incarnation) const;
 
@@ -51,11 +72,13 @@ class process_table {
   };
   bool all_alive(std::span<const world_rank> ranks) const;
   void throw_if_ended() const;
-  void notify(std::optional<world_rank> rank, const std::string& cause);
+  void notify(const groups_end& why);
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::vector<entry> entries_;
+  std::uint64_t generation_ = first_generation;
+  groups_end last_fence_;
   std::optional<std::string> ended_;
 
   std::mutex notifying_;  // held while the listener runs

@@ -66,7 +66,7 @@ struct job {
   explicit job(int world_size) {
     for (int i = 0; i < world_size; ++i) {
       all.push_back(std::make_unique<process>(shared, i, world_size));
-      all.back()->members.on_view(std::vector<std::uint32_t>(static_cast<std::size_t>(world_size)));
+      all.back()->members.on_view(1, std::vector<std::uint32_t>(static_cast<std::size_t>(world_size)));
     }
   }
   /// The body on a thread for each of the ranks.
@@ -118,25 +118,74 @@ TEST_CASE("groups of the same ranks are told apart by their number") {
   });
 }
 
-TEST_CASE("a lost member ends its groups on all other members with its rank, and other groups continue") {
+TEST_CASE("a fence ends all groups, with the lost rank, whoever their members are, and new ones work") {
   job of(3);
   std::vector<std::shared_ptr<communicator>> all(3), survivors(3);
   of.on({0, 1, 2}, [&](process& self) { all[static_cast<std::size_t>(self.rank)] = self.build({0, 1, 2}); });
   of.on({0, 2}, [&](process& self) {
     auto i = static_cast<std::size_t>(self.rank);
     survivors[i] = self.build({0, 2});
-    auto waiting = all[i]->barrier();
-    self.members.on_loss(1, "killed by SIGKILL");
-    try {
-      waiting.wait();
-      expect(false, "no barrier without a member");
-    } catch (const collective_error& error) {
-      expect(error.kind() == collective_failure::lost_member && error.ranks() == ranks{1}, "the lost rank");
-      expect(std::string(error.what()).find("killed by SIGKILL") != std::string::npos, "the cause");
-    }
-    expect(sum_of_ranks(*survivors[i], self.rank) == 2, "the survivors' group to go on");
-    expect(sum_of_ranks(*self.build({0, 2}), self.rank) == 2, "a new one to work");
+    expect(sum_of_ranks(*survivors[i], self.rank) == 2, "a sum without the member that is lost then");
   });
+  of.on({0, 2}, [&](process& self) {
+    auto i = static_cast<std::size_t>(self.rank);
+    auto waiting = all[i]->barrier();
+    self.members.on_fence(2, {{1, "killed by SIGKILL"}}, "rank 1 was lost: killed by SIGKILL");
+    for (auto& group : {all[i], survivors[i]}) {
+      try {
+        (group == all[i] ? waiting : group->barrier()).wait();
+        expect(false, "no barrier after the fence");
+      } catch (const collective_error& error) {
+        expect(error.kind() == collective_failure::lost_member && error.ranks() == ranks{1}, "the lost rank");
+        expect(std::string(error.what()).find("killed by SIGKILL") != std::string::npos, "the cause");
+      }
+    }
+    auto next = self.build({0, 2});
+    expect(next->group().name == "2/{0,2}", "a name with the generation");
+    expect(sum_of_ranks(*next, self.rank) == 2, "a new one to work");
+  });
+}
+
+TEST_CASE("a fence without a lost process ends groups too") {
+  job of(2);
+  of.on({0, 1}, [&](process& self) {
+    auto group = self.build({0, 1});
+    self.members.on_fence(2, {}, "a stage of rank 0 failed");
+    try {
+      group->barrier().wait();
+      expect(false, "no barrier after the fence");
+    } catch (const collective_error& error) {
+      expect(error.kind() == collective_failure::cancelled && error.ranks().empty(), "no rank");
+      expect(std::string(error.what()).find("a stage of rank 0 failed") != std::string::npos, "the cause");
+    }
+    expect(sum_of_ranks(*self.build({0, 1}), self.rank) == 1, "a new one to work");
+  });
+}
+
+TEST_CASE("a group that is being formed at a fence ends, although none of its members is lost") {
+  job of(3);
+  auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 2}); });
+  while (!of.shared.keys.get("{0,2}/0", 1s)) continue;
+  of.all[0]->members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+  CHECK_THROWS_MATCHES(waiting.get(), collective_error,
+                       MessageMatches(ContainsSubstring("group {0,2} ends with its generation")));
+}
+
+TEST_CASE("after a loss that a group has noticed, the next group belongs to the generation after the fence") {
+  job of(3);
+  std::vector<std::shared_ptr<communicator>> all(3);
+  of.on({0, 1, 2}, [&](process& self) { all[static_cast<std::size_t>(self.rank)] = self.build({0, 1, 2}); });
+  for (int rank : {0, 2})
+    all[static_cast<std::size_t>(rank)]->abort(
+        collective_error(collective_failure::lost_member, "{0,1,2}", 1, {1}, "its socket closed"));
+  auto early = std::async(std::launch::async, [&] { return of.all[0]->build({0, 2}); });
+  of.all[2]->members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+  auto late = std::async(std::launch::async, [&] { return of.all[2]->build({0, 2}); });
+  while (!of.shared.keys.get("2/{0,2}/1", 1s)) continue;
+  of.all[0]->members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+  auto here = early.get(), there = late.get();
+  CHECK((here->group().name == "2/{0,2}" && there->group().name == "2/{0,2}"));
+  CHECK((!here->failure() && !there->failure()));
 }
 
 TEST_CASE(
@@ -147,14 +196,14 @@ TEST_CASE(
     self.build({0, 1, 2});
   });
   of.all[1] = std::make_unique<process>(of.shared, 1, 3);
-  of.all[1]->members.on_view({0, 1, 0});
+  of.all[1]->members.on_view(2, {0, 1, 0});
   of.on({0, 1, 2}, [](process& self) {
     if (self.rank != 1) {
-      self.members.on_loss(1, "killed");
-      self.members.on_view({0, 1, 0});
+      self.members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+      self.members.on_view(2, {0, 1, 0});
     }
     auto group = self.build({0, 1, 2});
-    expect(group->group().name == "{0,1,2}@0.1.0", "a name of the lives");
+    expect(group->group().name == "2/{0,1,2}", "a name with the generation");
     expect(sum_of_ranks(*group, self.rank) == 3, "the sum of all");
   });
 }
@@ -163,7 +212,7 @@ TEST_CASE("a wait for a member ends with an error when the member is lost") {
   job of(2);
   auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
   while (!of.shared.keys.get("{0,1}/0", 1s)) continue;
-  of.all[0]->members.on_loss(1, "exit code 3");
+  of.all[0]->members.on_fence(2, {{1, "exit code 3"}}, "exit code 3");
   try {
     waiting.get();
     FAIL("a group without its member");
@@ -174,7 +223,7 @@ TEST_CASE("a wait for a member ends with an error when the member is lost") {
   // The next one waits for the successor.
   auto next = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
   of.all[1] = std::make_unique<process>(of.shared, 1, 2);
-  for (auto& each : of.all) each->members.on_view({0, 1});
+  for (auto& each : of.all) each->members.on_view(2, {0, 1});
   auto other = of.all[1]->build({0, 1});
   CHECK(next.get()->group().name == other->group().name);
 }

@@ -24,22 +24,22 @@ TEST_CASE("no process is known before the first view") {
   CHECK(!members.wait_for(ranks{0}, 1ms));
   CHECK(members.missing(ranks{0, 2}) == ranks{0, 2});
   auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{2, 0}, 60s); });
-  members.on_view({5, 6, 7});
+  members.on_view(1, {5, 6, 7});
   CHECK(waiting.get() == lives{7, 5});
 }
 
 TEST_CASE("survivors do not wait for a lost rank, others wait for its replacement") {
   process_table members(3);
-  members.on_view({0, 0, 0});
-  members.on_loss(1, "killed by SIGKILL");
+  members.on_view(1, {0, 0, 0});
+  members.on_fence(2, {{1, "killed by SIGKILL"}}, "rank 1 was lost");
   CHECK(members.wait_for(ranks{0, 2}, 1ms) == lives{0, 0});
   CHECK(!members.wait_for(ranks{0, 1}, 1ms));
   CHECK(members.missing(ranks{0, 1, 2}) == ranks{1});
   CHECK(members.loss_of(1, 0) == "killed by SIGKILL");
   CHECK(!members.loss_of(0, 0));
   auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{0, 1, 2}, 60s); });
-  members.on_loss(1, "told again before the view");
-  members.on_view({0, 1, 0});
+  members.on_fence(3, {{1, "told again before the view"}}, "rank 1 was lost");
+  members.on_view(3, {0, 1, 0});
   CHECK(waiting.get() == lives{0, 1, 0});
   CHECK(!members.loss_of(1, 1));
   CHECK(members.loss_of(1, 0));
@@ -47,12 +47,12 @@ TEST_CASE("survivors do not wait for a lost rank, others wait for its replacemen
 
 TEST_CASE("a process that a group reported as lost is not waited for again") {
   process_table members(2);
-  members.on_view({0, 0});
+  members.on_view(1, {0, 0});
   members.suspect(1, 0);
   CHECK(members.loss_of(1, 0) == "a group lost it");
-  members.on_view({0, 0});
+  members.on_view(1, {0, 0});
   CHECK(!members.wait_for(ranks{1}, 1ms));
-  members.on_view({0, 1});
+  members.on_view(2, {0, 1});
   CHECK(members.wait_for(ranks{1}, 1ms) == lives{1});
   members.suspect(1, 0);  // old news
   CHECK(members.wait_for(ranks{1}, 1ms) == lives{1});
@@ -60,8 +60,8 @@ TEST_CASE("a process that a group reported as lost is not waited for again") {
 
 TEST_CASE("the end of the job ends all waits, current and later ones") {
   process_table members(2);
-  members.on_view({0, 0});
-  members.on_loss(1, "killed");
+  members.on_view(1, {0, 0});
+  members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
   auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{1}, 60s); });
   members.on_end("rank 1 was lost for good");
   CHECK_THROWS_MATCHES(waiting.get(), job_failed, MessageMatches(ContainsSubstring("lost for good")));
@@ -69,16 +69,30 @@ TEST_CASE("the end of the job ends all waits, current and later ones") {
   CHECK_THROWS_AS(members.loss_of(0, 0), job_failed);
 }
 
-TEST_CASE("a listener is told of losses and of the end until it is removed") {
+TEST_CASE("a listener is told of fences and of the end until it is removed") {
   process_table members(2);
-  members.on_view({0, 0});
+  members.on_view(1, {0, 0});
   std::vector<std::string> heard;
-  members.set_listener([&](std::optional<world_rank> rank, const std::string& cause) {
-    heard.push_back((rank ? to_string(*rank) : "all") + ' ' + cause);
+  members.set_listener([&](const groups_end& why) {
+    heard.push_back(std::to_string(why.lost.size()) + (why.is_job_end ? " job: " : " fence: ") + why.cause);
   });
-  members.on_loss(1, "killed");
+  members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
   members.on_end("over");
   members.set_listener({});
-  members.on_loss(0, "unheard");
-  CHECK(heard == std::vector<std::string>{"1 killed", "all over"});
+  members.on_fence(3, {{0, "killed"}}, "unheard");
+  CHECK(heard == std::vector<std::string>{"1 fence: rank 1 was killed", "0 job: over"});
+}
+
+TEST_CASE("a generation ends at the fence that raises it, and who waits for its end goes on") {
+  process_table members(2);
+  members.on_view(1, {0, 0});
+  CHECK(members.generation() == process_table::first_generation);
+  CHECK(!members.end_of(1));
+  members.wait_for_end_of(1, 1ms);
+  auto waiting = std::async(std::launch::async, [&] { members.wait_for_end_of(1, 60s); });
+  members.on_fence(2, {}, "a stage failed");
+  waiting.get();
+  CHECK(members.generation() == 2);
+  CHECK(members.end_of(1)->cause == "a stage failed");
+  CHECK(!members.end_of(2));
 }
