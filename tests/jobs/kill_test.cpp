@@ -147,7 +147,9 @@ TEST_CASE("a rank killed while it leaves is not replaced, since the job's work i
   auto options = small_job();
   options.insert(options.end(), {"--fault", at("leaving", rank)});
   auto outcome = run_launched(num_processes, options);
-  INFO(outcome.process.errors);
+  INFO("rank " << rank << "\n--- output\n"
+               << outcome.process.output << "--- errors\n"
+               << outcome.process.errors);
   CHECK(outcome.weights_sha256() == undisturbed_weights());
   CHECK_THAT(outcome.process.errors, Catch::Matchers::ContainsSubstring("rank " + std::to_string(rank)));
 }

@@ -38,7 +38,8 @@ class recording_transport : public transport {
     before_tensor(tag);
     tensors.push_back({to_rank, tag, std::move(value)});
   }
-  transport_statistics statistics() const override { return {}; }
+  transport_statistics counters;  ///< what statistics() says
+  transport_statistics statistics() const override { return counters; }
 
   static node_address address_of(int rank, std::uint64_t generation) {
     return {{std::byte(rank)}, {std::byte(rank), std::byte(generation)}};

@@ -103,7 +103,7 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto refusal = restarts_.refusal({of.rank, cause, newest_step_, of.drilled_at.has_value()}, clock::now());
   if (refusal) return fail(first + ", and " + *refusal, status.shell_code());
   if (lost_ranks_.empty()) step_at_loss_ = step_;
-  if (had_view_) lost_ranks_.insert(of.rank);
+  if (had_view_) lost_ranks_[of.rank] = cause;
   ++of.incarnation;
   if (phase_ <= phase::stopping) workers_.restart(of);
 }
@@ -232,6 +232,9 @@ int launcher::session::finish() {
   agent_.reset();
   posted_.run_all();
   output_.read_rest();
+  for (const auto& [rank, cause] : lost_ranks_)
+    output_.say(describe_loss({rank, cause}) + " at step " + std::to_string(step_at_loss_) +
+                "; the job ended before it was restored");
   for (const auto& drill : options_.drills)
     output_.say(std::string("the drill ") + std::to_string(drill.rank) + "@" + std::to_string(drill.step) +
                 " was not run: the job ended before");

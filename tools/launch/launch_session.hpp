@@ -1,6 +1,6 @@
 #pragma once
+#include <map>
 #include <optional>
-#include <set>
 
 #include "job_outcome.hpp"
 #include "job_output.hpp"
@@ -69,7 +69,7 @@ class launcher::session {
   std::uint64_t step_ = 0;
   std::uint64_t newest_step_ = 0;  ///< the highest step done, including rolled back ones
   bool had_view_ = false;
-  std::set<int> lost_ranks_;  ///< since the last recovery
+  std::map<int, std::string> lost_ranks_;  ///< since the last recovery, with the cause
   std::uint64_t step_at_loss_ = 0;
 };
 

@@ -73,10 +73,8 @@ class real_node : public node {
       faults_.at(fault_point::leaving);
       connection_->members().leave();
     } catch (const job_stopped&) {  // the program has made all its calls
-    } catch (const job_failed& failure) {
-      options_.log->error("{}", failure.what());
-    } catch (const bad_input& refused) {
-      options_.log->error("{}", refused.what());
+    } catch (const std::exception& problem) {
+      options_.log->error("{}", problem.what());
     }
   }
 

@@ -1,10 +1,13 @@
 #pragma once
+#include <caf/event_based_actor.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/job/pause.hpp"
 #include "troupe/schedule/plan.hpp"
+#include "troupe/scheduler/job_state.hpp"
 
 namespace troupe {
 
@@ -12,7 +15,7 @@ namespace troupe {
 /// plan that it runs, so that a pause only withholds grants: no device is left waiting for another.
 class job_pause {
  public:
-  /// A range of steps of one call, see scheduler_state::start.
+  /// A range of steps of one call, see call_runner.
   struct activity {
     std::uint32_t call = 0;
     call_kind kind = call_kind::train;
@@ -54,6 +57,44 @@ class job_pause {
   activity activity_;  ///< without devices: none
   cut stop_;           ///< state_.stop
   std::vector<plan_position> reached_;
+};
+
+/// Carries out the nodes' requests to pause the job, once all nodes have told what they know of the pause,
+/// and tells all nodes what has changed.
+class pause_control {
+ public:
+  /// All outlive this object.
+  pause_control(caf::event_based_actor* self, const scheduler_options& options)
+      : self_(self), options_(options) {}
+
+  const job_pause& pause() const { return pause_; }
+  /// A node enters a call, and knows this state.
+  void learn(const pause_state& known) { pause_.learn(known); }
+  /// All nodes have told.
+  void open();
+  void begin(job_pause::activity begun) { pause_.begin(std::move(begun)); }
+  /// Between two calls. Tells it if the job is paused.
+  void end();
+  void tell_if_paused() const;
+  void add(const pause_requested& wanted) { requests_.push_back(wanted); }
+  /// `granted`: up to where the devices of the running activity go. False: nothing has changed. A step waits
+  /// until steps are run. A request of a node that did not know the newest state is answered with that state,
+  /// and repeated.
+  bool carry_out(const cut& granted);
+  /// See job_pause::add.
+  bool add_reached(std::uint32_t device, plan_position position);
+
+ private:
+  void tell() const;
+  void tell(int rank) const;
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+
+  job_pause pause_;
+  bool is_open_ = false;
+  std::vector<pause_requested> requests_;  ///< not carried out yet
 };
 
 }  // namespace troupe

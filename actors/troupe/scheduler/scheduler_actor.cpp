@@ -1,51 +1,85 @@
 #include "troupe/scheduler/scheduler_actor.hpp"
 
+#include <utility>
+
 namespace troupe {
 
 scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options options)
-    : self_(self),
-      options_(std::move(options)),
-      node_restored_(static_cast<std::size_t>(options_.world_size)),
-      last_finished_(now()),
-      disk_(now()) {}
+    : options_(std::move(options)),
+      commits_(self, options_, job_, [this] { on_commit_over(); }),
+      ending_(self, options_, job_, commits_),
+      calls_(self, options_, job_, commits_, ending_),
+      progress_(self, options_, job_, calls_, ending_) {}
 
 caf::behavior scheduler_state::make_behavior() {
   return {[this](const job_known& known) { on_job(known); },
-          [this](const devices_known& known) {
-            if (known.generation == options_.generation) devices_ = known.devices;
-          },
+          [this](const devices_known& known) { on_devices(known); },
           [this](const call_entered& entered) { on_entered(entered); },
           [this](const copies_held& held) { on_copies(held); },
-          [this](const node_restored& restored) { on_restored(restored); },
-          [this](const step_done& done) { on_step_done(done); },
-          [this](const retry_grant&) { on_retry_grant(); },
-          [this](const node_progress& seen) { on_progress(seen); },
-          [this](const gathered_received& taken) { on_gathered(taken); },
-          [this](const cancel_training& order) { on_cancel(order); },
-          [this](const stop_job& order) { on_stop(order); },
-          [this](const check_stop&) {
-            if (phase_ == phase::gathering && calls_.entered().empty()) end_stopped();
-          },
-          [this](const save_timed_out&) { end_non_finite(); },
-          [this](const check_disk_wait&) {
-            check_disk_wait_pending_ = false;
-            extend_grant();
-          },
-          [this](const cut_reached& reached) { on_cut_reached(reached); },
-          [this](const pause_requested& wanted) { on_pause_requested(wanted); },
+          [this](const node_restored& restored) { calls_.on_restored(restored); },
+          [this](const step_done& done) { calls_.on_step_done(done); },
+          [this](const retry_grant&) { calls_.on_retry_grant(); },
+          [this](const node_progress& seen) { progress_.on_progress(seen); },
+          [this](const gathered_received& received) { calls_.on_received(received); },
+          [this](const cancel_training& order) { calls_.on_cancel(order); },
+          [this](const stop_job&) { calls_.stop(); },
+          [this](const check_stop&) { calls_.on_check_stop(); },
+          [this](const save_timed_out&) { ending_.end_non_finite(); },
+          [this](const check_disk_wait&) { on_check_disk_wait(); },
+          [this](const cut_reached& reached) { calls_.on_cut_reached(reached); },
+          [this](const pause_requested& wanted) { calls_.on_pause_requested(wanted); },
           [this](const part_held& held) { on_held(held); },
           [this](const part_written& written) { on_written(written); },
-          [this](const replicas_lost& lost) { on_replicas_lost(lost); },
-          [this](const replicas_wanted& wanted) { on_replicas_wanted(wanted); },
-          [this](const writes_lost& lost) { on_writes_lost(lost); },
+          [this](const replicas_lost& lost) { commits_.on_replicas_lost(lost); },
+          [this](const replicas_wanted& wanted) { commits_.on_replicas_wanted(wanted); },
+          [this](const writes_lost& lost) { commits_.on_writes_lost(lost); },
           [this](const disk_writer_replaced& replaced) { on_disk_writer_replaced(replaced); },
-          [this](const parameters_arrived& arrived) { on_parameters(arrived); }};
+          [this](const parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
 }
 
-void scheduler_state::fail(const std::string& cause) {
-  options_.log->info("job failed cause=\"{}\"",
-                     cause);  // info, because the program gets it as the call's error
-  options_.members->fail_job(cause);
+/// All calls of the previous job have ended when a process defines the next one.
+void scheduler_state::on_job(const job_known& known) {
+  bool is_next = job_.known.job && job_.known.job->number != known.job->number;
+  job_.known = known;
+  if (is_next) calls_.forget_job();
+}
+
+void scheduler_state::on_devices(const devices_known& known) {
+  if (known.generation == options_.generation) job_.devices = known.devices;
+}
+
+void scheduler_state::on_copies(const copies_held& held) {
+  if (held.generation == options_.generation && !job_.is_restored) commits_.set_inventory(held.inventory);
+}
+
+void scheduler_state::on_entered(const call_entered& entered) {
+  if (entered.generation == options_.generation) calls_.enter(entered);
+}
+
+void scheduler_state::on_held(const part_held& held) {
+  if (commits_.on_held(held)) calls_.proceed();
+}
+
+void scheduler_state::on_written(const part_written& written) {
+  if (!commits_.on_written(written)) return;
+  if (job_.non_finite && commits_.num_pending() == 0) return ending_.end_non_finite();
+  calls_.proceed();
+}
+
+void scheduler_state::on_commit_over() {
+  if (job_.non_finite) return ending_.end_non_finite();
+  calls_.proceed();
+}
+
+void scheduler_state::on_check_disk_wait() {
+  commits_.on_check_disk_wait();
+  calls_.extend_grant();
+}
+
+void scheduler_state::on_disk_writer_replaced(const disk_writer_replaced& replaced) {
+  job_.known.disk_writer = replaced.disk_writer;
+  calls_.repeat_requests();
+  commits_.repeat_commits();
 }
 
 }  // namespace troupe

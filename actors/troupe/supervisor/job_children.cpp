@@ -9,6 +9,7 @@
 #include "troupe/device/device_actor.hpp"
 #include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/disk_writer/disk_writer_actor.hpp"
+#include "troupe/gatherer/gatherer_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
 #include "troupe/replica_keeper/replica_keeper_actor.hpp"
 #include "troupe/stage/stage_actor.hpp"
@@ -70,6 +71,7 @@ void job_children::end(const caf::actor& child) {
 }
 
 std::vector<supervised_branch> job_children::branches() const {
+  if (!job_) return {};
   std::vector<supervised_branch> all = {
       {subtree::io, restart_policy::one_for_one, {{child_role::loader, 0}}},
       {subtree::io, restart_policy::one_for_one, {{child_role::replica_keeper, 0}}},
@@ -109,9 +111,10 @@ caf::actor job_children::handle_of(const child_id& one) const {
       return of(stages_);
     case child_role::device:
       return of(devices_);
-    case child_role::scheduler:
     case child_role::gatherer:
-      return {};  // spawned by the supervisor, for each generation or when they are needed
+      return gatherer_;
+    case child_role::scheduler:
+      return {};  // spawned by generation_runner, for each generation
   }
   return {};
 }
@@ -134,6 +137,18 @@ void job_children::spawn(const child_id& one) {
   if (one.role == child_role::disk_writer) spawn_disk_writer();
   if (one.role == child_role::stage) spawn_stage(one.number);
   if (one.role == child_role::device) spawn_device(one.number);
+  if (one.role == child_role::gatherer) spawn_gatherer();
+}
+
+const caf::actor& job_children::gatherer() {
+  if (!gatherer_) spawn_gatherer();
+  return gatherer_;
+}
+
+std::map<int, caf::actor> job_children::devices_by_stage() const {
+  std::map<int, caf::actor> found;
+  for (auto stage : hosted_) found[stage] = devices_.at(device_of(stage));
+  return found;
 }
 
 void job_children::add_source(const troupe::add_source& added) {
@@ -224,6 +239,12 @@ void job_children::spawn_disk_writer() {
   if (disk_progress_) made.progress = disk_progress_;
   disk_writer_ = self_->spawn<actor_of<disk_writer_state>>(made);
   adopt(disk_writer_, {child_role::disk_writer, 0});
+}
+
+void job_children::spawn_gatherer() {
+  gatherer_ = self_->spawn<actor_of<gatherer_state>>(
+      gatherer_options{options_.rank, options_.world_size, options_.out, options_.client, options_.log});
+  adopt(gatherer_, {child_role::gatherer, 0});
 }
 
 }  // namespace troupe

@@ -17,8 +17,9 @@
 
 namespace troupe {
 
-/// The children of one supervisor: spawns those of a job with their options, monitors all, and spawns single
-/// ones again. What a restart means for other actors is the supervisor's to tell them.
+/// The children of one supervisor: spawns them with their options, monitors all, and spawns single ones
+/// again. What a restart means for other actors is not known here. Schedulers are spawned by the
+/// generation_runner.
 ///
 /// The handle of a child that has ended is kept until it is spawned again: a request to it fails at once.
 class job_children {
@@ -43,18 +44,28 @@ class job_children {
   /// Stops a child of the job if it still runs, and spawns it again.
   void respawn(const child_id& one);
   void add_source(const add_source& added);
+  /// Of all jobs; spawned when first needed.
+  const caf::actor& gatherer();
 
   /// Monitors an actor that the supervisor has spawned itself.
   void adopt(const caf::actor& actor, child_id one);
   /// The child that had this address, which is no child any more; none: it was stopped before.
   std::optional<child_id> remove(const caf::actor_addr& ended);
-  /// Of the job, see supervision_tree.
+  /// Of the job, see supervision_tree; none without a job.
   std::vector<supervised_branch> branches() const;
+
+  bool has_job() const { return job_ != nullptr; }
+  /// There must be one.
+  const job_definition& job() const { return *job_; }
+  const std::shared_ptr<const job_definition>& shared_job() const { return job_; }
 
   const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
   /// By number in the job, including those that are set aside.
   const std::map<int, caf::actor>& stages() const { return stages_; }
   const std::set<int>& hosted() const { return hosted_; }  ///< stages that compute here
+  bool hosts(int stage) const { return hosted_.contains(stage); }
+  bool hosts(const part_id& part) const { return hosts(part.of.stage); }
+  std::map<int, caf::actor> devices_by_stage() const;  ///< of the hosted stages
   const caf::actor& loader() const { return loader_; }
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }
@@ -71,6 +82,7 @@ class job_children {
   void spawn_replica_keeper();
   void spawn_disk();
   void spawn_disk_writer();
+  void spawn_gatherer();
   bool has_folder() const { return !job_->snapshots.folder.empty(); }
 
   // constant
@@ -81,7 +93,7 @@ class job_children {
 
   std::map<int, caf::actor> devices_, stages_;
   std::set<int> hosted_;
-  caf::actor loader_, replica_keeper_, disk_writer_;
+  caf::actor loader_, replica_keeper_, disk_writer_, gatherer_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
   /// Incremented by the disk actor; a new disk writer continues to watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;

@@ -1,23 +1,34 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
+#include <algorithm>
+#include <caf/exit_reason.hpp>
+#include <random>
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/disk_writer/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/progress_watch.hpp"
 
 namespace troupe {
 
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self),
       options_(std::move(options)),
+      completed_(std::make_shared<call_log>(
+          [log = options_.log](const std::string& problem) { log->warn("{}", problem); })),
       children_(self, options_),
       tree_(options_.restarts),
-      calls_(std::make_shared<call_log>(
-          [log = options_.log](const std::string& problem) { log->warn("{}", problem); })) {
+      connections_(self, options_),
+      generations_(self, options_, children_, connections_, tree_, completed_),
+      calls_(self, options_, generations_, connections_, children_, pauses_, completed_),
+      restore_(self, options_, generations_, connections_, children_),
+      io_(self, options_, generations_, connections_, children_, restore_) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
     auto problem = error_from(thrown);
-    give_up("the supervisor of rank " + std::to_string(options_.rank) + " failed: " + describe(problem));
+    generations_.give_up("the supervisor of rank " + std::to_string(options_.rank) +
+                         " failed: " + describe(problem));
     return problem;
   });
   begin_watching();
@@ -26,79 +37,236 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
 caf::behavior supervisor_state::make_behavior() {
   return {[this](const define_job& order) { on_define(order); },
           [this](const add_source& added) { children_.add_source(added); },
-          [this](const enter_call& entered) { on_enter(entered); },
-          [this](const program_received& took) { on_program_received(took); },
-          [this](const fetch_cached& wanted) { on_fetch(wanted); },
-          [this](const cancel_call& order) { on_cancel(order); },
+          [this](const enter_call& entered) { calls_.enter(entered.request); },
+          [this](const program_received& received) { on_program_received(received); },
+          [this](const fetch_cached& wanted) { calls_.fetch(wanted.request); },
+          [this](const cancel_call& order) { generations_.tell_cancelled(order.call); },
           [this](const order_pause& order) { on_order_pause(order); },
           [this](const pause_changed& changed) { on_pause_changed(changed); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
-          [this](const restore_order& order) { on_restore(order); },
+          [this](const restore_order& order) { restore_.begin(order); },
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
           [this](const write_copies& order) { on_write_copies(order); },
           [this](const replicate_copies& order) { on_replicate(order); },
-          [this](const copies_committed& committed) { on_committed(committed); },
-          [this](const restart_due& due) { on_restart_due(due); },
-          [this](const state_arrived& arrived) { on_state(arrived); },
-          [this](const want_results& wanted) { return on_want_results(wanted); },
-          [this](const call_finished& finished) { return on_finished(finished); },
+          [this](const copies_committed& committed) { restore_.on_committed(committed); },
+          [this](const restart_due& due) { io_.on_due(due); },
+          [this](const state_arrived& arrived) { restore_.on_state(arrived); },
+          [this](const want_results& wanted) { return calls_.results_from(wanted.first); },
+          [this](const call_finished& finished) { return calls_.finish(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
           [this](const link_failed& failed) { on_link_failed(failed); },
           [this](const restart_requested& wanted) { on_restart_requested(wanted); },
-          [this](const check_progress&) { on_look(); },
+          [this](const check_progress&) { on_check_progress(); },
           [this](const generation_requested& wanted) {
             options_.members->request_generation(wanted.current, wanted.cause);
           },
-          [this](const recovery_done& done) {
-            if (done.report.generation == generation_) interrupted_step_ = 0;
-            options_.client->put(done.report);
-          },
-          [this](const job_done& over) { options_.client->put(over); },
-          [this](const stop_requested& wanted) { on_stop(wanted); },
+          [this](const recovery_done& done) { on_recovered(done); },
+          [this](const stop_requested& wanted) { generations_.tell_stop(wanted.signal); },
+          [this](const job_done& done) { on_job_over(done); },
           [this](const job_was_stopped& done) {
-            options_.client->put(job_stop{done.signal, done.summary});
+            on_job_over(job_stop{done.signal, done.summary});
           },
-          [this](const job_ended& ended) { options_.client->put(job_failure{ended.cause}); }};
+          [this](const job_ended& ended) { on_job_over(job_failure{ended.cause}); }};
 }
 
+// ---- the job and the generation
+
 void supervisor_state::on_define(const define_job& order) {
-  if (job_) stop_job_children();
-  job_ = order.job;
-  described_in_ = 0;
-  children_.begin_job(job_);
-  tree_.set_branches(children_.branches());
-  publish_children();
-  if (phase_ == phase::active && local_scheduler_) give_job_to_scheduler();
+  if (children_.has_job()) forget_job();
+  children_.begin_job(order.job);
+  connections_.publish(children_);
+  if (generation().is_active()) generations_.tell_job();
 }
 
 /// Stops the children of the previous job, all of whose calls are over.
-void supervisor_state::stop_job_children() {
+void supervisor_state::forget_job() {
   children_.stop_all();
-  forget_restarts();
-  restoring_.reset();
-  *options_.hosted = {};
-  reading_.clear();
-  ready_.clear();
-  arrived_.clear();
-  interrupted_step_ = 0;
-  inventory_in_ = asked_in_ = 0;
-  ++inquiry_;
+  generations_.forget_job();
+  io_.forget_job();
+  restore_.forget_job();
+  calls_.forget_job();
 }
 
-/// Sent to the scheduler of this generation now, and to those of later generations when they are spawned.
-void supervisor_state::on_stop(const stop_requested& wanted) {
-  stop_signal_ = wanted.signal;
-  if (local_scheduler_) self_->send(local_scheduler_, stop_job{stop_signal_});
+void supervisor_state::on_fence(const fence_raised& fence) {
+  if (fence.generation <= generation().number) return;
+  log_dropped_frames();
+  restore_.cancel();
+  generations_.quiesce(fence);
 }
 
-/// This process cannot continue: leaves the job as lost, or ends the job if it is the only process.
-void supervisor_state::give_up(const std::string& cause) {
-  options_.log->error("{}", cause);
-  if (options_.world_size > 1) return options_.members->suspect(options_.rank, cause);
-  options_.client->put(job_failure{cause});
-  fail(cause);
+void supervisor_state::on_view(const view_formed& formed) {
+  if (!generations_.begin(formed.view)) return;
+  calls_.begin_generation();
+  pauses_.begin_generation();
+  send_pause_order();
+}
+
+void supervisor_state::on_recovered(const recovery_done& done) {
+  generations_.on_recovered(done.report.generation);
+  options_.client->put(done.report);
+}
+
+void supervisor_state::on_job_over(const client_event& over) {
+  log_dropped_frames();
+  options_.client->put(over);
+}
+
+/// At the end of each generation and of the job.
+void supervisor_state::log_dropped_frames() {
+  auto report = dropped_.next(options_.gate->statistics(), options_.out->statistics());
+  if (!report) return;
+  auto level = report->is_foreign ? spdlog::level::warn : spdlog::level::info;
+  options_.log->log(level, "frames dropped generation={} {}", generation().number, report->text);
+}
+
+// ---- from the program
+
+void supervisor_state::on_program_received(const program_received& received) {
+  if (generation().runs(received.generation))
+    self_->send(connections_.scheduler(),
+                gathered_received{generation().number, options_.rank, received.call, received.problem});
+}
+
+/// The id is drawn, because an earlier process of this rank may have made requests too.
+void supervisor_state::on_order_pause(const order_pause& order) {
+  std::random_device random;
+  auto request = order.request;
+  request.id = std::uint64_t{random()} << 32 | random();
+  pauses_.add(request);
+  send_pause_order();
+}
+
+void supervisor_state::send_pause_order() {
+  if (!generation().is_active()) return;
+  if (auto next = pauses_.next())
+    self_->send(connections_.scheduler(),
+                pause_requested{generation().number, options_.rank, next->based_on, next->request});
+}
+
+// ---- from the scheduler
+
+void supervisor_state::on_pause_changed(const pause_changed& changed) {
+  if (changed.generation != generation().number || !pauses_.learn(changed.state)) return;
+  options_.pause->set(changed.state);
+  send_pause_order();
+}
+
+void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
+  if (failed.generation == generation().number && children_.disk_writer())
+    self_->send(children_.disk_writer(), discard_parts{failed.step});
+}
+
+void supervisor_state::on_write_copies(const write_copies& order) {
+  if (order.generation != generation().number) return;
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, write_copy{order.step});
+}
+
+void supervisor_state::on_replicate(const replicate_copies& order) {
+  if (order.generation != generation().number) return;
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, replicate_again{});
+}
+
+void supervisor_state::on_restart_requested(const restart_requested& wanted) {
+  if (generation().runs(wanted.generation)) generations_.request_after_stall(wanted.cause);
+}
+
+// ---- failures
+
+void supervisor_state::on_down(const caf::down_msg& down) {
+  auto failed = children_.remove(down.source);
+  if (!failed || !down.reason || down.reason == caf::exit_reason::user_shutdown) return;
+  auto name = to_string(*failed), reason = describe(down.reason);
+  auto cause = name + " on rank " + std::to_string(options_.rank) + " failed: " + reason;
+  if (failed->role == child_role::replica_keeper) note_replicas_lost();
+  if (is_bad_input(down.reason)) {
+    options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", name, reason);
+    return generations_.fail_job(cause);
+  }
+  tree_.set_branches(children_.branches());
+  auto order = tree_.on_failure(*failed, self_->clock().now());
+  log_restart(order, name, reason);
+  if (order.action == restart_action::restart)
+    io_.restart_later(order);
+  else
+    generations_.carry_out(order, cause);
+}
+
+/// At once, since the scheduler must not take a step for committed whose second copy is gone.
+void supervisor_state::note_replicas_lost() {
+  restore_.note_replicas_lost();
+  calls_.lose_replicas();
+  if (generation().is_active())
+    self_->send(connections_.scheduler(), replicas_lost{generation().number, options_.rank});
+}
+
+/// warn, since the job recovers; error: the job ends.
+void supervisor_state::log_restart(const restart_order& order, const std::string& actor,
+                                   const std::string& reason) const {
+  if (order.action == restart_action::fail_job)
+    return options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", actor, reason);
+  std::string again;
+  for (const auto& one : order.children) again += (again.empty() ? "" : ", ") + to_string(one);
+  bool alone = order.action == restart_action::restart;
+  auto delay_ms = std::chrono::duration_cast<std::chrono::milliseconds>(order.delay).count();
+  options_.log->warn(
+      "actor failed actor=\"{}\" reason=\"{}\" restarts=\"{}\" new_generation={} earlier_restarts={} "
+      "delay_ms={}",
+      actor, reason, again, alone ? "no" : "yes", order.num_earlier, delay_ms);
+}
+
+/// An error of an earlier generation may be about a process that has been replaced since.
+void supervisor_state::on_peer_broken(const peer_broken& broken) {
+  if (generation().runs(broken.generation)) options_.members->suspect(broken.rank, broken.cause);
+}
+
+/// A tensor that is not authenticated has an unknown sender (rank -1) and is ignored, since any process may
+/// send to a port. If it was a damaged tensor of the job, the wait for it shows as a stall.
+void supervisor_state::on_tensor_lost(const tensor_lost& lost) {
+  if (!generation().runs(lost.generation)) return;
+  auto cause = "a tensor " +
+               (lost.rank < 0 ? std::string() : "from rank " + std::to_string(lost.rank) + " ") +
+               "was lost on rank " + std::to_string(options_.rank) + ": " + lost.cause;
+  options_.log->warn("{}", cause);
+  if (lost.rank >= 0) generations_.request(cause);
+}
+
+void supervisor_state::on_link_failed(const link_failed& failed) {
+  if (!generation().runs(failed.generation)) return;
+  auto cause = "the link to rank " + std::to_string(failed.rank) + " on rank " +
+               std::to_string(options_.rank) + " failed: " + failed.cause;
+  options_.log->warn("{}", cause);
+  generations_.request(cause);
+}
+
+// ---- progress of devices and loader
+
+/// Heartbeats come from another thread and show only that the process is alive.
+void supervisor_state::begin_watching() {
+  if (options_.progress_timeout.count() == 0) return;
+  progress_checked_ = self_->clock().now();
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()),
+                      progress_interval(options_.progress_timeout), check_progress{});
+}
+
+void supervisor_state::on_check_progress() {
+  auto limit = std::chrono::duration<double>(options_.progress_timeout);
+  auto& progress = children_.progress();
+  // Time in which the process or machine was suspended does not count.
+  std::chrono::duration<double> most = 2 * progress_interval(options_.progress_timeout);
+  std::chrono::duration<double> elapsed = self_->clock().now() - progress_checked_;
+  progress.sample(std::min(elapsed, most));
+  begin_watching();
+  if (auto stuck = progress.stuck(limit.count());
+      !stuck.empty() && options_.stuck && !options_.stuck->exchange(true))
+    options_.log->warn("{} of this process does not return from the program's code", stuck);
+  // A program without a Trainer has no devices to report, but may wait in a barrier.
+  bool stands_still = progress.longest_s() >= limit.count() / 4 || calls_.is_in_barrier();
+  if (!generation().is_active() || !stands_still) return;
+  node_progress told{generation().number, options_.rank, {}, 0, 0};
+  progress.describe(told);
+  self_->send(connections_.scheduler(), told);
 }
 
 }  // namespace troupe

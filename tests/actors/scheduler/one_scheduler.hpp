@@ -10,6 +10,7 @@
 #include "actors/virtual_actors.hpp"
 #include "support/recording_membership.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
+#include "troupe/supervisor/messages.hpp"
 
 namespace troupe::testing {
 

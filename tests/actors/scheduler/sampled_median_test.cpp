@@ -1,4 +1,4 @@
-#include "troupe/scheduler/sampled_median.hpp"
+#include "troupe/scheduler/step_tracker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

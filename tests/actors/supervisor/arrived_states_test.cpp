@@ -1,4 +1,4 @@
-#include "troupe/supervisor/arrived_states.hpp"
+#include "troupe/supervisor/state_restore.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/supervisor/call_queue.hpp"
+#include "troupe/supervisor/program_calls.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>

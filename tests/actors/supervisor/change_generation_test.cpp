@@ -208,3 +208,29 @@ TEST_CASE("an error of a generation before is not held against the process that 
   here.actors.send(here.supervisor, peer_broken{0, 2, "connection refused"});
   CHECK(here.members.suspects.size() == 1);
 }
+
+TEST_CASE("at the end of a generation the log says which frames were dropped, once") {
+  one_node here;
+  here.begin();
+  here.out.counters.bad_frames = 2;
+  here.fence(2);
+  CHECK(here.logged().find("frames dropped generation=1 bad_frames=2") != std::string::npos);
+  here.view(2);
+  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});  // on its way since before the fence
+  here.out.counters.bad_frames = 5;
+  here.actors.send(here.supervisor, job_done{});
+  CHECK(here.logged().find("frames dropped generation=2 bad_frames=3 old_generation=1") != std::string::npos);
+  auto said = here.logged();
+  here.fence(3);
+  CHECK(here.logged() == said);
+}
+
+TEST_CASE("frames that a failure leaves behind are no warning") {
+  one_node here;
+  here.begin();
+  here.fence(2);
+  here.view(2);
+  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});
+  here.fence(3);
+  CHECK(here.logged().find("frames dropped") == std::string::npos);
+}

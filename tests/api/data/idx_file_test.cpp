@@ -137,7 +137,7 @@ TEST_CASE("concatenated gzip streams are read as one file") {
   temp_folder folder;
   auto bytes = idx_bytes({7, 11}, counting(77));
   std::vector<std::uint8_t> joined;
-  for (auto part :
+  for (const auto& part :
        {std::vector(bytes.begin(), bytes.begin() + 30), std::vector(bytes.begin() + 30, bytes.end())}) {
     write_gzipped(folder.path() / "part", part);
     std::ifstream file(folder.path() / "part", std::ios::binary);

@@ -1,0 +1,299 @@
+#include "troupe/scheduler/call_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "troupe/program/packed_state.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+namespace troupe {
+
+using phase = job_state::phase;
+
+call_runner::call_runner(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
+                         snapshot_commits& commits, job_ending& ending)
+    : self_(self),
+      options_(options),
+      job_(job),
+      commits_(commits),
+      ending_(ending),
+      results_(self, options, [this] { continue_entering(); }),
+      pauses_(self, options),
+      grants_(self, options, job, pauses_.pause(), commits),
+      restore_(self, options, job, commits, ending,
+               {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); }}),
+      last_finished_(self->clock().now()) {}
+
+void call_runner::enter(const call_entered& entered) {
+  pauses_.learn(entered.pause);
+  calls_.enter(entered.rank, entered.request, entered.description_hash);
+  if (!entered.description.fields().empty()) calls_.learn(entered.rank, entered.description);
+  if (!job_.is_restored) job_.interrupted_step = std::max(job_.interrupted_step, entered.interrupted_step);
+  // The log may contain the result of the call that this node's program is still waiting in.
+  results_.set_known(entered.rank, std::min<std::uint64_t>(entered.num_completed, entered.request.index));
+  continue_entering();
+}
+
+void call_runner::continue_entering() {
+  if (results_.must_ask()) return;
+  results_.catch_up(calls_.entered());
+  if (job_.now == phase::gathering && calls_.is_complete(options_.world_size, num_completed())) begin_call();
+}
+
+bool call_runner::catch_up() {
+  if (request().index >= num_completed()) return false;
+  results_.catch_up(calls_.entered());
+  return true;
+}
+
+void call_runner::begin_call() {
+  if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
+  pauses_.open();
+  carry_out_pauses();
+  result_ = empty_result();
+  result_.problem = calls_.problems();
+  if (!result_.problem.empty()) return finish_call(result_);
+  if (job_.is_restored || request().kind == call_kind::barrier) return continue_call();
+  restore_.begin();
+}
+
+void call_runner::on_restored(const node_restored& restored) {
+  if (!restore_.on_restored(restored)) return;
+  options_.members->report(options_.generation, recovery_phase::restored);
+  if (job_.interrupted_step <= job_.position) job_.interrupted_step = 0;
+  continue_call();
+  options_.members->report(options_.generation, recovery_phase::rebuilt);
+  if (job_.interrupted_step == 0) options_.members->report(options_.generation, recovery_phase::replayed);
+}
+
+/// If nothing of the previous job was restored, this node was restarted, and the copies of others belong to
+/// the newest job: they are kept.
+void call_runner::forget_job() {
+  if (!job_.is_restored) return;
+  job_.is_restored = false;
+  job_.interrupted_step = job_.position = 0;
+  job_.metrics = {};
+  restore_.forget_job();
+  commits_.forget_job();
+}
+
+/// Continues the call from the job's position: first replays missing steps, then does the call's own work.
+void call_runner::continue_call() {
+  job_.now = phase::running;
+  const auto& wanted = request();
+  if (job_.is_stopping && (ending_.has_nothing_to_save() || job_.position >= wanted.target_step))
+    return ending_.end_stopped();
+  if (wanted.kind == call_kind::barrier) {
+    // A barrier needs no restored state; a recovery during a barrier ends with it.
+    if (!job_.is_restored)
+      for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+        options_.members->report(options_.generation, reached);
+    return finish_call(result_);
+  }
+  if (job_.position < wanted.target_step) return train_on();
+  if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
+    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
+  if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
+    return start(call_kind::predict, wanted.source, 0, wanted.num_batches);
+  if (wanted.kind == call_kind::hash || wanted.kind == call_kind::gather) return start(wanted.kind, 0, 0, 1);
+  if (wanted.kind == call_kind::train) result_.metrics = job_.metrics;
+  finish_call(result_);
+}
+
+/// Trains from the job's position: steps of earlier calls are replayed with the batch source of their call,
+/// later ones with that of this call.
+void call_runner::train_on() {
+  takes_new_steps_ = false;
+  if (auto before = options_.completed->trained(job_.position, job_.job().first_call))
+    return start(call_kind::train, before->source, job_.position, before->steps_done);
+  takes_new_steps_ = request().kind == call_kind::train;
+  start(call_kind::train, takes_new_steps_ ? request().source : 0, job_.position, request().target_step);
+}
+
+/// Refuses the call in all processes, each of which ends with bad_input.
+void call_runner::refuse_call(const std::string& why) {
+  options_.log->error("call refused cause=\"{}\"", why);
+  result_ = empty_result();
+  result_.refused = why;
+  finish_call(result_);
+}
+
+call_result call_runner::empty_result() const {
+  call_result result;
+  result.index = request().index;
+  result.kind = request().kind;
+  result.source = request().source;
+  return result;
+}
+
+void call_runner::finish_call(call_result result) {
+  // Before anything is restored, the steps done are known from the previous call of the same job.
+  bool knows = !job_.is_restored && num_completed() > 0 && job_.known.job &&
+               options_.completed->newest().index >= job_.job().first_call;
+  result.steps_done = knows ? options_.completed->newest().steps_done : job_.position;
+  job_.now = phase::gathering;
+  pauses_.end();
+  calls_.clear();
+  results_.publish(result);
+}
+
+// ---- the running call
+
+void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end) {
+  auto activity = request();
+  activity.kind = kind;
+  activity.source = source;
+  if (job_.is_stopping) end = std::min(end, first + 1);
+  // Steps that the program saw complete before a failure are replayed even if the call is cancelled.
+  if (kind == call_kind::train && is_cancelled())
+    end = std::min(end, std::max(first + 1, job_.interrupted_step));
+  grants_.begin(activity, first, end);
+  parameters_.clear();
+  received_.clear();
+  last_finished_ = self_->clock().now();
+  if (kind != call_kind::hash && kind != call_kind::gather)
+    pauses_.begin(
+        {activity.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(), first, end});
+  pauses_.tell_if_paused();
+  carry_out_pauses();
+  grants_.extend();
+}
+
+plan call_runner::running_plan() const {
+  if (activity().kind != call_kind::evaluate && activity().kind != call_kind::predict)
+    return job_.job().training;
+  return forward_projection(job_.job().training, activity().num_microbatches);
+}
+
+void call_runner::on_step_done(const step_done& done) {
+  if (done.generation != options_.generation || done.call != activity().index || !job_.is_running() ||
+      job_.non_finite)
+    return;
+  if (!done.non_finite.empty() && !ending_.continues_after_non_finite(done)) return;
+  result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
+  for (const auto& step : grants_.add(done)) on_finished(step);
+  if (pauses_.add_reached(done.device, {done.step + 1, 0})) note_standing();
+  grants_.extend();
+  if (!grants_.is_complete()) return;
+  if (activity().kind == call_kind::evaluate) return finish_call(result_);
+  if (activity().kind == call_kind::predict) return finish_if_all_received();
+  finish_training_if_safe();
+}
+
+void call_runner::on_finished(const finished_step& step) {
+  if (activity().kind == call_kind::evaluate) result_.metrics += step.metrics;
+  if (activity().kind == call_kind::evaluate || activity().kind == call_kind::predict) return;
+  auto finished = self_->clock().now();
+  std::chrono::duration<double> step_time = finished - std::exchange(last_finished_, finished);
+  job_.position = step.step + 1;
+  job_.metrics = step.metrics;
+  commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
+  options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
+  options_.members->report(
+      job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});
+  if (job_.interrupted_step != 0 && job_.position >= job_.interrupted_step) end_recovery();
+}
+
+void call_runner::end_recovery() {
+  job_.interrupted_step = 0;
+  options_.members->report(options_.generation, recovery_phase::replayed);
+}
+
+void call_runner::proceed() {
+  grants_.extend();
+  finish_training_if_safe();
+}
+
+/// Finishes a training call only when its last state is committed, and on disk if there is a folder.
+void call_runner::finish_training_if_safe() {
+  if (!job_.is_running() || activity().kind != call_kind::train || !grants_.is_complete()) return;
+  if (commits_.committed_step() < grants_.end() || commits_.is_pending(grants_.end())) return;
+  if (job_.is_stopping) return ending_.end_stopped();
+  result_.timing = grants_.timing();
+  if (is_cancelled()) {
+    result_.metrics = job_.metrics;
+    return finish_call(result_);
+  }
+  // Replayed steps of earlier calls are no part of this call's result.
+  if (request().kind != call_kind::train || job_.position < request().target_step) result_ = empty_result();
+  continue_call();
+}
+
+void call_runner::on_parameters(const parameters_arrived& arrived) {
+  if (arrived.generation != options_.generation || arrived.call != activity().index ||
+      activity().kind != call_kind::hash)
+    return;
+  parameters_[arrived.stage] = arrived.packed;
+  if (parameters_.size() < job_.num_stages()) return;
+  std::vector<named_tensor> all;
+  for (const auto& [stage, packed] : parameters_)
+    for (auto& parameter : unpack_state(packed)) all.push_back(std::move(parameter));
+  result_.weights_sha256 = weights_sha256(std::move(all));
+  parameters_.clear();
+  finish_call(result_);
+}
+
+void call_runner::on_received(const gathered_received& received) {
+  bool gathers = activity().kind == call_kind::gather || activity().kind == call_kind::predict;
+  if (received.generation != options_.generation || received.call != activity().index || !job_.is_running() ||
+      !gathers || !received_.insert(received.rank).second)
+    return;
+  if (!received.problem.empty())
+    result_.problem += (result_.problem.empty() ? "rank " : "; rank ") + std::to_string(received.rank) +
+                       ": " + received.problem;
+  finish_if_all_received();
+}
+
+/// The call ends when all receiving programs have their tensors. If a process is lost before, all processes
+/// repeat the call.
+void call_runner::finish_if_all_received() {
+  std::size_t num_receivers = 0;
+  for (int rank = 0; rank < options_.world_size; ++rank) num_receivers += activity().delivers_to(rank);
+  if (received_.size() < num_receivers) return;
+  if (activity().kind == call_kind::predict && !grants_.is_complete()) return;
+  finish_call(result_);
+}
+
+// ---- from programs and users
+
+/// Granted steps are completed, since devices may be in different steps; then one last step ends the call.
+void call_runner::on_cancel(const cancel_training& order) {
+  cancelled_call_ = order.call;
+  if (job_.is_running() && activity().kind == call_kind::train && is_cancelled()) grants_.shorten();
+}
+
+void call_runner::on_pause_requested(const pause_requested& wanted) {
+  if (wanted.generation != options_.generation) return;  // its supervisor repeats it in this one
+  pauses_.add(wanted);
+  carry_out_pauses();
+}
+
+void call_runner::carry_out_pauses() {
+  if (!pauses_.carry_out(grants_.granted())) return;
+  note_standing();
+  if (job_.is_running()) grants_.extend();
+}
+
+void call_runner::on_cut_reached(const cut_reached& reached) {
+  if (reached.generation != options_.generation || reached.call != activity().index || !job_.is_running())
+    return;
+  if (pauses_.add_reached(reached.device, reached.position)) note_standing();
+}
+
+/// A paused job that has been restored is again where it was, if within a step: the recovery is over.
+void call_runner::note_standing() {
+  if (pause().stands() && job_.interrupted_step != 0) end_recovery();
+}
+
+void call_runner::stop() {
+  if (std::exchange(job_.is_stopping, true)) return;
+  bool recovering = !job_.is_restored && options_.generation > 1;
+  bool saved = ending_.has_nothing_to_save();
+  if (job_.is_running() && activity().kind == call_kind::train && !saved) return grants_.shorten();
+  if (job_.is_running() || (job_.now == phase::gathering && !recovering) || saved)
+    return ending_.end_stopped();
+  // A process in a call enters it again at once. If none does within this time, all are between calls.
+  self_->delayed_send(self_, std::chrono::seconds(1), check_stop{});
+}
+
+}  // namespace troupe

@@ -1,0 +1,104 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "troupe/scheduler/call_results.hpp"
+#include "troupe/scheduler/entered_calls.hpp"
+#include "troupe/scheduler/job_ending.hpp"
+#include "troupe/scheduler/job_pause.hpp"
+#include "troupe/scheduler/job_restore.hpp"
+#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/step_grants.hpp"
+
+namespace troupe {
+
+/// Runs calls, one after the other: begins a call when all nodes have entered it, restores the state before
+/// the first that needs it, replays missing steps, does the call's own work, and publishes its result.
+class call_runner {
+ public:
+  /// All outlive this object.
+  call_runner(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
+              snapshot_commits& commits, job_ending& ending);
+
+  void enter(const call_entered& entered);
+  void on_restored(const node_restored& restored);
+  /// The next job: resets the state as in a new generation, except the entered calls.
+  void forget_job();
+  void repeat_requests() { restore_.repeat_requests(); }
+
+  // the running call
+  void on_step_done(const step_done& done);
+  void on_parameters(const parameters_arrived& arrived);
+  void on_received(const gathered_received& received);
+  void on_retry_grant() { grants_.on_retry(); }
+  /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
+  void proceed();
+  void extend_grant() { grants_.extend(); }
+
+  // from programs and users
+  void on_cancel(const cancel_training& order);
+  void on_pause_requested(const pause_requested& wanted);
+  void on_cut_reached(const cut_reached& reached);
+  void stop();
+  void on_check_stop() {
+    if (job_.now == job_state::phase::gathering && calls_.entered().empty()) ending_.end_stopped();
+  }
+
+  const entered_calls& entered() const { return calls_; }
+  const step_grants& grants() const { return grants_; }
+  const job_restore& restore() const { return restore_; }
+  const job_pause& pause() const { return pauses_.pause(); }
+  /// Whether the program of this rank has not received the running call's tensors.
+  bool lacks_tensors(int rank) const { return activity().delivers_to(rank) && !received_.contains(rank); }
+  plan running_plan() const;
+
+ private:
+  void continue_entering();
+  bool catch_up();
+  void begin_call();
+  void continue_call();
+  void train_on();
+  void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
+  void on_finished(const finished_step& step);
+  void finish_training_if_safe();
+  void finish_if_all_received();
+  void finish_call(call_result result);
+  void refuse_call(const std::string& why);
+  call_result empty_result() const;
+  void carry_out_pauses();
+  void note_standing();
+  void end_recovery();
+  bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
+  const call_request& request() const { return calls_.request(); }
+  const call_request& activity() const { return grants_.activity(); }
+  std::size_t num_completed() const { return options_.completed->size(); }
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+  job_state& job_;
+  snapshot_commits& commits_;
+  job_ending& ending_;
+
+  entered_calls calls_;
+  call_results results_;
+  pause_control pauses_;
+  step_grants grants_;
+  job_restore restore_;
+
+  // the running call
+  call_result result_;
+  bool takes_new_steps_ = false;                 ///< runs steps of the current call, not a replay
+  std::optional<std::uint32_t> cancelled_call_;  ///< the call of the last cancel_training
+  std::chrono::steady_clock::time_point last_finished_;
+  std::map<std::uint32_t, tensor> parameters_;  ///< by stage
+  std::set<int> received_;                      ///< ranks whose programs have received their tensors
+};
+
+}  // namespace troupe

@@ -1,0 +1,189 @@
+#include "troupe/scheduler/job_restore.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "troupe/actor/actor_error.hpp"
+#include "troupe/recovery/holdings.hpp"
+#include "troupe/snapshot/numeric_class_problem.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+namespace {
+
+/// Time since it was written; 0 if unknown or in the future (clocks differ).
+std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
+  using std::chrono::seconds;
+  auto written = time_written(manifest);
+  if (!written) return seconds(0);
+  auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
+  return std::max(seconds(0), now - *written);
+}
+
+}  // namespace
+
+job_restore::job_restore(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
+                         snapshot_commits& commits, job_ending& ending, hooks given)
+    : self_(self),
+      options_(options),
+      job_(job),
+      commits_(commits),
+      ending_(ending),
+      hooks_(std::move(given)),
+      node_restored_(static_cast<std::size_t>(options.world_size)) {}
+
+void job_restore::forget_job() {
+  node_restored_.assign(node_restored_.size(), false);
+  on_disk_.reset();
+}
+
+/// Which step memory has does not depend on the members' devices, so it is looked up before these are
+/// assigned.
+void job_restore::begin() {
+  const auto& placed = job().placed;
+  const auto& parts = job().parts;
+  auto inventories = commits_.inventories();
+  const auto& before = newest_hosting(inventories, job().home);
+  auto step = choose_restore(inventories, parts, placed, before).step;
+  job_.hosts = assign(placed, options_.present, holdings_of(inventories, parts, placed, step), before);
+  auto plan = choose_restore(inventories, parts, placed, job_.hosts);
+  if (plan.from_scratch)
+    restore_from_disk_or_scratch();
+  else
+    restore(plan);
+}
+
+/// Members that host no device, or hold copies of a part whose cell another member hosts from now on: no
+/// device of theirs tells all that hold copies what is committed.
+std::set<member_id> job_restore::keepers_without_device() const {
+  std::set<member_id> found;
+  for (const auto& one : options_.present.members)
+    if (job_.hosts.devices_of(one.id).empty()) found.insert(one.id);
+  for (const auto& node : commits_.inventories())
+    for (const auto& part : node.parts)
+      if (part.location == part_location::own_memory &&
+          job().placed.device_of_cell().contains(part.part.of) &&
+          host_of(job().placed, job_.hosts, part.part.of) != member_id{node.rank})
+        found.insert({node.rank});
+  return found;
+}
+
+void job_restore::restore_from_disk_or_scratch() {
+  // A job that starts uses begin_with, which was found before; the disk is searched only after losses.
+  if (options_.generation == 1) return job().begin_with ? restore_from(*job().begin_with) : restore({});
+  if (job().snapshots.folder.empty()) return restart_from_scratch();
+  if (on_disk_) return restore_from(*on_disk_);
+  search_disk();
+}
+
+void job_restore::search_disk() {
+  job_.now = job_state::phase::finding;
+  // Infinite, because the disk writer answers every request; large snapshots may take long.
+  self_->request(job_.known.disk_writer, caf::infinite, find_on_disk{})
+      .then([this](const found_on_disk& found) { on_found(found); },
+            [this](const caf::error& problem) {
+              if (has_ended(problem)) return;  // repeat_requests repeats the request
+              ending_.fail("snapshots on disk cannot be read: " + describe(problem));
+            });
+}
+
+/// No copy is left. Starts from the initial weights if no trained step is lost by that, or if on_lost_state
+/// is restart; else fails.
+void job_restore::restart_from_scratch() {
+  auto lost = job().trained_before ? std::uint64_t{1} : 0;
+  for (const auto& node : commits_.inventories()) lost = std::max(lost, node.committed_step);
+  if (lost == 0) return restore({});
+  auto what =
+      "the trained state (of step " + std::to_string(lost) +
+      " or later) is lost: processes that keep each other's copies were lost at once, and no snapshot is "
+      "on disk";
+  if (job().on_lost_state == lost_state_policy::stop)
+    return ending_.fail(what +
+                        ". With --snapshot-dir FOLDER a job continues from its newest snapshot; with "
+                        "--on-lost-state restart it restarts at step 0");
+  options_.log->warn("training restarts at step 0: {}", what);
+  restore({});
+}
+
+void job_restore::on_found(const found_on_disk& found) {
+  if (!found.manifest) {
+    if (!found.unusable.empty()) {
+      std::string named;
+      for (const auto& one : found.unusable) named += "; " + one;
+      return ending_.fail("no snapshot in " + job().snapshots.folder.string() + " can be used" + named);
+    }
+    options_.log->warn("no snapshot on disk yet, starting from the initial weights folder=\"{}\"",
+                       job().snapshots.folder.string());
+    return restore({});
+  }
+  if (auto problem = numeric_class_problem(*found.manifest, options_.numeric_class); !problem.empty())
+    return hooks_.refuse(problem);
+  if (auto other = identity_differences(job().identity, found.manifest->identity); !other.empty())
+    return ending_.fail("the snapshot of step " + std::to_string(found.manifest->step) +
+                        " belongs to another job: " + other +
+                        ". Use the same options, or another --snapshot-dir");
+  on_disk_ = found.manifest;
+  if (on_disk_->job_id != job().job_id) return restore_from(*on_disk_);
+  read_results_on_disk();
+}
+
+/// After the loss of all processes: reads the results of calls that were over when the snapshot was written.
+void job_restore::read_results_on_disk() {
+  if (!on_disk_->calls)
+    return ending_.fail("the snapshot of step " + std::to_string(on_disk_->step) +
+                        " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
+                        "Start the job again with --resume");
+  self_->request(job_.known.disk_writer, caf::infinite, read_results{*on_disk_, options_.completed})
+      .then([this](const results_read&) { restore_from(*on_disk_); },
+            [this](const caf::error& problem) {
+              if (has_ended(problem)) return;  // repeat_requests repeats the request
+              ending_.fail("snapshots on disk cannot be read: " + describe(problem));
+            });
+}
+
+/// Sends known results to nodes that repeat calls; restores the state when all have reached the current call.
+void job_restore::restore_from(const snapshot_manifest& manifest) {
+  if (manifest.job_id == job().job_id) {
+    // No node knows when the last snapshot was written, so its age counts; otherwise losses of all processes
+    // more frequent than the interval would prevent all snapshots.
+    commits_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval));
+  }
+  if (hooks_.catch_up()) {
+    job_.now = job_state::phase::gathering;
+    return;
+  }
+  restore_plan plan{manifest.step, false, {}};
+  for (const auto& part : job().parts)
+    plan.sources.push_back(
+        {part.id, host_of(job().placed, job_.hosts, part.id.of).rank, part_location::disk});
+  restore(plan);
+}
+
+void job_restore::restore(const restore_plan& plan) {
+  job_.now = job_state::phase::restoring;
+  job_.position = plan.step;
+  options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
+                     plan.from_scratch);
+  for (const auto& supervisor : options_.supervisors)
+    self_->send(supervisor,
+                restore_order{options_.generation, plan, commits_.since_last().count(), job_.hosts});
+  commits_.begin(plan, keepers_without_device());
+}
+
+bool job_restore::on_restored(const node_restored& restored) {
+  if (restored.generation != options_.generation || job_.now != job_state::phase::restoring) return false;
+  if (has_restored(restored.rank)) return false;
+  node_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
+  job_.metrics += restored.metrics;
+  if (!std::ranges::all_of(node_restored_, std::identity())) return false;
+  job_.is_restored = true;
+  return true;
+}
+
+void job_restore::repeat_requests() {
+  if (job_.now != job_state::phase::finding) return;
+  on_disk_ ? read_results_on_disk() : search_disk();
+}
+
+}  // namespace troupe

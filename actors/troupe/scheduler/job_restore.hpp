@@ -1,0 +1,64 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/recovery/restore_plan.hpp"
+#include "troupe/scheduler/job_ending.hpp"
+#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/snapshot_commits.hpp"
+
+namespace troupe {
+
+/// Decides, once per generation and job, which members host the devices, which step all nodes restore, and
+/// from where: memory, disk or scratch.
+class job_restore {
+ public:
+  struct hooks {
+    /// The snapshot cannot be used by the processes of this job.
+    std::function<void(const std::string& why)> refuse;
+    /// Sends results that the disk had to nodes that repeat calls. False: none is behind the current call.
+    std::function<bool()> catch_up;
+  };
+  /// All outlive this object.
+  job_restore(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
+              snapshot_commits& commits, job_ending& ending, hooks given);
+
+  /// Devices go to the members of the view, starting from where they were, and these to the newest step that
+  /// memory has.
+  void begin();
+  /// True: all nodes have restored their stages.
+  bool on_restored(const node_restored& restored);
+  /// Requests that the previous disk writer has not answered.
+  void repeat_requests();
+  void forget_job();
+  bool has_restored(int rank) const { return node_restored_.at(static_cast<std::size_t>(rank)); }
+
+ private:
+  std::set<member_id> keepers_without_device() const;
+  void restore_from_disk_or_scratch();
+  void search_disk();
+  void on_found(const found_on_disk& found);
+  void read_results_on_disk();
+  void restore_from(const snapshot_manifest& manifest);
+  void restart_from_scratch();
+  void restore(const restore_plan& plan);
+  const job_definition& job() const { return job_.job(); }
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+  job_state& job_;
+  snapshot_commits& commits_;
+  job_ending& ending_;
+  hooks hooks_;
+
+  std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
+  std::vector<bool> node_restored_;           ///< [world_size]
+};
+
+}  // namespace troupe

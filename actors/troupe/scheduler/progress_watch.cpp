@@ -1,0 +1,165 @@
+#include "troupe/scheduler/progress_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+namespace {
+
+/// A node reports only without progress: if it has not reported for this many intervals, it makes progress.
+constexpr int intervals_until_stale = 3;
+
+double seconds_of(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+std::string text_of(std::chrono::milliseconds time) {
+  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
+                                  : std::to_string(time.count()) + " ms";
+}
+
+/// None if the position is of another call or not in the plan (an outdated message).
+std::optional<device_position> position_of(const device_progress& told, const call_request& activity,
+                                           std::size_t num_actions) {
+  const auto& position = told.position;
+  if (position.activity == device_activity::idle &&
+      (position.call != activity.index || position.kind != activity.kind))
+    return device_position{device_activity::idle, 0, 0, told.for_s};
+  if (position.call != activity.index || position.kind != activity.kind || position.action > num_actions)
+    return {};
+  bool is_over = position.activity == device_activity::applying || position.activity == device_activity::idle;
+  if (position.action == num_actions && !is_over) return {};
+  return device_position{position.activity, position.step, position.action, told.for_s};
+}
+
+}  // namespace
+
+std::chrono::milliseconds progress_interval(std::chrono::milliseconds progress_timeout) {
+  using std::chrono::milliseconds;
+  return std::clamp<milliseconds>(progress_timeout / 16, milliseconds(20), milliseconds(10'000));
+}
+
+void stall_watch::add(const node_progress& seen, time_point now) { nodes_[seen.rank] = {now, seen}; }
+
+job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_for,
+                              const call_request& activity, plan running) const {
+  job_positions seen;
+  seen.devices.resize(running.devices.size());
+  seen.loaders.resize(running.devices.size());
+  for (const auto& [rank, latest] : nodes_) {
+    if (now - latest.when > fresh_for) continue;
+    for (const auto& told : latest.report.devices) {
+      if (told.device >= running.devices.size()) continue;
+      seen.devices[told.device] = position_of(told, activity, running.devices[told.device].size());
+      seen.loaders[told.device] = {latest.report.loader_is_working != 0, latest.report.loader_for_s};
+    }
+  }
+  seen.running = std::move(running);
+  return seen;
+}
+
+/// Nodes send node_progress only while a device makes no progress or the program is in a barrier, so normal
+/// steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no process: the
+/// user's code and a slow disk may take any time. Only a barrier of a program without a Trainer fails.
+void progress_watch::on_progress(const node_progress& seen) {
+  auto limit = options_.progress_timeout;
+  if (seen.generation != options_.generation || limit.count() == 0) return;
+  auto now = self_->clock().now();
+  stalls_.add(seen, now);
+  if (job_.is_running() && !job_.is_stopping && calls_.pause().stands()) return waits_since_.reset();
+  if (auto what = wait_without_limit(); !what.empty()) return warn_of_wait(what, now);
+  waits_since_.reset();
+  if (!job_.known.job) return;
+  auto found = find_stall(stalls_.at(now, intervals_until_stale * progress_interval(limit),
+                                     calls_.grants().activity(), calls_.running_plan()));
+  if (found.cause == stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
+  if (std::exchange(warned_of_, found.problem) != found.problem)
+    options_.log->warn("no progress generation={} chain=\"{}\"", options_.generation, found.text);
+  if (found.for_s >= seconds_of(limit) && !std::exchange(has_acted_, true)) act_on(found);
+}
+
+/// Code that does not return can only be ended with its process, so that process becomes a suspect. A lost
+/// message is repeated in a new generation, which the supervisor requests.
+void progress_watch::act_on(const stall& found) {
+  auto cause = found.problem + " (no progress within " + text_of(options_.progress_timeout) +
+               ", the limit that --progress-timeout sets)";
+  options_.log->error("no progress, {} chain=\"{}\"", cause, found.text);
+  switch (found.cause) {
+    case stall_cause::device:
+    case stall_cause::loader:
+      return options_.members->suspect(job_.hosts.member_of({found.device}).rank, cause);
+    case stall_cause::lost_tensor:
+    case stall_cause::lost_samples:
+    case stall_cause::missing_grant:
+      self_->send(options_.supervisor_of(options_.rank), restart_requested{options_.generation, cause});
+      return;
+    case stall_cause::deadlock:
+      return ending_.fail(cause + ". The plan is wrong, which is a bug in Troupe");
+    case stall_cause::none:
+      return;
+  }
+}
+
+/// What the job waits for without a time limit; empty while steps are being computed.
+std::string progress_watch::wait_without_limit() const {
+  switch (job_.now) {
+    case job_state::phase::gathering:
+      return calls_.entered().entered().empty() ? "" : "ranks that have not entered call " + missing_ranks();
+    case job_state::phase::finding:
+      return "the disk, to read a snapshot";
+    case job_state::phase::restoring:
+      return "ranks that have not restored their stages: " + missing_ranks();
+    case job_state::phase::running:
+      break;
+  }
+  if (job_.non_finite) return "the disk, to write the last finite state";
+  const auto& grants = calls_.grants();
+  const auto& activity = grants.activity();
+  if (activity.kind == call_kind::gather || (activity.kind == call_kind::predict && grants.is_granted_done()))
+    return "programs that have not received the tensors of call " + std::to_string(activity.index) +
+           ": ranks " + ranks_without_tensors();
+  if (!grants.is_granted_done() || activity.kind == call_kind::hash) return {};
+  if (grants.waits_for_user()) return "the program's callback, which has not handled the finished steps";
+  return "copies of step " + std::to_string(grants.granted_end()) + " to be kept in memory and on disk";
+}
+
+std::string progress_watch::ranks_without_tensors() const {
+  std::string ranks;
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    if (calls_.lacks_tensors(rank)) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  return ranks;
+}
+
+/// Before a call: its number and the ranks that have not entered it. In a restore: the ranks that have not
+/// restored.
+std::string progress_watch::missing_ranks() const {
+  std::string missing;
+  const auto& entered = calls_.entered().entered();
+  auto call = options_.completed->size();
+  bool is_entering = job_.now == job_state::phase::gathering;
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    auto found = entered.find(rank);
+    bool is_here = is_entering ? found != entered.end() && found->second.index >= call
+                               : calls_.restore().has_restored(rank);
+    if (!is_here) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  return is_entering ? std::to_string(call) + ": " + missing : missing;
+}
+
+void progress_watch::warn_of_wait(const std::string& what, time_point now) {
+  if (!waits_since_ || waits_for_ != what) {
+    waits_since_ = now;
+    waits_for_ = what;
+    return;
+  }
+  if (now - *waits_since_ >= options_.progress_timeout && !job_.known.job && !std::exchange(has_acted_, true))
+    return ending_.fail("World::barrier waits for " + what + " (not within " +
+                        text_of(options_.progress_timeout) +
+                        ", the limit that --progress-timeout sets; 0 is none)");
+  if (now - *waits_since_ < options_.progress_timeout / 2 || warned_of_ == what) return;
+  warned_of_ = what;
+  options_.log->warn("no progress generation={} for={:.1f}s, waiting for {}", options_.generation,
+                     std::chrono::duration<double>(now - *waits_since_).count(), what);
+}
+
+}  // namespace troupe

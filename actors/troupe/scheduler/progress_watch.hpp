@@ -1,0 +1,68 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "troupe/scheduler/call_runner.hpp"
+#include "troupe/scheduler/job_ending.hpp"
+#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+/// How often nodes sample and report their devices: often enough to detect a stall soon after its limit.
+std::chrono::milliseconds progress_interval(std::chrono::milliseconds progress_timeout);
+
+/// The newest progress report of each node; gives find_stall its input.
+class stall_watch {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  void add(const node_progress& seen, time_point now);
+  /// The positions of all devices in the call `activity`. Devices of nodes without a report in the last
+  /// `fresh_for`, and devices busy in another call, are unknown; a device idle in another call is idle.
+  job_positions at(time_point now, std::chrono::milliseconds fresh_for, const call_request& activity,
+                   plan running) const;
+
+ private:
+  struct received {
+    time_point when;
+    node_progress report;
+  };
+  std::map<int, received> nodes_;
+};
+
+/// Detects that no device makes progress and finds the one that the others wait for.
+class progress_watch {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+  /// All outlive this object.
+  progress_watch(caf::event_based_actor* self, const scheduler_options& options, const job_state& job,
+                 const call_runner& calls, job_ending& ending)
+      : self_(self), options_(options), job_(job), calls_(calls), ending_(ending) {}
+
+  void on_progress(const node_progress& seen);
+
+ private:
+  void act_on(const stall& found);
+  std::string wait_without_limit() const;
+  std::string missing_ranks() const;
+  std::string ranks_without_tensors() const;
+  void warn_of_wait(const std::string& what, time_point now);
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+  const job_state& job_;
+  const call_runner& calls_;
+  job_ending& ending_;
+
+  stall_watch stalls_;
+  std::string warned_of_, waits_for_;
+  std::optional<time_point> waits_since_;  ///< since the job waits for the user, a restore or the disk
+  bool has_acted_ = false;                 ///< a stall of this generation was acted on
+};
+
+}  // namespace troupe

@@ -1,0 +1,244 @@
+#include "troupe/scheduler/snapshot_commits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "troupe/actor/actor_error.hpp"
+#include "troupe/recovery/replica.hpp"
+#include "troupe/recovery/snapshot_cadence.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr double allowed_share = 0.02;
+constexpr double weight_of_newest = 0.2;
+constexpr std::uint64_t most_steps = 64;
+
+void blend(double& mean, double newest) {
+  mean = mean == 0 ? newest : mean + weight_of_newest * (newest - mean);
+}
+
+}  // namespace
+
+void copy_interval::observe(double step_s, double copy_s) {
+  if (copy_s > 0) blend(copy_s_, copy_s);
+  if (step_s > copy_s) blend(step_s_, step_s - copy_s);
+}
+
+std::uint64_t copy_interval::steps() const {
+  if (step_s_ == 0 || copy_s_ == 0) return 1;
+  auto wanted = std::ceil(copy_s_ / (allowed_share * step_s_));
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, most_steps);
+}
+
+snapshot_commits::snapshot_commits(caf::event_based_actor* self, const scheduler_options& options,
+                                   const job_state& job, std::function<void()> on_commit_over)
+    : self_(self),
+      options_(options),
+      job_(job),
+      on_commit_over_(std::move(on_commit_over)),
+      disk_(self->clock().now()) {}
+
+void snapshot_commits::set_inventory(const node_inventory& inventory) {
+  held_.set(inventory);
+  note_since_last(std::chrono::duration<double>(inventory.since_disk_s));
+}
+
+void snapshot_commits::begin(const restore_plan& plan, std::set<member_id> keepers) {
+  bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == part_location::disk;
+  if (is_on_disk) step_on_disk_ = plan.step;
+  keepers_ = std::move(keepers);
+  held_.roll_back(plan);
+}
+
+/// Nodes hold no copies of the next job yet.
+void snapshot_commits::forget_job() {
+  told_committed_ = 0;
+  step_on_disk_.reset();
+  interval_ = {};
+  held_ = {};
+  disk_ = disk_snapshots(now());
+  skipping_ = false;
+}
+
+std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
+                                             std::uint64_t end) {
+  auto cadence = job_.job().snapshots.cadence;
+  if (cadence.memory_every_steps == 0) cadence.memory_every_steps = interval_.steps();
+  std::optional<std::uint64_t> announced;
+  if (has_folder() && disk_.num_pending() == 0)
+    announced = next_disk_step({complete, first - 1, last, interval_.step_time(), since_last()}, cadence);
+  std::vector<due_copy> copies;
+  for (auto step = first; step <= last; ++step) {
+    auto due = snapshot_due(step, cadence, announced);
+    bool has_room = disk_.num_pending() < disk_snapshots::max_pending;
+    due.disk = has_folder() && ((due.disk && has_room) || step == end);
+    due.memory = due.disk || step == end || step - last_copy_due_ >= cadence.memory_every_steps;
+    if (due.memory) {
+      copies.push_back({step, due.disk});
+      held_.order(step);
+      last_copy_due_ = step;
+    }
+    if (due.disk) disk_.announced(step, now());
+  }
+  return copies;
+}
+
+std::uint64_t snapshot_commits::limit_by_disk(std::uint64_t granted, std::uint64_t until, std::uint64_t end) {
+  if (!has_folder()) return until;
+  note_skipping(now());
+  if (skipping_) return until;
+  auto room = disk_snapshots::max_pending - std::min(disk_snapshots::max_pending, disk_.num_pending());
+  for (auto step = granted + 1; step <= until && step != end; ++step) {
+    if (!snapshot_due(step, job_.job().snapshots.cadence, {}).disk) continue;
+    if (room == 0) {
+      check_disk_wait_later();
+      return step - 1;
+    }
+    --room;
+  }
+  return until;
+}
+
+void snapshot_commits::note_skipping(clock::time_point now) {
+  auto waited = disk_.waiting_for(now);
+  if (disk_.num_pending() < disk_snapshots::max_pending) {
+    skipping_ = false;
+  } else if (waited >= options_.disk_wait_limit && !skipping_) {
+    skipping_ = true;
+    options_.log->warn(
+        "training continues, snapshots are skipped: the disk has not written earlier ones for {:.1f} s",
+        waited.count());
+  }
+}
+
+void snapshot_commits::check_disk_wait_later() {
+  if (std::exchange(check_disk_wait_pending_, true)) return;
+  self_->delayed_send(self_, options_.disk_wait_limit, check_disk_wait{});
+}
+
+void snapshot_commits::on_step_done(std::uint64_t step, double step_s, double copy_s) {
+  interval_.observe(step_s, copy_s);
+  disk_.copied(step, now());
+}
+
+// ---- what nodes hold in memory
+
+bool snapshot_commits::on_held(const part_held& held) {
+  if (held.generation != options_.generation) return false;
+  held_.add(held.rank, held.part, job_.job().parts);
+  tell_committed();
+  return true;
+}
+
+/// Devices hear of it with their grants, and tell their stages and the replica keeper.
+void snapshot_commits::tell_committed() {
+  auto committed = committed_step();
+  if (committed <= told_committed_) return;
+  told_committed_ = committed;
+  for (auto member : keepers_)
+    self_->send(options_.supervisor_of(member.rank), copies_committed{options_.generation, committed});
+}
+
+void snapshot_commits::on_replicas_lost(const replicas_lost& lost) {
+  if (lost.generation == options_.generation && job_.known.job)
+    held_.lose_replicas(lost.rank, job_.job().parts);
+}
+
+/// The peer still holds what it had sent, from the newest committed step on.
+void snapshot_commits::on_replicas_wanted(const replicas_wanted& wanted) {
+  if (wanted.generation != options_.generation) return;
+  for (auto owner : kept_by(options_.present, {wanted.rank}))
+    self_->send(options_.supervisor_of(owner.rank), replicate_copies{options_.generation});
+}
+
+// ---- snapshots on disk
+
+bool snapshot_commits::on_written(const part_written& written) {
+  if (written.generation != options_.generation) return false;
+  if (committing_.contains(written.step)) return false;  // written twice, see on_writes_lost
+  auto parts = disk_.add(written, job_.job().parts.size());
+  if (parts)
+    commit(written.step, *std::move(parts));
+  else if (!disk_.is_pending(written.step))
+    on_failed(written.step);
+  return true;
+}
+
+void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> parts) {
+  const auto& job = job_.job();
+  snapshot_manifest manifest;
+  manifest.job_id = job.job_id;
+  manifest.step = step;
+  manifest.generation = options_.generation;
+  manifest.num_stages = job_.num_stages();
+  manifest.numeric_class = options_.numeric_class;
+  manifest.identity = job.identity;
+  manifest.parts = std::move(parts);
+  request_commit({std::move(manifest), options_.completed, options_.completed->size()});
+}
+
+/// If the disk writer ends before it answers, the one that replaces it gets the request again.
+void snapshot_commits::request_commit(const commit_snapshot& order) {
+  auto step = order.manifest.step;
+  committing_[step] = order;
+  // Infinite, because the disk writer answers every request, also when the disk stalls.
+  self_->request(job_.known.disk_writer, caf::infinite, order)
+      .then(
+          [this, step](const snapshot_committed&) {
+            options_.log->debug("snapshot on disk step={}", step);
+            step_on_disk_ = std::max(step_on_disk_.value_or(0), step);
+            end_commit(step);
+          },
+          [this, step](const caf::error& problem) {
+            if (has_ended(problem)) return;
+            options_.log->warn("snapshot not committed, training continues step={} reason=\"{}\"", step,
+                               describe(problem));
+            on_failed(step);
+            end_commit(step);
+          });
+}
+
+/// Of several commits the earliest comes first: a commit undoes newer snapshots.
+void snapshot_commits::repeat_commits() {
+  for (const auto& [step, order] : std::map(committing_)) request_commit(order);
+}
+
+void snapshot_commits::end_commit(std::uint64_t step) {
+  committing_.erase(step);
+  disk_.ended(step);
+  on_commit_over_();
+}
+
+/// Tells all nodes to delete the parts, which take space that the next snapshot needs.
+void snapshot_commits::on_failed(std::uint64_t step) {
+  for (const auto& supervisor : options_.supervisors)
+    self_->send(supervisor, snapshot_failed{options_.generation, step});
+}
+
+/// The stages write again what they still hold; for the rest they send part_written with a problem, and the
+/// snapshot has failed.
+void snapshot_commits::on_writes_lost(const writes_lost& lost) {
+  if (lost.generation != options_.generation || !job_.known.job || job_.hosts.empty()) return;
+  std::vector<part_id> parts;
+  for (const auto& part : job_.job().parts)
+    if (host_of(job_.job().placed, job_.hosts, part.id.of) == member_id{lost.rank}) parts.push_back(part.id);
+  for (auto step : disk_.steps_without(parts))
+    self_->send(options_.supervisor_of(lost.rank), write_copies{options_.generation, step});
+}
+
+std::optional<std::uint64_t> snapshot_commits::unsaved_step() const {
+  auto last = held_.held_by_owners(job_.job().parts);
+  if (!has_folder() || last <= step_on_disk_.value_or(0)) return {};
+  return last;
+}
+
+void snapshot_commits::write(std::uint64_t step) {
+  disk_.announced(step, now());
+  for (const auto& supervisor : options_.supervisors)
+    self_->send(supervisor, write_copies{options_.generation, step});
+}
+
+}  // namespace troupe

@@ -1,0 +1,122 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "troupe/device/messages.hpp"
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/scheduler/disk_snapshots.hpp"
+#include "troupe/scheduler/held_copies.hpp"
+#include "troupe/scheduler/job_state.hpp"
+
+namespace troupe {
+
+/// Chooses how many steps lie between state copies in memory, so that copying takes at most 2 % of the time
+/// (ARCHITECTURE 8). Uses measured times of copies and steps.
+class copy_interval {
+ public:
+  /// A step completed `step_s` seconds after the previous one, `copy_s` of which a state copy took (0: none
+  /// was due).
+  void observe(double step_s, double copy_s);
+  /// At least 1; 1 until something was observed.
+  std::uint64_t steps() const;
+  /// Mean time of a step without its copy; 0 while unknown.
+  std::chrono::duration<double> step_time() const { return std::chrono::duration<double>(step_s_); }
+
+ private:
+  double step_s_ = 0;
+  double copy_s_ = 0;
+};
+
+/// The copies of the job's state in one generation: decides when they are due, follows which nodes hold them
+/// in memory, and commits snapshots whose parts are on disk.
+class snapshot_commits {
+ public:
+  using clock = std::chrono::steady_clock;
+  /// All outlive this object. `on_commit_over`: a snapshot is on disk, or has failed there.
+  snapshot_commits(caf::event_based_actor* self, const scheduler_options& options, const job_state& job,
+                   std::function<void()> on_commit_over);
+
+  // before the restore
+  void set_inventory(const node_inventory& inventory);
+  std::vector<node_inventory> inventories() const { return held_.inventories(); }
+  /// Time counts across generations, see disk_snapshots::note_since_last.
+  void note_since_last(std::chrono::duration<double> since) { disk_.note_since_last(since, now()); }
+  std::chrono::duration<double> since_last() const { return disk_.since_last(now()); }
+  /// All nodes restore `plan`. `keepers`: members that no device tells what is committed.
+  void begin(const restore_plan& plan, std::set<member_id> keepers);
+  void forget_job();
+
+  // while steps run
+  void begin_activity(std::uint64_t first) { last_copy_due_ = first; }
+  /// The copies due after steps [first, last] of an activity that ends with `end`, a step being named by the
+  /// number of steps applied. `complete`: steps that all devices have done.
+  std::vector<due_copy> plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
+                             std::uint64_t end);
+  /// Limits a grant from `granted` so that steps wait while max_pending snapshots are being written: the
+  /// snapshots that the user configured are then all written. After disk_wait_limit steps continue and
+  /// snapshots are skipped instead.
+  std::uint64_t limit_by_disk(std::uint64_t granted, std::uint64_t until, std::uint64_t end);
+  /// Grants may be limited for another reason now.
+  void on_check_disk_wait() { check_disk_wait_pending_ = false; }
+  /// All devices have done `step`, `step_s` seconds after the one before.
+  void on_step_done(std::uint64_t step, double step_s, double copy_s);
+  std::chrono::duration<double> step_time() const { return interval_.step_time(); }
+
+  // from nodes; false: of another generation, or known
+  bool on_held(const part_held& held);
+  bool on_written(const part_written& written);
+  void on_replicas_lost(const replicas_lost& lost);
+  void on_replicas_wanted(const replicas_wanted& wanted);
+  void on_writes_lost(const writes_lost& lost);
+  /// The node's new disk writer gets what the previous one has not answered.
+  void repeat_commits();
+
+  /// The newest step that all owners hold, which is not on disk; none: there is no folder, or nothing newer.
+  std::optional<std::uint64_t> unsaved_step() const;
+  /// Has the nodes' copies of `step` written to disk.
+  void write(std::uint64_t step);
+
+  std::uint64_t committed_step() const { return held_.committed_step(job_.job().parts); }
+  std::size_t num_uncommitted() { return held_.num_uncommitted(job_.job().parts); }
+  bool is_pending(std::uint64_t step) const { return disk_.is_pending(step); }
+  std::size_t num_pending() const { return disk_.num_pending(); }
+  /// The newest that this generation knows to be there.
+  const std::optional<std::uint64_t>& step_on_disk() const { return step_on_disk_; }
+
+ private:
+  void tell_committed();
+  void commit(std::uint64_t step, std::vector<manifest_part> parts);
+  void request_commit(const commit_snapshot& order);
+  void on_failed(std::uint64_t step);
+  void end_commit(std::uint64_t step);
+  void note_skipping(clock::time_point now);
+  void check_disk_wait_later();
+  clock::time_point now() const { return self_->clock().now(); }
+  bool has_folder() const { return !job_.job().snapshots.folder.empty(); }
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+  const job_state& job_;
+  std::function<void()> on_commit_over_;
+
+  copy_interval interval_;
+  std::uint64_t last_copy_due_ = 0;
+  held_copies held_;
+  std::set<member_id> keepers_;  ///< members that copies_committed goes to
+  std::uint64_t told_committed_ = 0;
+
+  disk_snapshots disk_;
+  std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the disk writer, by step
+  std::optional<std::uint64_t> step_on_disk_;
+  bool skipping_ = false;                 ///< snapshots are skipped until one is written
+  bool check_disk_wait_pending_ = false;  ///< a delayed check_disk_wait is under way
+};
+
+}  // namespace troupe

@@ -1,0 +1,132 @@
+#include "troupe/scheduler/step_grants.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// Bound of uncommitted copies in memory, in windows of steps: above it no steps are granted. Each copy is a
+/// whole state, in the own memory and in flight to the peer.
+constexpr std::uint64_t max_uncommitted_windows = 2;
+/// Bound of progress events queued for the user's thread: above it no steps are granted.
+constexpr std::size_t max_untaken_events = 4096;
+constexpr auto look_for_user_every = std::chrono::milliseconds(20);
+
+}  // namespace
+
+void step_grants::begin(const call_request& activity, std::uint64_t first, std::uint64_t end) {
+  activity_ = activity;
+  end_ = end;
+  granted_end_ = copies_planned_ = first;
+  within_.clear();
+  tracker_ = step_tracker(static_cast<std::uint32_t>(job_.devices.size()), first);
+  commits_.begin_activity(first);
+}
+
+void step_grants::extend() {
+  if (job_.non_finite) return;
+  grant_steps();
+  grant_within_step();
+}
+
+void step_grants::on_retry() {
+  retry_grant_pending_ = false;
+  if (job_.is_running()) extend();
+}
+
+void step_grants::shorten() {
+  end_ = std::min(end_, copies_planned_ + 1);
+  extend();
+}
+
+void step_grants::grant_steps() {
+  auto limit = step_limit();
+  auto complete = tracker_.complete();
+  auto until = std::min(limit, complete + window());
+  bool first_grant = granted_end_ == complete;
+  // Grant half a window at once, to send fewer messages.
+  if (until <= granted_end_ || (!first_grant && until != limit && until - granted_end_ < window() / 2))
+    return;
+  if (!has_room()) return;
+  until = limit_by_disk(until);
+  if (until <= granted_end_) return;
+  grant given{options_.generation, activity_, complete, until, plan_copies(until), commits_.committed_step()};
+  granted_end_ = until;
+  for (const auto& device : job_.devices) self_->send(device, given);
+}
+
+/// Grants what a paused job may still do beyond whole steps.
+void step_grants::grant_within_step() {
+  const auto* stop = stop_cut();
+  if (!stop || granted_end_ < step_limit()) return;
+  auto wanted = stop->devices;
+  for (auto& position : wanted) position = std::min(position, plan_position{end_, 0});
+  if (wanted == granted().devices || !has_room()) return;
+  auto last = std::ranges::max(wanted).step;
+  if (last > copies_planned_ && limit_by_disk(last) < last) return;
+  grant given{options_.generation,      activity_, tracker_.complete(), 0, plan_copies(last),
+              commits_.committed_step()};
+  for (std::size_t device = 0; device < wanted.size(); ++device) {
+    given.end_step = wanted[device].step;
+    given.end_action = wanted[device].action;
+    self_->send(job_.devices[device], given);
+  }
+  within_ = std::move(wanted);
+}
+
+/// At least two steps: one in progress and one for devices that have finished it.
+std::uint64_t step_grants::window() const {
+  auto step_time = commits_.step_time();
+  auto least = std::min<std::uint64_t>(2, options_.window);
+  if (step_time * static_cast<double>(options_.window) <= options_.window_time) return options_.window;
+  return std::max(least, static_cast<std::uint64_t>(options_.window_time / step_time));
+}
+
+/// Whether the copies of earlier steps are safe and the user's thread has heard of enough of them.
+bool step_grants::has_room() {
+  return commits_.num_uncommitted() < max_uncommitted_windows * options_.window && !is_user_behind();
+}
+
+/// The user's thread gets an event per step and may be slow; its queue is bounded by holding up grants.
+bool step_grants::is_user_behind() {
+  bool must_wait = options_.client->size() >= max_untaken_events;
+  if (must_wait && !waits_for_user_)
+    options_.log->warn("the program's callback has not handled {} finished steps; training waits for it",
+                       max_untaken_events);
+  waits_for_user_ = must_wait;
+  if (must_wait && !std::exchange(retry_grant_pending_, true))
+    self_->delayed_send(self_, look_for_user_every, retry_grant{});
+  return must_wait;
+}
+
+/// The copies due up to this step that were not planned yet.
+std::vector<due_copy> step_grants::plan_copies(std::uint64_t until) {
+  if (until <= copies_planned_) return {};
+  auto first = std::exchange(copies_planned_, until) + 1;
+  if (activity_.kind != call_kind::train) return {};
+  return commits_.plan(first, until, tracker_.complete(), end_);
+}
+
+std::uint64_t step_grants::limit_by_disk(std::uint64_t until) {
+  return activity_.kind == call_kind::train ? commits_.limit_by_disk(granted_end_, until, end_) : until;
+}
+
+cut step_grants::granted() const {
+  cut granted;
+  for (std::size_t device = 0; device < job_.devices.size(); ++device)
+    granted.devices.push_back(
+        std::max(plan_position{granted_end_, 0}, within_.empty() ? plan_position{} : within_[device]));
+  return granted;
+}
+
+/// Where a paused job stops; null: nowhere. A job that is to end goes on to its end.
+const cut* step_grants::stop_cut() const { return job_.is_stopping ? nullptr : pause_.limit(); }
+
+/// Steps that may be granted to their end.
+std::uint64_t step_grants::step_limit() const {
+  const auto* stop = stop_cut();
+  return stop ? std::min(end_, std::ranges::min(stop->devices).step) : end_;
+}
+
+}  // namespace troupe

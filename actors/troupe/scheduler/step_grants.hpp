@@ -1,0 +1,72 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/job_pause.hpp"
+#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/step_tracker.hpp"
+
+namespace troupe {
+
+/// Grants the steps of one activity (a range of steps or batches) to the devices: a window beyond the last
+/// complete step, as far as a pause, uncommitted copies, the disk and the program's thread allow.
+class step_grants {
+ public:
+  /// All outlive this object.
+  step_grants(caf::event_based_actor* self, const scheduler_options& options, const job_state& job,
+              const job_pause& pause, snapshot_commits& commits)
+      : self_(self), options_(options), job_(job), pause_(pause), commits_(commits) {}
+
+  /// Steps [first, end) of `activity` follow, with `extend`.
+  void begin(const call_request& activity, std::uint64_t first, std::uint64_t end);
+  void extend();
+  void on_retry();
+  /// Ends the activity after the granted steps and one more, which has a state copy as at every end.
+  void shorten();
+  /// Returns the steps that this report completes, in order.
+  std::vector<finished_step> add(const step_done& done) { return tracker_.add(done); }
+
+  const call_request& activity() const { return activity_; }
+  std::uint64_t end() const { return end_; }
+  bool is_complete() const { return tracker_.complete() >= end_; }
+  step_timing timing() const { return tracker_.timing(); }
+  /// One past the last step that is granted to its end.
+  std::uint64_t granted_end() const { return granted_end_; }
+  /// Where the granted actions end on each device.
+  cut granted() const;
+  /// Whether the devices have done all that is granted.
+  bool is_granted_done() const { return tracker_.complete() >= granted_end_ && pause_.has_reached(within_); }
+  bool waits_for_user() const { return waits_for_user_; }
+
+ private:
+  std::uint64_t window() const;
+  void grant_steps();
+  void grant_within_step();
+  bool has_room();
+  bool is_user_behind();
+  std::vector<due_copy> plan_copies(std::uint64_t until);
+  std::uint64_t limit_by_disk(std::uint64_t until);
+  const cut* stop_cut() const;
+  std::uint64_t step_limit() const;
+
+  // constant
+  caf::event_based_actor* self_;
+  const scheduler_options& options_;
+  const job_state& job_;
+  const job_pause& pause_;
+  snapshot_commits& commits_;
+
+  call_request activity_;
+  std::uint64_t end_ = 0;
+  std::uint64_t granted_end_ = 0;
+  std::vector<plan_position> within_;  ///< [num_devices] the last grant that ended within steps; empty: none
+  std::uint64_t copies_planned_ = 0;   ///< whether a copy is due is decided up to this step
+  step_tracker tracker_;
+  bool waits_for_user_ = false;       ///< its mailbox is full; grants are held up
+  bool retry_grant_pending_ = false;  ///< a delayed retry_grant is under way
+};
+
+}  // namespace troupe

@@ -1,0 +1,166 @@
+#include "troupe/supervisor/generation_runner.hpp"
+
+#include <algorithm>
+#include <caf/sec.hpp>
+#include <utility>
+
+#include "troupe/actor/actor_error.hpp"
+#include "troupe/actor/actor_of.hpp"
+#include "troupe/device/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/scheduler_actor.hpp"
+
+namespace troupe {
+
+using phase = node_generation::phase;
+
+generation_runner::generation_runner(caf::event_based_actor* self, const supervisor_options& options,
+                                     job_children& children, node_connections& connections,
+                                     supervision_tree& tree, std::shared_ptr<call_log> completed)
+    : self_(self),
+      options_(options),
+      children_(children),
+      connections_(connections),
+      tree_(tree),
+      completed_(std::move(completed)) {}
+
+void generation_runner::quiesce(const fence_raised& fence) {
+  auto generation = current_.number = fence.generation;
+  current_.now = phase::quiescing;
+  connections_.end(fence.losses, "generation " + std::to_string(generation) + " has begun");
+  connections_.end_scheduler();
+  still_running_ = children_.devices().size();
+  if (still_running_ == 0) return acknowledge();
+  for (const auto& [number, device] : children_.devices())
+    self_->request(device, options_.quiesce_timeout, troupe::quiesce{generation})
+        .then(
+            [this, generation](const stopped& answer) { count_stopped(generation, answer.interrupted_step); },
+            [this, generation, number = number](const caf::error& problem) {
+              if (problem == caf::sec::request_timeout)
+                give_up("device " + std::to_string(number) + " does not stop computing");
+              else
+                count_stopped(generation, 0);  // the device failed; it is respawned with the next view
+            });
+}
+
+void generation_runner::count_stopped(std::uint64_t generation, std::uint64_t interrupted_step) {
+  if (generation != current_.number || current_.now != phase::quiescing) return;
+  current_.interrupted_step = std::max(current_.interrupted_step, interrupted_step);
+  if (--still_running_ == 0) acknowledge();
+}
+
+void generation_runner::acknowledge() {
+  current_.now = phase::waiting;
+  options_.members->quiesced(current_.number, options_.out->begin_generation(current_.number));
+}
+
+bool generation_runner::begin(const membership_view& formed) {
+  if (formed.generation < current_.number || current_.now == phase::quiescing) return false;
+  bool is_first = current_.now == phase::joining;
+  current_.number = formed.generation;
+  current_.now = phase::active;
+  std::map<int, node_address> peers;
+  for (const auto& member : formed.members) peers[member.rank] = member.address;
+  options_.out->connect(formed.generation, peers);
+  respawn_failed();
+  connections_.begin(formed);
+  // Others may ask for tensors before this process has a job.
+  connections_.bind(actor_role::gatherer, options_.rank, children_.gatherer());
+  if (options_.rank == scheduler_rank)
+    spawn_scheduler();
+  else
+    connections_.use_scheduler_of(scheduler_rank);
+  connections_.open();
+  if (is_first) options_.faults->at(fault_point::joined);
+  return true;
+}
+
+/// A device that is restarted with its stage has stopped by now, so no thread uses the stage's program.
+void generation_runner::respawn_failed() {
+  for (const auto& one : to_respawn_) children_.respawn(one);
+  if (!to_respawn_.empty() && children_.has_job()) connections_.publish(children_);
+  to_respawn_.clear();
+}
+
+void generation_runner::spawn_scheduler() {
+  scheduler_options made;
+  made.generation = current_.number;
+  made.rank = options_.rank;
+  made.world_size = options_.world_size;
+  made.present = connections_.present();
+  made.numeric_class = options_.numeric_class;
+  made.members = options_.members;
+  made.client = options_.client;
+  made.log = options_.log;
+  made.completed = completed_;
+  made.progress_timeout = options_.progress_timeout;
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    made.supervisors.push_back(rank == options_.rank
+                                   ? caf::actor_cast<caf::actor>(self_->address())
+                                   : connections_.remote(rank, actor_role::supervisor, rank));
+  auto scheduler = self_->spawn<actor_of<scheduler_state>>(made);
+  children_.adopt(scheduler, {child_role::scheduler, 0});
+  connections_.use_scheduler(scheduler);
+  tell_job();
+  if (stop_signal_) tell_stop(*stop_signal_);
+  if (cancelled_call_) tell_cancelled(*cancelled_call_);
+}
+
+void generation_runner::on_recovered(std::uint64_t generation) {
+  if (generation == current_.number) current_.interrupted_step = 0;
+}
+
+/// The next job's children are spawned anew; the gatherer belongs to all jobs.
+void generation_runner::forget_job() {
+  std::erase_if(to_respawn_, [](const child_id& one) { return one.role != child_role::gatherer; });
+  current_.interrupted_step = 0;
+}
+
+void generation_runner::carry_out(const restart_order& order, const std::string& cause) {
+  if (order.action == restart_action::fail_job)
+    return fail_job(cause + " (and again after " + std::to_string(order.num_earlier) + " restarts)");
+  to_respawn_.insert(order.children.begin(), order.children.end());
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), order.delay,
+                      generation_requested{current_.number, cause});
+}
+
+void generation_runner::request(const std::string& cause) {
+  carry_out(tree_.on_generation_wanted(self_->clock().now()), cause);
+}
+
+void generation_runner::request_after_stall(const std::string& cause) {
+  num_same_stalls_ = std::exchange(stall_, cause) == cause ? num_same_stalls_ + 1 : 1;
+  auto allowed = options_.restarts.compute.intensity;
+  if (num_same_stalls_ > allowed)
+    return fail_job(cause + " (and again after " + std::to_string(allowed) + " restarts)");
+  request(cause);
+}
+
+void generation_runner::fail_unless_restarted(std::uint64_t generation, const std::string& what,
+                                              const caf::error& problem) {
+  if (generation == current_.number && !has_ended(problem)) fail_job(what + describe(problem));
+}
+
+void generation_runner::give_up(const std::string& cause) {
+  options_.log->error("{}", cause);
+  if (options_.world_size > 1) return options_.members->suspect(options_.rank, cause);
+  options_.client->put(job_failure{cause});
+  fail_job(cause);
+}
+
+void generation_runner::tell_job() {
+  if (children_.has_job() && connections_.local_scheduler())
+    self_->send(connections_.local_scheduler(), job_known{children_.shared_job(), children_.disk_writer()});
+}
+
+void generation_runner::tell_stop(int signal) {
+  stop_signal_ = signal;
+  if (connections_.local_scheduler()) self_->send(connections_.local_scheduler(), stop_job{signal});
+}
+
+void generation_runner::tell_cancelled(std::uint32_t call) {
+  cancelled_call_ = call;
+  if (connections_.local_scheduler()) self_->send(connections_.local_scheduler(), cancel_training{call});
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include "troupe/supervisor/io_subtree.hpp"
+
+#include <utility>
+
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/replica_keeper/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+io_subtree::io_subtree(caf::event_based_actor* self, const supervisor_options& options,
+                       const generation_runner& generations, node_connections& connections,
+                       job_children& children, state_restore& restore)
+    : self_(self),
+      options_(options),
+      generation_(generations.current()),
+      connections_(connections),
+      children_(children),
+      restore_(restore) {}
+
+void io_subtree::restart_later(const restart_order& order) {
+  for (auto one = order.children.rbegin(); one != order.children.rend(); ++one) children_.stop(*one);
+  due_[++num_due_] = order.children;
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), order.delay, restart_due{num_due_});
+}
+
+void io_subtree::on_due(const restart_due& due) {
+  auto found = due_.find(due.number);
+  if (found == due_.end()) return;
+  auto children = std::move(found->second);
+  due_.erase(found);
+  for (const auto& one : children) children_.respawn(one);
+  for (const auto& one : children) {
+    options_.log->info("actor restarted actor=\"{}\" generation={}", to_string(one), generation_.number);
+    introduce(one);
+  }
+}
+
+void io_subtree::introduce(const child_id& one) {
+  if (one.role == child_role::loader) introduce_loader();
+  if (one.role == child_role::replica_keeper) introduce_keeper();
+  if (one.role == child_role::disk_writer) introduce_writer();
+}
+
+void io_subtree::introduce_loader() {
+  for (const auto& [number, device] : children_.devices())
+    self_->send(device, loader_replaced{children_.loader()});
+}
+
+void io_subtree::introduce_keeper() {
+  if (restore_.step()) restore_.introduce_keeper();
+  connections_.publish(children_);
+  introduce_to_stages();
+  if (generation_.is_active())
+    self_->send(connections_.scheduler(), replicas_wanted{generation_.number, options_.rank});
+}
+
+void io_subtree::introduce_writer() {
+  if (restore_.step()) restore_.introduce_writer();
+  introduce_to_stages();
+  if (connections_.local_scheduler())
+    self_->send(connections_.local_scheduler(), disk_writer_replaced{children_.disk_writer()});
+  if (!restore_.step()) return;  // nothing was written or read in this generation yet
+  self_->send(connections_.scheduler(), writes_lost{generation_.number, options_.rank});
+  restore_.read_again();
+}
+
+void io_subtree::introduce_to_stages() {
+  for (const auto& [number, stage] : children_.stages())
+    self_->send(stage, io_replaced{children_.replica_keeper(), children_.disk_writer()});
+}
+
+}  // namespace troupe

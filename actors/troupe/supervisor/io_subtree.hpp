@@ -1,0 +1,57 @@
+#pragma once
+#include <caf/event_based_actor.hpp>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "troupe/supervisor/generation_runner.hpp"
+#include "troupe/supervisor/messages.hpp"
+#include "troupe/supervisor/state_restore.hpp"
+
+namespace troupe {
+
+/// Restarts loader, replica keeper and disk writer within a generation, so that no other actor is disturbed:
+/// gives the new handles to those that use them, and sees to what was lost.
+///
+///   child           lost with it               restored by
+///   loader          batches that were          devices, which request them again (loader_replaced)
+///                   requested
+///   replica keeper  copies of the peer's       the peer, which sends what it still holds (replicas_wanted);
+///                   stages                     the scheduler no longer counts them (replicas_lost)
+///   disk writer     parts to be written        the scheduler, which has them written again or gives their
+///                                              snapshot up (writes_lost)
+///                   unanswered requests        state_restore and scheduler, which repeat them
+class io_subtree {
+ public:
+  /// All outlive this object.
+  io_subtree(caf::event_based_actor* self, const supervisor_options& options,
+             const generation_runner& generations, node_connections& connections, job_children& children,
+             state_restore& restore);
+
+  /// Restarts the children of `order` after its delay. Those that are restarted along with the one that
+  /// failed are stopped at once.
+  void restart_later(const restart_order& order);
+  void on_due(const restart_due& due);
+  /// Restarts that belong to the previous job are no longer due.
+  void forget_job() { due_.clear(); }
+
+ private:
+  void introduce(const child_id& one);
+  void introduce_loader();
+  void introduce_keeper();
+  void introduce_writer();
+  void introduce_to_stages();
+
+  // constant
+  caf::event_based_actor* self_;
+  const supervisor_options& options_;
+  const node_generation& generation_;
+  node_connections& connections_;
+  job_children& children_;
+  state_restore& restore_;
+
+  std::map<std::uint64_t, std::vector<child_id>> due_;  ///< by the number of restart_due
+  std::uint64_t num_due_ = 0;
+};
+
+}  // namespace troupe

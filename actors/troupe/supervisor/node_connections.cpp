@@ -1,0 +1,73 @@
+#include "troupe/supervisor/node_connections.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+#include <utility>
+
+#include "troupe/link/messages.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+namespace {
+
+/// The agent's views have every rank, and all take part.
+view active_view(const membership_view& formed) {
+  view present{formed.generation, {}};
+  for (const auto& member : formed.members) present.members.push_back({{member.rank}, member_role::active});
+  return present;
+}
+
+}  // namespace
+
+void node_connections::begin(const membership_view& formed) {
+  generation_ = formed.generation;
+  present_ = active_view(formed);
+  end({}, "generation " + std::to_string(generation_) + " has begun");
+  auto failed = [self = self_->address(), generation = generation_](int rank, const std::string& cause) {
+    caf::anon_send(caf::actor_cast<caf::actor>(self), link_failed{generation, rank, cause});
+  };
+  node_links_options made;
+  made.rank = options_.rank;
+  made.out = options_.out;
+  made.on_failure = failed;
+  links_ = std::make_shared<node_links>(self_->system(), formed, made);
+  bind(actor_role::supervisor, options_.rank, caf::actor_cast<caf::actor>(self_->address()));
+}
+
+void node_connections::use_scheduler(const caf::actor& here) {
+  local_scheduler_ = scheduler_ = here;
+  bind(actor_role::scheduler, 0, here);
+  options_.directory->set_scheduler(here);
+}
+
+void node_connections::use_scheduler_of(int rank) { scheduler_ = remote(rank, actor_role::scheduler, 0); }
+
+void node_connections::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
+  if (links_) links_->end(losses, otherwise);
+}
+
+void node_connections::end_scheduler() {
+  options_.directory->set_scheduler({});
+  if (local_scheduler_) self_->send_exit(local_scheduler_, caf::exit_reason::user_shutdown);
+  local_scheduler_ = {};
+}
+
+void node_connections::bind(actor_role role, int number, const caf::actor& actor) {
+  options_.gate->bind({role, static_cast<std::uint32_t>(number), options_.incarnation}, actor);
+}
+
+void node_connections::publish(job_children& children) {
+  stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.replica_keeper(),
+                                 local_scheduler_, children.devices_by_stage()};
+  all.gatherer = children.gatherer();
+  all.job = children.job().number;
+  options_.directory->set(std::move(all));
+  for (const auto& [number, device] : children.devices()) bind(actor_role::device, number, device);
+  bind(actor_role::gatherer, options_.rank, children.gatherer());
+}
+
+caf::actor node_connections::remote(int rank, actor_role role, int number) const {
+  return links_->proxy(rank, role, static_cast<std::uint32_t>(number));
+}
+
+}  // namespace troupe

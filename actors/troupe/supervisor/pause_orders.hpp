@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "troupe/job/pause.hpp"
+
+namespace troupe {
+
+/// A program's requests to pause its job, which are passed on to the scheduler one at a time, and the newest
+/// known state. A request is based on that state: each is carried out once, whatever fails.
+class pause_orders {
+ public:
+  struct order {
+    std::uint64_t based_on = 0;  ///< version of the known state
+    pause_request request;
+  };
+
+  /// `request.id` must be unique among the requests of this rank's processes.
+  void add(const pause_request& request) { waiting_.push_back(request); }
+  /// The request to send now; none: there is none, or the one sent last has not been answered.
+  std::optional<order> next();
+  /// A node or the scheduler tells the state. False: an older one than is known.
+  bool learn(const pause_state& told);
+  /// The scheduler of the last generation may have carried the request out, or not: the state that this one
+  /// tells says so, and next() repeats it.
+  void begin_generation() { based_on_.reset(); }
+
+  const pause_state& known() const { return known_; }
+
+ private:
+  pause_state known_;
+  std::deque<pause_request> waiting_;      ///< not carried out yet
+  std::optional<std::uint64_t> based_on_;  ///< version with which the first of them was sent
+};
+
+}  // namespace troupe

@@ -1,0 +1,276 @@
+#include "troupe/supervisor/state_restore.hpp"
+
+#include <utility>
+
+#include "troupe/actor/actor_error.hpp"
+#include "troupe/disk_writer/messages.hpp"
+#include "troupe/job/metrics_tensor.hpp"
+#include "troupe/job/part_tag.hpp"
+#include "troupe/recovery/replica.hpp"
+#include "troupe/replica_keeper/messages.hpp"
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+void arrived_states::add(std::uint64_t generation, const part_id& part, const tensor& packed) {
+  if (generation < generation_) return;
+  if (generation > generation_) packed_.clear();
+  generation_ = generation;
+  packed_[part] = packed;
+}
+
+tensor arrived_states::find(std::uint64_t generation, const part_id& part) const {
+  auto found = packed_.find(part);
+  if (generation != generation_ || found == packed_.end()) return {};
+  return found->second;
+}
+
+state_restore::state_restore(caf::event_based_actor* self, const supervisor_options& options,
+                             generation_runner& generations, node_connections& connections,
+                             job_children& children)
+    : self_(self),
+      options_(options),
+      generation_(generations.current()),
+      generations_(generations),
+      connections_(connections),
+      children_(children) {}
+
+void state_restore::begin(const restore_order& order) {
+  if (!generation_.runs(order.generation)) return;
+  if (generation_.number > 1) options_.faults->at(fault_point::recovery);
+  order_ = order;
+  *options_.hosted = {order.generation, order.hosts};
+  reading_.clear();
+  ready_.clear();
+  restored_metrics_ = {};
+  auto since_disk = std::chrono::duration<double>(order.since_disk_s);
+  snapshot_at_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(since_disk);
+  introduce_keeper();
+  introduce_writer();
+  host_devices();
+  if (order.plan.from_scratch)
+    for (auto stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
+  for (const auto& source : order.plan.sources) {
+    if (children_.hosts(source.part))
+      restore_one(source);
+    else if (source.rank == options_.rank && source.location != part_location::disk)
+      send_copy(source);
+  }
+  if (children_.hosted().empty()) begin_devices();
+}
+
+void state_restore::cancel() {
+  order_.reset();
+  reading_.clear();
+  ready_.clear();
+}
+
+void state_restore::forget_job() {
+  cancel();
+  *options_.hosted = {};
+  arrived_.clear();
+}
+
+std::optional<std::uint64_t> state_restore::step() const {
+  if (!order_ || !generation_.is_active()) return {};
+  return order_->plan.step;
+}
+
+void state_restore::introduce_keeper() {
+  self_->send(children_.replica_keeper(),
+              keeper_generation{generation_.number, order_->plan.step, connections_.scheduler()});
+}
+
+void state_restore::introduce_writer() {
+  self_->send(children_.disk_writer(),
+              writer_generation{generation_.number, connections_.scheduler(), since_disk().count()});
+}
+
+void state_restore::read_again() {
+  for (const auto& part : std::exchange(reading_, {})) read_from_disk_for(part);
+}
+
+/// Spawns the children that the order gives to this node. Stages that it takes away keep their copies until
+/// their new host's are committed.
+void state_restore::host_devices() {
+  children_.host(order_->hosts.devices_of(self_id()));
+  for (const auto& [number, stage] : children_.stages())
+    if (!children_.hosts(number)) self_->send(stage, set_aside{order_->plan.step});
+  if (order_->plan.from_scratch) children_.stop_set_aside();
+  connections_.publish(children_);
+  if (connections_.local_scheduler()) tell_devices();
+}
+
+/// Tells the scheduler, which is on this node, the handles of all devices.
+void state_restore::tell_devices() {
+  devices_known known{generation_.number, {}};
+  for (const auto& device : children_.job().placed.devices()) {
+    auto host = order_->hosts.member_of(device.id);
+    known.devices.push_back(host == self_id()
+                                ? children_.devices().at(device.id.number)
+                                : connections_.remote(host.rank, actor_role::device, device.id.number));
+  }
+  self_->send(connections_.local_scheduler(), known);
+}
+
+void state_restore::on_committed(const copies_committed& committed) {
+  if (committed.generation != generation_.number || !order_) return;
+  self_->send(children_.replica_keeper(), drop_before{committed.step});
+  if (committed.step > order_->plan.step) children_.stop_set_aside();
+}
+
+void state_restore::restore_one(const restore_source& source) {
+  auto stage = source.part.of.stage;
+  auto order = order_for(order_->plan.step);
+  if (source.location == part_location::disk) return read_from_disk_for(source.part);
+  if (source.rank == options_.rank && source.location == part_location::own_memory)
+    return hand_to_stage(stage, order);
+  if (source.rank == options_.rank) return restore_from_keeper(source);
+  order.packed = arrived_.find(generation_.number, source.part);
+  if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
+}
+
+/// This node takes over a part whose copy it has kept.
+void state_restore::restore_from_keeper(const restore_source& source) {
+  auto order = order_for(order_->plan.step);
+  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, source.held})
+      .then(
+          [this, stage = source.part.of.stage, order](const stage_copy& copy) mutable {
+            order.packed = copy.packed;
+            hand_to_stage(stage, order);
+          },
+          [this, generation = generation_.number](const caf::error& problem) {
+            on_replica_missing(generation, problem);
+          });
+}
+
+/// The snapshot may be of a job with other stages, so the stage says which tensors it needs.
+void state_restore::read_from_disk_for(const part_id& part) {
+  reading_.insert(part);
+  auto generation = generation_.number;
+  self_->request(children_.stages().at(part.of.stage), options_.restore_timeout, list_contents{})
+      .then(
+          [this, part, generation](const contents_listed& listed) {
+            if (generation == generation_.number) read_from_disk_for(part, listed.contents);
+          },
+          [this, generation](const caf::error& problem) {
+            generations_.fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
+          });
+}
+
+/// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
+/// read_again repeats the request.
+void state_restore::read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted) {
+  auto order = order_for(order_->plan.step);
+  if (part.of.stage == children_.job().training.num_stages - 1) wanted.push_back(metrics_contents());
+  self_->request(children_.disk_writer(), caf::infinite, read_from_disk{order.step, part, std::move(wanted)})
+      .then(
+          [this, part, order](const stage_copy& copy) mutable {
+            if (order.generation != generation_.number || reading_.erase(part) == 0) return;
+            order = order_for(order.step);
+            order.packed = copy.packed;
+            hand_to_stage(part.of.stage, order);
+          },
+          [this, generation = generation_.number](const caf::error& problem) {
+            generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
+          });
+}
+
+/// To the part's host: what the replica keeper has kept, or what the stage held when this node hosted it.
+void state_restore::send_copy(const restore_source& source) {
+  auto step = order_->plan.step;
+  auto generation = generation_.number;
+  const auto& job = children_.job();
+  auto host = host_of(job.placed, order_->hosts, source.part.of);
+  auto send = [this, generation, step, host, number = job.number,
+               part = source.part](const stage_copy& copy) {
+    options_.out->send_tensor(
+        host.rank, part_tag(tensor_role::restored_state, generation, step, number, part), copy.packed);
+  };
+  auto failed = [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); };
+  if (source.location == part_location::own_memory)
+    self_->request(children_.stages().at(source.held.of.stage), options_.restore_timeout, get_copy{step})
+        .then(send, failed);
+  else
+    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
+        .then(send, failed);
+}
+
+/// A replica that the restore needs is missing. If it was lost with the replica keeper after this node's
+/// inventory was sent, a new generation restores what the nodes really hold.
+void state_restore::on_replica_missing(std::uint64_t generation, const caf::error& problem) {
+  if (generation != generation_.number) return;
+  auto cause = "a peer's state is gone: " + describe(problem);
+  if (!has_ended(problem) && replicas_lost_in_ != generation) return generations_.fail_job(cause);
+  if (std::exchange(replica_missing_in_, generation) != generation) generations_.request(cause);
+}
+
+void state_restore::on_state(const state_arrived& arrived) {
+  if (arrived.generation < generation_.number) return;
+  arrived_.add(arrived.generation, arrived.part, arrived.packed);
+  if (!order_ || arrived.generation != generation_.number || !children_.hosts(arrived.part)) return;
+  auto order = order_for(order_->plan.step);
+  order.packed = arrived.packed;
+  hand_to_stage(arrived.part.of.stage, order);
+}
+
+restore_stage state_restore::order_for(std::uint64_t step, bool from_scratch) const {
+  return {.generation = generation_.number,
+          .step = step,
+          .from_scratch = from_scratch,
+          .packed = {},
+          .scheduler = connections_.scheduler(),
+          .replica_keeper = children_.replica_keeper(),
+          .disk_writer = children_.disk_writer(),
+          .keeper = keeper_of(connections_.present(), self_id())};
+}
+
+void state_restore::hand_to_stage(int stage, restore_stage order) {
+  auto generation = generation_.number;
+  if (order.generation != generation) return;
+  self_->request(children_.stages().at(stage), options_.restore_timeout, order)
+      .then(
+          [this, generation](const stage_ready& ready) {
+            if (generation == generation_.number) on_stage_ready(ready);
+          },
+          [this, generation](const caf::error& problem) {
+            generations_.fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
+          });
+}
+
+void state_restore::on_stage_ready(const stage_ready& ready) {
+  restored_metrics_ += ready.metrics;
+  ready_[ready.stage] = {ready.stage, ready.program, children_.stages().at(ready.stage)};
+  if (ready_.size() == children_.hosted().size()) begin_devices();
+}
+
+void state_restore::begin_devices() {
+  auto made = make_device_job();
+  const auto& job = children_.job();
+  stage_graph graph(job.training.num_stages, job.training.edges);
+  for (const auto& [number, device] : children_.devices()) {
+    begin_generation order{generation_.number, made, {}, connections_.scheduler(), {}, 0,
+                           options_.world_size};
+    for (const auto& [stage, attached] : ready_) {
+      if (job.placed.device_of({.stage = stage}).number != number) continue;
+      order.stages.push_back(attached);
+      if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = children_.loader();
+    }
+    self_->send(device, order);
+  }
+  arrived_.clear();
+  self_->send(connections_.scheduler(), node_restored{generation_.number, options_.rank, restored_metrics_});
+}
+
+std::shared_ptr<const device_job> state_restore::make_device_job() const {
+  const auto& job = children_.job();
+  auto made = std::make_shared<device_job>();
+  made->training = job.training;
+  made->placed = job.placed;
+  made->hosts = order_->hosts;
+  made->num_threads = job.num_threads;
+  made->on_non_finite = job.on_non_finite;
+  return made;
+}
+
+}  // namespace troupe

@@ -1,0 +1,98 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "troupe/device/messages.hpp"
+#include "troupe/layout/part_id.hpp"
+#include "troupe/stage/messages.hpp"
+#include "troupe/supervisor/generation_runner.hpp"
+#include "troupe/supervisor/messages.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// Holds states that peers sent for this node's parts until restore_order asks for them. A state may arrive
+/// before the restore_order, and even before the view of its generation. Only states of the newest generation
+/// are held.
+class arrived_states {
+ public:
+  void add(std::uint64_t generation, const part_id& part, const tensor& packed);
+  /// Undefined if it has not arrived.
+  tensor find(std::uint64_t generation, const part_id& part) const;
+  void clear() { packed_.clear(); }
+
+ private:
+  std::uint64_t generation_ = 0;
+  std::map<part_id, tensor> packed_;
+};
+
+/// Carries out the scheduler's restore_order on one node: hosts the devices that it gets, hands each stage
+/// its state from memory, a peer or the disk, sends peers what they need, and starts the devices.
+class state_restore {
+ public:
+  /// All outlive this object.
+  state_restore(caf::event_based_actor* self, const supervisor_options& options,
+                generation_runner& generations, node_connections& connections, job_children& children);
+
+  void begin(const restore_order& order);
+  /// A fence has been raised: what is under way is void.
+  void cancel();
+  void forget_job();
+  void on_state(const state_arrived& arrived);
+  /// Where devices run, they tell their stages, and these the replica keeper.
+  void on_committed(const copies_committed& committed);
+
+  // children of io that were spawned again
+  /// Replicas were lost in this generation, after this node has told what it holds.
+  void note_replicas_lost() { replicas_lost_in_ = generation_.number; }
+  void introduce_keeper();
+  void introduce_writer();
+  /// Repeats the requests that the previous disk writer has not answered.
+  void read_again();
+  /// The step restored in this generation; none: not yet.
+  std::optional<std::uint64_t> step() const;
+
+ private:
+  void host_devices();
+  void tell_devices();
+  void restore_one(const restore_source& source);
+  void restore_from_keeper(const restore_source& source);
+  void read_from_disk_for(const part_id& part);
+  void read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted);
+  void send_copy(const restore_source& source);
+  void on_replica_missing(std::uint64_t generation, const caf::error& problem);
+  restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
+  void hand_to_stage(int stage, restore_stage order);
+  void on_stage_ready(const stage_ready& ready);
+  void begin_devices();
+  std::shared_ptr<const device_job> make_device_job() const;
+  std::chrono::duration<double> since_disk() const { return self_->clock().now() - snapshot_at_; }
+  member_id self_id() const { return {options_.rank}; }
+
+  // constant
+  caf::event_based_actor* self_;
+  const supervisor_options& options_;
+  const node_generation& generation_;
+  generation_runner& generations_;
+  node_connections& connections_;
+  job_children& children_;
+
+  std::optional<restore_order> order_;  ///< of this generation
+  std::set<part_id> reading_;           ///< parts whose state the disk writer has not sent yet
+  std::map<int, attached_stage> ready_;
+  step_metrics restored_metrics_;  ///< of the restored step, if this node has the last stage
+  /// When the newest snapshot was written, as known when the state was restored.
+  std::chrono::steady_clock::time_point snapshot_at_;
+  arrived_states arrived_;
+  /// The newest generation in which the replica keeper failed, and in which a missing replica was found.
+  std::uint64_t replicas_lost_in_ = 0, replica_missing_in_ = 0;
+};
+
+}  // namespace troupe
