@@ -93,6 +93,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
                        (status.signal ? ", and is not restarted" : ""));
   }
+  if (outcome == loss_outcome::came_too_late)
+    return output_.say(describe_loss({of.rank, cause}) + ": the job was done before it had joined again");
   if (outcome == loss_outcome::job_failed) {
     posted_.run_all();
     return on_end_while_ending(status);

@@ -52,6 +52,7 @@ struct agent_callbacks {
 enum class loss_outcome {
   had_left,           ///< the rank had left the job: nothing happens
   not_needed,         ///< the rank had not left, but the job was done: nothing happens
+  came_too_late,      ///< the job was done before this incarnation of the rank had joined: nothing happens
   await_replacement,  ///< the generation was raised; the rank's next incarnation may join
   job_failed          ///< the job has ended, now or before
 };

@@ -43,10 +43,12 @@ loss_outcome agent_server::process_lost(int rank, const std::string& cause, cloc
   commands_.post([&] {
     drain(rank);
     bool had_left = state_.has_left(rank);
+    bool was_present = state_.is_present(rank);
     perform(state_.process_lost(rank, cause, detected, died, clock::now()));
     drop_connections_of(rank);
-    outcome.set_value(had_left             ? loss_outcome::had_left
-                      : state_.is_done()   ? loss_outcome::not_needed
+    outcome.set_value(had_left ? loss_outcome::had_left
+                      : state_.is_done()
+                          ? (was_present ? loss_outcome::not_needed : loss_outcome::came_too_late)
                       : state_.job_ended() ? loss_outcome::job_failed
                                            : loss_outcome::await_replacement);
   });

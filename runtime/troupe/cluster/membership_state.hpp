@@ -78,6 +78,7 @@ class membership_state {
   /// Why a process must not join as `rank`; none if it may.
   std::optional<std::string> refusal(int rank, std::uint32_t incarnation) const;
   bool is_member(int rank, std::uint32_t incarnation) const;
+  bool is_present(int rank) const { return slots_.at(rank).state == status::joined; }
   bool has_left(int rank) const { return slots_.at(rank).state == status::left; }
   bool job_ended() const { return ended_; }
   bool is_done() const { return over_; }

@@ -119,6 +119,15 @@ TEST_CASE("a process killed when the job is over is not started again, but its e
   CHECK_THAT(failed.errors, ContainsSubstring("rank 1") && ContainsSubstring("when the job was done"));
 }
 
+TEST_CASE("the exit code of a process that was restarted too late to join does not count") {
+  auto result =
+      run_process(launch({"--nproc-per-node", "2"}, {"1", "0.0=leave-at-fence", "1.0=kill", "1.1=late"}));
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL"));
+  CHECK_THAT(result.errors, ContainsSubstring("the job was done before it had joined again"));
+}
+
 TEST_CASE("a drill kills its rank at its step, and one whose step never came is reported") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--drill", "1@5", "--drill", "0@900"}, {"2"}));
   CAPTURE(result.output, result.errors);

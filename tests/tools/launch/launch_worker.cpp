@@ -8,21 +8,27 @@
 //   exit-N, kill, stop        what it does to itself at its first view
 //   kill-early                the same before it joins
 //   no-join                   it never joins
+//   late                      it joins after 3 s
 //   catch                     it never joins, and on SIGTERM or SIGINT says so and ends with code 0
 //   ignore                    it ignores both, and that the job is to stop
 //   deaf                      it ignores that the job is to stop; a signal kills it
 //   fail-TEXT                 says at its first view that it fails with TEXT, then exits with code 1
 //   crash-after-leave         leaves as usual, then kills itself
+//   leave-at-fence            leaves when another process was lost, before that one is replaced
 //   over-exit-N, over-kill    waits until another has left and the job is over, then does that to itself
 // Rank 0 plays the scheduler: it reports ten steps for each view and the phases of each recovery.
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
@@ -35,6 +41,9 @@ std::string variable(const char* name) { return troupe::process_environment()(na
 struct worker_events : troupe::membership_events {
   void on_fence(std::uint64_t generation, const std::vector<troupe::member_loss>&) override {
     with_link([&](troupe::membership& link) { link.quiesced(generation, {}); });
+    std::lock_guard lock(mutex);
+    is_fenced = true;
+    changed.notify_all();
   }
   void on_view(const troupe::membership_view& view) override {
     std::printf("view %d of %d members, incarnation %s, pid %d\n", static_cast<int>(view.generation),
@@ -77,7 +86,7 @@ struct worker_events : troupe::membership_events {
   std::condition_variable changed;
   troupe::membership* link = nullptr;
   std::uint64_t generation = 0;
-  bool is_done = false;
+  bool is_done = false, is_fenced = false;
   bool ignores_stops = false;
 };
 
@@ -122,6 +131,8 @@ int main(int argc, char** argv) {
     while (true) ::pause();
   }
 
+  if (behaviour == "late") std::this_thread::sleep_for(std::chrono::seconds(3));
+
   worker_events events;
   events.ignores_stops = behaviour == "ignore" || behaviour == "deaf";
   troupe::agent_client_options options;
@@ -131,7 +142,13 @@ int main(int argc, char** argv) {
   options.rank = std::stoi(variable("RANK"));
   options.world_size = std::stoi(variable("WORLD_SIZE"));
   options.incarnation = static_cast<std::uint32_t>(std::stoi(variable("TROUPE_INCARNATION")));
-  auto link = troupe::connect_agent(options, events);
+  std::unique_ptr<troupe::membership> link;
+  try {
+    link = troupe::connect_agent(options, events);
+  } catch (const std::exception& refused) {
+    std::printf("%s\n", refused.what());
+    return 1;
+  }
   {
     std::lock_guard lock(events.mutex);
     events.link = link.get();
@@ -150,9 +167,13 @@ int main(int argc, char** argv) {
       ::_exit(1);
     }
     if (!behaviour.empty() && behaviour != "deaf" && behaviour != "ignore" &&
-        behaviour != "crash-after-leave" && !behaviour.starts_with("over-"))
+        behaviour != "crash-after-leave" && behaviour != "leave-at-fence" && !behaviour.starts_with("over-"))
       behave(behaviour);
     if (options.rank == 0) act_as_scheduler(*link, seen);
+  }
+  if (behaviour == "leave-at-fence") {
+    std::unique_lock lock(events.mutex);
+    events.changed.wait(lock, [&] { return events.is_fenced; });
   }
   if (behaviour.starts_with("over-")) {
     std::unique_lock lock(events.mutex);

@@ -45,6 +45,8 @@ std::vector<std::string> rounds_command(const char* program, const rounds_option
 
 std::vector<nlohmann::json> run_group(const rounds_options& options) {
   auto command = rounds_command("troupe_group_rounds", options);
+  if (options.backend == "mpi" && !TROUPE_HAS_MPI)
+    throw bad_input("--backend mpi: this build has no MPI (Debian: libopenmpi-dev)");
   if (options.backend != "mpi") return run_launched(command, options.backend == "local" ? 1 : options.ranks);
   if (auto why = why_missing("mpirun", "openmpi-bin"); !why.empty()) throw bad_input("--backend mpi: " + why);
   return run_by_mpirun(command, options.ranks);

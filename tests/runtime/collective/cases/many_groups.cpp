@@ -47,7 +47,10 @@ void many_groups_of_the_same_members(members& given) {
   }
   for (auto& each : running) each.wait();
   for (const auto& each : gathered)
-    expect_elements(each, [&](std::int64_t i) { return static_cast<double>(all.size() - 1 - i / 100); });
+    expect_elements(each, [&](std::int64_t i) {
+      auto member = all.size() - 1 - i / 100;
+      return static_cast<double>(member);
+    });
   all.barrier().wait();
 }
 
