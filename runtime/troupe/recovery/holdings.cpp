@@ -1,6 +1,7 @@
 #include "troupe/recovery/holdings.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe {
 namespace {

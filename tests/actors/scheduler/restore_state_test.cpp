@@ -59,8 +59,8 @@ TEST_CASE("a state without a copy on another process is computed again from the 
 TEST_CASE(
     "the loss of all copies of a committed state ends a job without a folder, and the error names the "
     "remedy") {
-  for (auto with : {scheduler_settings{.generation = 2, .committed_step = 4},
-                    scheduler_settings{.generation = 2, .trained_before = true}}) {
+  for (const auto& with : {scheduler_settings{.generation = 2, .committed_step = 4},
+                           scheduler_settings{.generation = 2, .trained_before = true}}) {
     one_scheduler here(with);
     here.all_enter(here.train(0, 10));
     CHECK(here.num_orders() == 0);

@@ -227,7 +227,7 @@ TEST_CASE("sync_parameters brings the weights of member 0 to all") {
   std::vector<tensor> weights(3);
   on_members(3, [&](communicator& group) {
     nn::Sequential model(nn::Linear(6, 4));
-    model.materialize(static_cast<std::uint64_t>(100 + group.rank()));
+    model.materialize(100 + static_cast<std::uint64_t>(group.rank()));
     DataParallel replicated(model, group);
     weights[static_cast<std::size_t>(group.rank())] = model.parameters()[0]->value();
   });

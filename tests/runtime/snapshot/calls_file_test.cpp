@@ -64,7 +64,8 @@ struct snapshots_of_calls {
 /// calls.part of manifests of format version 2: one block of 4 bytes, an end mark, the checksum.
 std::string calls_file_of_version_2() {
   std::string text = "TROUPEBL";
-  for (char value : {1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 7, 7, 7, 7, 0, 0, 0, 0}) text.push_back(value);
+  for (int value : {1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 7, 7, 7, 7, 0, 0, 0, 0})
+    text.push_back(static_cast<char>(value));
   auto sum = checksum_of(std::as_bytes(std::span(text)));
   return text + std::string(reinterpret_cast<const char*>(sum.data()), sum.size());
 }
