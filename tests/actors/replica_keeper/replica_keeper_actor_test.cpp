@@ -80,7 +80,7 @@ TEST_CASE("copies that arrive before their generation begins are kept, and repor
 TEST_CASE("copies older than a committed step are dropped") {
   one_keeper here;
   for (std::uint64_t step : {4, 5, 6})
-    for (int stage : {0u, 1u}) here.replica(1, step, stage);
+    for (int stage : {0, 1}) here.replica(1, step, stage);
   here.actors.send(here.keeper, drop_before{6});
   CHECK(here.held() == std::vector<held_part>{{6, {0}, 1, part_location::peer_memory},
                                               {6, {1}, 1, part_location::peer_memory}});

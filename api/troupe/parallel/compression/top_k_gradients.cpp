@@ -20,7 +20,7 @@ class gathered_messages : public bucket_reduction {
   gathered_messages(gradient_bucket& bucket, communicator& group, const tensor& own, std::int64_t k)
       : bucket_(bucket),
         k_(static_cast<std::size_t>(k)),
-        all_(tensor::empty({bucket.replicas->num_leaves() * 2 * k}, dtype::i32)) {
+        all_(tensor::empty({2 * k * bucket.replicas->num_leaves()}, dtype::i32)) {
     std::vector<std::int64_t> parts;
     for (int member = 0; member < group.size(); ++member)
       parts.push_back(static_cast<std::int64_t>(bucket.replicas->leaves_of(member).size()) * 2 * k);
