@@ -23,6 +23,14 @@ TEST_CASE("a member holds a device if it has the state of all its cells, of that
   CHECK(holdings_of(inventories, parts_of(placed, replica_content::own), placed, 8).empty());
 }
 
+TEST_CASE("a device of which a member has made one part and holds a copy of the other is a copy") {
+  auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 1}));
+  std::vector<node_inventory> inventories = {{1, 0, {{7, {0}, 1, peer_memory}, {7, {1}, 1, own_memory}}},
+                                             {2, 0, {{7, {0}, 1, own_memory}, {7, {1}, 1, peer_memory}}}};
+  CHECK(holdings_of(inventories, parts_of(placed, replica_content::own), placed, 7) ==
+        std::vector<holding>{{{1}, {0}, held_as::copy}, {{2}, {0}, held_as::copy}});
+}
+
 TEST_CASE("an equal part of another replica is a copy") {
   auto job = testing::job_on({0, 1}, 2, replica_content::equal);
   std::vector<node_inventory> inventories = {{1, 0, {{7, {{.replica = 1}}, 1, own_memory}}}};

@@ -220,19 +220,24 @@ std::string network_backend::activity_of(int member) const {
   return "was last seen in call " + std::to_string(status.sequence) + ", " + to_string(status.signature);
 }
 
+/// Until `is_done` holds for the status of all other members, or the deadline.
+template <class Condition>
+void network_backend::progress_until(clock::time_point deadline, Condition is_done) {
+  while (clock::now() < deadline) {
+    bool all_done = true;
+    for_others([&](int, const peer_status& status) { all_done = all_done && is_done(status); });
+    if (all_done) return;
+    has_moved_ = exchange_->progress();
+    sleep(poll_interval);
+  }
+}
+
 void network_backend::request_reports() {
   ucx_log_suppressor lost_peers_are_expected;
   exchange_->clear_reports();
   exchange_->send_to_all(net::message_kind::report_request);
-  for (auto end = clock::now() + options_.report_timeout; clock::now() < end;) {
-    exchange_->progress();
-    bool all_answered = true;
-    for_others([&](int, const peer_status& status) {
-      all_answered = all_answered && (status.report || !status.lost_cause.empty());
-    });
-    if (all_answered) return;
-    sleep(poll_interval);
-  }
+  progress_until(clock::now() + options_.report_timeout,
+                 [](const peer_status& status) { return status.report || !status.lost_cause.empty(); });
 }
 
 std::vector<member_state> network_backend::examine(std::uint64_t) {
@@ -253,14 +258,10 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
 /// lost connection instead of the cause.
 void network_backend::wait_for_aborts(clock::time_point deadline) {
   while (clock::now() < deadline) {
-    bool all_know = true;
-    for_others([&](int, const peer_status& status) {
-      all_know = all_know && (status.has_aborted || status.has_left || !status.lost_cause.empty());
-    });
-    if (all_know) return;
     try {
-      has_moved_ = exchange_->progress();
-      sleep(poll_interval);
+      return progress_until(deadline, [](const peer_status& status) {
+        return status.has_aborted || status.has_left || !status.lost_cause.empty();
+      });
     } catch (const collective_error&) {  // the failure of another member: the group has failed already
     }
   }

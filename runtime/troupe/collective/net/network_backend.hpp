@@ -50,6 +50,8 @@ class network_backend : public collective_backend {
   std::string activity_of(int member) const;
   void request_reports();
   void drain_messages();
+  template <class Condition>
+  void progress_until(std::chrono::steady_clock::time_point deadline, Condition is_done);
   void wait_for_aborts(std::chrono::steady_clock::time_point deadline);
   [[noreturn]] void throw_lost(int member) const;
   template <class Visit>
