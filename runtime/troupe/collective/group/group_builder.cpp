@@ -142,8 +142,11 @@ std::vector<std::shared_ptr<group_builder::built_group>> group_builder::living_g
   return living;
 }
 
+/// A group of the next generation may have been formed before this is called at the fence.
 void group_builder::on_end(const groups_end& why) {
-  for (const auto& each : living_groups()) each->group->abort(ended(each->description.name, why));
+  for (const auto& each : living_groups())
+    if (why.is_job_end || each->generation < why.generation)
+      each->group->abort(ended(each->description.name, why));
 }
 
 std::string group_builder::name_of(const std::vector<world_rank>& ranks) {

@@ -18,7 +18,7 @@ void process_table::on_view(std::uint64_t generation, const std::vector<std::uin
 
 void process_table::on_fence(std::uint64_t generation, const std::vector<lost_process>& lost,
                              const std::string& cause) {
-  groups_end why{.cause = cause};
+  groups_end why{.generation = generation, .cause = cause};
   {
     std::lock_guard lock(mutex_);
     generation_ = std::max(generation_, generation);

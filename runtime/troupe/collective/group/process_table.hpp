@@ -19,9 +19,10 @@ struct lost_process {
   std::string cause;
 };
 
-/// What ends all groups of a process's World.
+/// What ends the groups of a process's World.
 struct groups_end {
   bool is_job_end = false;         ///< else a fence, after which new groups can be made
+  std::uint64_t generation = 0;    ///< at a fence: the one that begins; groups of those before it end
   std::vector<world_rank> lost{};  ///< at a fence; empty: no process was lost
   std::string cause;
 };

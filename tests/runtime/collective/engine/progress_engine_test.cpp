@@ -41,10 +41,10 @@ class counted_work final : public progress_engine::client {
   bool advance() override {
     thread_ = std::this_thread::get_id();
     if (left_ == 0) return false;
-    --left_;
-    ++num_done_;
     own_.clear();
     is_expecting_ = false;
+    --left_;
+    ++num_done_;  // last: whoever waits for it may call expect_later()
     return true;
   }
   bool prepare_sleep(wake_sources& sources) override {

@@ -162,6 +162,18 @@ TEST_CASE("a fence without a lost process ends groups too") {
   });
 }
 
+TEST_CASE("a group of the next generation that was formed before its fence ends the old ones goes on") {
+  job of(2);
+  of.on({0, 1}, [](process& self) {
+    auto old = self.build({0, 1});
+    self.members.on_view(2, {0, 0});
+    auto next = self.build({0, 1});
+    self.members.on_fence(2, {}, "a stage failed");
+    expect(old->failure() != nullptr, "the old group to end");
+    expect(sum_of_ranks(*next, self.rank) == 1, "the new group to work");
+  });
+}
+
 TEST_CASE("a group that is being formed at a fence ends, although none of its members is lost") {
   job of(3);
   auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 2}); });

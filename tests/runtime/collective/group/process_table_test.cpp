@@ -74,13 +74,14 @@ TEST_CASE("a listener is told of fences and of the end until it is removed") {
   members.on_view(1, {0, 0});
   std::vector<std::string> heard;
   members.set_listener([&](const groups_end& why) {
-    heard.push_back(std::to_string(why.lost.size()) + (why.is_job_end ? " job: " : " fence: ") + why.cause);
+    heard.push_back(std::to_string(why.lost.size()) + ' ' + std::to_string(why.generation) +
+                    (why.is_job_end ? " job: " : " fence: ") + why.cause);
   });
   members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
   members.on_end("over");
   members.set_listener({});
   members.on_fence(3, {{0, "killed"}}, "unheard");
-  CHECK(heard == std::vector<std::string>{"1 fence: rank 1 was killed", "0 job: over"});
+  CHECK(heard == std::vector<std::string>{"1 2 fence: rank 1 was killed", "0 0 job: over"});
 }
 
 TEST_CASE("a generation ends at the fence that raises it, and who waits for its end goes on") {
