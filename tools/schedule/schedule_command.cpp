@@ -12,6 +12,7 @@
 #include "commands.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/draw.hpp"
+#include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/schedule/simulate.hpp"
@@ -45,21 +46,8 @@ std::string counted(int number, const char* one, const char* many) {
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
 
-/// The name of a schedule in a title.
-std::string title_of(schedule_kind kind) {
-  switch (kind) {
-    case schedule_kind::gpipe:
-      return "GPipe";
-    case schedule_kind::one_f_one_b:
-      return "1F1B";
-    case schedule_kind::forward_only:
-      return "Forward only";
-  }
-  return std::string(to_string(kind));
-}
-
 std::string headline(const plan& made) {
-  return title_of(made.kind) + ": " + counted(made.num_stages, "stage", "stages") + " on " +
+  return std::string(schedule_of(made.kind).title) + ": " + counted(made.num_stages, "stage", "stages") + " on " +
          counted(made.num_devices(), "device", "devices") + ", " +
          counted(made.num_microbatches, "microbatch", "microbatches");
 }

@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/schedule/append_updates.hpp"
+#include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/merge_stages.hpp"
 #include "troupe/schedule/plan.hpp"
 
@@ -13,6 +15,10 @@ namespace {
 constexpr std::int64_t most_cells = 1 << 20;
 
 void refuse(const std::string& problem) { throw bad_input("no plan can be made: " + problem); }
+
+chunk_shape shape_of(const plan_options& options) {
+  return {options.num_devices, options.num_stages / options.num_devices, options.num_microbatches};
+}
 
 void check_options(const plan_options& options) {
   if (options.num_stages < 1) refuse(std::to_string(options.num_stages) + " stages. Give at least 1");
@@ -61,33 +67,6 @@ std::vector<int> place_stages(int num_stages, int num_devices) {
   return device_of_stage;
 }
 
-/// How many forwards a stage runs before it begins to alternate. 1F1B: as many as a microbatch takes hops to
-/// the loss on the longest way, which is about when its gradient comes back.
-///
-/// That keeps 1F1B free of deadlock in every graph: in the order of 2k - d for forward k and 2k + d + 1 for
-/// backward k of a stage whose distance to the loss is d, all that a stage does ascends, and all that it
-/// waits for comes before.
-int forwards_ahead(int stage, const stage_graph& graph, const plan_options& options) {
-  if (options.kind != schedule_kind::one_f_one_b) return options.num_microbatches;
-  return std::min(options.num_microbatches, graph.distance_to_loss(stage));
-}
-
-/// A stage runs some forwards ahead, then alternates forward and backward while there are forwards, then
-/// drains. GPipe is the case where it runs all forwards ahead.
-std::vector<action> stage_order(int stage, const stage_graph& graph, const plan_options& options) {
-  int count = options.num_microbatches;
-  int ahead = forwards_ahead(stage, graph, options);
-  std::vector<action> order;
-  int forwards = 0;
-  while (forwards < ahead) order.push_back({stage, action_kind::forward, forwards++});
-  if (options.kind == schedule_kind::forward_only) return order;
-  for (int backwards = 0; backwards < count; ++backwards) {
-    if (forwards < count) order.push_back({stage, action_kind::forward, forwards++});
-    order.push_back({stage, action_kind::backward, backwards});
-  }
-  return order;
-}
-
 void check_reductions(const plan_options& options) {
   if (!options.reductions.empty() && options.kind == schedule_kind::forward_only)
     refuse("gradients are combined, but there are forwards only");
@@ -99,54 +78,81 @@ void check_reductions(const plan_options& options) {
   }
 }
 
-std::vector<action>& actions_of(int stage, plan& made) {
-  auto device = made.device_of_stage[static_cast<std::size_t>(stage)];
-  return made.devices[static_cast<std::size_t>(device)];
+/// Of a kind that places the stages itself.
+void check_chunks(const schedule_row& row, const plan_options& options) {
+  auto [stages, devices] = std::pair(options.num_stages, options.num_devices);
+  auto name = std::string(row.name);
+  const auto& rules = *row.chunked;
+  if (rules.num_chunks != 0 && stages != rules.num_chunks * devices)
+    refuse(name + " gives each device " + std::to_string(rules.num_chunks) + " stages, but there are " +
+           std::to_string(stages) + " for " + std::to_string(devices) + " devices. Use " +
+           std::to_string(rules.num_chunks * devices) + " stages, or half as many devices as stages");
+  if (stages % devices != 0)
+    refuse(name + " gives each device equally many stages, but " + std::to_string(devices) +
+           " devices share " + std::to_string(stages) + ". Use " +
+           std::to_string(stages / devices * devices) + " or " +
+           std::to_string((stages / devices + 1) * devices) + " stages");
+  for (std::size_t stage = 0; stage < options.device_of_stage.size(); ++stage) {
+    int device = rules.device_of(static_cast<int>(stage), devices);
+    if (options.device_of_stage[stage] != device)
+      refuse(name + " runs stage " + std::to_string(stage) + " on device " + std::to_string(device) +
+             ", but device_of_stage says " + std::to_string(options.device_of_stage[stage]) +
+             ". Leave device_of_stage empty, or choose another schedule");
+  }
+  if (auto why = rules.objection ? rules.objection(shape_of(options)) : ""; !why.empty())
+    refuse(name + " needs " + why + ", not " + std::to_string(options.num_microbatches));
 }
 
-/// Reduction after reduction, so that none waits for one that comes later on some device.
-void append_reductions(plan& made) {
-  for (std::size_t index = 0; index < made.reductions.size(); ++index)
-    for (int stage : made.reductions[index])
-      actions_of(stage, made).push_back({stage, action_kind::reduce_gradient, static_cast<int>(index)});
+std::vector<int> placement_of(const schedule_row& row, const plan_options& options) {
+  if (!options.device_of_stage.empty()) return options.device_of_stage;
+  if (!row.chunked) return place_stages(options.num_stages, options.num_devices);
+  std::vector<int> device_of_stage;
+  for (int stage = 0; stage < options.num_stages; ++stage)
+    device_of_stage.push_back(row.chunked->device_of(stage, options.num_devices));
+  return device_of_stage;
 }
 
-void append_applies(plan& made) {
-  if (made.kind == schedule_kind::forward_only) return;
-  for (int stage = 0; stage < made.num_stages; ++stage)
-    actions_of(stage, made).push_back({stage, action_kind::apply, 0});
+std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_options& options,
+                                           const stage_graph& graph,
+                                           const std::vector<int>& device_of_stage) {
+  std::vector<std::vector<action>> orders;
+  if (row.chunked) {
+    for (int device = 0; device < options.num_devices; ++device)
+      orders.push_back(row.chunked->order(device, shape_of(options)));
+    return orders;
+  }
+  for (int stage = 0; stage < options.num_stages; ++stage)
+    orders.push_back(row.stage_order(stage, graph, options.num_microbatches));
+  if (options.num_devices < options.num_stages)
+    return merge_stages(orders, graph, device_of_stage, options.num_devices);
+  std::vector<std::vector<action>> devices(orders.size());
+  for (std::size_t stage = 0; stage < orders.size(); ++stage)
+    devices[static_cast<std::size_t>(device_of_stage[stage])] = std::move(orders[stage]);
+  return devices;
 }
 
 }  // namespace
 
 plan make_plan(const plan_options& options) {
+  if (options.kind == schedule_kind::custom)
+    refuse("the schedule 'custom' is that of a plan file, which read_plan_csv reads");
+  const auto& row = schedule_of(options.kind);
   check_options(options);
   if (!options.device_of_stage.empty()) check_placement(options);
   check_reductions(options);
+  if (row.chunked) check_chunks(row, options);
   plan made{.kind = options.kind,
             .num_stages = options.num_stages,
             .num_microbatches = options.num_microbatches,
-            .device_of_stage = options.device_of_stage,
+            .device_of_stage = placement_of(row, options),
             .edges = options.edges,
             .devices = {},
             .reductions = options.reductions};
-  if (made.device_of_stage.empty())
-    made.device_of_stage = place_stages(options.num_stages, options.num_devices);
   if (made.edges.empty()) made.edges = chain_edges(options.num_stages);
   std::ranges::sort(made.edges);
   stage_graph graph(made.num_stages, made.edges);
-  std::vector<std::vector<action>> orders;
-  for (int stage = 0; stage < options.num_stages; ++stage)
-    orders.push_back(stage_order(stage, graph, options));
-  if (options.num_devices == options.num_stages) {
-    made.devices.resize(orders.size());
-    for (int stage = 0; stage < options.num_stages; ++stage)
-      actions_of(stage, made) = std::move(orders[static_cast<std::size_t>(stage)]);
-  } else {
-    made.devices = merge_stages(orders, graph, made.device_of_stage, options.num_devices);
-  }
-  append_reductions(made);
-  append_applies(made);
+  made.devices = orders_of(row, options, graph, made.device_of_stage);
+  append_updates(made);
   return made;
 }
 

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// List scheduling: runs all stages on paper, a forward taking one unit and a backward two, and always starts
+/// List scheduling: runs all stages on paper, F, I and W taking one unit each and B two, and always starts
 /// what can start first. Nothing scheduled later can start earlier, so a device's record is in order of time.
 class list_scheduler {
  public:
@@ -19,7 +19,7 @@ class list_scheduler {
         device_of_stage_(device_of_stage),
         next_(orders.size(), 0),
         forward_end_(orders.size()),
-        backward_end_(orders.size()),
+        gradient_end_(orders.size()),
         free_at_(static_cast<std::size_t>(num_devices), 0),
         done_(static_cast<std::size_t>(num_devices)) {}
 
@@ -50,11 +50,12 @@ class list_scheduler {
   std::optional<std::int64_t> ready_at(std::size_t stage) const {
     if (next_[stage] == orders_[stage].size()) return {};
     const auto& op = orders_[stage][next_[stage]];
-    bool is_forward = op.kind == action_kind::forward;
     std::int64_t ready = 0;
+    if (op.kind == action_kind::weight_gradient) return ready;  // its I came before in the stage's order
+    bool is_forward = op.kind == action_kind::forward;
     for (const auto& each : is_forward ? graph_.inputs_of(op.stage) : graph_.outputs_of(op.stage)) {
       const auto& ends = is_forward ? forward_end_[static_cast<std::size_t>(each.from)]
-                                    : backward_end_[static_cast<std::size_t>(each.to)];
+                                    : gradient_end_[static_cast<std::size_t>(each.to)];
       if (static_cast<std::size_t>(op.microbatch) >= ends.size()) return {};
       ready = std::max(ready, ends[static_cast<std::size_t>(op.microbatch)]);
     }
@@ -62,21 +63,24 @@ class list_scheduler {
   }
 
   /// Of two that can start at once, a forward goes first: the stages after it wait for it, and how far a
-  /// stage runs ahead, which is what costs memory, its own order says. Then the older microbatch, then the
-  /// later stage.
+  /// stage runs ahead, which is what costs memory, its own order says. A W, for which no stage waits, goes
+  /// last. Then the older microbatch, then the later stage.
   bool goes_before(const candidate& a, const candidate& b) const {
     auto rank = [this](const candidate& c) {
       const auto& op = orders_[c.stage][next_[c.stage]];
-      return std::tuple(c.begin, op.kind != action_kind::forward, op.microbatch, -op.stage);
+      bool is_forward = op.kind == action_kind::forward;
+      bool is_weight_gradient = op.kind == action_kind::weight_gradient;
+      return std::tuple(c.begin, !is_forward, is_weight_gradient, op.microbatch, -op.stage);
     };
     return rank(a) < rank(b);
   }
 
   void start(const candidate& chosen) {
     const auto& op = orders_[chosen.stage][next_[chosen.stage]++];
-    bool is_forward = op.kind == action_kind::forward;
-    auto end = chosen.begin + (is_forward ? 1 : 2);
-    (is_forward ? forward_end_ : backward_end_)[chosen.stage].push_back(end);
+    auto end = chosen.begin + (op.kind == action_kind::backward ? 2 : 1);
+    if (op.kind == action_kind::forward) forward_end_[chosen.stage].push_back(end);
+    if (op.kind == action_kind::backward || op.kind == action_kind::input_gradient)
+      gradient_end_[chosen.stage].push_back(end);
     free_at_[device(chosen.stage)] = end;
     done_[device(chosen.stage)].push_back(op);
   }
@@ -88,7 +92,7 @@ class list_scheduler {
   const std::vector<int>& device_of_stage_;
   std::vector<std::size_t> next_;                        // [stage] position in its order
   std::vector<std::vector<std::int64_t>> forward_end_;   // [stage][microbatch], as far as run
-  std::vector<std::vector<std::int64_t>> backward_end_;  // [stage][microbatch], as far as run
+  std::vector<std::vector<std::int64_t>> gradient_end_;  // [stage][microbatch] of B or I, as far as run
   std::vector<std::int64_t> free_at_;                    // [device]
   std::vector<std::vector<action>> done_;                // [device]
 };

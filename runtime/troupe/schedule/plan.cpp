@@ -1,14 +1,13 @@
 #include "troupe/schedule/plan.hpp"
 
-#include <array>
 #include <charconv>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/schedule/generators/schedule_table.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 3> kind_names = {"gpipe", "1f1b", "forward_only"};
 constexpr std::string_view kind_letters = "FBIWRA";
 
 /// Cuts the number at the front of `rest` off; false if there is none.
@@ -24,14 +23,16 @@ bool take_number(std::string_view& rest, int& number) {
 schedule_kind schedule_kind_from(std::string_view name) {
   if (name == "one_f_one_b") return schedule_kind::one_f_one_b;
   std::string known;
-  for (std::size_t i = 0; i < kind_names.size(); ++i) {
-    if (kind_names[i] == name) return static_cast<schedule_kind>(i);
-    known += (known.empty() ? "" : ", ") + std::string(kind_names[i]);
+  for (const auto& row : schedule_table()) {
+    if (row.name == name) return row.kind;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   throw bad_input("unknown schedule '" + std::string(name) + "'. Choose one of " + known);
 }
 
-std::string_view to_string(schedule_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(schedule_kind kind) {
+  return kind == schedule_kind::custom ? "custom" : schedule_of(kind).name;
+}
 
 std::string to_string(const action& op) {
   auto text = std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)];

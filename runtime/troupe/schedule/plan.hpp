@@ -8,9 +8,21 @@
 
 namespace troupe {
 
-enum class schedule_kind : std::uint8_t { gpipe, one_f_one_b, forward_only };
+/// Each but `custom`, a plan that was read from a file, has a row in generators/schedule_table.hpp.
+enum class schedule_kind : std::uint8_t {
+  gpipe = 0,
+  one_f_one_b = 1,
+  forward_only = 2,
+  interleaved_1f1b = 3,
+  zb_h1 = 4,
+  zb_h2 = 5,
+  zb_v = 6,
+  dualpipe_v = 7,
+  custom = 8
+};
 
-/// The names users type: "gpipe", "1f1b" (also "one_f_one_b"), "forward_only". Throws bad_input listing them.
+/// The names users type: "gpipe", "1f1b" (also "one_f_one_b"), "forward_only", "interleaved_1f1b", "zb_h1",
+/// "zb_h2", "zb_v", "dualpipe_v". Throws bad_input listing them.
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
@@ -62,14 +74,26 @@ struct plan_options {
   int num_devices = 1;                            ///< logical devices; at most num_stages
   std::vector<std::vector<int>> reductions = {};  ///< see plan::reductions; none in a plan of forwards only
   std::vector<edge> edges = {};                   ///< see plan::edges, in any order; empty: a chain
-  /// [num_stages]; empty: stages lie on devices in contiguous blocks of nearly equal size.
+  /// [num_stages]; empty: as the kind says, else stages lie on devices in contiguous blocks of nearly equal
+  /// size.
   std::vector<int> device_of_stage = {};
 };
 
-/// Builds the plan. Throws bad_input for impossible options.
-/// GPipe: Huang et al. 2019 (arXiv:1811.06965). 1F1B: Narayanan et al. 2019, PipeDream-flush
-/// (arXiv:2006.09503); in a graph a stage runs as many forwards ahead as the longest way to the loss has
-/// edges. The order of a stage's own actions depends on the graph alone, never on the devices.
+/// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places
+/// the stages itself.
+int usual_chunks(schedule_kind kind);
+
+/// How many of at most `most_devices` devices share `num_stages` stages: as many as have one, or half as many
+/// where each has two. Whether the kind can run on them, make_plan says.
+int devices_for(schedule_kind kind, int num_stages, int most_devices);
+
+/// Builds the plan with the generator of its kind (generators/schedule_table.hpp, which names the papers).
+/// Throws bad_input for impossible options: numbers of stages, devices or microbatches that the kind does
+/// not allow, another placement than it has.
+///
+/// In GPipe, 1F1B, ZB-H1 and ZB-H2 the order of a stage's own actions depends on the graph alone, never on
+/// the devices, and stages may lie anywhere. Interleaved 1F1B, ZB-V and DualPipeV place the stages
+/// themselves, and run those of any graph in the order of a chain.
 plan make_plan(const plan_options& options);
 
 /// What evaluation and prediction run: the forwards of `training`, with its stages, edges and devices, for

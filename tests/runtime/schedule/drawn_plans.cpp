@@ -1,6 +1,7 @@
 #include "runtime/schedule/drawn_plans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace troupe::testing {
@@ -55,9 +56,35 @@ std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stage
   return reductions;
 }
 
-plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937& random) {
+schedule_kind drawn_kind_of_any_placement(std::mt19937& random) {
+  using enum schedule_kind;
+  constexpr std::array kinds = {gpipe, one_f_one_b, forward_only, zb_h1, zb_h2};
+  return kinds[drawn_index(kinds.size(), random)];
+}
+
+plan_options drawn_chunks(int most_stages, int most_microbatches, std::mt19937& random) {
+  using enum schedule_kind;
+  constexpr std::array kinds = {interleaved_1f1b, zb_v, dualpipe_v};
   plan_options options;
-  options.kind = static_cast<schedule_kind>(drawn_below(3, random));
+  options.kind = kinds[drawn_index(kinds.size(), random)];
+  bool is_interleaved = options.kind == interleaved_1f1b;
+  options.num_devices = 1 + drawn_below(std::max(1, most_stages / 2), random);
+  int chunks = is_interleaved ? 1 + drawn_below(most_stages / options.num_devices, random) : 2;
+  options.num_stages = chunks * options.num_devices;
+  options.num_microbatches = 1 + drawn_below(most_microbatches, random);
+  // Interleaved 1F1B takes multiples of the devices, DualPipeV as many as stages at least.
+  if (is_interleaved) options.num_microbatches *= options.num_devices;
+  if (options.kind == dualpipe_v) options.num_microbatches += options.num_stages;
+  options.reductions = drawn_reductions(options.kind, options.num_stages, random);
+  options.edges = drawn_edges(options.num_stages, random);
+  return options;
+}
+
+plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937& random) {
+  if (most_stages > 1 && drawn_below(4, random) == 0)
+    return drawn_chunks(most_stages, most_microbatches, random);
+  plan_options options;
+  options.kind = drawn_kind_of_any_placement(random);
   options.num_stages = 1 + drawn_below(most_stages, random);
   options.num_microbatches = 1 + drawn_below(most_microbatches, random);
   options.num_devices = 1 + drawn_below(options.num_stages, random);

@@ -22,8 +22,11 @@ std::vector<int> drawn_placement(int num_stages, int num_devices, std::mt19937& 
 /// Up to two, unless there are forwards only.
 std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random);
 
-/// Of any kind, with at most `most_stages` stages and `most_microbatches` microbatches on at most as many
-/// devices.
+/// Of those whose stages may lie on any devices.
+schedule_kind drawn_kind_of_any_placement(std::mt19937& random);
+
+/// Of any kind, with at most `most_stages` stages on at most as many devices, and about at most
+/// `most_microbatches` microbatches, more where the kind asks for more.
 plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937& random);
 
 /// Adds an edge from a stage to a higher one, from an output port of its own or one that there is, and

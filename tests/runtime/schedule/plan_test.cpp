@@ -9,16 +9,28 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a schedule has the name users type") {
   using enum troupe::schedule_kind;
-  for (auto kind : {gpipe, one_f_one_b, forward_only})
+  for (auto kind : {gpipe, one_f_one_b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v})
     CHECK(troupe::schedule_kind_from(to_string(kind)) == kind);
+  CHECK(to_string(custom) == "custom");
   CHECK(to_string(one_f_one_b) == "1f1b");
   CHECK(troupe::schedule_kind_from("one_f_one_b") == one_f_one_b);
+}
+
+TEST_CASE("the numbers of schedules, which snapshots and messages may hold, stay what they were") {
+  using enum troupe::schedule_kind;
+  int number = 0;
+  for (auto kind :
+       {gpipe, one_f_one_b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v, custom})
+    CHECK(static_cast<int>(kind) == number++);
 }
 
 TEST_CASE("an unknown schedule is refused with the known ones") {
   CHECK_THROWS_AS(troupe::schedule_kind_from("interleaved"), troupe::bad_input);
   CHECK_THROWS_WITH(troupe::schedule_kind_from("interleaved"),
-                    ContainsSubstring("interleaved") && ContainsSubstring("gpipe, 1f1b, forward_only"));
+                    ContainsSubstring("'interleaved'") &&
+                        ContainsSubstring("gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, "
+                                          "dualpipe_v"));
+  CHECK_THROWS_WITH(troupe::schedule_kind_from("custom"), ContainsSubstring("unknown schedule 'custom'"));
 }
 
 TEST_CASE("an action is written as stage, kind and microbatch") {

@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// What a plan's file does not say.
+struct plan_csv_options {
+  std::vector<edge> edges = {};                   ///< see plan_options::edges; empty: a chain
+  std::vector<std::vector<int>> reductions = {};  ///< see plan::reductions
+};
+
+/// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,
+/// here a device, and in each cell an action, such as 2F0, 2B0, 2I0 or 2W0, or nothing. Stages lie on the
+/// device that runs them.
+///
+/// Lines that begin with # are skipped. (0F7;7B3)OVERLAP_F_B is read as its actions, one after the other. Of
+/// the form with communication, what an edge implies is skipped: SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD,
+/// RESHARD and REDUCE_GRAD. R and A are appended as make_plan does. The plan's kind is `custom`, or
+/// `forward_only` if it has no other actions.
+///
+/// Throws bad_input for text in which a cell cannot be read, and for a plan that check_plan refuses: naming
+/// `file`, the line, rank and cell of each action at fault, and the actions that wait in a circle.
+plan read_plan_csv(std::string_view text, const std::string& file, const plan_csv_options& options = {});
+
+/// The form that torch.distributed.pipelining loads with `_load_csv(file, format="compute_only")`. R and A
+/// have no place in it and are left out, comments too, since PyTorch would take them for a rank.
+std::string to_csv(const plan& written);
+
+}  // namespace troupe
