@@ -29,6 +29,16 @@ void check_costs(const action_costs& costs) {
       throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(cost));
 }
 
+bool is_backward(action_kind kind) {
+  return kind == action_kind::backward || kind == action_kind::input_gradient;
+}
+
+/// When what `next` takes from `before` is there.
+double time_of_output(const timed_action& before, const action& next, const action_costs& costs) {
+  bool takes_input_gradients = before.op.kind == action_kind::backward && is_backward(next.kind);
+  return takes_input_gradients && costs.hands_on_early ? before.begin + costs.input_gradient : before.end;
+}
+
 std::vector<timed_action> run_times(const action_graph& graph, const action_costs& costs) {
   std::vector<timed_action> times(graph.nodes.size());
   graph_walk walk(graph);
@@ -41,7 +51,8 @@ std::vector<timed_action> run_times(const action_graph& graph, const action_cost
       if (input == action_graph::none) continue;
       auto from = static_cast<std::size_t>(input);
       bool crosses = graph.nodes[from].device != node.device;
-      begin = std::max(begin, times[from].end + (crosses ? costs.communication : 0));
+      begin =
+          std::max(begin, time_of_output(times[from], node.op, costs) + (crosses ? costs.communication : 0));
     }
     times[here] = {node.op, begin, begin + duration_of(node.op.kind, costs)};
   }

@@ -13,6 +13,9 @@ struct action_costs {
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
   double reduction = 0;      ///< of one R
   double apply = 0;          ///< of one A
+  /// A B hands its input gradients on as soon as it has them, as plan_interpreter does; otherwise, as the
+  /// papers count, with its weight gradients.
+  bool hands_on_early = false;
 };
 
 /// How long an action takes.

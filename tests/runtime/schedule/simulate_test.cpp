@@ -184,6 +184,23 @@ TEST_CASE("a split backward lets the stage before go on, and keeps activations u
   CHECK(ran.peak_activations == std::vector<int>{2, 2});
 }
 
+TEST_CASE("a backward that hands on early lets the stages before go on, but no reduction and no own action") {
+  troupe::action_costs costs{.forward = 1, .input_gradient = 2, .weight_gradient = 4, .hands_on_early = true};
+  auto ran = troupe::simulate(plan_of(gpipe, 2, 2), costs);
+  CHECK(ran.devices[1][2].begin == 3);  // 1B0
+  CHECK(ran.devices[0][2].begin == 5);  // 0B0
+  CHECK(ran.devices[1][3].begin == 9);
+  CHECK(ran.devices[0][3].begin == 11);
+  CHECK(ran.makespan == 17);
+  costs.hands_on_early = false;
+  CHECK(troupe::simulate(plan_of(gpipe, 2, 2), costs).makespan == 21);
+  troupe::plan_options reduced{
+      .kind = gpipe, .num_stages = 2, .num_microbatches = 1, .num_devices = 2, .reductions = {{0, 1}}};
+  costs.hands_on_early = true;
+  CHECK(troupe::simulate(troupe::make_plan(reduced), costs).devices[0][2].begin == 10);  // 0R0 after 0B0
+  CHECK(troupe::simulate(troupe::make_plan(reduced), costs).devices[1][2].begin == 10);  // 1R0 too
+}
+
 TEST_CASE("a device with several stages keeps the activations of them all") {
   auto ran = troupe::simulate(
       troupe::make_plan({.kind = gpipe, .num_stages = 4, .num_microbatches = 5, .num_devices = 2}), {});

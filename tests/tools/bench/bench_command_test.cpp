@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
+#include <map>
 #include <sstream>
 
 #include "support/run_process.hpp"
@@ -122,29 +123,44 @@ TEST_CASE("bench recovery fails for a program that prints no hash") {
   CHECK_THAT(seen.errors, ContainsSubstring("printed no"));
 }
 
-TEST_CASE("bench pipeline counts the saved activations of the formulas") {
-  auto lines = objects_of(
-      bench("pipeline --stages 3 --microbatches 4 --forward-ms 1 --backward-ms 2 --steps 3 --json"));
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[0].at("schedule") == "gpipe");
-  CHECK(lines[0].at("peak_activations") == std::vector{4, 4, 4});
-  CHECK(lines[1].at("schedule") == "1f1b");
-  CHECK(lines[1].at("peak_activations") == std::vector{3, 2, 1});
+TEST_CASE("bench pipeline holds every schedule to its simulation and saves as many activations") {
+  auto lines = objects_of(bench(
+      "pipeline --devices 3 --microbatches 6 --forward-ms 1 --input-gradient-ms 1 --weight-gradient-ms 1 "
+      "--steps 3 --json"));
+  std::map<std::string, nlohmann::json> by_schedule;
+  for (const auto& line : lines) by_schedule[line.at("schedule")] = line;
+  REQUIRE(by_schedule.size() == lines.size());
+  CHECK(by_schedule.at("gpipe").at("peak_activations") == std::vector{6, 6, 6});
+  CHECK(by_schedule.at("1f1b").at("peak_activations") == std::vector{3, 2, 1});
+  CHECK(by_schedule.at("zb_h1").at("peak_activations").at(0) == 3);
+  CHECK(by_schedule.at("1f1b").at("formula_idle_ms") == 6.0);  // (p - 1)(f + b + w)
+  CHECK(by_schedule.at("1f1b").at("simulated_idle_ms") ==
+        4.0);  // (p - 1)(f + b): W does not delay the stage before
+  CHECK(by_schedule.at("zb_h1").at("formula_idle_ms") == 2.0);  // (p - 1)(f + b - w)
+  CHECK(by_schedule.at("interleaved_1f1b").at("stages") == 6);
+  CHECK(by_schedule.at("zb_v").at("stages") == 6);
   for (const auto& line : lines) {
+    INFO(line);
     CHECK(line.at("peak_equal") == true);
-    CHECK(line.at("nominal_work_ms") == 12.0);
-    CHECK(line.at("formula_idle_ms") == 6.0);
+    CHECK(line.at("nominal_work_ms") == 18.0);
     check_is_spread(line.at("idle_ms"), 3);
-    CHECK(line.at("idle_ms").at("median") > 0);  // 6 by the formula
     CHECK(line.at("excess_percent_of_step").at("median").is_number());
     CHECK(line.at("overslept_us_per_action").at("median").is_number());
   }
 }
 
+TEST_CASE("bench pipeline draws a schedule as planned and as measured") {
+  auto seen = bench("pipeline --devices 2 --microbatches 2 --steps 1 --schedule zb_h1,1f1b --draw");
+  CHECK(seen.exit_code == 0);
+  for (const char* title : {"planned: zb_h1", "measured: zb_h1", "planned: 1f1b", "measured: 1f1b"})
+    CHECK_THAT(seen.output, ContainsSubstring(title));
+}
+
 TEST_CASE("bench pipeline refuses options that cannot be used") {
-  check_refused("pipeline --stages 0", "--stages");
+  check_refused("pipeline --devices 0", "--devices");
   check_refused("pipeline --schedule sideways", "sideways");
   check_refused("pipeline --schedule forward_only", "forward_only");
+  check_refused("pipeline --schedule zb_v --microbatches 1 --devices 4 --draw --json", "--draw and --json");
 }
 
 TEST_CASE("bench compute holds a step to the rates of a product and of a copy that it measured beside it") {

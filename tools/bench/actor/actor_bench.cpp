@@ -44,7 +44,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(hop_job, microbatches, steps, si
 void run_hops(const hop_job& options) {
   auto self = start_launched_node();
   auto stages = self->world_size();
-  std::vector<stage_step> record(options.steps);
+  device_record record{std::vector<device_step>(options.steps)};
   auto job = std::make_shared<job_definition>();
   job->place(make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages}), stages);
   job->snapshots.cadence.memory_every_steps = options.steps;
@@ -58,7 +58,7 @@ void run_hops(const hop_job& options) {
   self.reset();
   if (rank != 0) return;
   std::vector<double> spans;
-  for (const auto& step : record)
+  for (const auto& step : record.steps)
     spans.push_back(1e-3 * static_cast<double>(step.last_end_ns - step.first_begin_ns));
   std::printf("%s\n", nlohmann::json{{"spans_us", spans}}.dump().c_str());
 }

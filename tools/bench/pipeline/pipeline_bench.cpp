@@ -1,139 +1,203 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iostream>
+#include <map>
 
 #include "bench/benches.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/pipeline/synthetic_stage.hpp"
 #include "bench/processes/bench_node.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/closed_form.hpp"
+#include "troupe/schedule/draw.hpp"
+#include "troupe/schedule/measured.hpp"
 
 namespace troupe::bench {
 namespace {
 
 struct pipeline_options {
-  int stages = 16;
+  int devices = 16;
+  int chunks = 2;
   int microbatches = 32;
   double forward_ms = 5;
-  double backward_ms = 10;
-  int steps = 20;
+  double input_gradient_ms = 5;
+  double weight_gradient_ms = 5;
+  int steps = 10;
   int rounds = 2;
-  std::string schedule = "both";
+  std::vector<std::string> schedules{"all"};
+  bool draws = false;
   bool json = false;
 
-  double work_ms() const { return microbatches * (forward_ms + backward_ms); }
-  double formula_idle_ms() const { return (stages - 1) * (forward_ms + backward_ms); }
-  double planned_ms() const { return work_ms() + formula_idle_ms(); }
+  double work_ms() const { return microbatches * (forward_ms + input_gradient_ms + weight_gradient_ms); }
 };
 
-/// What one schedule came to.
-struct pipeline_results {
-  measurements steps;              ///< a value for each step
-  std::vector<int> peak_saved;     ///< [stage], over all steps
-  std::uint32_t runtime_peak = 0;  ///< as the runtime counted it
+/// One schedule, and what it came to.
+struct measured_schedule {
+  plan running;
+  action_costs costs;  ///< of one stage and one microbatch, in ms
+  timeline simulated;
+  measurements steps = {};                 ///< a value for each step
+  std::vector<int> peak_saved = {};        ///< [device], over all steps
+  std::uint32_t runtime_peak = 0;          ///< of any stage, as the runtime counted it
+  std::vector<measured_action> last = {};  ///< what the devices did in the last step
 };
 
 std::chrono::nanoseconds nanoseconds_from(double ms) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
 }
 
-/// How many microbatches each stage saves at most.
-std::vector<int> formula_peaks(schedule_kind kind, const pipeline_options& options) {
-  std::vector<int> peaks;
-  for (int stage = 0; stage < options.stages; ++stage)
-    peaks.push_back(kind == schedule_kind::gpipe ? options.microbatches
-                                                 : std::min(options.microbatches, options.stages - stage));
-  return peaks;
+/// The stages of a device together take the times that the user gave, so that all schedules do the same work.
+measured_schedule make_schedule(schedule_kind kind, const pipeline_options& options) {
+  const auto& row = schedule_of(kind);
+  int chunks = !row.chunked ? 1 : row.chunked->num_chunks != 0 ? row.chunked->num_chunks : options.chunks;
+  action_costs costs{.forward = options.forward_ms / chunks,
+                     .input_gradient = options.input_gradient_ms / chunks,
+                     .weight_gradient = options.weight_gradient_ms / chunks,
+                     .hands_on_early = true};
+  auto made = make_plan({kind, options.devices * chunks, options.microbatches, options.devices});
+  auto simulated = simulate(made, costs);
+  return {std::move(made), costs, std::move(simulated)};
 }
 
-using step_records = std::vector<std::vector<stage_step>>;  // [stage][step]
+using device_records = std::vector<device_record>;  // [device]
 
-job_definition make_job(schedule_kind kind, const pipeline_options& options, step_records& records) {
+job_definition make_job(const measured_schedule& schedule, device_records& records) {
   job_definition job;
-  job.place(make_plan({kind, options.stages, options.microbatches, options.stages}), 1);
-  job.snapshots.cadence.memory_every_steps = records.front().size();
-  job.make_program = [&records, options](int stage) {
+  job.place(schedule.running, 1);
+  job.snapshots.cadence.memory_every_steps = records.front().steps.size();
+  job.make_program = [&records, &schedule](int stage) {
     synthetic_stage_options made{.stage = stage,
-                                 .num_stages = options.stages,
-                                 .forward = nanoseconds_from(options.forward_ms),
-                                 .backward = nanoseconds_from(options.backward_ms)};
-    return std::make_unique<synthetic_stage>(made, records[static_cast<std::size_t>(stage)]);
+                                 .num_stages = schedule.running.num_stages,
+                                 .forward = nanoseconds_from(schedule.costs.forward),
+                                 .input_gradient = nanoseconds_from(schedule.costs.input_gradient),
+                                 .weight_gradient = nanoseconds_from(schedule.costs.weight_gradient)};
+    auto device = schedule.running.device_of_stage[static_cast<std::size_t>(stage)];
+    return std::make_unique<synthetic_stage>(made, records[static_cast<std::size_t>(device)]);
   };
   return job;
 }
 
-void add_step(pipeline_results& results, const step_records& records, std::size_t step,
+void add_step(measured_schedule& schedule, const device_records& records, std::size_t step,
               const pipeline_options& options) {
-  std::int64_t begin = records.front()[step].first_begin_ns, end = 0, asleep = 0;
-  for (const auto& stage : records) {
-    begin = std::min(begin, stage[step].first_begin_ns);
-    end = std::max(end, stage[step].last_end_ns);
-    asleep += stage[step].asleep_ns;
+  auto begin = records.front().steps[step].first_begin_ns;
+  std::int64_t end = 0, asleep = 0;
+  for (const auto& device : records) {
+    begin = std::min(begin, device.steps[step].first_begin_ns);
+    end = std::max(end, device.steps[step].last_end_ns);
+    asleep += device.steps[step].asleep_ns;
   }
+  auto span_ms = 1e-6 * static_cast<double>(end - begin);
+  auto planned_ms = schedule.simulated.makespan;
+  schedule.steps["step_ms"].push_back(span_ms);
   // Alike for all devices: the span of the step minus the nominal work.
-  auto idle = 1e-6 * static_cast<double>(end - begin) - options.work_ms();
-  results.steps["idle_ms"].push_back(idle);
-  results.steps["excess_percent_of_step"].push_back(100 * (idle - options.formula_idle_ms()) /
-                                                    options.planned_ms());
-  auto nominal_ns = 1e6 * options.work_ms() * options.stages;
-  results.steps["overslept_us_per_action"].push_back(1e-3 * (static_cast<double>(asleep) - nominal_ns) /
-                                                     (2.0 * options.stages * options.microbatches));
+  schedule.steps["idle_ms"].push_back(span_ms - options.work_ms());
+  schedule.steps["excess_percent_of_step"].push_back(100 * (span_ms - planned_ms) / planned_ms);
+  auto nominal_ns = 1e6 * options.work_ms() * options.devices;
+  auto num_sleeps = 3.0 * schedule.running.num_stages * options.microbatches;
+  schedule.steps["overslept_us_per_action"].push_back(1e-3 * (static_cast<double>(asleep) - nominal_ns) /
+                                                      num_sleeps);
 }
 
-void measure(schedule_kind kind, const pipeline_options& options, int steps, pipeline_results& results) {
-  step_records records(static_cast<std::size_t>(options.stages),
-                       std::vector<stage_step>(static_cast<std::size_t>(steps)));
+void measure(measured_schedule& schedule, const pipeline_options& options, int steps) {
+  device_records records(static_cast<std::size_t>(options.devices),
+                         {std::vector<device_step>(static_cast<std::size_t>(steps))});
   auto self = start_local_node();
-  auto job = std::make_shared<job_definition>(make_job(kind, options, records));
+  auto job = std::make_shared<job_definition>(make_job(schedule, records));
   auto ended = train_steps(*self, job, static_cast<std::uint64_t>(steps));
   self.reset();
-  results.runtime_peak = std::max(results.runtime_peak, ended.timing.peak_activations);
-  results.peak_saved.resize(records.size());
-  for (std::size_t stage = 0; stage < records.size(); ++stage)
-    for (const auto& step : records[stage])
-      results.peak_saved[stage] = std::max(results.peak_saved[stage], step.peak_saved);
+  schedule.runtime_peak = std::max(schedule.runtime_peak, ended.timing.peak_activations);
+  schedule.last = std::move(ended.last_step);
+  schedule.peak_saved.resize(records.size());
+  for (std::size_t device = 0; device < records.size(); ++device)
+    for (const auto& step : records[device].steps)
+      schedule.peak_saved[device] = std::max(schedule.peak_saved[device], step.peak_saved);
   for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
-    add_step(results, records, step, options);
+    add_step(schedule, records, step, options);
 }
 
-/// Returns whether every stage saved as many activations as the formula says.
-bool print(schedule_kind kind, const pipeline_results& results, const pipeline_options& options,
-           report& output) {
-  auto formula = formula_peaks(kind, options);
-  auto equal = results.peak_saved == formula &&
-               std::cmp_equal(results.runtime_peak, *std::ranges::max_element(formula));
+timeline timeline_of(const measured_schedule& schedule) {
+  std::vector<std::vector<timed_action>> devices(schedule.simulated.devices.size());
+  for (const auto& one : schedule.last)
+    devices[one.device].push_back({{static_cast<int>(one.stage), one.kind, static_cast<int>(one.microbatch)},
+                                   1e-6 * static_cast<double>(one.begin_ns),
+                                   1e-6 * static_cast<double>(one.end_ns)});
+  return measured_timeline(std::move(devices));
+}
+
+void draw(const measured_schedule& schedule) {
+  text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
+  auto name = std::string(to_string(schedule.running.kind));
+  std::cout << "\nplanned: " << name << '\n' << draw_text(schedule.simulated, drawing);
+  std::cout << "\nmeasured: " << name << ", the last step\n"
+            << draw_text(timeline_of(schedule), drawing) << '\n';
+}
+
+/// The most microbatches that a stage saves, which is what the runtime counts.
+int peak_of_a_stage(const timeline& ran) {
+  int peak = 0;
+  for (const auto& device : ran.devices) {
+    std::map<int, std::vector<timed_action>> stages;
+    for (const auto& each : device) stages[each.op.stage].push_back(each);
+    for (const auto& [stage, actions] : stages) peak = std::max(peak, peak_activations(actions));
+  }
+  return peak;
+}
+
+/// Returns whether every device saved as many activations as in the simulation.
+bool print(const measured_schedule& schedule, const pipeline_options& options, report& output) {
+  const auto& simulated = schedule.simulated;
+  bool equal = schedule.peak_saved == simulated.peak_activations &&
+               std::cmp_equal(schedule.runtime_peak, peak_of_a_stage(simulated));
+  const auto& running = schedule.running;
+  chunk_shape shape{options.devices, running.num_stages / options.devices, options.microbatches};
   nlohmann::ordered_json line{
-      {"schedule", to_string(kind)},          {"stages", options.stages},
-      {"microbatches", options.microbatches}, {"steps", options.steps},
-      {"nominal_work_ms", options.work_ms()}, {"formula_idle_ms", options.formula_idle_ms()}};
-  add_spreads(results.steps, line);
-  line.update({{"peak_activations", results.peak_saved},
-               {"formula_peak_activations", formula},
+      {"schedule", to_string(running.kind)},
+      {"devices", options.devices},
+      {"stages", running.num_stages},
+      {"microbatches", options.microbatches},
+      {"steps", options.steps},
+      {"nominal_work_ms", options.work_ms()},
+      {"formula_idle_ms", closed_form_of(running.kind, shape, schedule.costs).makespan - options.work_ms()},
+      {"simulated_idle_ms", simulated.makespan - options.work_ms()}};
+  add_spreads(schedule.steps, line);
+  line.update({{"peak_activations", schedule.peak_saved},
+               {"simulated_peak_activations", simulated.peak_activations},
                {"peak_equal", equal}});
   output.add_block(line);
+  if (options.draws) draw(schedule);
   return equal;
 }
 
-std::vector<schedule_kind> schedules_of(const std::string& text) {
-  if (text == "both") return {schedule_kind::gpipe, schedule_kind::one_f_one_b};
-  auto kind = schedule_kind_from(text);
-  if (kind == schedule_kind::forward_only)
-    throw bad_input("--schedule forward_only has no backward: gpipe, 1f1b or both");
-  return {kind};
+/// Throws bad_input for an unknown schedule, and for one without a backward.
+std::vector<schedule_kind> kinds_of(const std::vector<std::string>& names) {
+  std::vector<schedule_kind> kinds;
+  for (const auto& name : names) {
+    if (name == "all") {
+      for (const auto& row : schedule_table())
+        if (row.kind != schedule_kind::forward_only) kinds.push_back(row.kind);
+      continue;
+    }
+    kinds.push_back(schedule_kind_from(name));
+    if (kinds.back() == schedule_kind::forward_only)
+      throw bad_input("--schedule forward_only has no backward: give one that trains, or all");
+  }
+  return kinds;
 }
 
 int run(const pipeline_options& options) {
-  auto kinds = schedules_of(options.schedule);
+  if (options.draws && options.json)
+    throw bad_input("--draw and --json exclude each other: give one of them");
+  std::vector<measured_schedule> schedules;
+  for (auto kind : kinds_of(options.schedules)) schedules.push_back(make_schedule(kind, options));
   report output("pipeline", options.json);
-  output.note("pipeline", "each stage sleeps on a device of its own, all in one process");
-  std::vector<pipeline_results> results(kinds.size());
+  output.note("pipeline", "each stage sleeps on its device, all in one process");
   auto rounds = std::min(options.rounds, options.steps);
   for (int round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < kinds.size(); ++i)
-      measure(kinds[i], options, (options.steps + round) / rounds, results[i]);
+    for (auto& each : schedules) measure(each, options, (options.steps + round) / rounds);
   bool all_equal = true;
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    all_equal = print(kinds[i], results[i], options, output) && all_equal;
+  for (const auto& each : schedules) all_equal = print(each, options, output) && all_equal;
   return all_equal ? 0 : 1;
 }
 
@@ -142,19 +206,30 @@ int run(const pipeline_options& options) {
 void add_pipeline_bench(const bench_commands& to) {
   auto options = std::make_shared<pipeline_options>();
   auto& command = *to.bench.add_subcommand(
-      "pipeline", "Run schedules on stages that sleep, and compare with the formulas");
-  command.add_option("--stages", options->stages, "Stages, each on a device of its own")
+      "pipeline", "Run schedules on stages that sleep, and compare with simulation and formulas");
+  auto milliseconds = CLI::Range(0.001, 1e4);
+  command.add_option("--devices", options->devices, "Devices, each on a thread of its own")
       ->check(CLI::Range(1, 256));
+  command.add_option("--chunks", options->chunks, "Stages of a device in interleaved_1f1b")
+      ->check(CLI::Range(1, 16));
   command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--forward-ms", options->forward_ms, "Sleep of a forward")
-      ->check(CLI::Range(0.001, 1e4));
-  command.add_option("--backward-ms", options->backward_ms, "Sleep of a backward")
-      ->check(CLI::Range(0.001, 1e4));
+  command
+      .add_option("--forward-ms", options->forward_ms, "Sleep of a device for the forward of a microbatch")
+      ->check(milliseconds);
+  command
+      .add_option("--input-gradient-ms", options->input_gradient_ms,
+                  "Sleep of a device for the input gradients of a microbatch")
+      ->check(milliseconds);
+  command
+      .add_option("--weight-gradient-ms", options->weight_gradient_ms,
+                  "Sleep of a device for the weight gradients of a microbatch")
+      ->check(milliseconds);
   command.add_option("--steps", options->steps, "Steps of each schedule")->check(CLI::Range(1, 100000));
   command.add_option("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--schedule", options->schedule, "gpipe, 1f1b or both");
+  command.add_option("--schedule", options->schedules, "Names of schedules, or all")->delimiter(',');
+  command.add_flag("--draw", options->draws, "Draw each schedule as planned, and its last step as measured");
   command.add_flag("--json", options->json, "One JSON object per schedule");
   command.callback([options, &exit_code = to.exit_code] { exit_code = run(*options); });
 }

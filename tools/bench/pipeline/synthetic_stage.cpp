@@ -24,14 +24,14 @@ void sleep_until(std::int64_t deadline_ns) {
 
 }  // namespace
 
-synthetic_stage::synthetic_stage(const synthetic_stage_options& options, std::vector<stage_step>& record)
+synthetic_stage::synthetic_stage(const synthetic_stage_options& options, device_record& record)
     : options_(options),
       record_(record),
       payload_(tensor::zeros({options.size_bytes}, dtype::u8)),
       state_{{std::to_string(options.stage) + ".state", tensor::zeros({1})}} {}
 
-stage_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
-  auto& done = record_.at(step);
+device_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
+  auto& done = record_.steps.at(step);
   auto begin = now_ns();
   if (nominal.count() > 0) sleep_until(begin + std::max(nominal.count() - lateness_ns_, nominal.count() / 2));
   done.last_end_ns = nominal.count() > 0 ? now_ns() : begin;
@@ -43,16 +43,21 @@ stage_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds n
 
 std::vector<tensor> synthetic_stage::forward(const microbatch& which, std::vector<tensor> inputs, tensor) {
   auto& done = work(which.step, options_.forward);
-  done.peak_saved = std::max(done.peak_saved, ++saved_);
+  done.peak_saved = std::max(done.peak_saved, ++record_.saved);
   if (options_.stage == options_.num_stages - 1) return {};
   return {options_.stage == 0 ? payload_ : inputs[0]};
 }
 
 std::vector<tensor> synthetic_stage::backward_input(const microbatch& which,
                                                     std::vector<tensor> output_gradients) {
-  work(which.step, options_.backward);
+  work(which.step, options_.input_gradient);
   if (options_.stage == 0) return {};
   return {output_gradients.empty() ? payload_ : output_gradients[0]};
+}
+
+void synthetic_stage::backward_weight(const microbatch& which) {
+  work(which.step, options_.weight_gradient);
+  --record_.saved;
 }
 
 }  // namespace troupe::bench

@@ -7,13 +7,18 @@
 
 namespace troupe::bench {
 
-/// What a stage did in one step, written by its device and read when the job is over. Times are of the steady
-/// clock, in ns.
-struct stage_step {
-  std::int64_t first_begin_ns = 0;  ///< of the first forward
-  std::int64_t last_end_ns = 0;     ///< of the last input gradient
-  std::int64_t asleep_ns = 0;       ///< in all its actions
-  int peak_saved = 0;               ///< microbatches between forward and weight gradient, at most
+/// What a device did in one step. Times are of the steady clock, in ns.
+struct device_step {
+  std::int64_t first_begin_ns = 0;
+  std::int64_t last_end_ns = 0;
+  std::int64_t asleep_ns = 0;  ///< in all its actions
+  int peak_saved = 0;          ///< microbatches of its stages between forward and weight gradient, at most
+};
+
+/// Written by the device's thread and read when the job is over.
+struct device_record {
+  std::vector<device_step> steps;  ///< [num_steps]
+  int saved = 0;                   ///< microbatches of its stages between forward and weight gradient, now
 };
 
 struct synthetic_stage_options {
@@ -23,36 +28,35 @@ struct synthetic_stage_options {
   /// How long the stage sleeps in place of computing; 0: it does nothing. It sleeps, so that more devices
   /// than cores do not take each other's time. A sleep ends late, by what the machine takes to wake a thread:
   /// each is shortened by how late the stage's last ones were on average, so that the mean is the nominal
-  /// time. The whole backward pass counts as the input gradient, as in the formulas for the idle time of a
-  /// pipeline.
+  /// time.
   std::chrono::nanoseconds forward{0};
-  std::chrono::nanoseconds backward{0};
+  std::chrono::nanoseconds input_gradient{0};
+  std::chrono::nanoseconds weight_gradient{0};
 };
 
 /// A stage that computes nothing: it hands on a tensor of a given size, forwards and backwards.
 class synthetic_stage final : public stage_program {
  public:
-  /// `record` [num_steps] must outlive the stage.
-  synthetic_stage(const synthetic_stage_options& options, std::vector<stage_step>& record);
+  /// `record`, which the stages of a device share, must outlive the stage.
+  synthetic_stage(const synthetic_stage_options& options, device_record& record);
 
   std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override;
   std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override;
-  void backward_weight(const microbatch&) override { --saved_; }
+  void backward_weight(const microbatch& which) override;
   void apply(std::uint64_t) override {}
-  void discard() override { saved_ = 0; }
+  void discard() override { record_.saved = 0; }
   step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return state_; }
   std::vector<named_tensor> parameters() override { return state_; }
   void load_state(const std::vector<named_tensor>&) override {}
 
  private:
-  stage_step& work(std::uint64_t step, std::chrono::nanoseconds nominal);
+  device_step& work(std::uint64_t step, std::chrono::nanoseconds nominal);
 
   synthetic_stage_options options_;
-  std::vector<stage_step>& record_;
+  device_record& record_;
   tensor payload_;
   std::vector<named_tensor> state_;
-  int saved_ = 0;
   std::int64_t lateness_ns_ = 0;  ///< by which sleeps are shortened
 };
 
