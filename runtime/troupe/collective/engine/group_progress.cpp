@@ -54,11 +54,12 @@ void group_progress::submit(const std::shared_ptr<call>& added) {
 /// So it often ends before a thread waits for it.
 bool group_progress::begin_at_once(const std::shared_ptr<call>& added) {
   std::unique_lock poller(polling_, std::try_to_lock);
-  if (!poller || !calls_.begin(added)) return false;
+  if (!poller) return false;
+  bool has_begun = calls_.begin(added);
   poller.unlock();
-  // As in end_polling(), for the waiters that came meanwhile.
-  if (num_passive_waiters_.fetch_add(0, std::memory_order_acq_rel) > 0) place_.request();
-  return true;
+  // As in end_polling(), for those that came meanwhile.
+  if (num_kept_out_.fetch_add(0, std::memory_order_acq_rel) > 0) place_.request();
+  return has_begun;
 }
 
 void group_progress::wait(call& wanted) {
@@ -95,12 +96,13 @@ bool group_progress::try_to_poll(std::unique_lock<std::mutex>& poller) {
 
 /// Returns when the call has ended, or the lock was free.
 void group_progress::wait_for_poller(call& wanted) {
-  num_passive_waiters_.fetch_add(1, std::memory_order_acq_rel);
+  num_kept_out_.fetch_add(1, std::memory_order_acq_rel);
   bool is_free = polling_.try_lock();
   if (is_free) polling_.unlock();
   // Without a limit, see above.
   if (!is_free) wanted.finished.wait(false);
-  num_passive_waiters_.fetch_sub(1, std::memory_order_acq_rel);
+  bool kept_others_out = num_kept_out_.fetch_sub(1, std::memory_order_acq_rel) > 1 && is_free;
+  if (kept_others_out) place_.request();
 }
 
 /// Unlocks, and lets the engine poll if calls are left. Threads count their calls and themselves before they
@@ -198,6 +200,7 @@ void group_progress::check() {
 }
 
 bool group_progress::advance() {
+  if (std::exchange(is_engine_kept_out_, false)) num_kept_out_.fetch_sub(1, std::memory_order_acq_rel);
   std::unique_lock poller(polling_, std::try_to_lock);
   if (!poller || is_failing_) return false;
   bool moved = calls_.num_unfinished() > 0 && advance_for_engine(++num_rounds_ % rounds_between_checks == 0);
@@ -222,10 +225,13 @@ bool group_progress::advance_for_engine(bool checks) {
   }
 }
 
-/// If another thread polls, or fails the group, it requests the engine when it ends.
+/// If another thread has the lock, or fails the group, it requests the engine when it ends. The engine counts
+/// itself before it tries to lock again, since that thread may have seen no one just before it unlocked.
 bool group_progress::prepare_sleep(wake_sources& sources) {
   std::unique_lock poller(polling_, std::try_to_lock);
-  if (!poller || is_failing_) return true;
+  if (!poller && !std::exchange(is_engine_kept_out_, true))
+    num_kept_out_.fetch_add(1, std::memory_order_acq_rel);
+  if ((!poller && !poller.try_lock()) || is_failing_) return true;
   if (!std::exchange(is_sleep_announced_, true)) {
     is_sleeping_ = true;
     backend_.announce_sleep(engine_->event());

@@ -68,7 +68,10 @@ class group_progress final : private progress_engine::client {
   backoff backoff_;
   unsigned num_rounds_ = 0;
 
-  std::atomic<int> num_passive_waiters_ = 0;  ///< threads that wait for calls which another thread polls
+  /// Threads that found the lock taken and rely on the engine or on who has it: those that wait for calls, and
+  /// the engine itself while it sleeps.
+  std::atomic<int> num_kept_out_ = 0;
+  bool is_engine_kept_out_ = false;  ///< of the engine's thread
   std::atomic<bool> abort_requested_ = false;
   std::atomic<bool> is_sleeping_ = false;  ///< the poller, or the engine for this group
   std::atomic<bool> is_failing_ = false;

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <condition_variable>
+#include <functional>
 
 #include "troupe/collective/operation.hpp"
 #include "troupe/collective/work.hpp"
@@ -26,6 +27,7 @@ class scripted_backend : public collective_backend {
       std::lock_guard lock(mutex_);
       begun_.push_back(to_string(what.signature) + " #" + std::to_string(sequence));
     }
+    if (what.peer >= 0 && on_begin_of_message) on_begin_of_message();
     co_await until([this, &what] {
       if (fails) throw collective_error(collective_failure::lost_member, "g", 1, {3}, "rank 3 ended");
       return (what.peer >= 0 ? messages_may_end : num_may_end) > 0;
@@ -38,7 +40,8 @@ class scripted_backend : public collective_backend {
       std::lock_guard lock(mutex_);
       engine_event_ = engine_event;
     }
-    if (!sleeps.exchange(true)) looks_before_sleep = num_looks_;
+    if (!sleeps) looks_before_sleep = num_looks_;
+    sleeps = true;
     sleeps.notify_all();
   }
   void sleep(std::chrono::microseconds at_most) override {
@@ -63,6 +66,7 @@ class scripted_backend : public collective_backend {
   std::atomic<bool> fails = false, sleeps = false;
   int looks_before_sleep = 0;  ///< to be read once it sleeps
   std::string aborted_with;
+  std::function<void()> on_begin_of_message;  ///< called on the thread that polls
 
  private:
   std::mutex mutex_;
@@ -247,6 +251,45 @@ TEST_CASE("a waiting thread is not forgotten while other threads begin calls") {
   }
   done = true;
   beginning.join();
+  CHECK(given.queue.num_unfinished() == 0);
+}
+
+namespace {
+
+/// Counts how often the engine prepares to sleep, and never has work for it.
+class sleep_counter final : public progress_engine::client {
+ public:
+  explicit sleep_counter(progress_engine& engine) : place_(engine, *this) { place_.request(); }
+  std::atomic<int> num_sleeps = 0;
+
+ private:
+  bool advance() override { return false; }
+  bool prepare_sleep(wake_sources&) override {
+    ++num_sleeps;
+    return true;
+  }
+  bool is_idle() override { return false; }
+
+  progress_engine::place place_;  // ends first
+};
+
+}  // namespace
+
+TEST_CASE("the engine looks again when a thread has kept it out while that thread began a call") {
+  auto engine = std::make_shared<progress_engine>();
+  scripted_group given(hooks(), engine);
+  auto behind = given.submit(progress_by::background);
+  given.backend.sleeps.wait(false);
+  sleep_counter after_group(*engine);
+  while (after_group.num_sleeps == 0) std::this_thread::yield();
+  given.backend.on_begin_of_message = [&] {
+    int before = after_group.num_sleeps;
+    given.let_end(1);  // wakes the engine, which finds the group's lock taken
+    while (after_group.num_sleeps == before) std::this_thread::yield();
+  };
+  given.backend.messages_may_end = 1;
+  CHECK(given.submit(progress_by::waiter, 1h, send_of(tensor::zeros({1}), 1))->finished);
+  behind->finished.wait(false);
   CHECK(given.queue.num_unfinished() == 0);
 }
 
