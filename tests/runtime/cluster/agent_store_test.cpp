@@ -79,7 +79,7 @@ TEST_CASE("keys and values over the limits are refused before they are sent") {
   CHECK(keys.get("a", 60s)->size() == key_values::max_value_bytes);
 }
 
-TEST_CASE("a put into a full store is an error") {
+TEST_CASE("a put into a full store is an error", "[many]") {
   live_agent job(job_of(1));
   test_member only(job.client(0));
   only.join();

@@ -144,6 +144,7 @@ std::unique_ptr<group_area> attached_group_memory::find(std::uint64_t number, in
   const auto* found = find_entry(*memory_, number);
   if (!found) return nullptr;
   auto offset = found->offset;
+  if (found->number != number) return nullptr;  // it was removed meanwhile, and the entry used again
   if (offset < first_area || offset + group_area::size_bytes(num_members) > memory_bytes)
     throw std::runtime_error("a group's memory is said to be outside of its owner's");
   return std::make_unique<group_area>(memory_, offset, num_members, member);

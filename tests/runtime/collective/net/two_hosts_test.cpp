@@ -24,9 +24,9 @@ struct host_process {
         resources("token", {.interface = joined_namespaces::interface}) {}
 
   std::unique_ptr<communicator> make_group(const std::string& name, const std::vector<world_rank>& ranks,
-                                           int rank, const communicator_options& options = {}) {
+                                           int rank) {
     auto member = std::ranges::find(ranks, rank) - ranks.begin();
-    return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources, options);
+    return make_ucx_group({name, ranks, static_cast<int>(member)}, place, resources);
   }
 };
 
@@ -36,16 +36,16 @@ std::vector<world_rank> first_ranks(int count) {
   return ranks;
 }
 
-void expect_sum(communicator& group) {
+void expect_sum(communicator& group, const call_options& how = {}) {
   auto x = tensor::full({50000}, static_cast<float>(group.rank() + 1));
-  group.all_reduce(x).wait();
+  group.all_reduce(x, reduce_op::sum, how).wait();
   auto n = static_cast<float>(group.size());
   for (float each : x.values<float>()) expect(each == n * (n + 1) / 2, "the sum of all members");
 }
 
-collective_error error_of_sums(communicator& group) {
+collective_error error_of_sums(communicator& group, const call_options& how = {}) {
   try {
-    while (true) expect_sum(group);
+    while (true) expect_sum(group, how);
   } catch (const collective_error& error) {
     return error;
   }
@@ -111,20 +111,19 @@ TEST_CASE("after a network cut the members on each side name those on the other 
   temp_folder folder;
   spawn_ranks(4, [&](test_rank& self) {
     host_process own(hosts, self, folder);
-    communicator_options options{.timeout = std::chrono::seconds(2)};
-    auto all = own.make_group("all", first_ranks(4), self.rank(), options);
+    auto all = own.make_group("all", first_ranks(4), self.rank());
     expect_sum(*all);
     self.barrier(1);
     if (self.rank() == 0) hosts.cut();
     self.barrier(2);
-    auto error = error_of_sums(*all);
+    auto error = error_of_sums(*all, {.timeout = std::chrono::seconds(2)});
     auto beyond = self.rank() % 2 == 0 ? std::vector<world_rank>{1, 3} : std::vector<world_rank>{0, 2};
     expect(error.kind() == collective_failure::timed_out || error.kind() == collective_failure::lost_member,
            std::string("a loss: ") + error.what());
     for (auto rank : error.ranks())
       expect(std::ranges::count(beyond, rank) == 1, std::string("the other host's ranks: ") + error.what());
     auto neighbours = self.rank() % 2 == 0 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1, 3};
-    expect_sum(*own.make_group("rest", neighbours, self.rank(), options));
+    expect_sum(*own.make_group("rest", neighbours, self.rank()));
     self.barrier(3);
   });
 }

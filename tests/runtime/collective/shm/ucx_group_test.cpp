@@ -136,7 +136,7 @@ TEST_CASE("members that wait for a group are told when one of them gives up") {
     try {
       if (self.rank() != 2)  // which does not come
         make_ucx_group(world_group(self, "late"), place, resources,
-                       {.timeout = std::chrono::milliseconds(self.rank() == 1 ? 1000 : 40000)});
+                       {.timeout = std::chrono::milliseconds(self.rank() == 1 ? 2000 : 200000)});
     } catch (const collective_error& error) {
       named = error.ranks();
     }
@@ -153,7 +153,7 @@ TEST_CASE("a process of another job is refused") {
     ucx_group_resources resources(self.rank() == 0 ? "token" : "another token");
     std::string told;
     try {
-      make_ucx_group(world_group(self), place, resources, {.timeout = std::chrono::seconds(2)});
+      make_ucx_group(world_group(self), place, resources, {.timeout = std::chrono::seconds(60)});
     } catch (const collective_error& error) {
       told = error.what();
     }

@@ -124,12 +124,14 @@ TEST_CASE("a member that calls in another group is named on the members that wai
     spawn_ranks(3, [&](test_rank& self) {
       folder_store place(folder.path());
       ucx_group_resources resources("token", network(self.rank()));
-      communicator_options options{.timeout = std::chrono::milliseconds(1000)};
-      auto first = make_ucx_group(three("first", self.rank()), place, resources, options);
-      auto second = make_ucx_group(three("second", self.rank()), place, resources, options);
+      auto first = make_ucx_group(three("first", self.rank()), place, resources);
+      auto second = make_ucx_group(three("second", self.rank()), place, resources);
+      const call_options limited{.timeout = std::chrono::milliseconds(2000)};
       self.barrier(1);
       auto& called = self.rank() == 1 ? *second : *first;
-      auto error = error_of(called, [](communicator& group) { group.all_reduce(tensor::zeros({9})).wait(); });
+      auto error = error_of(called, [&](communicator& group) {
+        group.all_reduce(tensor::zeros({9}), reduce_op::sum, limited).wait();
+      });
       expect(error.kind() == collective_failure::timed_out, "no other member entered the call in time");
       expect(error.group() == (self.rank() == 1 ? "second" : "first"), "the group in question");
       auto missing = self.rank() == 1 ? std::vector<world_rank>{0, 2} : std::vector<world_rank>{1};
