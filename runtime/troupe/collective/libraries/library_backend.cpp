@@ -50,13 +50,14 @@ void library_backend::throw_if_aborted(const member_reports& reports) const {
   }
 }
 
+/// Puts the cause before it closes, which ends the calls of the others, who then read it.
 void library_backend::abort(const collective_error& why) noexcept {
-  close(why);
   try {
     report_store_.put(with_failure(own_report(), why));
   } catch (const std::exception&) {
     // The store cannot be reached. The others will report that this member has put nothing.
   }
+  close(why);
 }
 
 void library_backend::require_agreement(const std::vector<call_signature>& by_member,
@@ -85,7 +86,7 @@ void library_backend::fail(const std::string& problem, const collective_operatio
 void library_backend::fail_locally(const std::string& problem, const collective_operation& what,
                                    std::uint64_t sequence) {
   auto error = failure_diagnosis(group_).local_failure({what.signature, sequence}, problem);
-  close(error);
+  abort(error);
   throw error;
 }
 

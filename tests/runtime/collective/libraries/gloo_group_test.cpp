@@ -131,7 +131,9 @@ TEST_CASE("a cancelled call over gloo ends on all members, at any moment of a la
         try {
           running.wait();
         } catch (const collective_error& error) {
-          return error.kind() == collective_failure::cancelled || self.rank() == 1;
+          // Rank 1 may have given up before rank 0 cancelled.
+          return error.kind() == collective_failure::cancelled ||
+                 error.kind() == collective_failure::timed_out || self.rank() == 1;
         }
         return true;
       };

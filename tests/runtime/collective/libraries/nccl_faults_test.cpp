@@ -189,7 +189,7 @@ TEST_CASE("a NCCL group ends in peace, each communicator when NCCL is done with 
 TEST_CASE("a communicator whose end NCCL never comes to is aborted") {
   fake_nccl::set_never_finalized(true);
   memory_store place;
-  nccl_member(place, 1, 0, {.timeout = 100ms});
+  nccl_member(place, 1, 0, {.timeout = 1s});
   CHECK(fake_nccl::calls("ncclCommDestroy").empty());
   CHECK(fake_nccl::calls("ncclCommAbort").size() == 1);
   check_nccl_is_unharmed();
@@ -198,7 +198,7 @@ TEST_CASE("a communicator whose end NCCL never comes to is aborted") {
 TEST_CASE("an aborted NCCL connection does not connect again") {
   memory_store place;
   auto on = make_nccl_connections(gpu_of_member(0));
-  nccl_connection one(on, place, {"key", 1, 0}, 100ms);
+  nccl_connection one(on, place, {"key", 1, 0}, 1min);
   while (!one.is_ready()) {
   }
   on->abort({&one}, cause);
@@ -231,7 +231,7 @@ TEST_CASE("a NCCL connection uses its own GPU alone, on threads that have chosen
   for (bool is_aborted : {false, true}) {
     std::unique_ptr<nccl_connection> one;
     on_new_thread([&] {
-      one = std::make_unique<nccl_connection>(on, place, nccl_endpoint{"key", 1, 0}, 100ms);
+      one = std::make_unique<nccl_connection>(on, place, nccl_endpoint{"key", 1, 0}, 1min);
     });
     on_new_thread([&] {
       while (!one->is_ready()) std::this_thread::yield();
@@ -283,7 +283,7 @@ TEST_CASE("what CUDA refuses in a call over NCCL fails the group by name, on eve
                          is_refused = true;
                          is_refused.notify_all();
                        },
-                       {.timeout = 500ms});
+                       {.timeout = 2s});
   CHECK(failures == std::vector<std::string>(2));
   check_nccl_is_unharmed();
 }
@@ -341,28 +341,28 @@ TEST_CASE("a NCCL group whose network fails in a call says what NCCL says") {
 }
 
 TEST_CASE("a NCCL group that goes with calls in flight aborts them, and they touch nothing later") {
-  auto failures = run_nccl_members(2,
-                                   [](communicator& all, store& place) {
-                                     auto group = make_nccl_group({"short-lived", {0, 1}, all.rank()}, place,
-                                                                  make_nccl_connections(all.device()),
-                                                                  {.timeout = 200ms});
-                                     auto x = ones(all);
-                                     if (all.rank() == 0) {
-                                       auto running = group->all_reduce(x);
-                                       wait_for_calls("ncclAllReduce", 1);
-                                       group = nullptr;
-                                       x.fill_zero();
-                                     } else {
-                                       wait_for_calls("ncclCommAbort", 1);
-                                       auto error = failure_of([&] { group->all_reduce(x).wait(); });
-                                       expect(error.kind() == collective_failure::cancelled, error.what());
-                                       expect_text(error, "rank 0");
-                                       group = nullptr;
-                                     }
-                                     all.barrier().wait();
-                                     expect_elements(x.to({}), [&](std::int64_t) { return all.rank(); });
-                                   },
-                                   {.timeout = 10s});
+  auto failures =
+      run_nccl_members(2,
+                       [](communicator& all, store& place) {
+                         auto group = make_nccl_group({"short-lived", {0, 1}, all.rank()}, place,
+                                                      make_nccl_connections(all.device()), {.timeout = 2s});
+                         auto x = ones(all);
+                         if (all.rank() == 0) {
+                           auto running = group->all_reduce(x);
+                           wait_for_calls("ncclAllReduce", 1);
+                           group = nullptr;
+                           x.fill_zero();
+                         } else {
+                           wait_for_calls("ncclCommAbort", 1);
+                           auto error = failure_of([&] { group->all_reduce(x).wait(); });
+                           expect(error.kind() == collective_failure::cancelled, error.what());
+                           expect_text(error, "rank 0");
+                           group = nullptr;
+                         }
+                         all.barrier().wait();
+                         expect_elements(x.to({}), [&](std::int64_t) { return all.rank(); });
+                       },
+                       {.timeout = 10s});
   CHECK(failures == std::vector<std::string>(2));
   check_nccl_is_unharmed();
 }
