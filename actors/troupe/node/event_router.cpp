@@ -59,8 +59,9 @@ void event_router::on_recovered(const recovery_report& report) { tell(recovery_d
 void event_router::on_job_done() { tell(job_done{}); }
 
 void event_router::on_job_failed(const std::string& cause) {
+  note_end();
   tell(job_ended{cause});
-  abort_everything(cause);
+  members.on_end(cause);
 }
 
 void event_router::on_stop(int signal) {
@@ -70,14 +71,15 @@ void event_router::on_stop(int signal) {
 
 void event_router::on_job_stopped(int signal, const std::string& what) {
   stop_signal_ = signal;
+  note_end();
   tell(job_was_stopped{signal, what});
-  abort_everything("the job was stopped");
+  members.on_end("the job was stopped");
 }
 
-void event_router::abort_everything(const std::string& cause) {
+/// Before anyone is told, since the program may ask at once.
+void event_router::note_end() {
   job_ended_ = true;
   fenced->store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
-  members.on_end(cause);
 }
 
 }  // namespace troupe

@@ -55,7 +55,7 @@ class event_router final : public transport_events, public membership_events {
     if (supervisor_) caf::anon_send(supervisor_, std::move(message));
   }
 
-  void abort_everything(const std::string& cause);
+  void note_end();
 
   int rank_;
   std::atomic<int> stop_signal_ = 0;

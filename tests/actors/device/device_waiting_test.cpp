@@ -51,9 +51,14 @@ class blocking_transport final : public recording_transport {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return holder == nullptr; });
   }
-  void wait_until_taken() {
+  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+    std::lock_guard lock(mutex_);
+    recording_transport::send_tensor(to_rank, tag, std::move(value));
+    changed_.notify_all();
+  }
+  void wait_until_sent(std::size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return arrivals_.empty(); });
+    changed_.wait(lock, [&] { return tensors.size() >= count; });
   }
 
   const tensor_waiter* holder = nullptr;
@@ -114,7 +119,7 @@ TEST_CASE(
   here.out.add_arrival(foreign);
   here.out.add_arrival(here.tag(0, tensor_role::snapshot_part));
   here.out.add_arrival(here.tag(0, tensor_role::activation));
-  here.out.wait_until_taken();
+  here.out.wait_until_sent(1);  // before an action the device looks for mail
   here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
       .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
                [](const caf::error& problem) { FAIL(describe(problem)); });

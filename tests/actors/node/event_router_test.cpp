@@ -1,0 +1,26 @@
+#include "troupe/node/event_router.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+#include <utility>
+
+#include "troupe/link/forwarding_actor.hpp"
+
+using namespace troupe;
+
+TEST_CASE("whoever is told that the job has ended finds it ended, and by which signal") {
+  caf::actor_system_config config;
+  caf::actor_system system{config};
+  event_router router(0, 1);
+  std::vector<std::pair<bool, int>> found;
+  auto supervisor = make_forwarding_actor(system, [&](caf::mailbox_element&) {
+    found.emplace_back(router.has_ended(), router.stop_signal());
+    CHECK(*router.fenced == std::numeric_limits<std::uint64_t>::max());
+  });
+  router.attach(supervisor);
+  int signal = 0;
+  SECTION("stopped") { router.on_job_stopped(signal = 15, "at step 3"); }
+  SECTION("failed") { router.on_job_failed("no data"); }
+  CHECK(found == std::vector{std::pair(true, signal)});
+  router.attach({});
+}
