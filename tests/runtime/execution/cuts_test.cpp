@@ -106,7 +106,8 @@ void check_stands_at(const devices_in_turns& devices, const plan& running, const
 
 }  // namespace
 
-TEST_CASE("devices that run up to a closed cut all get there, and only tensors that cross it are not taken") {
+TEST_CASE("devices that run up to a closed cut all get there, and only tensors that cross it are not taken",
+          "[many]") {
   for (unsigned seed = 0; seed < 3'000; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
@@ -120,7 +121,8 @@ TEST_CASE("devices that run up to a closed cut all get there, and only tensors t
   }
 }
 
-TEST_CASE("devices that run up to a cut that is not closed wait for the action that is named as outside") {
+TEST_CASE("devices that run up to a cut that is not closed wait for the action that is named as outside",
+          "[many]") {
   int num_open = 0;
   for (unsigned seed = 0; seed < 3'000; ++seed) {
     std::mt19937 random(seed);
@@ -141,7 +143,8 @@ TEST_CASE("devices that run up to a cut that is not closed wait for the action t
   CHECK(num_open > 500);
 }
 
-TEST_CASE("jobs that are taken through their plan by single steps of drawn units compute the same") {
+TEST_CASE("jobs that are taken through their plan by single steps of drawn units compute the same",
+          "[many]") {
   for (unsigned seed = 0; seed < 1'000; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);

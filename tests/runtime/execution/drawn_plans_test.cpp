@@ -80,7 +80,8 @@ void run_on_threads(const plan& running, traced_stages& stages) {
 
 }  // namespace
 
-TEST_CASE("10,000 drawn plans run to their ends, and compute what one stage after the other computes") {
+TEST_CASE("10,000 drawn plans run to their ends, and compute what one stage after the other computes",
+          "[many]") {
   for (unsigned seed = 0; seed < 10'000; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
@@ -103,7 +104,7 @@ TEST_CASE("drawn plans run to their ends on a thread for each device, over trans
   }
 }
 
-TEST_CASE("the same stages on other devices compute the same") {
+TEST_CASE("the same stages on other devices compute the same", "[many]") {
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 random(seed);
     auto options = drawn_options(6, 5, random);

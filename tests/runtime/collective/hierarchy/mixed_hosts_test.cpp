@@ -54,9 +54,14 @@ void keep_promises(const host_names& hosts,
 }  // namespace
 
 TEST_CASE(
-    "groups over several hosts with several members each conform to the backend contract, for any "
-    "placement") {
-  for (const auto& hosts : placements) keep_promises(hosts, on);
+    "groups over several hosts with several members on some conform to the backend contract: placements 2 "
+    "and 4") {
+  for (auto i : {1U, 3U}) keep_promises(placements[i], on);
+}
+TEST_CASE(
+    "groups over two hosts with several members each conform to the backend contract: placements 1 and 3",
+    "[many]") {
+  for (auto i : {0U, 2U}) keep_promises(placements[i], on);
 }
 
 TEST_CASE("eight members on two hosts get the bits of the tree with the default sizes") {
