@@ -15,7 +15,7 @@ struct run_options {
   std::map<std::string, std::string> environment;  ///< added to, or replacing, this process's own
   std::vector<std::string> without;                ///< variables to remove
   /// At this time its whole process group is killed and the test fails.
-  std::chrono::milliseconds deadline = std::chrono::seconds(60);
+  std::chrono::milliseconds deadline = std::chrono::seconds(180);
 };
 
 struct process_result {

@@ -53,6 +53,6 @@ void expect(bool condition, std::string_view what,
 /// threw, were killed or did not end within `deadline`, and kills the others. Exceptions are printed on
 /// standard error.
 void spawn_ranks(int count, const std::function<void(test_rank&)>& body,
-                 std::chrono::seconds deadline = std::chrono::seconds(60));
+                 std::chrono::seconds deadline = std::chrono::seconds(180));
 
 }  // namespace troupe::testing

@@ -101,7 +101,7 @@ class event_recorder final : public transport_events {
     return taken;
   }
   void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& condition) {
-    if (!changed_.wait_for(lock, std::chrono::seconds(40), condition))
+    if (!changed_.wait_for(lock, std::chrono::seconds(120), condition))
       throw std::runtime_error("what a test waited for did not happen");
   }
 
