@@ -1,151 +1,91 @@
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
-#include <string>
 
 #include "commands.hpp"
-#include "troupe/error/errors.hpp"
-#include "troupe/schedule/draw.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
-#include "troupe/schedule/measured.hpp"
-#include "troupe/schedule/plan.hpp"
-#include "troupe/schedule/simulate.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "schedule_request.hpp"
 
 namespace troupe {
 namespace {
 
-/// The options of the command line.
-struct schedule_request {
-  std::string kind = "1f1b";
-  int stages = 4;
-  int microbatches = 8;
-  std::optional<int> devices;  ///< none: one per stage
-  action_costs costs;
-  std::string svg_file;
-  std::optional<int> columns;  ///< none: the terminal's
-  bool json = false;
-  bool list = false;
-};
+constexpr const char* description = "Draw and simulate a pipeline schedule before running it";
 
-plan requested_plan(const schedule_request& request) {
-  return make_plan({.kind = schedule_kind_from(request.kind),
-                    .num_stages = request.stages,
-                    .num_microbatches = request.microbatches,
-                    .num_devices = request.devices.value_or(request.stages)});
+void add_plan_options(CLI::App& command, schedule_request& request) {
+  auto* file = command.add_option("--plan", request.plan_file,
+                                  "Take the plan from this CSV file, such as PyTorch's pipelining dumps");
+  auto* best =
+      command.add_flag("--best", request.best,
+                       "Choose kind, stages and, with --batch, microbatches for the fastest plan that "
+                       "fits into --memory; --stages and --microbatches then say what the costs and "
+                       "--memory-per-chunk are of");
+  best->excludes(file);
+  command
+      .add_option(
+          "--kind", request.kind,
+          "gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v or dualpipe_v (default: 1f1b)")
+      ->excludes(file);
+  command
+      .add_option("--stages", request.stages,
+                  "Pipeline stages (default: 4, or what --devices have with the kind: one each, or two)")
+      ->excludes(file);
+  command.add_option("--microbatches", request.microbatches, "Microbatches of a step")
+      ->capture_default_str()
+      ->excludes(file);
+  command
+      .add_option(
+          "--devices", request.devices,
+          "Devices that share the stages (default: one a stage, or one for two with interleaved_1f1b, "
+          "zb_v and dualpipe_v)")
+      ->excludes(file);
+  command
+      .add_option("--batch", request.batch, "Samples of a step: --best takes its divisors as microbatches")
+      ->needs(best);
+  command.add_option("--most-chunks", request.most_chunks, "Stages of a device at most, with --best")
+      ->capture_default_str()
+      ->needs(best);
 }
 
-std::string counted(int number, const char* one, const char* many) {
-  return std::to_string(number) + " " + (number == 1 ? one : many);
+void add_costs(CLI::App& command, schedule_request& request) {
+  auto& costs = request.costs;
+  auto add = [&command](const char* name, double& value, const char* text) {
+    command.add_option(name, value, text)->capture_default_str();
+  };
+  add("--cost-f", costs.forward, "Duration of a forward");
+  add("--cost-b", costs.input_gradient, "Duration of an input gradient");
+  add("--cost-w", costs.weight_gradient, "Duration of a weight gradient");
+  add("--cost-a", costs.apply, "Duration of a stage's optimizer step");
+  add("--cost-comm", costs.communication, "Delay between devices");
+  command
+      .add_option("--cost-fixed", request.fixed_cost,
+                  "Part of the first three that --best takes for the same in smaller stages and microbatches")
+      ->capture_default_str()
+      ->needs(command.get_option("--best"));
+  auto* per_chunk = command
+                        .add_option("--memory-per-chunk", request.memory_per_chunk,
+                                    "Bytes, such as 64M, that a stage keeps of a microbatch for its backward")
+                        ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--memory", request.memory, "Bytes that each device has for that: refuse what keeps more")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(per_chunk);
 }
 
-std::string headline(const plan& made) {
-  return std::string(schedule_of(made.kind).title) + ": " + counted(made.num_stages, "stage", "stages") + " on " +
-         counted(made.num_devices(), "device", "devices") + ", " +
-         counted(made.num_microbatches, "microbatch", "microbatches");
-}
-
-std::string notation(const std::vector<action>& actions) {
-  std::string text;
-  for (const auto& op : actions) text += (text.empty() ? "" : " ") + to_string(op);
-  return text;
-}
-
-text_drawing drawing_for(const schedule_request& request) {
-  text_drawing how{.color = ::isatty(STDOUT_FILENO) == 1};
-  winsize terminal = {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0)
-    how.columns = std::clamp<int>(terminal.ws_col, 32, 200);
-  if (request.columns) how.columns = *request.columns;
-  return how;
-}
-
-void print_table(const timeline& ran) {
-  auto summary = summarize(ran);
-  std::printf("\nmakespan %.6g, bubble %.1f %%\n\n", ran.makespan, 100 * summary.bubble_fraction);
-  std::printf("%6s  %10s  %10s  %6s  %16s\n", "device", "busy", "idle", "idle %", "peak activations");
-  for (std::size_t device = 0; device < ran.devices.size(); ++device) {
-    double share = ran.makespan > 0 ? 100 * ran.idle[device] / ran.makespan : 0;
-    std::printf("%6zu  %10.6g  %10.6g  %6.1f  %16d\n", device, summary.busy[device], ran.idle[device], share,
-                ran.peak_activations[device]);
-  }
-}
-
-void print_text(const schedule_request& request, const plan& made, const timeline& ran) {
-  auto drawing = draw_text(ran, drawing_for(request));
-  std::printf("%s\n\n%s", headline(made).c_str(), drawing.c_str());
-  print_table(ran);
-  if (!request.list) return;
-  std::printf("\n");
-  for (std::size_t device = 0; device < made.devices.size(); ++device)
-    std::printf("device %zu: %s\n", device, notation(made.devices[device]).c_str());
-}
-
-void print_json(const schedule_request& request, const plan& made, const timeline& ran) {
-  nlohmann::ordered_json line = {{"kind", to_string(made.kind)},
-                                 {"makespan", ran.makespan},
-                                 {"idle", ran.idle},
-                                 {"peak_activations", ran.peak_activations}};
-  if (request.list) {
-    auto& actions = line["actions"] = nlohmann::ordered_json::array();
-    for (const auto& device : made.devices) actions.push_back(notation(device));
-  }
-  std::printf("%s\n", line.dump().c_str());
-}
-
-void write_svg(const schedule_request& request, const plan& made, const timeline& ran) {
-  // The costs have no fixed unit. If a forward costs 1, forwards are the unit.
-  auto drawing = draw_svg(ran, headline(made), request.costs.forward == 1 ? "forwards" : "");
-  try {
-    write_durably(request.svg_file, std::as_bytes(std::span(drawing)));
-  } catch (const snapshot_error& problem) {
-    throw bad_input(problem.what());
-  }
-}
-
-void run_schedule(const schedule_request& request) {
-  auto made = requested_plan(request);
-  auto ran = simulate(made, request.costs);
-  if (!request.svg_file.empty()) write_svg(request, made, ran);
-  if (request.json)
-    print_json(request, made, ran);
-  else
-    print_text(request, made, ran);
+void add_outputs(CLI::App& command, schedule_request& request) {
+  command.add_option("--svg", request.svg_file, "Also draw a picture into this file");
+  command.add_option("--csv", request.csv_file, "Also write the plan into this file, which PyTorch can load");
+  command.add_option("--columns", request.columns, "Width of the drawing (default: the terminal's)");
+  command.add_flag("--json", request.json, "Print one line of JSON instead");
+  command.add_flag("--list", request.list, "Also print every device's actions, for example 2F0");
 }
 
 }  // namespace
 
 void add_schedule_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<schedule_request>();
-  auto* command = app.add_subcommand("schedule", "Draw and simulate a pipeline schedule before running it");
-  command->add_option("--kind", request->kind, "gpipe, 1f1b or forward_only")->capture_default_str();
-  command->add_option("--stages", request->stages, "Pipeline stages")->capture_default_str();
-  command->add_option("--microbatches", request->microbatches, "Microbatches of a step")
-      ->capture_default_str();
-  command->add_option("--devices", request->devices,
-                      "Devices that share the stages in blocks (default: one a stage)");
-  command->add_option("--cost-f", request->costs.forward, "Duration of a forward")->capture_default_str();
-  command->add_option("--cost-b", request->costs.input_gradient, "Duration of an input gradient")
-      ->capture_default_str();
-  command->add_option("--cost-w", request->costs.weight_gradient, "Duration of a weight gradient")
-      ->capture_default_str();
-  command->add_option("--cost-a", request->costs.apply, "Duration of a stage's optimizer step")
-      ->capture_default_str();
-  command->add_option("--cost-comm", request->costs.communication, "Delay between devices")
-      ->capture_default_str();
-  command->add_option("--svg", request->svg_file, "Also draw a picture into this file");
-  command->add_option("--columns", request->columns, "Width of the drawing (default: the terminal's)");
-  command->add_flag("--json", request->json, "Print one line of JSON instead");
-  command->add_flag("--list", request->list, "Also print every device's actions, for example 2F0");
+  auto* command = app.add_subcommand("schedule", description);
+  add_plan_options(*command, *request);
+  add_costs(*command, *request);
+  add_outputs(*command, *request);
   command->callback([request, &exit_code] {
-    run_schedule(*request);
+    show_plan(*request, requested_plan(*request));
     exit_code = 0;
   });
 }

@@ -15,6 +15,9 @@ namespace {
 /// one has to be looked at.
 constexpr std::size_t num_finalists = 16;
 
+/// Stages times microbatches. Plans beyond would take minutes, and gain nothing on those with fewer.
+constexpr std::int64_t most_simulated_cells = 1 << 16;
+
 struct candidate {
   schedule_kind kind;
   chunk_shape shape;
@@ -36,11 +39,11 @@ std::string name_of(const candidate& each) {
 void check_search(const plan_search& search) {
   auto refuse = [](const std::string& problem) { throw bad_input("no plan can be chosen: " + problem); };
   const auto& [stages, microbatches, costs, fixed, bytes] = search.measured;
-  if (search.num_devices < 1) refuse(std::to_string(search.num_devices) + " devices. Give at least 1");
   if (search.most_chunks < 1)
     refuse("at most " + std::to_string(search.most_chunks) + " stages a device. Give at least 1");
   if (stages < 1) refuse(std::to_string(stages) + " stages. Give at least 1");
   if (microbatches < 1) refuse(std::to_string(microbatches) + " microbatches. Give at least 1");
+  if (search.num_devices < 1) refuse(std::to_string(search.num_devices) + " devices. Give at least 1");
   if (!(fixed >= 0) || fixed > std::min({costs.forward, costs.input_gradient, costs.weight_gradient}))
     refuse("a fixed cost of " + std::to_string(fixed) +
            " is not a part of every duration. Give one from 0 to the shortest of forward, input gradient and "
@@ -70,6 +73,7 @@ std::vector<candidate> candidates_of(const plan_search& search) {
     for (int chunks : chunks_of(row, search.most_chunks))
       for (int number : microbatches) {
         chunk_shape shape{search.num_devices, chunks, number};
+        if (std::int64_t{shape.num_stages()} * number > most_simulated_cells) continue;
         if (row.chunked && row.chunked->objection && !row.chunked->objection(shape).empty()) continue;
         auto expected =
             closed_form_of(row.kind, shape, costs_in(search.measured, shape.num_stages(), number));
@@ -123,7 +127,7 @@ costed_plan best_plan(const plan_search& search) {
   check_search(search);
   auto candidates = candidates_of(search);
   if (candidates.empty())
-    throw bad_input("no plan can be chosen: none of the schedules allows this number of microbatches on " +
+    throw bad_input("no plan can be chosen: none of the schedules allows such numbers of microbatches on " +
                     std::to_string(search.num_devices) + " devices. Use a multiple of " +
                     std::to_string(2 * search.num_devices) + ", or allow more stages a device");
   std::optional<costed_plan> best;

@@ -42,8 +42,8 @@ double bytes_in(const measured_cut& measured, int num_stages, int num_microbatch
 
 /// The fastest plan that fits into the memory: candidates are put in order by closed_form_of, and the first
 /// ones that fit are simulated. Plans are of chains, with one stage a device or so many chunks as their kind
-/// takes. Throws bad_input if none fits, saying which one needs least, and how much, or if a number is not
-/// possible.
+/// takes, and at most 65536 stages times microbatches. Throws bad_input if none fits, saying which one needs
+/// least, and how much, or if a number is not possible.
 costed_plan best_plan(const plan_search& search);
 
 }  // namespace troupe

@@ -99,9 +99,10 @@ std::string percent(double fraction) { return written(100 * fraction, std::chars
 /// Draws one timeline; methods return pieces of SVG.
 class svg_picture {
  public:
-  svg_picture(const timeline& drawn, std::string unit)
+  svg_picture(const timeline& drawn, std::string unit, const std::vector<std::string>& notes)
       : drawn_(drawn),
         unit_(std::move(unit)),
+        notes_(notes),
         scale_(drawn.makespan > 0 ? (width - left - right) / drawn.makespan : 0),
         axis_y_(top + static_cast<double>(drawn.devices.size()) * (row_height + row_gap)) {}
 
@@ -180,9 +181,11 @@ class svg_picture {
     bool with_stage = several_stages(actions);
     for (const auto& done : actions)
       if (done.end > done.begin) svg += box(done, y, with_stage);
+    bool has_note = device < notes_.size();
     if (drawn_.makespan > 0)
-      svg += text_at(width - 24, y + row_height / 2 + 5, "note end",
+      svg += text_at(width - 24, y + row_height / 2 + (has_note ? -4 : 5), "note end",
                      percent(drawn_.idle[device] / drawn_.makespan) + " idle");
+    if (has_note) svg += text_at(width - 24, y + row_height / 2 + 14, "note end", notes_[device]);
     return svg;
   }
 
@@ -214,14 +217,16 @@ class svg_picture {
 
   const timeline& drawn_;
   std::string unit_;
+  const std::vector<std::string>& notes_;
   double scale_;
   double axis_y_;
 };
 
 }  // namespace
 
-std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit) {
-  return svg_picture(drawn, unit).draw(title);
+std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit,
+                     const std::vector<std::string>& notes) {
+  return svg_picture(drawn, unit, notes).draw(title);
 }
 
 }  // namespace troupe

@@ -114,3 +114,10 @@ TEST_CASE("a timeline of zero length makes a picture with valid widths of boxes"
   CHECK(is_well_formed(svg));
   CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
+
+TEST_CASE("a device's note stands under its idle time") {
+  auto ran = timeline_of(2, 2, 2);
+  auto svg = troupe::draw_svg(ran, "", "", {"keeps 2 MiB", "keeps <1 MiB"});
+  CHECK_THAT(svg, ContainsSubstring(">keeps 2 MiB</text>") && ContainsSubstring(">keeps &lt;1 MiB</text>"));
+  CHECK_THAT(troupe::draw_svg(ran, ""), !ContainsSubstring("keeps"));
+}

@@ -213,6 +213,7 @@ TEST_CASE("stages without a number get two a device where the kind places them")
   CHECK(troupe::usual_chunks(zb_h1) == 1);
   CHECK(troupe::devices_for(zb_v, 8, 16) == 4);
   CHECK(troupe::devices_for(zb_v, 8, 2) == 2);
+  CHECK(troupe::devices_for(zb_v, 3, 4) == 2);
   CHECK(troupe::devices_for(interleaved_1f1b, 8, 4) == 4);
   CHECK(troupe::devices_for(gpipe, 3, 8) == 3);
 }

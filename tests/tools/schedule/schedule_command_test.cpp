@@ -52,11 +52,13 @@ void check_refused(const std::string& arguments, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("with --json one line is printed: kind, makespan, idle and peak activations per device") {
+TEST_CASE(
+    "with --json one line is printed: the plan's numbers, makespan, idle and peak activations per device") {
   auto seen = schedule("--kind 1f1b --stages 4 --microbatches 8 --json");
   CHECK(seen.exit_code == 0);
   CHECK(seen.output ==
-        "{\"kind\":\"1f1b\",\"makespan\":33.0,\"idle\":[9.0,9.0,9.0,9.0],\"peak_activations\":[4,3,2,1]}\n");
+        "{\"kind\":\"1f1b\",\"stages\":4,\"devices\":4,\"microbatches\":8,\"makespan\":33.0,\"idle\":[9.0,9."
+        "0,9.0,9.0],\"peak_activations\":[4,3,2,1]}\n");
   CHECK(seen.errors.empty());
 }
 
@@ -109,8 +111,110 @@ TEST_CASE("with --svg a picture is written") {
   CHECK_THAT(text_of(file), ContainsSubstring(">time<"));
 }
 
+TEST_CASE("every kind of the table is drawn, with as many devices as it needs") {
+  auto line = [](const std::string& arguments) {
+    return nlohmann::json::parse(schedule(arguments + " --json").output);
+  };
+  for (std::string kind : {"gpipe", "1f1b", "forward_only", "zb_h1", "zb_h2"})
+    CHECK(line("--kind " + kind).at("devices") == 4);
+  for (std::string kind : {"interleaved_1f1b", "zb_v", "dualpipe_v"}) {
+    CHECK(line("--kind " + kind + " --stages 8").at("devices") == 4);
+    CHECK(line("--kind " + kind + " --devices 4").at("stages") == 8);
+  }
+  CHECK(line("--kind zb_v --devices 4").at("peak_activations") == nlohmann::json{8, 8, 8, 8});
+  CHECK_THAT(schedule("--kind zb_h1 --columns 80").output,
+             StartsWith("ZB-H1: 4 stages on 4 devices, 8 microb"));
+  CHECK_THAT(schedule("--kind dualpipe_v --devices 2").output,
+             StartsWith("DualPipeV: 4 stages on 2 devices"));
+}
+
+TEST_CASE("memory is counted per device, as text, JSON and in the picture") {
+  troupe::testing::temp_folder folder;
+  auto file = folder.path() / "plan.svg";
+  std::string plan = "--kind 1f1b --stages 2 --microbatches 4 --memory-per-chunk 1K ";
+  CHECK(nlohmann::json::parse(schedule(plan + "--json --svg " + file.string()).output).at("peak_bytes") ==
+        nlohmann::json{2048, 1024});
+  CHECK_THAT(text_of(file), ContainsSubstring(">keeps 2 KiB<") && ContainsSubstring(">keeps 1 KiB<"));
+  auto seen = schedule(plan + "--memory 2K --columns 80");
+  CHECK(seen.exit_code == 0);
+  CHECK_THAT(seen.output,
+             ContainsSubstring("        peak bytes\n") && ContainsSubstring("              2048\n"));
+}
+
+TEST_CASE("a plan that does not fit is refused with what is too much, and what would fit") {
+  std::string plan = "--kind gpipe --stages 4 --microbatches 8 --memory-per-chunk 100 ";
+  auto seen = schedule(plan + "--memory 500");
+  CHECK(seen.exit_code == 2);
+  CHECK_THAT(seen.errors,
+             ContainsSubstring("device 0 keeps 8 activations of 100 bytes, 800 bytes in all, which is "
+                               "300 bytes more than --memory") &&
+                 ContainsSubstring("zb_v with 8 stages and 8 microbatches fits: it keeps 400 bytes"));
+  check_refused(plan + "--memory 300", "no schedule fits into 300 bytes a device");
+}
+
+TEST_CASE("the fastest plan that fits is what --best chooses") {
+  auto chosen = [](const std::string& arguments) {
+    return nlohmann::json::parse(schedule("--best --json " + arguments).output);
+  };
+  auto fast = chosen("--stages 4 --microbatches 8 --memory-per-chunk 100");
+  auto small = chosen("--stages 4 --microbatches 8 --memory-per-chunk 100 --memory 400");
+  CHECK(fast.at("makespan") <= small.at("makespan"));
+  CHECK(small.at("makespan") < 33);  // of 1F1B, which keeps 400 bytes too
+  for (int peak : small.at("peak_bytes")) CHECK(peak <= 400);
+  CHECK(chosen("--kind interleaved_1f1b --devices 2 --most-chunks 3").at("stages") == 6);
+  CHECK(chosen("--devices 4 --kind 1f1b --batch 32").at("microbatches") == 32);
+  CHECK(chosen("--devices 4 --kind 1f1b --batch 32 --cost-fixed 1").at("microbatches") == 1);
+}
+
+TEST_CASE("a plan is written as CSV and drawn from it") {
+  troupe::testing::temp_folder folder;
+  auto file = (folder.path() / "plan.csv").string();
+  auto made = nlohmann::json::parse(schedule("--kind zb_v --devices 2 --json --list --csv " + file).output);
+  CHECK_THAT(text_of(file), StartsWith("0F0,0F1,0F2,3F0,3I0,3W0,") && !ContainsSubstring("A"));
+  auto read = nlohmann::json::parse(schedule("--json --list --plan " + file).output);
+  CHECK(read.at("kind") == "custom");
+  for (auto name : {"stages", "devices", "microbatches", "makespan", "idle", "peak_activations", "actions"})
+    CHECK(read.at(name) == made.at(name));
+  CHECK_THAT(schedule("--columns 80 --plan " + file).output, StartsWith(file + ": 4 stages on 2 devices"));
+}
+
+TEST_CASE("a plan file that is no plan is refused with line, rank and cell") {
+  troupe::testing::temp_folder folder;
+  auto file = (folder.path() / "plan.csv").string();
+  auto refuses = [&file](const std::string& text, const std::string& part) {
+    std::ofstream(file) << text;
+    check_refused("--plan " + file, part);
+  };
+  refuses("0F0,0B0\n1F0,1Q0\n", file + ": line 2 (rank 1), cell 2: '1Q0' is no action");
+  refuses("0F0,0B0\n1F0\n", "1B0 is missing from line 2 (rank 1)");
+  refuses("0F0,0F0,0B0\n", "0F0 [line 1 (rank 0), cell 1; line 1 (rank 0), cell 2] occurs 2 times");
+  refuses("0F1,0F0,0B0,0B1\n", "after 0F1 [line 1 (rank 0), cell 1]");
+  refuses("0B0,0F0\n", "deadlock: 0B0 [line 1 (rank 0), cell 1] waits for 0F0");
+  check_refused("--plan /nowhere/at/all.csv", "/nowhere/at/all.csv cannot be read");
+  check_refused("--plan " + folder.path().string(), "cannot be read");
+}
+
 TEST_CASE("bad input is refused with exit code 2 and nothing on standard output") {
-  check_refused("--kind interleaved", "Choose one of gpipe, 1f1b, forward_only");
+  check_refused("--kind interleaved", "Choose one of gpipe, 1f1b, forward_only, interleaved_1f1b");
+  check_refused("--kind custom", "unknown schedule 'custom'");
+  check_refused("--kind interleaved_1f1b --devices 4 --microbatches 10", "Use 8 or 12, not 10");
+  check_refused("--kind zb_v --stages 5 --devices 2", "Use 4 stages");
+  check_refused("--kind dualpipe_v --devices 4 --microbatches 7", "Use 8 or more, not 7");
+  check_refused("--plan x.csv --kind 1f1b", "--plan");
+  check_refused("--plan x.csv --stages 4", "--plan");
+  check_refused("--plan x.csv --best", "--plan");
+  check_refused("--memory 1K", "--memory-per-chunk");
+  check_refused("--memory-per-chunk much", "much");
+  check_refused("--batch 8", "--best");
+  check_refused("--best --batch 0", "--batch 0 is no number of samples from 1");
+  check_refused("--best --stages 0", "0 stages");
+  check_refused("--kind zb_v --devices 0", "0 devices");
+  check_refused("--cost-fixed 0.5", "--best");
+  check_refused("--best --cost-fixed 2", "fixed cost");
+  check_refused("--best --kind forward_only", "forward_only");
+  check_refused("--best --devices 0", "0 devices");
+  check_refused("--best --kind dualpipe_v --devices 4 --microbatches 3", "none of the schedules allows");
+  check_refused("--csv /nowhere/at/all.csv", "/nowhere/at/all.csv");
   check_refused("--stages 0", "0 stages");
   check_refused("--microbatches 0", "0 microbatches");
   check_refused("--stages 2 --devices 3", "at most as many devices as stages");

@@ -44,7 +44,7 @@ int usual_chunks(schedule_kind kind) {
 int devices_for(schedule_kind kind, int num_stages, int most_devices) {
   const auto* chunked = chunked_of(kind);
   int chunks = chunked && chunked->num_chunks != 0 ? chunked->num_chunks : 1;
-  return std::max(1, std::min(num_stages / chunks, most_devices));
+  return std::min((num_stages + chunks - 1) / chunks, most_devices);
 }
 
 const schedule_row& schedule_of(schedule_kind kind) {

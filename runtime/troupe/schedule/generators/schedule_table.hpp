@@ -51,9 +51,9 @@ std::vector<action> gpipe_order(int stage, const stage_graph& graph, int num_mic
 std::vector<action> one_f_one_b_order(int stage, const stage_graph& graph, int num_microbatches);
 /// The forwards of a step: evaluation and prediction.
 std::vector<action> forward_only_order(int stage, const stage_graph& graph, int num_microbatches);
-/// Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (arXiv:2401.10241), section 2.1.1.
+/// Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (arXiv:2401.10241), section 2.1.
 std::vector<action> zb_h1_order(int stage, const stage_graph& graph, int num_microbatches);
-/// The same, section 2.1.2.
+/// The same, section 2.2.
 std::vector<action> zb_h2_order(int stage, const stage_graph& graph, int num_microbatches);
 /// Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM"
 /// (arXiv:2104.04473), section 2.2.

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "schedule_request.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/plan_csv.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int default_stages = 4;
+constexpr int most_samples = 1 << 20;
+
+plan made_plan(const schedule_request& request) {
+  auto kind = schedule_kind_from(request.kind.value_or("1f1b"));
+  auto chunks = usual_chunks(kind);
+  auto stages =
+      request.stages.value_or(request.devices ? std::max(1, *request.devices * chunks) : default_stages);
+  return make_plan({.kind = kind,
+                    .num_stages = stages,
+                    .num_microbatches = request.microbatches,
+                    .num_devices = request.devices.value_or(std::max(1, stages / chunks))});
+}
+
+plan plan_in(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream.is_open() || std::filesystem::is_directory(file))
+    throw bad_input("the plan file " + file + " cannot be read. Name a CSV file, as --csv writes one");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  return read_plan_csv(text, file);
+}
+
+measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
+  return {.num_stages = num_stages,
+          .num_microbatches = num_microbatches,
+          .costs = request.costs,
+          .fixed_cost = request.fixed_cost,
+          .bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0))};
+}
+
+plan_search search_on(int num_devices, const measured_cut& measured, const schedule_request& request) {
+  plan_search search;
+  search.measured = measured;
+  search.num_devices = num_devices;
+  search.most_chunks = request.most_chunks;
+  if (request.memory) search.memory = static_cast<double>(*request.memory);
+  if (request.batch && (*request.batch < 1 || *request.batch > most_samples))
+    throw bad_input("--batch " + std::to_string(*request.batch) + " is no number of samples from 1 to " +
+                    std::to_string(most_samples));
+  for (int number = 1; number <= request.batch.value_or(0); ++number)
+    if (*request.batch % number == 0) search.num_microbatches.push_back(number);
+  return search;
+}
+
+costed_plan chosen_plan(const schedule_request& request) {
+  auto devices = request.devices.value_or(request.stages.value_or(default_stages));
+  auto stages = request.stages.value_or(std::max(1, devices));
+  auto search = search_on(devices, measured_with(request, stages, request.microbatches), request);
+  if (request.kind) search.kinds = {schedule_kind_from(*request.kind)};
+  return best_plan(search);
+}
+
+std::string in_bytes(double bytes) { return std::to_string(static_cast<std::uint64_t>(bytes)) + " bytes"; }
+
+/// What would fit instead of a plan that does not.
+std::string other_plan(const costed_plan& refused, const schedule_request& request) {
+  auto measured = measured_with(request, refused.made.num_stages, refused.made.num_microbatches);
+  try {
+    auto fits = best_plan(search_on(refused.made.num_devices(), measured, request));
+    return std::string(to_string(fits.made.kind)) + " with " + std::to_string(fits.made.num_stages) +
+           " stages and " + std::to_string(fits.made.num_microbatches) + " microbatches fits: it keeps " +
+           in_bytes(fits.peak_bytes()) + " at most";
+  } catch (const bad_input& problem) {
+    return problem.what();
+  }
+}
+
+void check_memory(const costed_plan& simulated, const schedule_request& request) {
+  if (!request.memory || simulated.peak_bytes() <= static_cast<double>(*request.memory)) return;
+  const auto& peaks = simulated.ran.peak_activations;
+  auto most = std::ranges::max_element(peaks);
+  auto memory = static_cast<double>(*request.memory);
+  throw bad_input("the plan does not fit: device " + std::to_string(most - peaks.begin()) + " keeps " +
+                  std::to_string(*most) + " activations of " + in_bytes(simulated.bytes_per_chunk) + ", " +
+                  in_bytes(simulated.peak_bytes()) + " in all, which is " +
+                  in_bytes(simulated.peak_bytes() - memory) + " more than --memory. " +
+                  other_plan(simulated, request));
+}
+
+}  // namespace
+
+costed_plan requested_plan(const schedule_request& request) {
+  if (request.best) return chosen_plan(request);
+  costed_plan result;
+  result.made = request.plan_file.empty() ? made_plan(request) : plan_in(request.plan_file);
+  result.costs = request.costs;
+  result.bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0));
+  result.ran = simulate(result.made, result.costs);
+  check_memory(result, request);
+  return result;
+}
+
+}  // namespace troupe

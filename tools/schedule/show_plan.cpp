@@ -1,0 +1,137 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "schedule_request.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/draw.hpp"
+#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/plan_csv.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+
+namespace troupe {
+namespace {
+
+std::string counted(int number, const char* one, const char* many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+std::string headline(const schedule_request& request, const plan& made) {
+  auto title = request.plan_file.empty() ? std::string(schedule_of(made.kind).title) : request.plan_file;
+  return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +
+         counted(made.num_devices(), "device", "devices") + ", " +
+         counted(made.num_microbatches, "microbatch", "microbatches");
+}
+
+double peak_bytes(const costed_plan& shown, std::size_t device) {
+  return shown.bytes_per_chunk * shown.ran.peak_activations[device];
+}
+
+/// With a unit, for pictures: "1.5 GiB".
+std::string short_bytes(double bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g %s", bytes, units[unit]);
+  return text;
+}
+
+std::string notation(const std::vector<action>& actions) {
+  std::string text;
+  for (const auto& op : actions) text += (text.empty() ? "" : " ") + to_string(op);
+  return text;
+}
+
+text_drawing drawing_for(const schedule_request& request) {
+  text_drawing how{.color = ::isatty(STDOUT_FILENO) == 1};
+  winsize terminal = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0)
+    how.columns = std::clamp<int>(terminal.ws_col, 32, 200);
+  if (request.columns) how.columns = *request.columns;
+  return how;
+}
+
+void print_table(const schedule_request& request, const costed_plan& shown) {
+  const auto& ran = shown.ran;
+  auto summary = summarize(ran);
+  std::printf("\nmakespan %.6g, bubble %.1f %%\n\n", ran.makespan, 100 * summary.bubble_fraction);
+  std::printf("%6s  %10s  %10s  %6s  %16s%s\n", "device", "busy", "idle", "idle %", "peak activations",
+              request.memory_per_chunk ? "        peak bytes" : "");
+  for (std::size_t device = 0; device < ran.devices.size(); ++device) {
+    double share = ran.makespan > 0 ? 100 * ran.idle[device] / ran.makespan : 0;
+    std::printf("%6zu  %10.6g  %10.6g  %6.1f  %16d", device, summary.busy[device], ran.idle[device], share,
+                ran.peak_activations[device]);
+    if (request.memory_per_chunk) std::printf("  %16.0f", peak_bytes(shown, device));
+    std::printf("\n");
+  }
+}
+
+void print_text(const schedule_request& request, const costed_plan& shown) {
+  auto drawing = draw_text(shown.ran, drawing_for(request));
+  std::printf("%s\n\n%s", headline(request, shown.made).c_str(), drawing.c_str());
+  print_table(request, shown);
+  if (!request.list) return;
+  std::printf("\n");
+  for (std::size_t device = 0; device < shown.made.devices.size(); ++device)
+    std::printf("device %zu: %s\n", device, notation(shown.made.devices[device]).c_str());
+}
+
+void print_json(const schedule_request& request, const costed_plan& shown) {
+  const auto& [made, costs, ran, bytes] = shown;
+  nlohmann::ordered_json line = {{"kind", to_string(made.kind)},
+                                 {"stages", made.num_stages},
+                                 {"devices", made.num_devices()},
+                                 {"microbatches", made.num_microbatches},
+                                 {"makespan", ran.makespan},
+                                 {"idle", ran.idle},
+                                 {"peak_activations", ran.peak_activations}};
+  if (request.memory_per_chunk) {
+    auto& peaks = line["peak_bytes"] = nlohmann::ordered_json::array();
+    for (std::size_t device = 0; device < made.devices.size(); ++device)
+      peaks.push_back(static_cast<std::uint64_t>(peak_bytes(shown, device)));
+  }
+  if (request.list) {
+    auto& actions = line["actions"] = nlohmann::ordered_json::array();
+    for (const auto& device : made.devices) actions.push_back(notation(device));
+  }
+  std::printf("%s\n", line.dump().c_str());
+}
+
+void write_file(const std::string& file, const std::string& text) {
+  try {
+    write_durably(file, std::as_bytes(std::span(text)));
+  } catch (const snapshot_error& problem) {
+    throw bad_input(problem.what());
+  }
+}
+
+std::string svg_of(const schedule_request& request, const costed_plan& shown) {
+  std::vector<std::string> notes;
+  if (request.memory_per_chunk)
+    for (std::size_t device = 0; device < shown.made.devices.size(); ++device)
+      notes.push_back("keeps " + short_bytes(peak_bytes(shown, device)));
+  // The costs have no fixed unit. If a forward costs 1, forwards are the unit.
+  return draw_svg(shown.ran, headline(request, shown.made), shown.costs.forward == 1 ? "forwards" : "",
+                  notes);
+}
+
+}  // namespace
+
+void show_plan(const schedule_request& request, const costed_plan& shown) {
+  if (!request.svg_file.empty()) write_file(request.svg_file, svg_of(request, shown));
+  if (!request.csv_file.empty()) write_file(request.csv_file, to_csv(shown.made));
+  if (request.json)
+    print_json(request, shown);
+  else
+    print_text(request, shown);
+}
+
+}  // namespace troupe
