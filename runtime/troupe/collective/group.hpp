@@ -59,6 +59,9 @@ struct group_description {
   member_index member = 0;        ///< this process's
   /// By member: which process of its rank it is (process_table). Empty: the first one of each.
   std::vector<std::uint32_t> incarnations = {};
+  /// Of the World in which the group is made (process_table); 0: of no World. Groups of different ones share
+  /// no connections.
+  std::uint64_t generation = 0;
 
   int size() const { return static_cast<int>(ranks.size()); }
   std::uint32_t incarnation_of(member_index of) const {

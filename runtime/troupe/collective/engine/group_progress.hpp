@@ -68,8 +68,8 @@ class group_progress final : private progress_engine::client {
   backoff backoff_;
   unsigned num_rounds_ = 0;
 
-  /// Threads that found the lock taken and rely on the engine or on who has it: those that wait for calls, and
-  /// the engine itself while it sleeps.
+  /// Threads that found the lock taken and rely on the engine or on who has it: those that wait for calls,
+  /// and the engine itself while it sleeps.
   std::atomic<int> num_kept_out_ = 0;
   bool is_engine_kept_out_ = false;  ///< of the engine's thread
   std::atomic<bool> abort_requested_ = false;

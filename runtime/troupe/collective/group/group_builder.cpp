@@ -49,9 +49,9 @@ collective_error ended(const std::string& group, const groups_end& why) {
 }  // namespace
 
 struct group_builder::built_group {
-  built_group(group_description wanted, std::uint64_t its_generation, process_table& members, store& all_keys)
-      : description(std::move(wanted)), generation(its_generation), keys(all_keys, [this, &members] {
-          if (auto why = members.end_of(generation)) throw ended(description.name, *why);
+  built_group(group_description wanted, process_table& members, store& all_keys)
+      : description(std::move(wanted)), keys(all_keys, [this, &members] {
+          if (auto why = members.end_of(description.generation)) throw ended(description.name, *why);
           for (std::size_t i = 0; i < description.ranks.size(); ++i)
             if (auto cause = members.loss_of(description.ranks[i], description.incarnations[i]))
               throw ended(description.name,
@@ -60,7 +60,6 @@ struct group_builder::built_group {
         }) {}
 
   group_description description;
-  std::uint64_t generation;
   checked_store keys;
   std::unique_ptr<communicator> group;
 };
@@ -89,7 +88,8 @@ std::shared_ptr<communicator> group_builder::build(const std::string& name,
   group_description description{unique_name, ranks};
   description.member = description.member_of(rank_).value();
   description.incarnations = std::move(incarnations);
-  auto made = std::make_shared<built_group>(std::move(description), generation, members_, keys_);
+  description.generation = generation;
+  auto made = std::make_shared<built_group>(std::move(description), members_, keys_);
   made->group = make_(made->description, made->keys, options);
   {
     std::lock_guard listing(listing_);
@@ -123,7 +123,7 @@ void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds tim
       std::rethrow_exception(failure);
     } catch (const collective_error& error) {
       if (error.kind() != collective_failure::lost_member) continue;
-      is_fence_expected = is_fence_expected || known->generation == generation;
+      is_fence_expected = is_fence_expected || known->description.generation == generation;
       for (auto rank : error.ranks())
         if (auto member = known->description.member_of(rank))
           members_.suspect(rank, known->description.incarnation_of(*member));
@@ -145,7 +145,7 @@ std::vector<std::shared_ptr<group_builder::built_group>> group_builder::living_g
 /// A group of the next generation may have been formed before this is called at the fence.
 void group_builder::on_end(const groups_end& why) {
   for (const auto& each : living_groups())
-    if (why.is_job_end || each->generation < why.generation)
+    if (why.is_job_end || each->description.generation < why.generation)
       each->group->abort(ended(each->description.name, why));
 }
 

@@ -54,24 +54,30 @@ std::string rendezvous::wait_for(const std::string& key, const std::string& name
 }
 
 void rendezvous::check(const std::string& name, member_index from) {
-  if (auto obstacle = find(key("obstacle", from), 0ms)) throw_unreachable(*obstacle);
+  if (auto obstacle = find(key("obstacle", from), 0ms)) throw_obstacle(*obstacle);
   throw_if_ended(name);
   throw_if_late(name, from);
 }
 
 void rendezvous::fail(const std::string& obstacle) {
   put("obstacle", obstacle);
-  throw_unreachable(obstacle);
+  throw_obstacle(obstacle);
 }
 
-void rendezvous::throw_unreachable(const std::string& obstacle) const {
-  throw collective_error(
-      collective_failure::transport, group_.name, 0, {},
-      "group " + group_.name + " has members of one host that do not share memory (" + obstacle + ")");
+void rendezvous::throw_obstacle(const std::string& obstacle) const {
+  throw collective_error(collective_failure::transport, group_.name, 0, {},
+                         "group " + group_.name + " cannot be made: " + obstacle);
 }
 
 void rendezvous::throw_if_late(const std::string& name, member_index from) const {
-  if (std::chrono::steady_clock::now() < deadline_) return;
+  if (std::chrono::steady_clock::now() >= deadline_) throw_late(name, from);
+}
+
+std::optional<std::string> rendezvous::find_now(const std::string& name, member_index from) {
+  return find(key(name, from), 0ms);
+}
+
+void rendezvous::throw_late(const std::string& name, member_index from) const {
   auto rank = rank_of(from);
   throw collective_error(collective_failure::timed_out, group_.name, 0, {rank},
                          "rank " + to_string(rank) + " did not come to make group " + group_.name +
@@ -127,27 +133,33 @@ member_info parse_member_info(const std::string& text) {
   return info;
 }
 
-std::vector<member_info> known_processes::members_of(rendezvous& at, const member_info& own) {
-  auto process_of = [&](member_index i) { return process(at.rank_of(i), at.group().incarnation_of(i)); };
-  auto key_of = [](const process& of) {
-    return "process/" + to_string(of.first) + '/' + std::to_string(of.second);
-  };
+std::string known_processes::key_of(const rendezvous& at, const std::string& name, member_index of) {
+  return name + '/' + to_string(at.rank_of(of)) + '/' + std::to_string(at.group().incarnation_of(of));
+}
+
+std::vector<std::string> known_processes::texts_of(rendezvous& at, const std::string& name,
+                                                   const std::string& own) {
   std::lock_guard lock(mutex_);
-  auto self = process_of(at.member());
-  if (told_.insert(self).second) {
-    auto text = to_string(own);
-    at.keys_.put(key_of(self), std::as_bytes(std::span(text)));
-    known_[self] = own;
+  auto own_key = key_of(at, name, at.member());
+  if (auto told = known_.find(own_key); told == known_.end() || told->second != own) {
+    at.keys_.put(own_key, std::as_bytes(std::span(own)));
+    known_[own_key] = own;
   }
-  std::vector<member_info> infos;
+  std::vector<std::string> texts;
   for (int i = 0; i < at.group().size(); ++i) {
-    auto each = process_of(i);
-    auto found = known_.find(each);
-    if (found == known_.end())
-      found = known_.emplace(each, parse_member_info(at.wait_for(key_of(each), "member info", i))).first;
-    infos.push_back(found->second);
+    auto key = key_of(at, name, i);
+    auto found = known_.find(key);
+    if (found == known_.end()) found = known_.emplace(key, at.wait_for(key, name, i)).first;
+    texts.push_back(found->second);
   }
-  return infos;
+  return texts;
+}
+
+std::string known_processes::read_again(rendezvous& at, const std::string& name, member_index from) {
+  std::lock_guard lock(mutex_);
+  auto key = key_of(at, name, from);
+  if (auto text = at.find(key, 0ms)) known_[key] = *text;
+  return known_.at(key);
 }
 
 }  // namespace troupe

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +38,11 @@ class rendezvous {
   void put(const std::string& name, const std::string& value);
   /// Waits until member `from` has put this name, and returns its value.
   std::string get(const std::string& name, member_index from);
-  /// Tells the members that this one cannot reach some of them, and throws.
+  /// Tells the members why the group cannot be made, and throws.
   [[noreturn]] void fail(const std::string& obstacle);
+  /// What member `from` has put, or nothing.
+  std::optional<std::string> find_now(const std::string& name, member_index from);
+  [[noreturn]] void throw_late(const std::string& name, member_index from) const;
   /// Called now and then while this member waits for `from` without get(): throws as get() does.
   void check(const std::string& name, member_index from);
   /// Puts `own`, and returns the values of all members.
@@ -50,7 +52,7 @@ class rendezvous {
   std::string key(const std::string& name, member_index member) const;
   std::optional<std::string> find(const std::string& key, std::chrono::milliseconds timeout);
   std::string wait_for(const std::string& key, const std::string& name, member_index from);
-  [[noreturn]] void throw_unreachable(const std::string& obstacle) const;
+  [[noreturn]] void throw_obstacle(const std::string& obstacle) const;
   void throw_if_ended(const std::string& name) const;
   void throw_if_late(const std::string& name, member_index from) const;
   friend class known_processes;
@@ -73,17 +75,20 @@ struct member_info {
 };
 
 /// What the processes of a job have told about themselves: each puts it once, and reads that of another one
-/// before their first group. Thread-safe.
+/// before their first group that needs it. Thread-safe.
 class known_processes {
  public:
-  /// Of all members of a group. `own` is of this process, and the same each time.
-  std::vector<member_info> members_of(rendezvous& at, const member_info& own);
+  /// By member of a group. `own` is of this process; if it is another one than before, it is put again. name:
+  /// what is told, a "member info" or "network address".
+  std::vector<std::string> texts_of(rendezvous& at, const std::string& name, const std::string& own);
+  /// What a member has put last. After texts_of().
+  std::string read_again(rendezvous& at, const std::string& name, member_index from);
 
  private:
-  using process = std::pair<world_rank, std::uint32_t>;  ///< rank and incarnation
-  std::mutex mutex_;                                     // guards the rest
-  std::set<process> told_;
-  std::map<process, member_info> known_;
+  static std::string key_of(const rendezvous& at, const std::string& name, member_index of);
+
+  std::mutex mutex_;                          // guards the rest
+  std::map<std::string, std::string> known_;  ///< by key
 };
 
 /// The host name of this process in member_info.

@@ -31,7 +31,7 @@ std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vect
   hierarchy::placement layout(hosts);
   bool all_are_alone = layout.num_hosts() == layout.num_members() && layout.num_members() > 1;
   if (all_are_alone || resources.network.options().path == group_path::network)
-    return std::make_unique<network_backend>(at, resources.network);
+    return std::make_unique<network_backend>(at, resources);
   auto local = connect_host_members(at, infos, resources);
   if (layout.num_hosts() == 1)
     return std::make_unique<process_backend>(at.group(), resources, std::move(local.peers),
@@ -48,7 +48,9 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   const auto& options_here = resources.network.options();
   member_info own{options_here.host.empty() ? this_host() : options_here.host, resources.connector.process(),
                   resources.connector.address(), to_string(options_here.sizes)};
-  auto infos = resources.processes.members_of(at, own);
+  std::vector<member_info> infos;
+  for (const auto& text : resources.processes.texts_of(at, "member info", to_string(own)))
+    infos.push_back(parse_member_info(text));
   require_own_processes(infos, at.member());
   require_same_sizes(infos, group);
   auto backend = make_backend(at, infos, resources);

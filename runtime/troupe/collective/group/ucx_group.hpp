@@ -20,7 +20,7 @@ struct ucx_group_resources {
                                std::shared_ptr<progress_engine> advances = nullptr)
       : engine(advances ? std::move(advances) : std::make_shared<progress_engine>()),
         connector(job_token, {engine->event(), groups.descriptor()}),
-        network(std::move(between_hosts)) {}
+        network(std::move(between_hosts), *engine) {}
 
   std::shared_ptr<progress_engine> engine;
   shared_heap heap;
@@ -33,7 +33,8 @@ struct ucx_group_resources {
 /// Makes this process's communicator of a group of processes. All members call it with the same name and
 /// ranks, and it returns when all have. The name together with the ranks is used once in `keys`. Members of
 /// one host (the same kernel, user and network namespace) use shared memory; members of different hosts
-/// exchange messages over resources.network's interface.
+/// exchange messages over resources.network's interface, over connections that all groups of a generation
+/// share.
 ///
 /// Throws collective_error: timed_out with the rank that did not come within options.timeout, lost_member
 /// with one that ended meanwhile, transport if members cannot reach each other. Throws bad_input on all

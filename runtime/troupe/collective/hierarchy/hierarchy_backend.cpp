@@ -50,7 +50,7 @@ bool is_hierarchical(const collective_operation& what) {
 
 hierarchy_backend::hierarchy_backend(rendezvous& at, ucx_group_resources& resources,
                                      hierarchy::placement layout, host_members local)
-    : network_backend(at, resources.network),
+    : network_backend(at, resources),
       layout_(std::move(layout)),
       local_(std::move(local)),
       block_(local_.area->control_block(), local_.members.size(), local_.members.member,

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +25,16 @@ struct message_key {
 /// A message in flight. A send is done when its bytes may be changed, a receive when its bytes are complete.
 class transfer {
  public:
-  bool is_done() const { return is_done_; }
+  /// From any thread.
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
  protected:
-  bool is_done_ = false;
+  std::atomic<bool> is_done_ = false;
 };
 
 /// Exchanges messages between the members of a group. Every message names the call it belongs to, so that a
 /// message of a different call is detected when it arrives. Bytes stay valid until their transfer is done or
-/// the exchange has ended. Nothing here blocks. Not thread-safe.
+/// the exchange has ended. Nothing here blocks. Used by one thread at a time.
 class message_exchange {
  public:
   virtual ~message_exchange() = default;
@@ -50,7 +52,8 @@ class message_exchange {
 };
 
 enum class message_kind : std::uint8_t {
-  hello,           ///< the first message of a pair
+  hello,           ///< the sender makes the group
+  ready,           ///< it has a hello of each other member
   elements,        ///< elements of a call
   call_notice,     ///< which call the sender makes
   report_request,  ///< asks for the receiver's failure report, after a time-out
@@ -61,7 +64,7 @@ enum class message_kind : std::uint8_t {
 
 /// The first bytes of every message between members, in the byte order of the machine.
 struct message_header {
-  std::uint64_t group = 0;     ///< a random number of the group
+  std::uint64_t group = 0;     ///< its number (network_fabric::number_of)
   std::uint64_t sequence = 0;  ///< of the call the message belongs to, else of the sender's newest call
   call_signature signature;
   std::uint32_t step = 0;
@@ -69,7 +72,7 @@ struct message_header {
   message_kind kind = message_kind::hello;
   net::channel channel = net::channel::collectives;
   std::uint16_t unused = 0;
-  std::uint32_t unused_too = 0;
+  std::uint32_t num_ends = 0;  ///< how often the sender has ended its connections before (network_fabric)
 
   message_key key() const { return {sequence, step, channel}; }
 };

@@ -1,11 +1,11 @@
 #include "troupe/collective/net/network_backend.hpp"
 
-#include <poll.h>
+#include <utility>
 
-#include <cstring>
-#include <random>
-
+#include "troupe/collective/diagnostics/failure_diagnosis.hpp"
+#include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/net/algorithms.hpp"
+#include "troupe/collective/net/network_formation.hpp"
 #include "troupe/posix/wake_event.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
@@ -18,78 +18,27 @@ using clock = std::chrono::steady_clock;
 constexpr auto loss_grace = std::chrono::milliseconds(50);
 constexpr auto poll_interval = std::chrono::milliseconds(5);
 
-/// The members whose hello has not arrived or whose connection has ended, as text; empty if there are none.
-std::string unreachable_members(const ucx_exchange& own, const rendezvous& at, const std::string& interface) {
-  std::string missing;
-  for (int i = 0; i < at.group().size(); ++i) {
-    const auto& status = own.status_of(i);
-    if (i == at.member() || (status.is_connected && status.lost_cause.empty())) continue;
-    missing += "rank " + to_string(at.rank_of(i)) + " from rank " + to_string(at.rank_of(at.member())) +
-               " over " + interface + (status.lost_cause.empty() ? "" : " (" + status.lost_cause + ")") +
-               "; ";
-  }
-  return missing;
-}
-
-/// Waits until all members are reachable, or half of the time has passed. Returns the unreachable ones.
-std::string wait_for_hellos(ucx_exchange& own, const rendezvous& at, const std::string& interface) {
-  std::string missing;
-  while (true) {
-    own.progress();
-    missing = unreachable_members(own, at, interface);
-    if (missing.empty() || clock::now() >= at.half_time()) break;
-    pollfd event{own.connections().event_fd(), POLLIN, 0};
-    if (own.connections().arm()) ::poll(&event, 1, static_cast<int>(poll_interval.count()));
-  }
-  own.connections().flush(at.half_time());
-  return missing;
-}
-
-/// Exchanges addresses through the store, connects to all other members, and waits until all have received a
-/// hello from all. The number of the group is the exclusive or of random numbers of its members.
-void connect_members(ucx_exchange& own, rendezvous& at, const std::string& interface) {
-  std::uint64_t number = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
-  auto address = own.address();
-  std::string entry(sizeof number, '\0');
-  std::memcpy(entry.data(), &number, sizeof number);
-  entry.append(reinterpret_cast<const char*>(address.data()), address.size());
-  auto entries = at.all_gather("network address", entry);
-  std::uint64_t group_number = 0;
-  for (auto& each : entries) {
-    if (each.size() <= sizeof number) throw std::runtime_error("a member has no network address");
-    std::memcpy(&number, each.data(), sizeof number);
-    group_number ^= number;
-    each.erase(0, sizeof number);
-  }
-  own.connect(group_number, entries);
-  for (const auto& problem : at.all_gather("connections", wait_for_hellos(own, at, interface)))
-    if (!problem.empty())
-      throw collective_error(
-          collective_failure::transport, at.group().name, 0, {},
-          "group " + at.group().name + " has members that cannot reach each other: " + problem);
-}
-
 }  // namespace
 
-network_backend::network_backend(rendezvous& at, network_context& over)
-    : group_(at.group()), options_(over.options()) {
+network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
+    : group_(at.group()), options_(resources.network.options()) {
   ucx_log_suppressor failures_are_reported_as_errors;
-  exchange_ = std::make_unique<ucx_exchange>(
-      over.get(), group_,
-      ucx_exchange::callbacks{.describe = [this] { return own_report(); },
-                              .on_failure =
-                                  [this](int from, const failure_report& why) {
-                                    received_failure_ = why;
-                                    throw failure_diagnosis(group_).aborted_by(from, why);
-                                  }});
-  connect_members(*exchange_, at, options_.interface);
+  network_formation forming(at, resources);
+  exchange_ =
+      std::make_unique<ucx_exchange>(forming.fabric(), group_, forming.connect(),
+                                     ucx_exchange::callbacks{.describe = [this] { return own_report(); },
+                                                             .wake = [this] { network_backend::wake(); }});
+  try {
+    forming.wait_for_all(*exchange_);
+  } catch (const collective_error& error) {
+    exchange_->abort(with_failure({}, error));
+    throw;
+  }
 }
 
 network_backend::~network_backend() {
-  if (!exchange_) return;
   ucx_log_suppressor lost_peers_are_expected;
-  exchange_->send_to_all(net::message_kind::leaving);
-  exchange_->connections().flush(clock::now() + options_.flush_timeout);
+  exchange_.reset();
 }
 
 algorithm network_backend::run(const collective_operation& what, std::uint64_t sequence) {
@@ -138,29 +87,22 @@ void network_backend::progress() {
   has_moved_ = exchange_->progress();
 }
 
-bool network_backend::waits_for_member(int member) const {
-  return exchange_->status_of(member).num_pending > 0;
-}
+bool network_backend::waits_for_member(int member) const { return exchange_->num_pending(member) > 0; }
 
+// On a busy machine the grace time may have passed without progress, and a message that has arrived may be
+// the failure that ended the connection, which ends this member too.
 void network_backend::check_members() {
-  if (!exchange_) return;
+  if (!exchange_ || !exchange_->has_losses()) return;
   for_others([&](int i, const peer_status& status) {
     bool is_lost = !status.lost_cause.empty() && clock::now() - status.lost_at > loss_grace;
     if (!(is_lost || status.has_left) || !waits_for_member(i)) return;
-    drain_messages();
+    exchange_->drain();
     if (waits_for_member(i)) throw_lost(i);
   });
 }
 
-/// Processes all messages that have arrived. On a busy machine the grace time may have passed without
-/// progress, and one of them may be the failure that ended the connection, which ends this member too.
-void network_backend::drain_messages() {
-  constexpr int max_rounds = 1000;
-  for (int round = 0; round < max_rounds && exchange_->progress(); ++round) continue;
-}
-
 void network_backend::throw_lost(int member) const {
-  const auto& status = exchange_->status_of(member);
+  auto status = exchange_->status_of(member);
   failure_diagnosis diagnosis(group_);
   auto rank = "rank " + to_string(diagnosis.rank_of(member));
   auto how = status.has_left ? rank + " has ended its part of the group"
@@ -188,22 +130,21 @@ void network_backend::wake() {
 
 bool network_backend::add_wake_sources(wake_sources& sources) {
   if (!exchange_) return true;
-  sources.descriptors.push_back(exchange_->connections().event_fd());
-  return !has_moved_ && exchange_->connections().arm();
+  sources.descriptors.push_back(exchange_->event_fd());
+  return !has_moved_ && exchange_->arm();
 }
 
 void network_backend::sleep(std::chrono::microseconds at_most) {
-  if (!exchange_ || has_moved_ || !exchange_->connections().arm()) return;
-  wakeup_.sleep({exchange_->connections().event_fd(), -1},
-                std::chrono::ceil<std::chrono::milliseconds>(at_most));
+  if (!exchange_ || has_moved_ || !exchange_->arm()) return;
+  network_fabric::sleeper leaves_no_work_to_engine(exchange_->fabric());
+  wakeup_.sleep({exchange_->event_fd(), -1}, std::chrono::ceil<std::chrono::milliseconds>(at_most));
 }
 
 failure_report network_backend::own_report() const {
-  const auto& calls = exchange_->calls();
-  failure_report report{.sequence = calls.newest()};
+  auto [sequence, signature] = exchange_->newest_call();
+  failure_report report{.sequence = sequence};
   if (running_.empty()) {
-    if (const auto* newest = calls.find(report.sequence))
-      report.activity = text_after_call(report.sequence, *newest);
+    if (signature) report.activity = text_after_call(sequence, *signature);
     return report;
   }
   for_others([&](int i, const peer_status&) {
@@ -214,7 +155,7 @@ failure_report network_backend::own_report() const {
 }
 
 std::string network_backend::activity_of(int member) const {
-  const auto& status = exchange_->status_of(member);
+  auto status = exchange_->status_of(member);
   if (status.report) return status.report->activity;
   if (status.sequence == 0) return "has sent no message of a call";
   return "was last seen in call " + std::to_string(status.sequence) + ", " + to_string(status.signature);
@@ -253,32 +194,14 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
   return states;
 }
 
-/// Waits until all others have aborted the group as well, or cannot be reached. A connection that closes
-/// while its peer sends on it takes what the peer has not read yet along, so that the peer would be told of a
-/// lost connection instead of the cause.
-void network_backend::wait_for_aborts(clock::time_point deadline) {
-  while (clock::now() < deadline) {
-    try {
-      return progress_until(deadline, [](const peer_status& status) {
-        return status.has_aborted || status.has_left || !status.lost_cause.empty();
-      });
-    } catch (const collective_error&) {  // the failure of another member: the group has failed already
-    }
-  }
-}
-
 void network_backend::abort(const collective_error& why) noexcept {
   if (!exchange_) return;
   try {
     ucx_log_suppressor lost_peers_are_expected;
-    // A failure that another member has reported is forwarded, since that member's connections may have ended
-    // before the others have received it.
-    auto report = received_failure_ ? *received_failure_ : with_failure({.sequence = why.sequence()}, why);
-    auto deadline = clock::now() + options_.flush_timeout;
-    exchange_->send_to_all(net::message_kind::failure, encode(report));
-    exchange_->connections().flush(deadline);
-    if (why.kind() == collective_failure::mismatch || why.kind() == collective_failure::timed_out)
-      wait_for_aborts(deadline);
+    // A failure that another member has reported is forwarded, since that member may have ended before the
+    // others have received it.
+    auto received = exchange_->received_failure();
+    exchange_->abort(received ? *received : with_failure({.sequence = why.sequence()}, why));
   } catch (const std::exception&) {
     // The others notice that the connections end.
   }

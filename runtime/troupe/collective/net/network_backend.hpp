@@ -13,12 +13,14 @@
 
 namespace troupe {
 
+struct ucx_group_resources;
+
 /// The calls of a group whose members exchange messages over the network.
 class network_backend : public collective_backend {
  public:
-  /// Returns when all members are connected to each other. Throws what rendezvous throws, and
-  /// collective_error (transport) that names the members that cannot reach each other. `over` outlives it.
-  network_backend(rendezvous& at, network_context& over);
+  /// Returns when all members have made it. Throws what rendezvous throws, collective_error (transport) that
+  /// names the members that cannot reach each other, and the error of a member that has given up meanwhile.
+  network_backend(rendezvous& at, ucx_group_resources& resources);
   ~network_backend() override;
 
   std::string_view name() const override { return "ucx"; }
@@ -42,17 +44,15 @@ class network_backend : public collective_backend {
   /// Whether a running call waits for `member`.
   virtual bool waits_for_member(int member) const;
   net::net_call make_net_call(const collective_operation& what, std::uint64_t sequence);
-  const peer_status& status_of(int member) const { return exchange_->status_of(member); }
+  peer_status status_of(int member) const { return exchange_->status_of(member); }
   const group_description& group() const { return group_; }
 
  private:
   failure_report own_report() const;
   std::string activity_of(int member) const;
   void request_reports();
-  void drain_messages();
   template <class Condition>
   void progress_until(std::chrono::steady_clock::time_point deadline, Condition is_done);
-  void wait_for_aborts(std::chrono::steady_clock::time_point deadline);
   [[noreturn]] void throw_lost(int member) const;
   template <class Visit>
   void for_others(Visit visit) const {
@@ -64,9 +64,8 @@ class network_backend : public collective_backend {
   const network_options& options_;
   wakeup wakeup_;
   std::atomic<int> engine_event_ = no_event;
-  std::unique_ptr<ucx_exchange> exchange_;          ///< null when the group has failed
-  bool has_moved_ = false;                          ///< whether the last progress() did anything
-  std::optional<failure_report> received_failure_;  ///< from the member that aborted the group
+  std::unique_ptr<ucx_exchange> exchange_;  ///< null when the group has failed
+  bool has_moved_ = false;                  ///< whether the last progress() did anything
 
   struct running_call {
     const collective_operation* what;

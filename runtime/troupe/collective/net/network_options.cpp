@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
+#include "troupe/collective/net/network_fabric.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/transport/ucx_context.hpp"
 
@@ -81,20 +83,30 @@ std::string to_string(const network_sizes& sizes) {
   return text;
 }
 
-struct network_context::owned {
+struct network_context::shared_context {
   ucx_context context;
 };
 
-network_context::network_context(network_options options) : options_(std::move(options)) {}
+network_context::network_context(network_options options, progress_engine& engine)
+    : options_(std::move(options)), engine_(engine) {}
 network_context::~network_context() = default;
 
 // TCP only: UCX reports broken connections, and a peer cannot write to this process's memory.
-ucp_context* network_context::get() {
+std::shared_ptr<network_fabric> network_context::fabric(std::uint64_t generation) {
+  std::shared_ptr<network_fabric> ended;  // without the lock, since it waits for its last messages
   std::lock_guard lock(mutex_);
-  if (!owned_)
-    owned_ =
-        std::make_unique<owned>(owned{make_ucx_context("tcp", options_.interface, rendezvous_scheme::put)});
-  return owned_->context.get();
+  if (!context_)
+    context_ = std::make_unique<shared_context>(
+        shared_context{make_ucx_context("tcp", options_.interface, rendezvous_scheme::put)});
+  if (fabric_ && generation < generation_)
+    throw_invalid("make_ucx_group", "generation " + std::to_string(generation_) + " or a later one",
+                  std::to_string(generation));
+  if (fabric_ && generation == generation_) return fabric_;
+  auto made = std::make_shared<network_fabric>(context_->context.get(), options_.flush_timeout,
+                                               options_.answer_timeout, engine_);
+  generation_ = generation;
+  ended = std::exchange(fabric_, made);
+  return made;
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "troupe/collective/net/ucx_connections.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,40 +11,61 @@ namespace troupe {
 namespace {
 
 constexpr unsigned message_id = 1;
-/// Of messages that may wait unreceived at a peer.
-constexpr int max_unacknowledged = 64;
 
 }  // namespace
 
-ucx_connections::ucx_connections(ucp_context_h context, int num_members, listener& callbacks)
-    : listener_(callbacks),
-      worker_(std::make_unique<ucx_worker>(context)),
-      peers_(static_cast<std::size_t>(num_members)) {
-  for (int i = 0; i < num_members; ++i) {
-    peers_[static_cast<std::size_t>(i)].at = this;
-    peers_[static_cast<std::size_t>(i)].member = i;
-  }
-  worker_->handle_messages(message_id, on_message, this);
+ucx_connections::ucx_connections(ucp_context_h context, listener& callbacks)
+    : context_(context), listener_(callbacks) {
+  begin();
 }
 
-ucx_connections::~ucx_connections() {
+void ucx_connections::begin() {
+  if (worker_) return;
+  worker_ = std::make_unique<ucx_worker>(context_);
+  worker_->handle_messages(message_id, on_message, this);
+  events_.add(worker_->event_fd(), EPOLLIN);
+  phase_ = phase::running;
+}
+
+std::string ucx_connections::address() {
+  begin();
+  auto bytes = worker_->address();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+ucx_connections::~ucx_connections() { destroy(); }
+
+// A forced close of the one endpoint would do, but UCX 1.13 crashed in a later round of progress if the peer
+// was in the middle of writing.
+void ucx_connections::end(const std::string& cause) {
+  destroy();
+  ++num_ends_;
+  in_flight_.clear();
+  for (auto& each : peers_) mark_lost(each, cause);
+  broken_.clear();
+}
+
+void ucx_connections::destroy() {
+  if (!worker_) return;
   ucx_log_suppressor requests_in_flight_are_expected;
-  close();
+  std::vector<peer*> all;
+  for (auto& each : peers_) all.push_back(&each);
+  phase_ = phase::closing;
+  close(all);
   phase_ = phase::destroying;
-  worker_.reset();
+  worker_.reset();  // which takes its descriptor out of events_
 }
 
 /// UCX 1.13 requires that endpoints with error handling have no requests when their worker is destroyed. A
 /// forced close cancels the requests.
-void ucx_connections::close() {
-  phase_ = phase::closing;
+void ucx_connections::close(const std::vector<peer*>& closed) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   std::vector<void*> closing;
-  for (auto& each : peers_) {
-    if (!each.endpoint) continue;
-    auto* request = ucp_ep_close_nbx(std::exchange(each.endpoint, nullptr), &param);
+  for (auto* each : closed) {
+    if (!each->endpoint) continue;
+    auto* request = ucp_ep_close_nbx(std::exchange(each->endpoint, nullptr), &param);
     if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
   }
   for (auto* request : closing) {
@@ -52,16 +74,36 @@ void ucx_connections::close() {
   }
 }
 
-void ucx_connections::connect(int member, std::span<const std::byte> address) {
-  auto& to = peers_[static_cast<std::size_t>(member)];
-  auto params = endpoint_params(address);
+int ucx_connections::connect(const std::string& address) {
+  begin();
+  auto& to = peers_.emplace_back();
+  to.at = this;
+  to.connection = static_cast<int>(peers_.size()) - 1;
+  auto params = endpoint_params(std::as_bytes(std::span(address)));
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_broken, &to};
   auto status = ucp_ep_create(worker_->get(), &params, &to.endpoint);
-  if (status == UCS_OK) return;
-  to.endpoint = nullptr;
-  mark_lost(to, status);
+  if (status != UCS_OK) {
+    to.endpoint = nullptr;
+    mark_lost(to, ucs_status_string(status));
+  }
+  return to.connection;
+}
+
+void ucx_connections::lose(int connection, const std::string& cause) {
+  mark_lost(peers_[static_cast<std::size_t>(connection)], cause);
+}
+
+bool ucx_connections::has_in_flight(const message_owner* owner) const {
+  return std::ranges::any_of(in_flight_, [&](const pending_message& each) {
+    return each.message->owner == owner && each.message->is_of_call;
+  });
+}
+
+void ucx_connections::forget(const message_owner* owner) {
+  for (auto& each : in_flight_)
+    if (each.message->owner == owner) each.message->owner = nullptr;
 }
 
 ucx_connections::pending_message& ucx_connections::start(const std::shared_ptr<ucx_message>& of) {
@@ -76,30 +118,32 @@ void ucx_connections::finish(pending_message& of, ucs_status_t status) {
   if (status == UCS_OK)
     listener_.on_done(*message);
   else
-    mark_lost(peers_[static_cast<std::size_t>(message->peer)], status);
+    mark_lost(peers_[static_cast<std::size_t>(message->connection)], ucs_status_string(status));
 }
 
 void ucx_connections::send(const std::shared_ptr<ucx_message>& sent, std::span<const std::byte> bytes) {
-  auto& to = peers_[static_cast<std::size_t>(sent->peer)];
+  auto& to = peers_[static_cast<std::size_t>(sent->connection)];
   if (to.is_lost) return;
   auto& started = start(sent);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
   param.user_data = &started;
-  // Flow control, see the class.
-  if (sent->is_of_call && ++to.num_unacknowledged >= max_unacknowledged && !bytes.empty()) {
+  if (sent->by_rendezvous) {
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_RNDV;
-    to.num_unacknowledged = 0;
   }
   auto* request = ucp_am_send_nbx(to.endpoint, message_id, &sent->header, sizeof sent->header, bytes.data(),
                                   bytes.size(), &param);
   if (!UCS_PTR_IS_PTR(request)) finish(started, UCS_PTR_STATUS(request));
 }
 
+void ucx_connections::release(void* descriptor) {
+  if (worker_) ucp_am_data_release(worker_->get(), descriptor);
+}
+
 void ucx_connections::fetch(const std::shared_ptr<ucx_message>& received, void* descriptor) {
-  if (peers_[static_cast<std::size_t>(received->peer)].is_lost) return;
+  if (is_lost(received->connection)) return;
   auto& started = start(received);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -145,20 +189,25 @@ ucs_status_t ucx_connections::on_message(void* self, const void* head, std::size
 
 void ucx_connections::on_broken(void* of, ucp_ep_h, ucs_status_t status) {
   auto& lost = *static_cast<peer*>(of);
-  if (lost.at->phase_ == phase::running) lost.at->mark_lost(lost, status);
+  if (lost.at->phase_ == phase::running) lost.at->mark_lost(lost, ucs_status_string(status));
 }
 
-void ucx_connections::mark_lost(peer& of, ucs_status_t status) {
-  if (!std::exchange(of.is_lost, true)) listener_.on_lost(of.member, ucs_status_string(status));
+void ucx_connections::mark_lost(peer& of, const std::string& cause) {
+  if (std::exchange(of.is_lost, true)) return;
+  broken_.push_back(&of);
+  listener_.on_lost(of.connection, cause);
 }
 
 bool ucx_connections::progress() {
+  if (!worker_) return false;
   bool moved = worker_->progress();
+  close(std::exchange(broken_, {}));  // not within a callback of UCX
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return moved;
 }
 
 void ucx_connections::flush(std::chrono::steady_clock::time_point deadline) {
+  if (!worker_) return;
   ucp_request_param_t param{};
   auto* request = ucp_worker_flush_nbx(worker_->get(), &param);
   if (!UCS_PTR_IS_PTR(request)) return;

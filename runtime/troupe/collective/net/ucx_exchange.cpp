@@ -1,196 +1,298 @@
 #include "troupe/collective/net/ucx_exchange.hpp"
 
-#include <cstring>
 #include <utility>
 
-namespace troupe {
+#include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 
-ucx_exchange::ucx_exchange(ucp_context_h context, const group_description& group, callbacks hooks)
-    : group_(group),
+namespace troupe {
+ucx_exchange::ucx_exchange(std::shared_ptr<network_fabric> over, const group_description& group,
+                           const std::vector<int>& connections, callbacks hooks)
+    : fabric_(std::move(over)),
+      group_(group),
+      number_(network_fabric::number_of(group)),
       hooks_(std::move(hooks)),
       peers_(static_cast<std::size_t>(group.size())),
-      connections_(context, group.size(), *this) {}
+      calls_(group),
+      transfers_(*fabric_, *this, group_, calls_, peers_) {
+  std::lock_guard lock(fabric_->mutex());
+  num_ends_ = fabric_->connections().num_ends();
+  for (int i = 0; i < group_.size(); ++i) {
+    if (i == group_.member) continue;
+    peer(i).connection = connections[static_cast<std::size_t>(i)];
+    if (fabric_->connections().is_lost(peer(i).connection))
+      on_lost(peer(i).connection, "it has ended meanwhile");
+  }
+  fabric_->add(number_, *this);
+  send_control_to_all(net::message_kind::hello, {});
+}
 
-void ucx_exchange::connect(std::uint64_t group_number, const std::vector<std::string>& addresses) {
-  group_number_ = group_number;
-  for (int i = 0; i < group_.size(); ++i)
-    if (i != group_.member)
-      connections_.connect(i, std::as_bytes(std::span(addresses[static_cast<std::size_t>(i)])));
-  send_to_all(net::message_kind::hello);
+ucx_exchange::~ucx_exchange() {
+  if (!has_left_) leave(net::message_kind::leaving, {});
+}
+
+void ucx_exchange::reconnect(int member, int connection) {
+  std::lock_guard lock(fabric_->mutex());
+  auto& to = peer(member);
+  if (to.connection == connection && to.status.lost_cause.empty()) return;
+  to.connection = connection;
+  to.status.lost_cause.clear();
+  if (fabric_->connections().is_lost(connection)) on_lost(connection, "it cannot be reached");
+  record_hello(to);
+  send_control(member, header(net::message_kind::hello), {});
+}
+
+std::vector<int> ucx_exchange::members_to_reconnect() const {
+  std::lock_guard lock(fabric_->mutex());
+  std::vector<int> members;
+  for (int i = 0; i < group_.size(); ++i) {
+    if (i == group_.member || peer(i).status.is_connected) continue;
+    bool is_old = peer(i).greeted_by > fabric_->num_ends_of(peer(i).connection);
+    if (is_old || !peer(i).status.lost_cause.empty()) members.push_back(i);
+  }
+  return members;
+}
+
+void ucx_exchange::abort(const failure_report& why) {
+  if (!has_left_) leave(net::message_kind::failure, encode(why));
+}
+
+void ucx_exchange::leave(net::message_kind kind, const std::string& text) {
+  {
+    std::lock_guard lock(fabric_->mutex());
+    has_left_ = true;
+    send_control_to_all(kind, text);
+    transfers_.stop();
+    fabric_->remove(number_, present_members(), kind == net::message_kind::failure);
+  }
+  fabric_->finish_transfers(*this);
+}
+
+std::map<int, ended_groups::member> ucx_exchange::present_members() {
+  std::map<int, ended_groups::member> present;
+  for (int i = 0; i < group_.size(); ++i) {
+    if (i == group_.member) continue;
+    if (peer(i).is_present())
+      present[i] = {peer(i).connection, peer(i).take_unfetched()};
+    else
+      transfers_.release(i);
+  }
+  return present;
 }
 
 net::message_header ucx_exchange::header(net::message_kind kind) const {
   net::message_header made;
-  made.group = group_number_;
+  made.group = number_;
   made.kind = kind;
   made.from = group_.member;
-  made.sequence = calls_.newest();
-  if (const auto* newest = calls_.find(made.sequence)) made.signature = *newest;
+  made.num_ends = num_ends_;
+  auto [sequence, signature] = calls_.newest();
+  made.sequence = sequence;
+  if (signature) made.signature = *signature;
   return made;
 }
 
 // Compares the call with messages that have arrived before it.
 void ucx_exchange::begin_call(std::uint64_t sequence, const call_signature& signature) {
+  std::lock_guard lock(fabric_->mutex());
   calls_.add(sequence, signature);
   for (int i = 0; i < group_.size(); ++i) {
-    const auto& from = peers_[static_cast<std::size_t>(i)];
-    if (from.status.sequence == sequence) {
-      auto theirs = header(net::message_kind::call_notice);
-      theirs.from = i;
-      theirs.signature = from.status.signature;
-      require_same_call(theirs, signature);
-    }
-    for (const auto& [key, early] : from.early)
+    auto newest = header(net::message_kind::call_notice);
+    newest.from = i;
+    newest.sequence = peer(i).status.sequence;
+    newest.signature = peer(i).status.signature;
+    if (newest.sequence == sequence) calls_.require(signature, newest);
+    for (const auto& [key, early] : peer(i).early())
       if (key.of == net::channel::collectives && key.sequence == sequence)
-        require_same_call(early.header, signature);
+        calls_.require(signature, early.header);
   }
 }
 
-std::shared_ptr<ucx_exchange::message> ucx_exchange::message_of_call(int peer, const net::message_key& key,
-                                                                     const call_signature& signature) {
-  auto made = std::make_shared<message>();
-  made->peer = peer;
-  made->header = header(net::message_kind::elements);
-  made->header.sequence = key.sequence;
-  made->header.step = key.step;
-  made->header.channel = key.of;
-  made->header.signature = signature;
-  made->is_of_call = true;
-  ++peers_[static_cast<std::size_t>(peer)].status.num_pending;
+net::message_header ucx_exchange::header_of_call(const net::message_key& key,
+                                                 const call_signature& signature) const {
+  auto made = header(net::message_kind::elements);
+  made.sequence = key.sequence;
+  made.step = key.step;
+  made.channel = key.of;
+  made.signature = signature;
   return made;
-}
-
-void ucx_exchange::on_done(ucx_message& done) {
-  done.set_done();
-  if (done.is_of_call) --peers_[static_cast<std::size_t>(done.peer)].status.num_pending;
 }
 
 std::shared_ptr<const net::transfer> ucx_exchange::post_send(int to, const net::message_key& key,
                                                              const call_signature& signature,
                                                              std::span<const std::byte> bytes) {
-  auto sent = message_of_call(to, key, signature);
-  connections_.send(sent, bytes);
-  return sent;
+  std::lock_guard lock(fabric_->mutex());
+  return transfers_.send(to, header_of_call(key, signature), bytes);
 }
 
 std::shared_ptr<const net::transfer> ucx_exchange::post_receive(int from, const net::message_key& key,
                                                                 const call_signature& expected,
                                                                 std::span<std::byte> bytes) {
-  auto received = message_of_call(from, key, expected);
-  received->place = bytes;
-  auto& peer = peers_[static_cast<std::size_t>(from)];
-  if (auto early = peer.early.extract(key))
-    deliver(received, early.mapped().header, early.mapped().body(), early.mapped().descriptor);
-  else
-    peer.posted.emplace(key, received);
-  return received;
+  std::lock_guard lock(fabric_->mutex());
+  return transfers_.receive(from, header_of_call(key, expected), bytes);
 }
 
 void ucx_exchange::post_call_notice(int to, std::uint64_t sequence, const call_signature& signature) {
-  auto notice = std::make_shared<message>();
-  notice->peer = to;
-  notice->header = header(net::message_kind::call_notice);
-  notice->header.sequence = sequence;
-  notice->header.signature = signature;
-  connections_.send(notice, {});
+  std::lock_guard lock(fabric_->mutex());
+  auto notice = header(net::message_kind::call_notice);
+  notice.sequence = sequence;
+  notice.signature = signature;
+  send_control(to, notice, {});
 }
 
-void ucx_exchange::send_control(int member, net::message_kind kind, const std::string& text) {
-  auto sent = std::make_shared<message>();
-  sent->peer = member;
-  sent->header = header(kind);
+/// Not to a member whose connection is lost.
+void ucx_exchange::send_control(int member, const net::message_header& header, const std::string& text) {
+  if (!peer(member).status.lost_cause.empty()) return;
+  auto sent = std::make_shared<ucx_message>();
+  sent->owner = this;
+  sent->connection = peer(member).connection;
+  sent->member = member;
+  sent->header = header;
   auto bytes = std::as_bytes(std::span(text));
   sent->own_bytes.assign(bytes.begin(), bytes.end());
-  connections_.send(sent, sent->own_bytes);
+  fabric_->connections().send(sent, sent->own_bytes);
+}
+
+void ucx_exchange::send_control_to_all(net::message_kind kind, const std::string& text) {
+  for (int i = 0; i < group_.size(); ++i)
+    if (i != group_.member) send_control(i, header(kind), text);
 }
 
 void ucx_exchange::send_to_all(net::message_kind kind, const std::string& text) {
-  for (int i = 0; i < group_.size(); ++i)
-    if (i != group_.member) send_control(i, kind, text);
+  std::lock_guard lock(fabric_->mutex());
+  send_control_to_all(kind, text);
 }
 
 void ucx_exchange::clear_reports() {
+  std::lock_guard lock(fabric_->mutex());
   for (auto& each : peers_) each.status.report.reset();
 }
 
+peer_status ucx_exchange::status_of(int member) const {
+  std::lock_guard lock(fabric_->mutex());
+  return peer(member).status;
+}
+
+int ucx_exchange::num_pending(int member) const {
+  std::lock_guard lock(fabric_->mutex());
+  return peer(member).status.num_pending;
+}
+
+std::pair<std::uint64_t, std::optional<call_signature>> ucx_exchange::newest_call() const {
+  std::lock_guard lock(fabric_->mutex());
+  return calls_.newest();
+}
+
+std::optional<failure_report> ucx_exchange::received_failure() const {
+  std::lock_guard lock(fabric_->mutex());
+  return received_failure_;
+}
+
+bool ucx_exchange::progress() {
+  bool moved = fabric_->progress(this);
+  if (!has_events_.load(std::memory_order_acquire)) return moved;
+  handle_events();
+  return true;
+}
+
+void ucx_exchange::drain() {
+  constexpr int max_rounds = 1000;
+  for (int round = 0; round < max_rounds && fabric_->progress_next(this); ++round) continue;
+  if (has_events_) handle_events();
+}
+
+void ucx_exchange::handle_events() {
+  std::vector<int> requests;
+  {
+    std::lock_guard lock(fabric_->mutex());
+    has_events_ = false;
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    requests.swap(report_requests_);
+  }
+  if (requests.empty() || !hooks_.describe) return;
+  auto report = encode(hooks_.describe());
+  std::lock_guard lock(fabric_->mutex());
+  for (int each : requests) send_control(each, header(net::message_kind::report), report);
+}
+
+/// The first failure is kept for the thread that polls for this group.
 bool ucx_exchange::on_message(const net::message_header& header, std::span<const std::byte> body,
                               void* descriptor) {
-  if (header.group != group_number_ || header.from < 0 || header.from >= group_.size()) return false;
-  auto& from = peers_[static_cast<std::size_t>(header.from)];
+  if (header.from < 0 || header.from >= group_.size() || header.from == group_.member) return false;
+  try {
+    return accept(header, body, descriptor);
+  } catch (...) {
+    if (!transfers_.is_stopped() && !failure_) failure_ = std::current_exception();
+    has_events_.store(true, std::memory_order_release);
+    return false;
+  }
+}
+
+bool ucx_exchange::accept(const net::message_header& header, std::span<const std::byte> body,
+                          void* descriptor) {
+  auto& from = peer(header.from);
   record_call(from, header);
   switch (header.kind) {
     case net::message_kind::elements:
-      return accept_elements(from, header, body, descriptor);
+      return transfers_.accept(header, body, descriptor);
     case net::message_kind::report_request:
-      if (hooks_.describe) send_control(header.from, net::message_kind::report, encode(hooks_.describe()));
+      report_requests_.push_back(header.from);
+      has_events_.store(true, std::memory_order_release);
       break;
     case net::message_kind::report:
       from.status.report = decode_failure_report(body);
       break;
     case net::message_kind::failure:
       from.status.has_aborted = true;
-      if (hooks_.on_failure) hooks_.on_failure(header.from, decode_failure_report(body));
+      transfers_.release(header.from);
+      if (received_failure_) break;
+      received_failure_ = decode_failure_report(body);
+      if (!failure_)
+        failure_ =
+            std::make_exception_ptr(failure_diagnosis(group_).aborted_by(header.from, *received_failure_));
+      has_events_.store(true, std::memory_order_release);
+      transfers_.stop();
       break;
     case net::message_kind::leaving:
       from.status.has_left = true;
+      if (transfers_.is_stopped()) transfers_.release(header.from);
+      has_losses_.store(true, std::memory_order_relaxed);
       break;
     case net::message_kind::hello:
+      from.greeted_by = header.num_ends;
+      record_hello(from);
+      break;
+    case net::message_kind::ready:
+      from.status.is_ready = true;
+      break;
     case net::message_kind::call_notice:
       break;
   }
   return false;
 }
 
+/// A hello that its sender has sent before it ended its connections does not count, nor does one that was
+/// sent over newer ones, until this member has reconnected.
+void ucx_exchange::record_hello(exchange_peer& of) {
+  of.status.is_connected = of.greeted_by == fabric_->num_ends_of(of.connection);
+}
+
 /// Every message says which collective call its sender made last.
-void ucx_exchange::record_call(peer& of, const net::message_header& header) {
-  of.status.is_connected = true;
+void ucx_exchange::record_call(exchange_peer& of, const net::message_header& header) {
   if (header.channel != net::channel::collectives) return;
   if (header.sequence >= of.status.sequence) {
     of.status.sequence = header.sequence;
     of.status.signature = header.signature;
   }
   if (header.kind != net::message_kind::elements && header.kind != net::message_kind::call_notice) return;
-  if (const auto* own = calls_.find(header.sequence)) require_same_call(header, *own);
+  calls_.require_same(header);
 }
 
-bool ucx_exchange::accept_elements(peer& from, const net::message_header& header,
-                                   std::span<const std::byte> body, void* descriptor) {
-  if (auto wanted = from.posted.extract(header.key())) {
-    deliver(wanted.mapped(), header, body, descriptor);
-    return false;
-  }
-  early_message early{header, {}, descriptor, body.size()};
-  if (!descriptor) early.bytes.assign(body.begin(), body.end());
-  from.early.insert_or_assign(header.key(), std::move(early));
-  return true;
-}
-
-/// Copies or fetches a message of a call to where its receive wants it.
-void ucx_exchange::deliver(const std::shared_ptr<message>& into, const net::message_header& header,
-                           std::span<const std::byte> body, void* descriptor) {
-  require_same_call(header, into->header.signature);
-  if (body.size() != into->place.size())
-    throw collective_error(collective_failure::transport, group_.name, header.sequence, {},
-                           "group " + group_.name + ": a message of " + std::to_string(body.size()) +
-                               " bytes came where " + std::to_string(into->place.size()) +
-                               " were expected: give all members the same network_options");
-  if (descriptor) return connections_.fetch(into, descriptor);
-  if (!body.empty()) std::memcpy(into->place.data(), body.data(), body.size());
-  on_done(*into);
-}
-
-void ucx_exchange::on_lost(int member, const std::string& cause) {
-  auto& status = peers_[static_cast<std::size_t>(member)].status;
-  status.lost_cause = cause;
-  status.lost_at = std::chrono::steady_clock::now();
-}
-
-void ucx_exchange::require_same_call(const net::message_header& theirs, const call_signature& own) const {
-  if (theirs.channel == net::channel::collectives) {
-    if (theirs.signature != own)
-      throw failure_diagnosis(group_).mismatch({own, theirs.sequence}, theirs.from, theirs.signature);
-  } else if (theirs.signature.type != own.type || theirs.signature.count != own.count) {
-    throw failure_diagnosis(group_).wrong_message({own, theirs.sequence}, theirs.from, theirs.signature);
+void ucx_exchange::on_lost(int connection, const std::string& cause) {
+  for (auto& each : peers_) {
+    if (each.connection != connection || !each.status.lost_cause.empty()) continue;
+    each.status.lost_cause = cause;
+    each.status.lost_at = std::chrono::steady_clock::now();
+    has_losses_.store(true, std::memory_order_relaxed);
   }
 }
 

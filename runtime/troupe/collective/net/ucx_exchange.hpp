@@ -1,69 +1,41 @@
 #pragma once
-#include <chrono>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
-#include "troupe/collective/net/ucx_connections.hpp"
+#include "troupe/collective/net/call_transfers.hpp"
+#include "troupe/collective/net/exchange_peer.hpp"
+#include "troupe/collective/net/network_fabric.hpp"
+#include "troupe/collective/net/recent_calls.hpp"
 #include "troupe/collective/operation.hpp"
 
 namespace troupe {
 
-/// What this member knows of another one from its messages.
-struct peer_status {
-  bool is_connected = false;  ///< its hello has arrived
-  bool has_left = false;      ///< it has ended the group normally
-  bool has_aborted = false;   ///< its failure message has arrived
-  std::string lost_cause;     ///< why its connection has ended; empty: it has not
-  std::chrono::steady_clock::time_point lost_at;
-  std::uint64_t sequence = 0;            ///< of its newest collective call
-  call_signature signature;              ///< of that call
-  std::optional<failure_report> report;  ///< its reply to the last request
-  int num_pending = 0;                   ///< transfers of calls with it that are not done
-};
-
-/// The last collective calls of this member, for comparison with messages that arrive late.
-class call_log {
- public:
-  void add(std::uint64_t sequence, const call_signature& signature) {
-    calls_.insert_or_assign(sequence, signature);
-    if (calls_.size() > capacity) calls_.erase(calls_.begin());
-  }
-  /// Null if the call is unknown: too old, or not made yet.
-  const call_signature* find(std::uint64_t sequence) const {
-    auto at = calls_.find(sequence);
-    return at == calls_.end() ? nullptr : &at->second;
-  }
-  std::uint64_t newest() const { return calls_.empty() ? 0 : calls_.rbegin()->first; }
-
- private:
-  static constexpr std::size_t capacity = 64;
-  std::map<std::uint64_t, call_signature> calls_;
-};
-
-/// Exchanges the messages of one member of a group over UCX. It matches received messages with posted
-/// receives, stores those that arrive early, compares all of them with the calls that this member makes, and
-/// records what they say about their senders. Not thread-safe; callbacks run within progress().
-class ucx_exchange final : public net::message_exchange, private ucx_connections::listener {
+/// Exchanges the messages of one member of a group over the process's fabric. It compares all messages with
+/// the calls that this member makes, and records what they say about their senders. Used by one thread at a
+/// time, while any thread that polls the fabric receives for it.
+class ucx_exchange final : public net::message_exchange, private message_owner {
  public:
   struct callbacks {
-    /// Makes the reply to a report request.
+    /// Makes the reply to a report request. Called within progress().
     std::function<failure_report()> describe = nullptr;
-    /// A member has aborted the group.
-    std::function<void(int from, const failure_report& why)> on_failure = nullptr;
+    /// Something has come, and another thread has received it. From any thread.
+    std::function<void()> wake = nullptr;
   };
 
-  /// `group` outlives it. Throws ucx_error.
-  ucx_exchange(ucp_context_h context, const group_description& group, callbacks hooks);
-
-  std::vector<std::byte> address() const { return connections_.address(); }
-  /// `group_number`: the same on all members. `addresses` by member.
-  void connect(std::uint64_t group_number, const std::vector<std::string>& addresses);
+  /// `group` outlives it. connections: of the other members, by member.
+  ucx_exchange(std::shared_ptr<network_fabric> over, const group_description& group,
+               const std::vector<int>& connections, callbacks hooks);
+  /// Tells the others that this member has ended the group, unless abort() was called.
+  ~ucx_exchange();
 
   void begin_call(std::uint64_t sequence, const call_signature& signature) override;
   std::shared_ptr<const net::transfer> post_send(int to, const net::message_key& key,
@@ -73,56 +45,77 @@ class ucx_exchange final : public net::message_exchange, private ucx_connections
                                                     const call_signature& expected,
                                                     std::span<std::byte> bytes) override;
   void post_call_notice(int to, std::uint64_t sequence, const call_signature& signature) override;
+  /// Another connection to a member, while the group is being made.
+  void reconnect(int member, int connection);
+  /// Members without a hello over their present connection, which is lost, or older than the hello that has
+  /// come: they have another address now.
+  std::vector<int> members_to_reconnect() const;
   /// Sends a message that belongs to no call to all members with a connection.
   void send_to_all(net::message_kind kind, const std::string& text = {});
   void clear_reports();
+  /// Tells the others the failure. No tensor of a call is read or written any more when it returns.
+  void abort(const failure_report& why);
 
   /// Whether anything was done. Throws collective_error (mismatch) if a message of a different call has
-  /// arrived.
-  bool progress() { return connections_.progress(); }
-  ucx_connections& connections() { return connections_; }
+  /// arrived, or the error that another member has reported.
+  bool progress();
+  /// The same, but an error waits for progress().
+  void receive() { fabric_->progress(this); }
+  /// Receives all messages that have arrived. Throws as progress().
+  void drain();
+  bool arm() { return fabric_->arm(); }
+  int event_fd() const { return fabric_->event_fd(); }
+  /// See network_fabric::sleeper.
+  network_fabric& fabric() { return *fabric_; }
 
-  const peer_status& status_of(int member) const { return peers_[static_cast<std::size_t>(member)].status; }
-  const call_log& calls() const { return calls_; }
+  peer_status status_of(int member) const;
+  int num_pending(int member) const;
+  /// Whether a member has left, or its connection is lost.
+  bool has_losses() const { return has_losses_.load(std::memory_order_relaxed); }
+  /// The number of the newest collective call, and its signature if there was one.
+  std::pair<std::uint64_t, std::optional<call_signature>> newest_call() const;
+  /// From the member that has aborted the group.
+  std::optional<failure_report> received_failure() const;
 
  private:
-  using message = ucx_message;
-  struct early_message {
-    net::message_header header;
-    std::vector<std::byte> bytes;
-    void* descriptor = nullptr;  ///< of a message that is fetched when its receive is posted
-    std::size_t size_bytes = 0;  ///< of the elements
-    std::span<const std::byte> body() const { return {descriptor ? nullptr : bytes.data(), size_bytes}; }
-  };
-  struct peer {
-    peer_status status;
-    std::map<net::message_key, std::shared_ptr<message>> posted;
-    std::map<net::message_key, early_message> early;
-  };
-
   bool on_message(const net::message_header& header, std::span<const std::byte> body,
                   void* descriptor) override;
-  void on_done(ucx_message& done) override;
-  void on_lost(int member, const std::string& cause) override;
+  void on_done(ucx_message& done) override { transfers_.on_done(done); }
+  void on_lost(int connection, const std::string& cause) override;
+  void wake() override {
+    if (hooks_.wake) hooks_.wake();
+  }
 
-  void record_call(peer& of, const net::message_header& header);
-  bool accept_elements(peer& from, const net::message_header& header, std::span<const std::byte> body,
-                       void* descriptor);
-  /// `body`: the bytes; or, with a descriptor, their number: they are fetched.
-  void deliver(const std::shared_ptr<message>& into, const net::message_header& header,
-               std::span<const std::byte> body, void* descriptor);
-  void send_control(int member, net::message_kind kind, const std::string& text);
-  std::shared_ptr<message> message_of_call(int peer, const net::message_key& key,
-                                           const call_signature& signature);
+  bool accept(const net::message_header& header, std::span<const std::byte> body, void* descriptor);
+  void record_call(exchange_peer& of, const net::message_header& header);
+  void record_hello(exchange_peer& of);
+  void send_control(int member, const net::message_header& header, const std::string& text);
+  void send_control_to_all(net::message_kind kind, const std::string& text);
   net::message_header header(net::message_kind kind) const;
-  void require_same_call(const net::message_header& theirs, const call_signature& own) const;
+  net::message_header header_of_call(const net::message_key& key, const call_signature& signature) const;
+  void handle_events();
+  exchange_peer& peer(int member) { return peers_[static_cast<std::size_t>(member)]; }
+  const exchange_peer& peer(int member) const { return peers_[static_cast<std::size_t>(member)]; }
+  std::map<int, ended_groups::member> present_members();
+  void leave(net::message_kind kind, const std::string& text);
 
+  std::shared_ptr<network_fabric> fabric_;
   const group_description& group_;
+  const std::uint64_t number_;
   callbacks hooks_;
-  std::uint64_t group_number_ = 0;
-  std::vector<peer> peers_;  ///< by member
-  call_log calls_;
-  ucx_connections connections_;  // ends first
+
+  // With the lock of the fabric:
+  std::vector<exchange_peer> peers_;  ///< by member
+  std::uint32_t num_ends_ = 0;        ///< of this process's connections, when the exchange began
+  recent_calls calls_;
+  call_transfers transfers_;
+  std::vector<int> report_requests_;  ///< members that wait for a reply
+  std::optional<failure_report> received_failure_;
+  std::exception_ptr failure_;  ///< thrown by the next progress()
+  bool has_left_ = false;       ///< leave() was called
+
+  std::atomic<bool> has_events_ = false;  ///< report requests or a failure
+  std::atomic<bool> has_losses_ = false;
 };
 
 }  // namespace troupe

@@ -137,7 +137,8 @@ peer_list connect_to_all(const std::vector<int>& local_members, const std::vecto
       throw;
     } catch (const std::runtime_error& error) {
       check_for_loss(at, member);
-      obstacle = "rank " + to_string(at.rank_of(member)) + ": " + error.what();
+      obstacle = "members of one host do not share memory (rank " + to_string(at.rank_of(member)) + ": " +
+                 error.what() + ')';
       return {};
     }
   }

@@ -212,7 +212,7 @@ void try_cases(const std::function<fault_case(unsigned)>& draw, unsigned first, 
     } catch (const std::exception& error) {
       failure = error.what();
     }
-    CHECK(failure.empty());
+    CHECK(failure == "");
   }
 }
 

@@ -1,0 +1,215 @@
+#include "troupe/collective/net/network_fabric.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/transport/ucx_library.hpp"
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// A message or two for each group and member that are ahead of this one.
+constexpr std::size_t max_early = 65536;
+constexpr auto poll_interval = std::chrono::milliseconds(2);
+/// How long the engine leaves the connections to groups that poll or sleep on them.
+constexpr auto engine_pause = std::chrono::milliseconds(20);
+
+/// An address as the others read it: the number of ends before it, a space, and the worker's address.
+struct process_address {
+  std::uint32_t num_ends = 0;
+  std::string of_worker;
+};
+
+process_address parse_address(const std::string& text) {
+  process_address parsed;
+  auto space = text.find(' ');
+  if (space == text.npos ||
+      std::from_chars(text.data(), text.data() + space, parsed.num_ends).ptr != text.data() + space)
+    throw_invalid("network address", "a number and the address of a UCX worker",
+                  std::to_string(text.size()) + " other bytes");
+  parsed.of_worker = text.substr(space + 1);
+  return parsed;
+}
+
+}  // namespace
+
+network_fabric::network_fabric(ucp_context_h context, std::chrono::milliseconds flush_timeout,
+                               std::chrono::milliseconds answer_timeout, progress_engine& by)
+    : flush_timeout_(flush_timeout),
+      answer_timeout_(answer_timeout),
+      ended_([this](void* descriptor) { connections_.release(descriptor); }),
+      connections_(context, *this),
+      place_(std::in_place, by, static_cast<progress_engine::client&>(*this)) {}
+
+network_fabric::~network_fabric() {
+  place_.reset();
+  ucx_log_suppressor lost_peers_are_expected;
+  auto deadline = clock::now() + flush_timeout_;
+  poll_until([&] { return !ended_.has_aborted(); }, flush_timeout_, nullptr);
+  connections_.flush(deadline);
+}
+
+std::string network_fabric::address() {
+  std::lock_guard lock(mutex_);
+  return std::to_string(connections_.num_ends()) + ' ' + connections_.address();
+}
+
+std::uint64_t network_fabric::number_of(const group_description& group) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (char letter : group.name) add(static_cast<unsigned char>(letter));
+  for (int i = 0; i < group.size(); ++i) {
+    add(256 + static_cast<std::uint64_t>(group.rank_of(i)));
+    add(group.incarnation_of(i));
+  }
+  return hash;
+}
+
+bool network_fabric::needs_connection(const process& to) const {
+  auto known = connected_.find(to);
+  return known == connected_.end() || connections_.is_lost(known->second.connection);
+}
+
+int network_fabric::connect(const process& to, const std::string& address) {
+  auto known = connected_.find(to);
+  if (known != connected_.end()) {
+    auto connection = known->second.connection;
+    if (known->second.address == address && !connections_.is_lost(connection)) return connection;
+    connections_.lose(connection, "its process has ended its connections");
+  }
+  auto parsed = parse_address(address);
+  auto connection = connections_.connect(parsed.of_worker);
+  num_ends_.resize(static_cast<std::size_t>(connection) + 1);
+  num_ends_.back() = parsed.num_ends;
+  connected_[to] = {connection, address};
+  place_->request();
+  return connection;
+}
+
+std::uint32_t network_fabric::num_ends_of(int connection) const {
+  return num_ends_[static_cast<std::size_t>(connection)];
+}
+
+void network_fabric::add(std::uint64_t number, message_owner& part) {
+  if (parts_.contains(number) || ended_.contains(number))
+    throw_invalid("make_ucx_group", "a name that these ranks have not used", "one that they have");
+  parts_[number] = &part;
+  auto early = early_.extract(number);
+  if (!early) return;
+  num_early_ -= early.mapped().size();
+  for (const auto& each : early.mapped()) part.on_message(each.header, each.bytes, nullptr);
+}
+
+void network_fabric::remove(std::uint64_t number, std::map<int, ended_groups::member> others,
+                            bool is_aborted) {
+  if (parts_.erase(number) > 0) ended_.add(number, std::move(others), is_aborted);
+}
+
+bool network_fabric::on_message(const net::message_header& header, std::span<const std::byte> body,
+                                void* descriptor) {
+  if (ended_.contains(header.group)) return ended_.on_message(header, descriptor);
+  auto found = parts_.find(header.group);
+  if (found == parts_.end()) {
+    keep(header, body);
+    return false;
+  }
+  bool is_deferred = found->second->on_message(header, body, descriptor);
+  if (found->second != polling_) found->second->wake();
+  return is_deferred;
+}
+
+/// Elements come from members that have heard of all others: not before the group is made here.
+void network_fabric::keep(const net::message_header& header, std::span<const std::byte> body) {
+  if (header.kind == net::message_kind::elements || num_early_ >= max_early) return;
+  early_[header.group].push_back({header, {body.begin(), body.end()}});
+  ++num_early_;
+}
+
+void network_fabric::on_done(ucx_message& done) {
+  if (!done.owner) return;
+  done.owner->on_done(done);
+  if (done.owner != polling_) done.owner->wake();
+}
+
+void network_fabric::on_lost(int connection, const std::string& cause) {
+  ended_.on_lost(connection);
+  for (auto& [number, part] : parts_) {
+    part->on_lost(connection, cause);
+    if (part != polling_) part->wake();
+  }
+}
+
+bool network_fabric::poll(const message_owner* by) {
+  ucx_log_suppressor failures_are_reported_as_errors;
+  struct scope {
+    const message_owner*& polling;
+    ~scope() { polling = nullptr; }
+  } ends{polling_ = by};
+  return connections_.progress();
+}
+
+bool network_fabric::progress(const message_owner* by) {
+  if (by) was_polled_.store(true, std::memory_order_relaxed);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock && poll(by);
+}
+
+bool network_fabric::progress_next(const message_owner* by) {
+  std::lock_guard lock(mutex_);
+  return poll(by);
+}
+
+bool network_fabric::arm() {
+  std::lock_guard lock(mutex_);
+  return connections_.arm();
+}
+
+bool network_fabric::prepare_sleep(wake_sources& sources) {
+  if (was_polled_.exchange(false, std::memory_order_relaxed) || num_sleepers_ > 0) {
+    sources.at_most = std::min<std::chrono::microseconds>(sources.at_most, engine_pause);
+    return true;
+  }
+  sources.descriptors.push_back(event_fd());
+  return arm();
+}
+
+/// Whether `is_done`, which is called with the lock, has returned true in time.
+template <class Condition>
+bool network_fabric::poll_until(Condition is_done, std::chrono::milliseconds at_most,
+                                const message_owner* by) {
+  for (auto end = clock::now() + at_most;;) {
+    {
+      std::lock_guard lock(mutex_);
+      poll(by);
+      if (is_done()) return true;
+      if (clock::now() >= end) return false;
+      if (!connections_.arm()) continue;
+    }
+    pollfd event{event_fd(), POLLIN, 0};
+    ::poll(&event, 1, static_cast<int>(poll_interval.count()));
+  }
+}
+
+void network_fabric::finish_transfers(const message_owner& of) {
+  auto are_finished = [&] {
+    if (connections_.has_in_flight(&of)) return false;
+    connections_.forget(&of);
+    return true;
+  };
+  if (!poll_until(are_finished, answer_timeout_, &of))
+    end_connections("a member did not answer within " + std::to_string(answer_timeout_.count()) +
+                    " ms after the failure of a group");
+}
+
+void network_fabric::end_connections(const std::string& cause) {
+  std::lock_guard lock(mutex_);
+  connections_.end(cause);
+  place_->request();
+}
+
+}  // namespace troupe
