@@ -32,7 +32,7 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
 
 /// `most_devices`: as many as the processes can have. With fewer stages only as many are used.
 plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
-  auto stages = pipeline.stages() == 0 ? most_devices : pipeline.stages();
+  auto stages = pipeline.stages() == 0 ? most_devices * usual_chunks(pipeline.schedule()) : pipeline.stages();
   if (stages < options.devices)
     throw bad_input(std::to_string(options.devices) + " devices in each process cannot share " +
                     std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
@@ -43,8 +43,9 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
                     " samples into equal parts. Change --microbatches or --batch");
   auto partition = pipeline.partition(stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
-  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(), std::min(stages, most_devices),
-                    reductions.stages, cut_model(pipeline.model().wiring(), partition).edges});
+  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(),
+                    devices_for(pipeline.schedule(), stages, most_devices), reductions.stages,
+                    cut_model(pipeline.model().wiring(), partition).edges});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -122,7 +123,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     world_.shared_->log->warn(
         "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
         plan_.num_stages, world_.num_devices(), world_.num_devices() - plan_.num_devices(),
-        world_.num_devices());
+        world_.num_devices() * usual_chunks(pipeline_.schedule()));
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);

@@ -165,6 +165,15 @@ TEST_CASE("microbatches that do not divide the batch") {
   check_refused({"--microbatches", "7"}, {"batch of 64", "7", "--microbatches"});
 }
 
+TEST_CASE("stages and microbatches that a schedule does not allow") {
+  check_refused({"--schedule", "zb_v", "--stages", "3", "--devices", "2"},
+                {"zb_v", "3 for 2 devices", "Use 4 stages"});
+  check_refused({"--schedule", "interleaved_1f1b", "--stages", "3", "--devices", "3"}, {"Use 3 or 6, not 4"});
+  check_refused({"--schedule", "dualpipe_v", "--stages", "4", "--devices", "2", "--microbatches", "2"},
+                {"dualpipe_v", "Use 4 or more"});
+  check_refused({"--schedule", "pipedream_2bw"}, {"pipedream_2bw", "zb_h1, zb_h2, zb_v, dualpipe_v"});
+}
+
 TEST_CASE("an option that does not exist") { check_refused({"--epoch", "3"}, {"--epoch"}); }
 
 TEST_CASE("an option with a value that is no number") {

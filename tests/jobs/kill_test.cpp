@@ -26,13 +26,15 @@ const std::string& undisturbed_weights() {
 }
 
 /// Runs the job with a drill and checks that every rank in `killed` was lost once and nothing else changed.
-void check_drill(const std::string& drill, const std::multiset<int>& killed) {
+void check_drill(const std::string& drill, const std::multiset<int>& killed, int processes = num_processes,
+                 const std::vector<std::string>& more = {}) {
   INFO(drill);
   temp_folder folder;
   auto options = small_job();
   options.insert(options.end(), {"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
                                  (folder.path() / "snapshots").string(), "--fault", drill});
-  auto outcome = run_launched(num_processes, options);
+  options.insert(options.end(), more.begin(), more.end());
+  auto outcome = run_launched(processes, options);
   INFO(outcome.process.errors);
   CHECK(outcome.weights_sha256() == undisturbed_weights());
   auto recoveries = outcome.named("recovery");
@@ -58,6 +60,12 @@ TEST_CASE("any rank may be killed in a forward, a backward, or the optimizer's s
   auto point = GENERATE(as<std::string>(), "forward", "backward", "apply");
   auto rank = GENERATE(0, 1, 2, 3);
   check_drill(at(point, rank, ",step=7"), {rank});
+}
+
+TEST_CASE("any rank may be killed in a schedule with several stages a device or backwards in two") {
+  auto [schedule, point, rank] = GENERATE(table<std::string, std::string, int>(
+      {{"interleaved_1f1b", "forward", 1}, {"zb_v", "backward", 0}, {"dualpipe_v", "backward", 1}}));
+  check_drill(at(point, rank, ",step=7"), {rank}, 2, {"--stages", "4", "--schedule", schedule});
 }
 
 TEST_CASE("any rank may be killed while it copies its state") {

@@ -39,7 +39,9 @@ TEST_CASE(
   for (const auto& layout : {std::vector<std::string>{"--devices", "1", "--stages", "4"},
                              {"--devices", "3"},
                              {"--devices", "2", "--checkpoint-blocks", "yes"},
-                             {"--devices", "2", "--stages", "3", "--schedule", "gpipe"}}) {
+                             {"--devices", "2", "--stages", "3", "--schedule", "gpipe"},
+                             {"--devices", "2", "--stages", "4", "--schedule", "zb_v"},
+                             {"--devices", "3", "--schedule", "zb_h2"}}) {
     auto outcome = run_local(gpt_with(layout), example::gpt);
     CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
     CHECK(losses(outcome) == losses(undisturbed()));

@@ -24,16 +24,29 @@ std::vector<double> losses(const job_outcome& outcome) {
 }  // namespace
 
 TEST_CASE(
-    "weights and losses are the same bits on one device, four devices and four processes, with either "
-    "schedule") {
+    "weights and losses are the same bits on one device, four devices and four processes, with any schedule "
+    "of a stage a device") {
   auto reference = run_local(with({"--devices", "1", "--stages", "4"}));
   REQUIRE(losses(reference).size() == 12);
-  for (std::string schedule : {"gpipe", "1f1b"}) {
+  for (std::string schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2"}) {
     INFO(schedule);
     auto devices = run_local(with({"--devices", "4", "--schedule", schedule}));
     CHECK(devices.weights_sha256() == reference.weights_sha256());
     CHECK(losses(devices) == losses(reference));
     auto processes = run_launched(4, with({"--schedule", schedule}));
+    CHECK(processes.weights_sha256() == reference.weights_sha256());
+    CHECK(losses(processes) == losses(reference));
+  }
+}
+
+TEST_CASE("schedules of several stages a device give the same bits in one process and in two") {
+  auto reference = run_local(with({"--devices", "1", "--stages", "4"}));
+  for (std::string schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v"}) {
+    INFO(schedule);
+    auto devices = run_local(with({"--devices", "2", "--schedule", schedule}));
+    CHECK(devices.weights_sha256() == reference.weights_sha256());
+    CHECK(losses(devices) == losses(reference));
+    auto processes = run_launched(2, with({"--stages", "4", "--schedule", schedule}));
     CHECK(processes.weights_sha256() == reference.weights_sha256());
     CHECK(losses(processes) == losses(reference));
   }

@@ -32,7 +32,8 @@ class Pipeline {
   /// bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
-  /// Number of contiguous stages of about equal cost; 0 (the default): one per device.
+  /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
+  /// schedules that place stages themselves (interleaved_1f1b, zb_v, dualpipe_v).
   Pipeline& stages(int count);
   /// Lets a stage begin with each of these nodes (of a Sequential: "3", or the child's name) instead, besides
   /// the first one: cut_before({"block2.conv1", "head"}) gives three stages. Throws bad_input as partition_at
@@ -41,6 +42,8 @@ class Pipeline {
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
   /// smaller matrices.
   Pipeline& microbatches(int count);
+  /// The bits are the same with every one. The Trainer throws bad_input for numbers of stages, devices or
+  /// microbatches that the schedule does not allow (docs/how_to/add_a_schedule.md).
   Pipeline& schedule(schedule_kind kind);
   /// Default: CrossEntropy. Throws std::invalid_argument for an empty function.
   Pipeline& loss(nn::Loss loss);

@@ -55,7 +55,7 @@ void check_layout(const job_options& options) {
                     std::to_string(options.stages) + " or fewer, or --stages " +
                     std::to_string(options.devices) + " or more");
   if (options.schedule == schedule_kind::forward_only)
-    throw bad_input("--schedule forward_only computes no gradients: train with 1f1b or gpipe");
+    throw bad_input("--schedule forward_only computes no gradients: train with 1f1b or another one");
 }
 
 void check_snapshots(const job_options& options) {

@@ -28,7 +28,7 @@ struct job_options {
   int batch = 256;
   /// Per step; must divide `batch`.
   int microbatches = 8;
-  /// Pipeline stages; 0: one per device.
+  /// Pipeline stages; 0: one per device, two in schedules that place them.
   int stages = 0;
   schedule_kind schedule = schedule_kind::one_f_one_b;
   /// Devices in each process, as far as there are stages for them: a job has no more devices than stages.

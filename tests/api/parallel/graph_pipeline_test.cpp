@@ -1,4 +1,5 @@
 // Graphs cut into stages: every cut, schedule and placement gives the bits of the uncut model.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -70,8 +71,16 @@ std::vector<stage_range> drawn_partition(const nn::Graph& model, std::mt19937& r
 
 planned_options drawn_options(const nn::Graph& model, int num_microbatches, std::mt19937& random) {
   planned_options options{.partition = drawn_partition(model, random), .num_microbatches = num_microbatches};
-  options.kind = drawn_number(2, random) == 0 ? schedule_kind::gpipe : schedule_kind::one_f_one_b;
   auto num_stages = static_cast<int>(options.partition.size());
+  if (num_stages % 2 == 0 && drawn_number(2, random) == 0) {
+    bool is_interleaved = num_microbatches % 2 == 0 && drawn_number(2, random) == 0;
+    options.kind = is_interleaved ? schedule_kind::interleaved_1f1b : schedule_kind::zb_v;
+    options.num_devices = is_interleaved ? 2 : num_stages / 2;
+    return options;
+  }
+  constexpr std::array kinds = {schedule_kind::gpipe, schedule_kind::one_f_one_b, schedule_kind::zb_h1,
+                                schedule_kind::zb_h2};
+  options.kind = kinds[static_cast<std::size_t>(drawn_number(4, random))];
   options.num_devices = 1 + drawn_number(std::min(3, num_stages), random);
   for (int stage = 0; stage < num_stages; ++stage)
     options.device_of_stage.push_back(
