@@ -17,6 +17,7 @@
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/plan_csv.hpp"
 #include "troupe/step_rate.hpp"
 #include "troupe/unused_options.hpp"
 #include "troupe/world_state.hpp"
@@ -30,22 +31,51 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
   return numerics;
 }
 
+/// What the parts of the model imply, where it is cut into `num_stages`.
+plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options, int num_stages) {
+  auto partition = pipeline.partition(num_stages);
+  auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
+  return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages};
+}
+
+/// `most_devices`: as many as the processes can have.
+plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most_devices) {
+  const auto& file = pipeline.plan_file();
+  auto refuse = [&file](const std::string& problem) { throw bad_input(file.string() + ": " + problem); };
+  auto read = read_plan_file(file, [&](int num_stages) {
+    if (pipeline.stages() != 0 && pipeline.stages() != num_stages)
+      refuse("the plan has " + std::to_string(num_stages) + " stages, but the job " +
+             std::to_string(pipeline.stages()) + ". Leave --stages out, or cut the model into as many");
+    return implied_by(pipeline, options, num_stages);
+  });
+  if (read.kind == schedule_kind::forward_only)
+    refuse("the plan has forwards only, which train nothing. Give it backwards");
+  if (read.num_microbatches != pipeline.microbatches())
+    refuse("the plan has " + std::to_string(read.num_microbatches) + " microbatches, but the job " +
+           std::to_string(pipeline.microbatches()) + ". Use --microbatches " +
+           std::to_string(read.num_microbatches));
+  if (read.num_devices() > most_devices)
+    refuse("the plan has " + std::to_string(read.num_devices()) + " devices, but the job " +
+           std::to_string(most_devices) + ". Use more processes, or more --devices in each");
+  return read;
+}
+
 /// `most_devices`: as many as the processes can have. With fewer stages only as many are used.
 plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
+  if (options.batch % pipeline.microbatches() != 0)
+    throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
+                    std::to_string(options.batch) +
+                    " samples into equal parts. Change --microbatches or --batch");
+  if (!pipeline.plan_file().empty()) return plan_in_file(pipeline, options, most_devices);
   auto stages = pipeline.stages() == 0 ? most_devices * usual_chunks(pipeline.schedule()) : pipeline.stages();
   if (stages < options.devices)
     throw bad_input(std::to_string(options.devices) + " devices in each process cannot share " +
                     std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
                     " or fewer, or --stages " + std::to_string(options.devices) + " or more");
-  if (options.batch % pipeline.microbatches() != 0)
-    throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
-                    std::to_string(options.batch) +
-                    " samples into equal parts. Change --microbatches or --batch");
-  auto partition = pipeline.partition(stages);
-  auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
+  auto implied = implied_by(pipeline, options, stages);
   return make_plan({pipeline.schedule(), stages, pipeline.microbatches(),
-                    devices_for(pipeline.schedule(), stages, most_devices), reductions.stages,
-                    cut_model(pipeline.model().wiring(), partition).edges});
+                    devices_for(pipeline.schedule(), stages, most_devices), implied.reductions,
+                    implied.edges});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.

@@ -12,6 +12,7 @@ job_options options_of(const Pipeline& pipeline) {
   options.stages = pipeline.stages();
   options.microbatches = pipeline.microbatches();
   options.schedule = pipeline.schedule();
+  options.plan = pipeline.plan_file();
   options.precision = pipeline.numerics().precision;
   options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
   options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
@@ -23,7 +24,7 @@ job_options options_of(const Pipeline& pipeline) {
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
   auto used = options_of(pipeline);
   for (const auto* name :
-       {"stages", "microbatches", "schedule", "precision", "clip_grad_norm", "loss_scale"}) {
+       {"stages", "microbatches", "schedule", "plan", "precision", "clip_grad_norm", "loss_scale"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options), has = field.text(used);
     if (given == has || !options.given.contains(name)) continue;

@@ -174,6 +174,28 @@ TEST_CASE("stages and microbatches that a schedule does not allow") {
   check_refused({"--schedule", "pipedream_2bw"}, {"pipedream_2bw", "zb_h1, zb_h2, zb_v, dualpipe_v"});
 }
 
+TEST_CASE("a plan in a file that is none, or not for this job") {
+  temp_folder folder;
+  auto file = [&folder](const std::string& name, const std::string& text) {
+    auto path = folder.path() / name;
+    std::ofstream(path) << text;
+    return path.string();
+  };
+  auto two = file("two.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  check_refused({"--plan", "/nowhere.csv"}, {"/nowhere.csv", "cannot be read", "--csv"});
+  check_refused({"--plan", two, "--schedule", "1f1b"}, {"--plan", "--schedule", "one of them"});
+  check_refused({"--plan", two, "--devices", "2"}, {two, "2 microbatches", "--microbatches 2"});
+  check_refused({"--plan", file("three.csv", "0F0,0B0\n1F0,1B0\n2F0,2B0\n"), "--microbatches", "1"},
+                {"three.csv", "3 devices", "--devices"});
+  check_refused({"--plan", two, "--microbatches", "2", "--devices", "2", "--stages", "3"},
+                {two, "2 stages", "Leave --stages out"});
+  check_refused(
+      {"--plan", file("forwards.csv", "0F0,0F1\n1F0,1F1\n"), "--microbatches", "2", "--devices", "2"},
+      {"forwards.csv", "forwards only"});
+  check_refused({"--plan", file("circle.csv", "0F0,0B0\n1B0,1F0\n"), "--microbatches", "1", "--devices", "2"},
+                {"circle.csv", "1B0 [line 2 (rank 1), cell 1]"});
+}
+
 TEST_CASE("an option that does not exist") { check_refused({"--epoch", "3"}, {"--epoch"}); }
 
 TEST_CASE("an option with a value that is no number") {

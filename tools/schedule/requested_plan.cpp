@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "schedule_request.hpp"
 #include "troupe/error/errors.hpp"
@@ -22,14 +19,6 @@ plan made_plan(const schedule_request& request) {
                     .num_stages = stages,
                     .num_microbatches = request.microbatches,
                     .num_devices = request.devices.value_or(std::max(1, stages / chunks))});
-}
-
-plan plan_in(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream.is_open() || std::filesystem::is_directory(file))
-    throw bad_input("the plan file " + file + " cannot be read. Name a CSV file, as --csv writes one");
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return read_plan_csv(text, file);
 }
 
 measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
@@ -94,7 +83,7 @@ void check_memory(const costed_plan& simulated, const schedule_request& request)
 costed_plan requested_plan(const schedule_request& request) {
   if (request.best) return chosen_plan(request);
   costed_plan result;
-  result.made = request.plan_file.empty() ? made_plan(request) : plan_in(request.plan_file);
+  result.made = request.plan_file.empty() ? made_plan(request) : read_plan_file(request.plan_file);
   result.costs = request.costs;
   result.bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0));
   result.ran = simulate(result.made, result.costs);

@@ -18,7 +18,10 @@ Pipeline::Pipeline(nn::Graph model) : model_(std::move(model)) {
 }
 
 Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::move(model)) {
-  stages(options.stages).microbatches(options.microbatches).schedule(options.schedule);
+  stages(options.stages)
+      .microbatches(options.microbatches)
+      .schedule(options.schedule)
+      .plan_file(options.plan);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm);
   loss_scale({.initial_scale = options.loss_scale});
 }
@@ -52,6 +55,11 @@ Pipeline& Pipeline::microbatches(int count) {
 
 Pipeline& Pipeline::schedule(schedule_kind kind) {
   schedule_ = kind;
+  return *this;
+}
+
+Pipeline& Pipeline::plan_file(std::filesystem::path file) {
+  plan_file_ = std::move(file);
   return *this;
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <filesystem>
+
 #include "troupe/config/job_options.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/graph.hpp"
@@ -28,8 +30,8 @@ class Pipeline {
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
-  /// Takes stages, microbatches, schedule, precision, clip_grad_norm and loss_scale from `options`. Throws
-  /// bad_input as the setters do.
+  /// Takes stages, microbatches, schedule, plan, precision, clip_grad_norm and loss_scale from `options`.
+  /// Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -45,6 +47,10 @@ class Pipeline {
   /// The bits are the same with every one. The Trainer throws bad_input for numbers of stages, devices or
   /// microbatches that the schedule does not allow (docs/how_to/add_a_schedule.md).
   Pipeline& schedule(schedule_kind kind);
+  /// Runs the plan in this file instead of a schedule: one in the CSV form of torch.distributed.pipelining
+  /// (plan_csv.hpp), which says how many stages, microbatches and devices there are. The same in every
+  /// process. A Trainer throws bad_input for a file that is no plan, or whose numbers are not the job's.
+  Pipeline& plan_file(std::filesystem::path file);
   /// Default: CrossEntropy. Throws std::invalid_argument for an empty function.
   Pipeline& loss(nn::Loss loss);
   /// Default: Adam. Throws std::invalid_argument for an empty function.
@@ -70,6 +76,8 @@ class Pipeline {
   std::vector<stage_range> partition(int num_stages) const;
   int microbatches() const { return microbatches_; }
   schedule_kind schedule() const { return schedule_; }
+  /// Empty: none.
+  const std::filesystem::path& plan_file() const { return plan_file_; }
   const nn::Loss& loss() const { return loss_; }
   const optim::Optimizer& optimizer() const { return optimizer_; }
   /// Null if not set.
@@ -82,6 +90,7 @@ class Pipeline {
   std::vector<std::string> cuts_;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
+  std::filesystem::path plan_file_;
   nn::Loss loss_ = nn::CrossEntropy();
   optim::Optimizer optimizer_ = optim::Adam();
   std::shared_ptr<const std::vector<named_tensor>> initial_weights_;

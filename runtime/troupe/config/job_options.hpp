@@ -31,6 +31,9 @@ struct job_options {
   /// Pipeline stages; 0: one per device, two in schedules that place them.
   int stages = 0;
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
+  /// `schedule`; empty: none.
+  std::filesystem::path plan;
   /// Devices in each process, as far as there are stages for them: a job has no more devices than stages.
   int devices = 1;
   /// Compute threads per device; the result's bits depend on it.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "troupe/error/errors.hpp"
@@ -61,15 +63,18 @@ bool is_implied(std::string_view text) {
   return std::ranges::find(implied, word) != implied.end();
 }
 
+using options_of_stages = std::function<plan_csv_options(int num_stages)>;
+
 class csv_reader {
  public:
   explicit csv_reader(std::string file) : file_(std::move(file)) {}
 
-  plan read(std::string_view text, const plan_csv_options& options) {
+  plan read(std::string_view text, const options_of_stages& options_for) {
     for_each_part(text, '\n', [this](std::string_view line) { read_line(stripped(line)); });
     if (read_.devices.empty())
       refuse("there is no action in it. Give each rank a line of actions, as in 0F0,0B0");
     read_.kind = has_backwards_ ? schedule_kind::custom : schedule_kind::forward_only;
+    auto options = options_for ? options_for(read_.num_stages) : plan_csv_options();
     read_.edges = options.edges.empty() ? chain_edges(read_.num_stages) : options.edges;
     std::ranges::sort(read_.edges);
     read_.reductions = options.reductions;
@@ -194,7 +199,16 @@ class csv_reader {
 }  // namespace
 
 plan read_plan_csv(std::string_view text, const std::string& file, const plan_csv_options& options) {
-  return csv_reader(file).read(text, options);
+  return csv_reader(file).read(text, [&](int) { return options; });
+}
+
+plan read_plan_file(const std::filesystem::path& file, const options_of_stages& options) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream.is_open() || std::filesystem::is_directory(file))
+    throw bad_input("the plan file " + file.string() +
+                    " cannot be read. Name a CSV file, as `troupe schedule --csv FILE` writes one");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  return csv_reader(file.string()).read(text, options);
 }
 
 std::string to_csv(const plan& written) {

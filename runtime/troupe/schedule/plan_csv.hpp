@@ -1,4 +1,6 @@
 #pragma once
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,11 @@ struct plan_csv_options {
 /// Throws bad_input for text in which a cell cannot be read, and for a plan that check_plan refuses: naming
 /// `file`, the line, rank and cell of each action at fault, and the actions that wait in a circle.
 plan read_plan_csv(std::string_view text, const std::string& file, const plan_csv_options& options = {});
+
+/// Reads the plan in `file`. `options`: for the number of stages that it has; empty: the default ones. Throws
+/// bad_input as read_plan_csv does, and for a file that cannot be read.
+plan read_plan_file(const std::filesystem::path& file,
+                    const std::function<plan_csv_options(int num_stages)>& options = {});
 
 /// The form that torch.distributed.pipelining loads with `_load_csv(file, format="compute_only")`. R and A
 /// have no place in it and are left out, comments too, since PyTorch would take them for a rank.

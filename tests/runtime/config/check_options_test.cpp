@@ -67,6 +67,11 @@ TEST_CASE("unknown words are refused with the known ones") {
              ContainsSubstring("before_manifest"));
   CHECK_THAT(complaint([](job_options& o) { o.schedule = troupe::schedule_kind::forward_only; }),
              ContainsSubstring("1f1b"));
+  CHECK_THAT(complaint([](job_options& o) {
+               o.plan = "plan.csv";
+               o.given = {"plan", "schedule"};
+             }),
+             ContainsSubstring("--plan plan.csv") && ContainsSubstring("give one of them"));
   CHECK_THAT(complaint([](job_options& o) { o.network_interface.clear(); }),
              ContainsSubstring("--network-interface"));
   CHECK_THAT(complaint([](job_options& o) { o.data.clear(); }), ContainsSubstring("--data"));
