@@ -1,25 +1,26 @@
 // device_state: what the plan's interpreter needs from the device.
 #include "troupe/device/device_actor.hpp"
+#include "troupe/error/errors.hpp"
 
 namespace troupe {
 namespace {
 
-/// Faults injected before an action of this kind; none for weight gradients of their own.
-std::optional<fault_point> fault_point_of(action_kind kind) {
+/// Faults injected before an action of this kind.
+fault_point fault_point_of(action_kind kind) {
   switch (kind) {
     case action_kind::forward:
       return fault_point::forward;
     case action_kind::backward:
     case action_kind::input_gradient:
       return fault_point::backward;
+    case action_kind::weight_gradient:
+      return fault_point::weight;
     case action_kind::reduce_gradient:
       return fault_point::reduce;
     case action_kind::apply:
       return fault_point::apply;
-    case action_kind::weight_gradient:
-      break;
   }
-  return {};
+  throw_invalid("fault_point_of", "a kind of action", std::to_string(static_cast<int>(kind)));
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ void device_state::on_begin(const action& op) {
   set_status(op.kind == action_kind::apply ? device_activity::applying : device_activity::computing);
   if (account_.is_busy()) waiter_.stop();
   account_.begin_action();
-  if (auto point = fault_point_of(op.kind)) options_.faults->at(*point, step_);
+  options_.faults->at(fault_point_of(op.kind), step_);
 }
 
 void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == call_kind::train); }

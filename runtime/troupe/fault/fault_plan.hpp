@@ -14,7 +14,8 @@ enum class fault_point : std::uint8_t {
   joined,
   load,
   forward,
-  backward,
+  backward,  ///< B, and I where it stands alone
+  weight,    ///< W where it stands alone
   reduce,
   apply,
   copy_state,

@@ -1,0 +1,168 @@
+// Every schedule, hosted in one process or several, with everything that stages combine, and with failures in
+// each kind of action: the bits of one process with one stage that accumulates the same microbatches.
+#include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
+
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+using values = std::vector<std::string>;
+
+/// What is varied. The first value of each is the default.
+const std::vector<values> factors = {
+    {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"},
+    {"1", "2", "4"},                                           // processes
+    {"f32", "f32 clipped", "f16 clipped"},                     // of a GPT with tied weights
+    {"", "checkpointed"},                                      // its blocks
+    {"", "forward", "backward", "weight", "reduce", "apply"},  // where a process is killed
+};
+
+/// An index into each of `factors`.
+using combination = std::vector<std::size_t>;
+
+const std::string& value_of(const combination& of, std::size_t factor) { return factors[factor][of[factor]]; }
+
+/// Whether the failure can come about: not all schedules have W apart from I.
+bool is_possible(const combination& of) {
+  const std::set<std::string> in_two{"zb_h1", "zb_h2", "zb_v", "dualpipe_v"};
+  return value_of(of, 4) != "weight" || in_two.contains(value_of(of, 0));
+}
+
+std::vector<combination> all_combinations() {
+  std::vector<combination> all{{}};
+  for (const auto& values : factors) {
+    std::vector<combination> longer;
+    for (const auto& each : all)
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        longer.push_back(each);
+        longer.back().push_back(i);
+      }
+    all = std::move(longer);
+  }
+  std::erase_if(all, [](const combination& each) { return !is_possible(each); });
+  return all;
+}
+
+using value_pair = std::pair<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>>;
+
+std::set<value_pair> pairs_of(const combination& of) {
+  std::set<value_pair> pairs;
+  for (std::size_t a = 0; a < of.size(); ++a)
+    for (std::size_t b = a + 1; b < of.size(); ++b) pairs.insert({{a, of[a]}, {b, of[b]}});
+  return pairs;
+}
+
+/// Some of all combinations, in which any two values that are possible together stand together: the one with
+/// most new pairs, again and again.
+std::vector<combination> pairwise() {
+  auto all = all_combinations();
+  std::set<value_pair> missing;
+  for (const auto& each : all) missing.merge(pairs_of(each));
+  std::vector<combination> chosen;
+  while (!missing.empty()) {
+    const combination* best = nullptr;
+    std::size_t most = 0;
+    for (const auto& each : all) {
+      std::size_t num_new = 0;
+      for (const auto& pair : pairs_of(each)) num_new += missing.count(pair);
+      if (num_new > most) most = num_new, best = &each;
+    }
+    for (const auto& pair : pairs_of(*best)) missing.erase(pair);
+    chosen.push_back(*best);
+  }
+  return chosen;
+}
+
+/// 12 steps of a GPT whose embedding and head share their weights.
+values job_of(const combination& of) {
+  values options = {"--size", "tiny", "--steps", "12", "--batch", "8", "--microbatches", "4"};
+  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+  if (value_of(of, 2) != "f32") add({"--clip-grad-norm", "0.5"});
+  // The loss scale is too large at first, so that all stages skip steps.
+  if (value_of(of, 2) == "f16 clipped") add({"--precision", "f16", "--loss-scale", "268435456"});
+  return options;
+}
+
+struct bits {
+  std::string weights_sha256;
+  std::vector<double> losses;
+  bool operator==(const bits&) const = default;
+};
+
+bits bits_of(const job_outcome& outcome) {
+  bits found{outcome.weights_sha256(), {}};
+  for (const auto& event : outcome.named("step")) found.losses.push_back(event["loss"]);
+  return found;
+}
+
+/// Of one process, one device and one stage; computed once for each kind of numbers.
+const bits& expected_bits(const combination& of) {
+  static std::map<std::string, bits> known;
+  auto [found, is_new] = known.try_emplace(value_of(of, 2));
+  if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
+  return found->second;
+}
+
+/// Four stages. Where the schedule gives each device two of them, two of four processes have no device.
+job_outcome run(const combination& of, const temp_folder& folder) {
+  auto options = job_of(of);
+  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+  auto num_processes = std::stoi(value_of(of, 1));
+  add({"--schedule", value_of(of, 0), "--stages", "4"});
+  if (num_processes == 1) add({"--devices", "2"});
+  if (value_of(of, 3) == "checkpointed") add({"--checkpoint-blocks", "yes"});
+  const auto& point = value_of(of, 4);
+  // The only process of a job is not killed: its actor fails.
+  if (!point.empty())
+    add({"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
+         (folder.path() / "snapshots").string(), "--fault",
+         point + (num_processes == 1 ? ":fail" : "") + "@rank=0,step=7"});
+  return num_processes == 1 ? run_local(options, example::gpt)
+                            : run_launched(num_processes, options, {}, example::gpt);
+}
+
+void check_same_bits(const std::vector<combination>& combinations) {
+  for (const auto& each : combinations) {
+    temp_folder folder;
+    auto outcome = run(each, folder);
+    INFO(value_of(each, 0) << ", " << value_of(each, 1) << " processes, " << value_of(each, 2) << ' '
+                           << value_of(each, 3) << ", killed: " << value_of(each, 4));
+    INFO(outcome.process.errors);
+    auto seen = bits_of(outcome), expected = expected_bits(each);
+    CHECK(seen.weights_sha256 == expected.weights_sha256);
+    if (value_of(each, 4).empty()) CHECK(seen.losses == expected.losses);
+    bool must_recover = !value_of(each, 4).empty() && value_of(each, 1) != "1";
+    CHECK(outcome.named("recovery").size() == (must_recover ? 1U : 0U));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("any two of schedule, hosting, numbers, checkpointing and failure give the bits of one stage") {
+  auto chosen = pairwise();
+  CHECK(chosen.size() >= 35);  // each schedule with most failures
+  check_same_bits(chosen);
+}
+
+TEST_CASE("plans that PyTorch wrote are run, with the bits of one stage") {
+  const combination plain{0, 0, 2, 0, 0};  // combines gradients of stages, which the files know nothing of
+  for (const char* name : {"dualpipe_v_p2_m4.csv", "interleaved_zero_bubble_p2_v2_m4.csv"}) {
+    INFO(name);
+    auto options = job_of(plain);
+    options.insert(options.end(), {"--plan", PYTORCH_PLANS + std::string("/") + name});
+    auto local = options;
+    local.insert(local.end(), {"--devices", "2"});
+    CHECK(bits_of(run_local(local, example::gpt)) == expected_bits(plain));
+    CHECK(bits_of(run_launched(2, options, {}, example::gpt)) == expected_bits(plain));
+  }
+}
+
+TEST_CASE("all of schedule, hosting, numbers, checkpointing and failure give the bits of one stage",
+          "[.soak]") {
+  check_same_bits(all_combinations());
+}
