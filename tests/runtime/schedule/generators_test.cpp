@@ -5,39 +5,26 @@
 #include <set>
 
 #include "runtime/schedule/drawn_plans.hpp"
+#include "runtime/schedule/plan_notation.hpp"
 #include "runtime/schedule/plan_runner.hpp"
 #include "runtime/schedule/reference_simulation.hpp"
-#include "troupe/error/errors.hpp"
 #include "troupe/schedule/check_plan.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/plan_text.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;
+using troupe::testing::notation;
+using troupe::testing::refusal;
 using enum troupe::schedule_kind;
 
 namespace {
-
-std::string notation(const std::vector<troupe::action>& actions) {
-  std::string text;
-  for (const auto& op : actions) text.append(text.empty() ? "" : " ").append(to_string(op));
-  return text;
-}
 
 troupe::plan plan_of(troupe::schedule_kind kind, int devices, int chunks, int microbatches) {
   return troupe::make_plan({.kind = kind,
                             .num_stages = devices * chunks,
                             .num_microbatches = microbatches,
                             .num_devices = devices});
-}
-
-std::string refusal(const troupe::plan_options& options) {
-  try {
-    troupe::make_plan(options);
-  } catch (const troupe::bad_input& problem) {
-    return problem.what();
-  }
-  return "accepted";
 }
 
 /// The kinds of actions of a plan, in the order of action_kind: "FBA".

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "runtime/schedule/drawn_plans.hpp"
+#include "runtime/schedule/plan_notation.hpp"
 #include "runtime/schedule/plan_runner.hpp"
-#include "troupe/error/errors.hpp"
 #include "troupe/schedule/check_plan.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/plan.hpp"
@@ -14,15 +14,11 @@
 #include "troupe/schedule/simulate.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using troupe::testing::notation;
+using troupe::testing::refusal;
 using enum troupe::schedule_kind;
 
 namespace {
-
-std::string notation(const std::vector<troupe::action>& actions) {
-  std::string text;
-  for (const auto& op : actions) text.append(text.empty() ? "" : " ").append(to_string(op));
-  return text;
-}
 
 std::vector<troupe::action> of_stage(const std::vector<troupe::action>& actions, int stage) {
   std::vector<troupe::action> own;
@@ -48,15 +44,6 @@ void for_every_placement(int num_stages, int num_devices, Body body) {
     std::fill(placed.begin(), digit, 0);
     ++*digit;
   }
-}
-
-std::string refusal(const troupe::plan_options& options) {
-  try {
-    troupe::make_plan(options);
-  } catch (const troupe::bad_input& problem) {
-    return problem.what();
-  }
-  return "accepted";
 }
 
 }  // namespace
