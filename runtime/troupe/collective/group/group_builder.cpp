@@ -118,12 +118,13 @@ void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds tim
   bool is_fence_expected = false;
   for (const auto& known : living_groups()) {
     auto failure = known->group->failure();
-    if (!failure) continue;
+    if (!failure || known->description.generation != generation)
+      continue;  // else the fence has said who is lost
     try {
       std::rethrow_exception(failure);
     } catch (const collective_error& error) {
       if (error.kind() != collective_failure::lost_member) continue;
-      is_fence_expected = is_fence_expected || known->description.generation == generation;
+      is_fence_expected = true;
       for (auto rank : error.ranks())
         if (auto member = known->description.member_of(rank))
           members_.suspect(rank, known->description.incarnation_of(*member));
@@ -131,7 +132,9 @@ void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds tim
       continue;  // no loss
     }
   }
-  if (is_fence_expected) members_.wait_for_end_of(generation, std::min(timeout, longest_wait_for_fence));
+  if (!is_fence_expected) return;
+  members_.wait_for_end_of(generation, std::min(timeout, longest_wait_for_fence));
+  if (timeout >= longest_wait_for_fence && !members_.end_of(generation)) members_.clear_suspicions();
 }
 
 std::vector<std::shared_ptr<group_builder::built_group>> group_builder::living_groups() {

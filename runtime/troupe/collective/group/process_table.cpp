@@ -1,6 +1,7 @@
 #include "troupe/collective/group/process_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 
@@ -22,6 +23,7 @@ void process_table::on_fence(std::uint64_t generation, const std::vector<lost_pr
   {
     std::lock_guard lock(mutex_);
     generation_ = std::max(generation_, generation);
+    forget_suspicions();
     for (const auto& each : lost) {
       auto& entry = entries_.at(static_cast<std::size_t>(each.rank));
       if (entry.incarnation) entry.first_possible = *entry.incarnation + 1;
@@ -39,7 +41,21 @@ void process_table::suspect(world_rank rank, std::uint32_t incarnation) {
   auto& suspected = entries_.at(static_cast<std::size_t>(rank));
   if (suspected.first_possible > incarnation) return;
   suspected.first_possible = incarnation + 1;
+  suspected.is_suspected = true;
   suspected.loss = "a group lost it";
+}
+
+void process_table::clear_suspicions() {
+  {
+    std::lock_guard lock(mutex_);
+    forget_suspicions();
+  }
+  changed_.notify_all();
+}
+
+void process_table::forget_suspicions() {
+  for (auto& each : entries_)
+    if (std::exchange(each.is_suspected, false) && each.incarnation) each.first_possible = *each.incarnation;
 }
 
 void process_table::on_end(const std::string& cause) {

@@ -44,8 +44,10 @@ class process_table {
   /// `generation` begins: those before it have ended, because these processes were lost, or for `cause`.
   void on_fence(std::uint64_t generation, const std::vector<lost_process>& lost, const std::string& cause);
   /// A group has lost this process, but on_fence() has not been called for it. wait_for() does not return it
-  /// any more.
+  /// any more, until the next fence says who is lost, or clear_suspicions() is called.
   void suspect(world_rank rank, std::uint32_t incarnation);
+  /// No fence has come: groups lose a process also when a connection to it ends.
+  void clear_suspicions();
   void on_end(const std::string& cause);
   /// Replaces the listener; an empty one removes it. When it returns, no call of the old one is running.
   void set_listener(listener next);
@@ -68,10 +70,12 @@ class process_table {
   struct entry {
     std::optional<std::uint32_t> incarnation;  ///< the last known one
     std::uint32_t first_possible = 0;          ///< smaller incarnations are lost
+    bool is_suspected = false;                 ///< by suspect() only
     std::string loss;                          ///< why the last one was lost
     bool is_alive() const { return incarnation && *incarnation >= first_possible; }
   };
   bool all_alive(std::span<const world_rank> ranks) const;
+  void forget_suspicions();
   void throw_if_ended() const;
   void notify(const groups_end& why);
 

@@ -26,7 +26,8 @@ struct message_key {
 class transfer {
  public:
   /// From any thread.
-  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  /// Sequentially consistent, since a thread looks at it after it has announced its sleep.
+  bool is_done() const { return is_done_; }
 
  protected:
   std::atomic<bool> is_done_ = false;

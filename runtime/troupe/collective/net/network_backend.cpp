@@ -108,6 +108,9 @@ void network_backend::throw_lost(int member) const {
   auto how = status.has_left ? rank + " has ended its part of the group"
                              : "the connection to " + rank + " has ended (" + status.lost_cause + ')';
   auto sequence = running_.empty() ? 0 : running_.front().sequence;
+  if (exchange_->has_ended_connections())  // of whom nobody knows that they are lost
+    throw collective_error(collective_failure::transport, group_.name, sequence, {},
+                           "group " + group_.name + ": " + how + ". Make a new group on all its members");
   call_signature none;
   throw diagnosis.lost({running_.empty() ? none : running_.front().what->signature, sequence}, member, how,
                        activity_of(member));

@@ -16,6 +16,8 @@ using clock = std::chrono::steady_clock;
 /// A message or two for each group and member that are ahead of this one.
 constexpr std::size_t max_early = 65536;
 constexpr auto poll_interval = std::chrono::milliseconds(2);
+/// Bytes in a millisecond of a link that is not taken for a member that does not answer: 0.8 Gb/s.
+constexpr std::size_t slow_link = 100'000;
 /// How long the engine leaves the connections to groups that poll or sleep on them.
 constexpr auto engine_pause = std::chrono::milliseconds(20);
 
@@ -49,9 +51,8 @@ network_fabric::network_fabric(ucp_context_h context, std::chrono::milliseconds 
 network_fabric::~network_fabric() {
   place_.reset();
   ucx_log_suppressor lost_peers_are_expected;
-  auto deadline = clock::now() + flush_timeout_;
   poll_until([&] { return !ended_.has_aborted(); }, flush_timeout_, nullptr);
-  connections_.flush(deadline);
+  connections_.flush(clock::now() + flush_timeout_);
 }
 
 std::string network_fabric::address() {
@@ -70,19 +71,20 @@ std::uint64_t network_fabric::number_of(const group_description& group) {
   return hash;
 }
 
-bool network_fabric::needs_connection(const process& to) const {
+bool network_fabric::has_lost(const process& to) const {
   auto known = connected_.find(to);
-  return known == connected_.end() || connections_.is_lost(known->second.connection);
+  return known != connected_.end() && connections_.is_lost(known->second.connection);
 }
 
 int network_fabric::connect(const process& to, const std::string& address) {
+  auto parsed = parse_address(address);
   auto known = connected_.find(to);
   if (known != connected_.end()) {
     auto connection = known->second.connection;
-    if (known->second.address == address && !connections_.is_lost(connection)) return connection;
+    bool is_newer = parsed.num_ends > num_ends_of(connection);
+    if (!is_newer && !connections_.is_lost(connection)) return connection;
     connections_.lose(connection, "its process has ended its connections");
   }
-  auto parsed = parse_address(address);
   auto connection = connections_.connect(parsed.of_worker);
   num_ends_.resize(static_cast<std::size_t>(connection) + 1);
   num_ends_.back() = parsed.num_ends;
@@ -201,14 +203,14 @@ void network_fabric::finish_transfers(const message_owner& of) {
     connections_.forget(&of);
     return true;
   };
-  if (!poll_until(are_finished, answer_timeout_, &of))
-    end_connections("a member did not answer within " + std::to_string(answer_timeout_.count()) +
-                    " ms after the failure of a group");
-}
-
-void network_fabric::end_connections(const std::string& cause) {
-  std::lock_guard lock(mutex_);
-  connections_.end(cause);
+  std::unique_lock lock(mutex_);
+  auto at_most = answer_timeout_ + std::chrono::milliseconds(connections_.bytes_in_flight(&of) / slow_link);
+  lock.unlock();
+  if (poll_until(are_finished, at_most, &of)) return;
+  lock.lock();
+  if (are_finished()) return;  // meanwhile, or another group has ended the connections
+  connections_.end("a member did not answer within " + std::to_string(at_most.count()) +
+                   " ms after the failure of a group");
   place_->request();
 }
 

@@ -44,8 +44,8 @@ class message_owner {
 ///
 /// When a group is aborted, messages may be in flight from or to tensors of its calls, and UCX 1.13 cannot
 /// cancel a single one. The other member discards what it has not begun to receive as soon as it hears of the
-/// failure, and finishes the rest; that takes milliseconds. If it has not answered after a time (it is
-/// stopped, or cannot be reached), all connections of this process end, and all its groups on this fabric
+/// failure, and finishes the rest, which takes as long as its bytes. If it has not answered after a time (it
+/// is stopped, or cannot be reached), all connections of this process end, and all its groups on this fabric
 /// lose their members. Groups that are made later connect again: each end gives this process a new address,
 /// and every hello says how many ends came before it, so that nobody takes an old connection for the new one.
 class network_fabric final : private ucx_connections::listener, private progress_engine::client {
@@ -91,16 +91,17 @@ class network_fabric final : private ucx_connections::listener, private progress
     network_fabric& of_;
   };
   /// No tensor of the group's calls is read or written any more when this returns. Takes up to
-  /// answer_timeout if members do not answer, and then ends all connections. Without the lock; after
-  /// remove().
+  /// answer_timeout, longer for many bytes, if members do not answer, and then ends all connections. Without
+  /// the lock; after remove().
   void finish_transfers(const message_owner& of);
 
   /// Guards everything; the functions below are called with it.
   std::mutex& mutex() { return mutex_; }
   ucx_connections& connections() { return connections_; }
-  /// Whether there is no connection to a process, or the last one is lost.
-  bool needs_connection(const process& to) const;
-  /// The connection to a process; a new one if it needs one, or the process has another address than before.
+  /// Whether there was a connection to a process, and the last one is lost.
+  bool has_lost(const process& to) const;
+  /// The connection to a process; a new one if there is none that is not lost, or if the process has ended
+  /// its connections since. An address from before that is not used.
   int connect(const process& to, const std::string& address);
   /// The address with which its last connection was made.
   const std::string& address_of(const process& to) const { return connected_.at(to).address; }
@@ -131,7 +132,6 @@ class network_fabric final : private ucx_connections::listener, private progress
   bool poll(const message_owner* by);
   template <class Condition>
   bool poll_until(Condition is_done, std::chrono::milliseconds at_most, const message_owner* by);
-  void end_connections(const std::string& cause);
 
   bool advance() override { return progress(nullptr); }
   bool prepare_sleep(wake_sources& sources) override;

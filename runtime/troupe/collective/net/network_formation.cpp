@@ -34,14 +34,14 @@ network_fabric::process network_formation::process_of(int member) const {
 std::vector<int> network_formation::connect() {
   auto addresses = processes_.texts_of(at_, address_name_, fabric_->address());
   std::vector<int> connections(addresses.size(), -1);
-  auto needs_connection = [&](int member) {
+  auto has_lost = [&](int member) {
     std::lock_guard lock(fabric_->mutex());
-    return fabric_->needs_connection(process_of(member));
+    return fabric_->has_lost(process_of(member));
   };
   for (int i = 0; i < at_.group().size(); ++i) {
     if (i == at_.member()) continue;
     auto& address = addresses[static_cast<std::size_t>(i)];
-    if (needs_connection(i)) address = processes_.read_again(at_, address_name_, i);
+    if (has_lost(i)) address = processes_.read_again(at_, address_name_, i);
     std::lock_guard lock(fabric_->mutex());
     connections[static_cast<std::size_t>(i)] = fabric_->connect(process_of(i), address);
   }
@@ -85,7 +85,7 @@ void network_formation::reconnect(ucx_exchange& exchange) {
     auto address = processes_.read_again(at_, address_name_, i);
     std::unique_lock lock(fabric_->mutex());
     auto to = process_of(i);
-    if (fabric_->needs_connection(to) && fabric_->address_of(to) == address) continue;
+    if (fabric_->has_lost(to) && fabric_->address_of(to) == address) continue;
     auto connection = fabric_->connect(to, address);
     lock.unlock();
     exchange.reconnect(i, connection);
@@ -96,7 +96,8 @@ void network_formation::reconnect(ucx_exchange& exchange) {
 void network_formation::require_own_connections() {
   if (fabric_->num_ends() != num_ends_)
     at_.fail("rank " + to_string(at_.rank_of(at_.member())) +
-             " has ended its connections meanwhile, because a member of another group did not answer");
+             " has ended its connections meanwhile, because a member of another group did not answer. Make a "
+             "new group on all members");
 }
 
 template <class Condition>

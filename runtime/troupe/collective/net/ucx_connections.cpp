@@ -21,9 +21,10 @@ ucx_connections::ucx_connections(ucp_context_h context, listener& callbacks)
 
 void ucx_connections::begin() {
   if (worker_) return;
-  worker_ = std::make_unique<ucx_worker>(context_);
-  worker_->handle_messages(message_id, on_message, this);
-  events_.add(worker_->event_fd(), EPOLLIN);
+  auto made = std::make_unique<ucx_worker>(context_);
+  made->handle_messages(message_id, on_message, this);
+  events_.add(made->event_fd(), EPOLLIN);
+  worker_ = std::move(made);
   phase_ = phase::running;
 }
 
@@ -101,6 +102,13 @@ bool ucx_connections::has_in_flight(const message_owner* owner) const {
   });
 }
 
+std::size_t ucx_connections::bytes_in_flight(const message_owner* owner) const {
+  std::size_t sum = 0;
+  for (const auto& each : in_flight_)
+    if (each.message->owner == owner && each.message->is_of_call) sum += each.message->size_bytes;
+  return sum;
+}
+
 void ucx_connections::forget(const message_owner* owner) {
   for (auto& each : in_flight_)
     if (each.message->owner == owner) each.message->owner = nullptr;
@@ -124,6 +132,7 @@ void ucx_connections::finish(pending_message& of, ucs_status_t status) {
 void ucx_connections::send(const std::shared_ptr<ucx_message>& sent, std::span<const std::byte> bytes) {
   auto& to = peers_[static_cast<std::size_t>(sent->connection)];
   if (to.is_lost) return;
+  sent->size_bytes = bytes.size();
   auto& started = start(sent);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -144,6 +153,7 @@ void ucx_connections::release(void* descriptor) {
 
 void ucx_connections::fetch(const std::shared_ptr<ucx_message>& received, void* descriptor) {
   if (is_lost(received->connection)) return;
+  received->size_bytes = received->place.size();
   auto& started = start(received);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;

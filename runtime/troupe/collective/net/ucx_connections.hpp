@@ -26,9 +26,10 @@ struct ucx_message final : net::transfer {
   net::message_header header;
   std::vector<std::byte> own_bytes;  ///< of a message that belongs to no call
   std::span<std::byte> place;        ///< where a received message goes
+  std::size_t size_bytes = 0;        ///< of one in flight
   bool is_of_call = false;           ///< whether it belongs to a call
   bool by_rendezvous = false;        ///< sent so, whatever its size: done when it was received
-  void set_done() { is_done_.store(true, std::memory_order_release); }
+  void set_done() { is_done_ = true; }
 };
 
 /// A UCX worker, and an endpoint for each process that this one is connected to. A connection that is lost
@@ -78,8 +79,9 @@ class ucx_connections {
   /// Instead of fetch(): the bytes are not wanted. The sender's message is done. For connections that are not
   /// lost.
   void release(void* descriptor);
-  /// Whether messages of `owner` that belong to calls are in flight.
+  /// Whether messages of `owner` that belong to calls are in flight, and how many bytes.
   bool has_in_flight(const message_owner* owner) const;
+  std::size_t bytes_in_flight(const message_owner* owner) const;
   /// The owner is not told any more about its other messages.
   void forget(const message_owner* owner);
 

@@ -70,6 +70,8 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
 
   peer_status status_of(int member) const;
   int num_pending(int member) const;
+  /// Whether this process has ended all its connections since the group began (network_fabric).
+  bool has_ended_connections() const { return fabric_->num_ends() != num_ends_; }
   /// Whether a member has left, or its connection is lost.
   bool has_losses() const { return has_losses_.load(std::memory_order_relaxed); }
   /// The number of the newest collective call, and its signature if there was one.

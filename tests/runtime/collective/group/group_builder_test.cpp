@@ -257,6 +257,16 @@ TEST_CASE("a loss that a group detects counts before the membership knows of it"
   }
 }
 
+TEST_CASE("a member whose connection has ended without a loss is in later groups") {
+  job of(2);
+  std::vector<std::shared_ptr<communicator>> group(2);
+  of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
+  group[0]->abort(collective_error(collective_failure::lost_member, "{0,1}", 1, {1}, "its connection ended"));
+  of.on({0, 1}, [](process& self) {  // rank 0 waits in vain for a fence
+    expect(sum_of_ranks(*self.build({0, 1}), self.rank) == 1, "the sum of both");
+  });
+}
+
 TEST_CASE("the end of the job ends its groups and the formation of groups") {
   job of(2);
   std::vector<std::shared_ptr<communicator>> group(2);

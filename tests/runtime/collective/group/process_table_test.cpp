@@ -45,6 +45,23 @@ TEST_CASE("survivors do not wait for a lost rank, others wait for its replacemen
   CHECK(members.loss_of(1, 0));
 }
 
+TEST_CASE(
+    "a process that a group reported as lost is alive again when a fence does not name it, or none comes") {
+  process_table members(3);
+  members.on_view(1, {0, 4, 0});
+  members.suspect(1, 4);
+  members.suspect(2, 0);
+  members.on_fence(2, {{2, "killed by SIGKILL"}}, "rank 2 was lost");
+  CHECK(members.wait_for(ranks{0, 1}, 1ms) == lives{0, 4});
+  CHECK(!members.loss_of(1, 4));
+  CHECK(members.loss_of(2, 0) == "killed by SIGKILL");
+  members.suspect(1, 4);
+  auto waiting = std::async(std::launch::async, [&] { return members.wait_for(ranks{1}, 60s); });
+  members.clear_suspicions();
+  CHECK(waiting.get() == lives{4});
+  CHECK(members.missing(ranks{0, 1, 2}) == ranks{2});  // the fence's word stays
+}
+
 TEST_CASE("a process that a group reported as lost is not waited for again") {
   process_table members(2);
   members.on_view(1, {0, 0});
