@@ -109,7 +109,8 @@ void progress::on_recovered(const recovery_event& event) {
 void progress::on_fitted(const fit_result& fitted, const plan& planned) {
   if (!is_active_ || options_.json) return;
   text_drawing drawing{100, is_terminal_};
-  print("\nplanned: one step of " + std::string(to_string(planned.kind)) + ", all stages alike");
+  auto name = planned.kind == schedule_kind::custom ? "the plan in the file" : to_string(planned.kind);
+  print("\nplanned: one step of " + std::string(name) + ", all stages alike");
   print(draw_text(simulate(planned, {}), drawing));
   if (!fitted.last_step.devices.empty()) {
     print("measured: the last step");

@@ -46,7 +46,12 @@ plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most
     if (pipeline.stages() != 0 && pipeline.stages() != num_stages)
       refuse("the plan has " + std::to_string(num_stages) + " stages, but the job " +
              std::to_string(pipeline.stages()) + ". Leave --stages out, or cut the model into as many");
-    return implied_by(pipeline, options, num_stages);
+    try {
+      return implied_by(pipeline, options, num_stages);
+    } catch (const bad_input& problem) {
+      throw bad_input(file.string() + ": the plan has " + std::to_string(num_stages) +
+                      " stages: " + problem.what());
+    }
   });
   if (read.kind == schedule_kind::forward_only)
     refuse("the plan has forwards only, which train nothing. Give it backwards");
@@ -66,6 +71,10 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
                     " samples into equal parts. Change --microbatches or --batch");
+  auto kind = pipeline.schedule();
+  if (kind == schedule_kind::forward_only || kind == schedule_kind::custom)
+    throw bad_input("the schedule " + std::string(to_string(kind)) +
+                    " trains nothing by itself. Use 1f1b or another one, or Pipeline::plan_file");
   if (!pipeline.plan_file().empty()) return plan_in_file(pipeline, options, most_devices);
   auto stages = pipeline.stages() == 0 ? most_devices * usual_chunks(pipeline.schedule()) : pipeline.stages();
   if (stages < options.devices)
@@ -149,11 +158,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     self.fail(problem.what());
     throw;
   }
-  if (plan_.num_devices() < world_.num_devices() && world_.rank().value() == 0)
-    world_.shared_->log->warn(
-        "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
-        plan_.num_stages, world_.num_devices(), world_.num_devices() - plan_.num_devices(),
-        world_.num_devices() * usual_chunks(pipeline_.schedule()));
+  if (plan_.num_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
@@ -168,6 +173,19 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
     callbacks_.on_resumed({start.resume_from.has_value(), start.resume_from ? start.resume_from->step : 0});
+}
+
+void Trainer::warn_of_idle_devices() const {
+  auto num_idle = world_.num_devices() - plan_.num_devices();
+  if (!pipeline_.plan_file().empty())
+    world_.shared_->log->warn(
+        "the plan in {} has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
+        pipeline_.plan_file().string(), plan_.num_devices(), world_.num_devices(), num_idle);
+  else
+    world_.shared_->log->warn(
+        "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
+        plan_.num_stages, world_.num_devices(), num_idle,
+        world_.num_devices() * usual_chunks(pipeline_.schedule()));
 }
 
 /// Returns the number of earlier Trainers of this World. Waits until all processes have finished with the

@@ -151,6 +151,7 @@ class Trainer {
 
  private:
   std::uint32_t take_place();
+  void warn_of_idle_devices() const;
   void write_trace(const std::filesystem::path& folder) const;
 
   World world_;

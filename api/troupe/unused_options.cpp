@@ -31,7 +31,7 @@ void refuse_unused_options(const job_options& options, const Pipeline& pipeline)
     throw bad_input(field.option_name() + " " + given +
                     " was given, but this program does not use it: its "
                     "pipeline has " +
-                    name + " " + has +
+                    name + " " + (has.empty() ? "none" : has) +
                     ". Leave the option out, or make the pipeline with Pipeline(model, options)");
   }
 }

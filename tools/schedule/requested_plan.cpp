@@ -9,6 +9,8 @@ namespace {
 
 constexpr int default_stages = 4;
 constexpr int most_samples = 1 << 20;
+/// Of one activation: a plan has fewer than 2^20, whose bytes are still counted in 64 bits.
+constexpr std::uint64_t most_bytes = 1ULL << 43;
 
 plan made_plan(const schedule_request& request) {
   auto kind = schedule_kind_from(request.kind.value_or("1f1b"));
@@ -51,6 +53,18 @@ costed_plan chosen_plan(const schedule_request& request) {
   return best_plan(search);
 }
 
+void check_request(const schedule_request& request) {
+  for (const auto& [name, bytes] :
+       {std::pair("--memory", request.memory), std::pair("--memory-per-chunk", request.memory_per_chunk)})
+    if (bytes > most_bytes) throw bad_input(std::string(name) + " must lie between 0 and 8T");
+  for (const auto& [name, file] :
+       {std::pair("--plan", request.plan_file), std::pair("--svg", request.svg_file),
+        std::pair("--csv", request.csv_file)})
+    if (file && file->empty()) throw bad_input(std::string(name) + " names no file");
+  if (request.svg_file && request.svg_file == request.csv_file)
+    throw bad_input("--svg and --csv would write the same file " + *request.svg_file + ". Name two");
+}
+
 std::string in_bytes(double bytes) { return std::to_string(static_cast<std::uint64_t>(bytes)) + " bytes"; }
 
 /// What would fit instead of a plan that does not.
@@ -81,9 +95,10 @@ void check_memory(const costed_plan& simulated, const schedule_request& request)
 }  // namespace
 
 costed_plan requested_plan(const schedule_request& request) {
+  check_request(request);
   if (request.best) return chosen_plan(request);
   costed_plan result;
-  result.made = request.plan_file.empty() ? made_plan(request) : read_plan_file(request.plan_file);
+  result.made = request.plan_file ? read_plan_file(*request.plan_file) : made_plan(request);
   result.costs = request.costs;
   result.bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0));
   result.ran = simulate(result.made, result.costs);

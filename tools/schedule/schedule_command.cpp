@@ -6,6 +6,9 @@
 namespace troupe {
 namespace {
 
+// Larger numbers are typing errors; those below 1 are refused with what to give.
+constexpr int most_stages = 1 << 20, most_devices = 1 << 16, most_chunks = 1024;
+
 constexpr const char* description = "Draw and simulate a pipeline schedule before running it";
 
 void add_plan_options(CLI::App& command, schedule_request& request) {
@@ -25,6 +28,7 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
   command
       .add_option("--stages", request.stages,
                   "Pipeline stages (default: 4, or what --devices have with the kind: one each, or two)")
+      ->check(CLI::Range(-most_stages, most_stages))
       ->excludes(file);
   command.add_option("--microbatches", request.microbatches, "Microbatches of a step")
       ->capture_default_str()
@@ -34,12 +38,14 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
           "--devices", request.devices,
           "Devices that share the stages (default: one a stage, or one for two with interleaved_1f1b, "
           "zb_v and dualpipe_v)")
+      ->check(CLI::Range(-most_devices, most_devices))
       ->excludes(file);
   command
       .add_option("--batch", request.batch, "Samples of a step: --best takes its divisors as microbatches")
       ->needs(best);
   command.add_option("--most-chunks", request.most_chunks, "Stages of a device at most, with --best")
       ->capture_default_str()
+      ->check(CLI::Range(-most_chunks, most_chunks))
       ->needs(best);
 }
 

@@ -9,10 +9,10 @@ namespace troupe {
 
 /// The options of `troupe schedule`.
 struct schedule_request {
-  std::optional<std::string> kind;  ///< none: 1f1b, or with `best` all that train
-  std::string plan_file;            ///< CSV; empty: the plan is made
-  std::optional<int> stages;        ///< none: 4, or as many as the devices have with the kind
-  std::optional<int> devices;       ///< none: as many as the stages need with the kind
+  std::optional<std::string> kind;       ///< none: 1f1b, or with `best` all that train
+  std::optional<std::string> plan_file;  ///< CSV; none: the plan is made
+  std::optional<int> stages;             ///< none: 4, or as many as the devices have with the kind
+  std::optional<int> devices;            ///< none: as many as the stages need with the kind
   int microbatches = 8;
   action_costs costs;
   std::optional<std::uint64_t> memory_per_chunk;  ///< bytes that a stage keeps of one microbatch
@@ -21,8 +21,8 @@ struct schedule_request {
   std::optional<int> batch;  ///< samples, whose divisors `best` takes as microbatches; none: `microbatches`
   int most_chunks = 4;
   double fixed_cost = 0;
-  std::string svg_file;
-  std::string csv_file;
+  std::optional<std::string> svg_file;
+  std::optional<std::string> csv_file;
   std::optional<int> columns;  ///< none: the terminal's
   bool json = false;
   bool list = false;

@@ -24,7 +24,7 @@ std::string counted(int number, const char* one, const char* many) {
 }
 
 std::string headline(const schedule_request& request, const plan& made) {
-  auto title = request.plan_file.empty() ? std::string(schedule_of(made.kind).title) : request.plan_file;
+  auto title = request.plan_file ? *request.plan_file : std::string(schedule_of(made.kind).title);
   return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +
          counted(made.num_devices(), "device", "devices") + ", " +
          counted(made.num_microbatches, "microbatch", "microbatches");
@@ -126,8 +126,8 @@ std::string svg_of(const schedule_request& request, const costed_plan& shown) {
 }  // namespace
 
 void show_plan(const schedule_request& request, const costed_plan& shown) {
-  if (!request.svg_file.empty()) write_file(request.svg_file, svg_of(request, shown));
-  if (!request.csv_file.empty()) write_file(request.csv_file, to_csv(shown.made));
+  if (request.svg_file) write_file(*request.svg_file, svg_of(request, shown));
+  if (request.csv_file) write_file(*request.csv_file, to_csv(shown.made));
   if (request.json)
     print_json(request, shown);
   else

@@ -48,8 +48,9 @@ class Pipeline {
   /// microbatches that the schedule does not allow (docs/how_to/add_a_schedule.md).
   Pipeline& schedule(schedule_kind kind);
   /// Runs the plan in this file instead of a schedule: one in the CSV form of torch.distributed.pipelining
-  /// (plan_csv.hpp), which says how many stages, microbatches and devices there are. The same in every
-  /// process. A Trainer throws bad_input for a file that is no plan, or whose numbers are not the job's.
+  /// (plan_csv.hpp), which says how many stages and devices there are. The same in every process; one that is
+  /// started again reads it too. A Trainer throws bad_input for a file that is no plan, or whose number of
+  /// microbatches is not microbatches().
   Pipeline& plan_file(std::filesystem::path file);
   /// Default: CrossEntropy. Throws std::invalid_argument for an empty function.
   Pipeline& loss(nn::Loss loss);

@@ -56,6 +56,8 @@ void check_layout(const job_options& options) {
                     std::to_string(options.devices) + " or more");
   if (options.schedule == schedule_kind::forward_only)
     throw bad_input("--schedule forward_only computes no gradients: train with 1f1b or another one");
+  if (options.plan.empty() && options.given.contains("plan"))
+    throw bad_input("--plan names no file. Name a CSV file, or leave the option out");
   if (!options.plan.empty() && options.given.contains("schedule"))
     throw bad_input("--plan " + options.plan.string() +
                     " says in which order devices compute, and so does --schedule: give one of them");

@@ -1,6 +1,7 @@
 #include "troupe/schedule/closed_form.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "troupe/error/errors.hpp"
 

@@ -35,12 +35,14 @@ std::string to_string(const csv_cell& cell) {
          std::to_string(cell.number);
 }
 
-std::string_view stripped(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   auto first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
-  text = text.substr(first, text.find_last_not_of(blanks) - first + 1);
-  // Python's csv quotes a line that is one empty cell.
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::string_view unquoted(std::string_view text) {
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
   return text;
 }
@@ -70,7 +72,9 @@ class csv_reader {
   explicit csv_reader(std::string file) : file_(std::move(file)) {}
 
   plan read(std::string_view text, const options_of_stages& options_for) {
-    for_each_part(text, '\n', [this](std::string_view line) { read_line(stripped(line)); });
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+    for_each_part(text, '\n', [this](std::string_view line) { read_line(trimmed(line)); });
     if (read_.devices.empty())
       refuse("there is no action in it. Give each rank a line of actions, as in 0F0,0B0");
     read_.kind = has_backwards_ ? schedule_kind::custom : schedule_kind::forward_only;
@@ -90,7 +94,7 @@ class csv_reader {
   void read_line(std::string_view line) {
     ++at_.line;
     if (line.starts_with('#')) return;
-    if (line.empty()) {
+    if (line.empty() || line == "\"\"") {  // Python's csv quotes a line that is one empty cell
       empty_line_ = empty_line_ == 0 ? at_.line : empty_line_;
       return;
     }
@@ -100,7 +104,7 @@ class csv_reader {
       refuse("line " + std::to_string(empty_line_) + " is empty, but rank " + std::to_string(at_.rank) +
              " needs actions. Remove the line, or begin it with #");
     read_.devices.emplace_back();
-    for_each_part(line, ',', [this](std::string_view cell) { read_cell(stripped(cell)); });
+    for_each_part(line, ',', [this](std::string_view cell) { read_cell(unquoted(trimmed(cell))); });
     if (read_.devices.back().empty())
       refuse("line " + std::to_string(at_.line) + " has no action. Give rank " + std::to_string(at_.rank) +
              " some, or remove the line");
@@ -114,7 +118,7 @@ class csv_reader {
     if (end == std::string_view::npos || cell.substr(end + 1) != "OVERLAP_F_B")
       refuse(to_string(at_) + ": '" + std::string(cell) +
              "' is no group of actions. Write them as in (0F7;7B3)OVERLAP_F_B");
-    for_each_part(cell.substr(1, end - 1), ';', [this](std::string_view each) { add(stripped(each)); });
+    for_each_part(cell.substr(1, end - 1), ';', [this](std::string_view each) { add(trimmed(each)); });
   }
 
   void add(std::string_view text) {
@@ -129,10 +133,12 @@ class csv_reader {
       refuse(to_string(at_) + ": " + troupe::to_string(op) +
              " has no place in a file: reductions and optimizer steps are appended. Remove it");
     has_backwards_ |= op.kind != action_kind::forward;
-    read_.num_stages = std::max(read_.num_stages, op.stage + 1);
-    read_.num_microbatches = std::max(read_.num_microbatches, op.microbatch + 1);
-    if (op.stage >= most_csv_cells || op.microbatch >= most_csv_cells ||
-        static_cast<std::int64_t>(read_.num_stages) * read_.num_microbatches > most_csv_cells)
+    bool is_too_large = op.stage >= most_csv_cells || op.microbatch >= most_csv_cells;
+    if (!is_too_large) {
+      read_.num_stages = std::max(read_.num_stages, op.stage + 1);
+      read_.num_microbatches = std::max(read_.num_microbatches, op.microbatch + 1);
+    }
+    if (is_too_large || static_cast<std::int64_t>(read_.num_stages) * read_.num_microbatches > most_csv_cells)
       refuse(to_string(at_) + ": with " + troupe::to_string(op) +
              " there are more stages times microbatches than " + std::to_string(most_csv_cells) +
              ". Number both from 0");

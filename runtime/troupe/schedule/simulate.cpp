@@ -22,13 +22,6 @@ void check_sound(const plan& simulated) {
   throw bad_input(text);
 }
 
-void check_costs(const action_costs& costs) {
-  for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
-                      costs.apply, costs.communication})
-    if (!std::isfinite(cost) || cost < 0)
-      throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(cost));
-}
-
 bool is_backward(action_kind kind) {
   return kind == action_kind::backward || kind == action_kind::input_gradient;
 }
@@ -60,6 +53,13 @@ std::vector<timed_action> run_times(const action_graph& graph, const action_cost
 }
 
 }  // namespace
+
+void check_costs(const action_costs& costs) {
+  for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
+                      costs.apply, costs.communication})
+    if (!std::isfinite(cost) || cost < 0)
+      throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(cost));
+}
 
 double duration_of(action_kind kind, const action_costs& costs) {
   switch (kind) {

@@ -18,6 +18,9 @@ struct action_costs {
   bool hands_on_early = false;
 };
 
+/// Throws bad_input unless all are finite numbers from 0 on.
+void check_costs(const action_costs& costs);
+
 /// How long an action takes.
 double duration_of(action_kind kind, const action_costs& costs);
 

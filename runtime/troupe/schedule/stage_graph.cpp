@@ -103,6 +103,7 @@ stage_graph::stage_graph(int num_stages, std::vector<edge> edges) : by_sender_(s
     for (const auto& output : outputs_of(stage)) {
       auto& distance = distance_[static_cast<std::size_t>(stage)];
       distance = std::max(distance, distance_to_loss(output.to) + 1);
+      longest_distance_ = std::max(longest_distance_, distance);
     }
 }
 

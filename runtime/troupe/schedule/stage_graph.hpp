@@ -46,11 +46,14 @@ class stage_graph {
   bool computes_loss(int stage) const { return outputs_of(stage).empty(); }
   /// The most edges on a way from `stage` to the one that computes the loss.
   int distance_to_loss(int stage) const { return distance_[static_cast<std::size_t>(stage)]; }
+  /// Of all stages.
+  int longest_distance_to_loss() const { return longest_distance_; }
 
  private:
   std::vector<edge> by_receiver_, by_sender_;
   std::vector<std::size_t> first_input_, first_output_;  // [num_stages + 1], in the lists above
   std::vector<int> distance_;                            // [num_stages]
+  int longest_distance_ = 0;
 };
 
 }  // namespace troupe

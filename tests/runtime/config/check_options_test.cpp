@@ -72,6 +72,8 @@ TEST_CASE("unknown words are refused with the known ones") {
                o.given = {"plan", "schedule"};
              }),
              ContainsSubstring("--plan plan.csv") && ContainsSubstring("give one of them"));
+  CHECK_THAT(complaint([](job_options& o) { o.given = {"plan"}; }),
+             ContainsSubstring("--plan names no file"));
   CHECK_THAT(complaint([](job_options& o) { o.network_interface.clear(); }),
              ContainsSubstring("--network-interface"));
   CHECK_THAT(complaint([](job_options& o) { o.data.clear(); }), ContainsSubstring("--data"));

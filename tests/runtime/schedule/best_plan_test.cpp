@@ -53,6 +53,17 @@ TEST_CASE("with much memory the choice idles less than with little") {
   CHECK(fast.ran.makespan <= small.ran.makespan);
 }
 
+TEST_CASE("of plans that are as fast the one that keeps least is chosen, with the fewest stages") {
+  auto search = four_devices();
+  search.most_chunks = 1;
+  search.measured.costs.weight_gradient = 0;  // 1F1B is as fast as GPipe and ZB-H1
+  CHECK(troupe::best_plan(search).made.kind == one_f_one_b);
+  search = four_devices();
+  search.num_devices = 1;
+  auto alone = troupe::best_plan(search).made;
+  CHECK((alone.kind == one_f_one_b && alone.num_stages == 1));
+}
+
 TEST_CASE("kinds and stages of a device can be given") {
   auto search = four_devices();
   search.kinds = {interleaved_1f1b};

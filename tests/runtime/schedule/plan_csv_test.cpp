@@ -65,12 +65,15 @@ TEST_CASE("empty cells, comments, blanks, ends of lines, groups and communicatio
             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1",
             "") == plain);
   CHECK(troupe::read_plan_csv("0F0,0F1,0B0,0B1\n1F0,(1B0;1F1)OVERLAP_F_B,1B1\n", "") == plain);
+  CHECK(troupe::read_plan_csv(
+            "\xef\xbb\xbf\"0F0\",\"0F1\",\"0B0\",\"0B1\"\n\"1F0\",\"1B0\",\"1F1\",\"1B1\"\n", "") == plain);
   CHECK(plain.kind == custom);
   CHECK(plain.devices[1].back() == troupe::action_from("1A"));
   CHECK(troupe::read_plan_csv("0F0,1F0\n", "").kind == forward_only);
 }
 
 TEST_CASE("what cannot be read is named with line, rank and cell") {
+  CHECK_THAT(refusal("2147483647F0\n"), ContainsSubstring("line 1 (rank 0), cell 1: with 2147483647F0"));
   CHECK_THAT(refusal("# ours\n0F0,0B0\n1F0,,1X0\n"),
              ContainsSubstring("plan.csv: line 3 (rank 1), cell 3: '1X0' is no action") &&
                  ContainsSubstring("for example 2F0"));

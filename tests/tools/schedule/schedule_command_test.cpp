@@ -195,6 +195,13 @@ TEST_CASE("a plan file that is no plan is refused with line, rank and cell") {
 }
 
 TEST_CASE("bad input is refused with exit code 2 and nothing on standard output") {
+  check_refused("--memory -1 --memory-per-chunk 1G", "--memory must lie between 0 and 8T");
+  check_refused("--memory-per-chunk 18446744073709551615", "--memory-per-chunk must lie between");
+  check_refused("--plan \"\"", "--plan names no file");
+  check_refused("--svg /tmp/x --csv /tmp/x", "Name two");
+  check_refused("--devices 2147483647 --best", "--devices");
+  check_refused("--most-chunks 2147483647 --best", "--most-chunks");
+  check_refused("--best --cost-f -1", "costs are durations");
   check_refused("--kind interleaved", "Choose one of gpipe, 1f1b, forward_only, interleaved_1f1b");
   check_refused("--kind custom", "unknown schedule 'custom'");
   check_refused("--kind interleaved_1f1b --devices 4 --microbatches 10", "Use 8 or 12, not 10");

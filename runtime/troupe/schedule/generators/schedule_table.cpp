@@ -10,7 +10,7 @@ namespace {
 
 using enum schedule_kind;
 
-constexpr std::array<schedule_row, 8> table = {{
+constexpr auto table = std::to_array<schedule_row>({
     {.kind = gpipe, .name = "gpipe", .title = "GPipe", .stage_order = gpipe_order},
     {.kind = one_f_one_b, .name = "1f1b", .title = "1F1B", .stage_order = one_f_one_b_order},
     {.kind = forward_only,
@@ -25,7 +25,7 @@ constexpr std::array<schedule_row, 8> table = {{
     {.kind = zb_h2, .name = "zb_h2", .title = "ZB-H2", .stage_order = zb_h2_order},
     {.kind = zb_v, .name = "zb_v", .title = "ZB-V", .chunked = &zb_v_schedule},
     {.kind = dualpipe_v, .name = "dualpipe_v", .title = "DualPipeV", .chunked = &dualpipe_v_schedule},
-}};
+});
 
 /// Null for a kind whose stages may lie anywhere.
 const chunked_schedule* chunked_of(schedule_kind kind) {
@@ -48,10 +48,10 @@ int devices_for(schedule_kind kind, int num_stages, int most_devices) {
 }
 
 const schedule_row& schedule_of(schedule_kind kind) {
-  auto index = static_cast<std::size_t>(kind);
-  if (index >= table.size())
-    throw_invalid("schedule_of", "a schedule that has a generator", std::to_string(index));
-  return table[index];
+  auto found = std::ranges::find(table, kind, &schedule_row::kind);
+  if (found == table.end())
+    throw_invalid("schedule_of", "a schedule that has a generator", std::to_string(static_cast<int>(kind)));
+  return *found;
 }
 
 }  // namespace troupe

@@ -39,7 +39,6 @@ struct schedule_row {
   const chunked_schedule* chunked = nullptr;
 };
 
-/// In the order of schedule_kind.
 std::span<const schedule_row> schedule_table();
 
 /// The row of `kind`. Throws std::invalid_argument for schedule_kind::custom, which has none.

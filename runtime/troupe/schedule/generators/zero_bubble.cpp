@@ -27,10 +27,7 @@ std::vector<action> alternate(int stage, int ahead, int delay, int num_microbatc
 
 /// How many stages are before this one on the longest way to the loss, if it lies on it.
 int depth(int stage, const stage_graph& graph) {
-  int longest = 0;
-  for (int each = 0; each < graph.num_stages(); ++each)
-    longest = std::max(longest, graph.distance_to_loss(each));
-  return longest - graph.distance_to_loss(stage);
+  return graph.longest_distance_to_loss() - graph.distance_to_loss(stage);
 }
 
 }  // namespace
