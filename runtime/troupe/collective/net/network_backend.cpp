@@ -108,7 +108,8 @@ void network_backend::throw_lost(int member) const {
   auto how = status.has_left ? rank + " has ended its part of the group"
                              : "the connection to " + rank + " has ended (" + status.lost_cause + ')';
   auto sequence = running_.empty() ? 0 : running_.front().sequence;
-  if (exchange_->has_ended_connections())  // of whom nobody knows that they are lost
+  // This process has closed the connection itself, so the member may be alive.
+  if (exchange_->has_ended_connections())
     throw collective_error(collective_failure::transport, group_.name, sequence, {},
                            "group " + group_.name + ": " + how + ". Make a new group on all its members");
   call_signature none;

@@ -35,8 +35,8 @@ class message_owner {
 /// The connections between this process and others, which all its groups of a generation over the network
 /// share: one UCX worker, whose address the others read once, and one endpoint for each other process. A
 /// message has the number of its group, a function of its description, so a group needs no exchange of
-/// addresses and no number from the others. It costs a few KB of memory and the event
-/// that wakes its waiting thread, and no connection and no thread.
+/// addresses and no number from the others. It costs a few KB of memory and the event that wakes its waiting
+/// thread, and no connection and no thread.
 ///
 /// Messages of groups that are not made here yet are kept; ended_groups takes those of groups that have
 /// ended. Whoever polls receives for all groups, and wakes those for which something has come. While nobody
