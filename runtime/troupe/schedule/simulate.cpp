@@ -26,13 +26,37 @@ bool is_backward(action_kind kind) {
   return kind == action_kind::backward || kind == action_kind::input_gradient;
 }
 
-/// When what `next` takes from `before` is there.
-double time_of_output(const timed_action& before, const action& next, const action_costs& costs) {
-  bool takes_input_gradients = before.op.kind == action_kind::backward && is_backward(next.kind);
-  return takes_input_gradients && costs.hands_on_early ? before.begin + costs.input_gradient : before.end;
+void check_time(double time) {
+  if (!std::isfinite(time) || time < 0)
+    throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(time));
 }
 
-std::vector<timed_action> run_times(const action_graph& graph, const action_costs& costs) {
+action_time time_from(action_kind kind, const action_costs& costs) {
+  auto duration = duration_of(kind, costs);
+  bool is_early = kind == action_kind::backward && costs.hands_on_early;
+  return {duration, is_early ? costs.input_gradient : duration};
+}
+
+/// [node] of each action.
+std::vector<action_time> times_of_actions(const action_graph& graph,
+                                          const std::function<action_time(const action&)>& time_of) {
+  std::vector<action_time> times;
+  for (const auto& node : graph.nodes) {
+    times.push_back(time_of(node.op));
+    check_time(times.back().duration);
+    check_time(times.back().hands_on_after);
+  }
+  return times;
+}
+
+/// When what `next` takes from `before` is there. Only input gradients are handed on early.
+double time_of_output(const timed_action& before, const action_time& took, const action& next) {
+  bool takes_input_gradients = before.op.kind == action_kind::backward && is_backward(next.kind);
+  return takes_input_gradients ? before.begin + took.hands_on_after : before.end;
+}
+
+std::vector<timed_action> run_times(const action_graph& graph, const std::vector<action_time>& durations,
+                                    double communication) {
   std::vector<timed_action> times(graph.nodes.size());
   graph_walk walk(graph);
   while (auto index = walk.next()) {
@@ -44,10 +68,10 @@ std::vector<timed_action> run_times(const action_graph& graph, const action_cost
       if (input == action_graph::none) continue;
       auto from = static_cast<std::size_t>(input);
       bool crosses = graph.nodes[from].device != node.device;
-      begin =
-          std::max(begin, time_of_output(times[from], node.op, costs) + (crosses ? costs.communication : 0));
+      begin = std::max(begin,
+                       time_of_output(times[from], durations[from], node.op) + (crosses ? communication : 0));
     }
-    times[here] = {node.op, begin, begin + duration_of(node.op.kind, costs)};
+    times[here] = {node.op, begin, begin + durations[here].duration};
   }
   return times;
 }
@@ -57,8 +81,7 @@ std::vector<timed_action> run_times(const action_graph& graph, const action_cost
 void check_costs(const action_costs& costs) {
   for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
                       costs.apply, costs.communication})
-    if (!std::isfinite(cost) || cost < 0)
-      throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(cost));
+    check_time(cost);
 }
 
 double duration_of(action_kind kind, const action_costs& costs) {
@@ -95,9 +118,17 @@ int peak_activations(const std::vector<timed_action>& device) {
 
 timeline simulate(const plan& simulated, const action_costs& costs) {
   check_costs(costs);
+  return simulate_with(
+      simulated, [&costs](const action& op) { return time_from(op.kind, costs); }, costs.communication);
+}
+
+timeline simulate_with(const plan& simulated, const std::function<action_time(const action&)>& time_of,
+                       double communication) {
+  check_time(communication);
   check_sound(simulated);
   action_graph graph(simulated);
-  auto times = run_times(graph, costs);
+  auto durations = times_of_actions(graph, time_of);
+  auto times = run_times(graph, durations, communication);
   timeline ran;
   for (int device = 0; device < simulated.num_devices(); ++device) {
     auto first = times.begin() + graph.first_of_device[static_cast<std::size_t>(device)];
@@ -105,11 +136,13 @@ timeline simulate(const plan& simulated, const action_costs& costs) {
     ran.devices.emplace_back(first, last);
     if (first != last) ran.makespan = std::max(ran.makespan, (last - 1)->end);
   }
-  for (const auto& device : ran.devices) {
+  for (int device = 0; device < simulated.num_devices(); ++device) {
     double work = 0;
-    for (const auto& done : device) work += duration_of(done.op.kind, costs);
+    for (int node = graph.first_of_device[static_cast<std::size_t>(device)];
+         node < graph.first_of_device[static_cast<std::size_t>(device) + 1]; ++node)
+      work += durations[static_cast<std::size_t>(node)].duration;
     ran.idle.push_back(ran.makespan - work);
-    ran.peak_activations.push_back(peak_activations(device));
+    ran.peak_activations.push_back(peak_activations(ran.devices[static_cast<std::size_t>(device)]));
   }
   return ran;
 }

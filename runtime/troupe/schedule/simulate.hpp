@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "troupe/schedule/plan.hpp"
@@ -24,6 +25,13 @@ void check_costs(const action_costs& costs);
 /// How long an action takes.
 double duration_of(action_kind kind, const action_costs& costs);
 
+/// How long one action takes, and after what part of that it hands its results on: at the end, but for a B
+/// that hands its input gradients on early.
+struct action_time {
+  double duration = 0;
+  double hands_on_after = 0;
+};
+
 struct timed_action {
   action op;
   double begin = 0;
@@ -45,5 +53,10 @@ int peak_activations(const std::vector<timed_action>& device);
 /// Throws bad_input with check_plan's findings if the plan is not sound, or if a cost is negative or not
 /// finite.
 timeline simulate(const plan& simulated, const action_costs& costs);
+
+/// The same with a time for each action, as measured, say. `communication` as in action_costs. Throws
+/// bad_input for a plan that is not sound, and for times that are negative or not finite.
+timeline simulate_with(const plan& simulated, const std::function<action_time(const action&)>& time_of,
+                       double communication = 0);
 
 }  // namespace troupe

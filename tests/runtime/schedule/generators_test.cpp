@@ -2,6 +2,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "runtime/schedule/drawn_plans.hpp"
@@ -118,6 +120,22 @@ TEST_CASE("every kind has the actions that its table row says, and runs to the e
   });
 }
 
+namespace {
+
+void check_alike(const troupe::plan& run, const troupe::timeline& ran, const troupe::timeline& expected) {
+  REQUIRE_THAT(ran.makespan, WithinRel(expected.makespan, 1e-12));
+  for (std::size_t device = 0; device < run.devices.size(); ++device) {
+    REQUIRE(expected.devices[device].size() == run.devices[device].size());
+    REQUIRE(std::abs(ran.idle[device] - expected.idle[device]) <= 1e-9 * ran.makespan);
+    if (run.kind != forward_only) REQUIRE(ran.peak_activations[device] == expected.peak_activations[device]);
+    for (std::size_t i = 0; i < run.devices[device].size(); ++i)
+      REQUIRE(std::abs(ran.devices[device][i].begin - expected.devices[device][i].begin) <=
+              1e-9 * ran.makespan);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("the simulator agrees with another simulation, with drawn costs", "[many]") {
   std::mt19937 random(1);
   auto drawn_cost = [&random] { return std::uniform_real_distribution<double>(0, 3)(random); };
@@ -130,18 +148,30 @@ TEST_CASE("the simulator agrees with another simulation, with drawn costs", "[ma
                                .weight_gradient = drawn_cost(),
                                .communication = troupe::testing::drawn_below(2, random) * drawn_cost(),
                                .apply = drawn_cost()};
-    auto ran = troupe::simulate(made, costs);
-    auto expected = troupe::testing::reference_simulation(made, costs);
-    REQUIRE_THAT(ran.makespan, WithinRel(expected.makespan, 1e-12));
-    for (std::size_t device = 0; device < made.devices.size(); ++device) {
-      REQUIRE(expected.devices[device].size() == made.devices[device].size());
-      REQUIRE(std::abs(ran.idle[device] - expected.idle[device]) <= 1e-9 * ran.makespan);
-      if (row.kind != forward_only)
-        REQUIRE(ran.peak_activations[device] == expected.peak_activations[device]);
-      for (std::size_t i = 0; i < made.devices[device].size(); ++i)
-        REQUIRE(std::abs(ran.devices[device][i].begin - expected.devices[device][i].begin) <=
-                1e-9 * ran.makespan);
-    }
+    check_alike(made, troupe::simulate(made, costs), troupe::testing::reference_simulation(made, costs));
+  });
+}
+
+TEST_CASE("the simulator agrees with another simulation, with a drawn cost for each action", "[many]") {
+  std::mt19937 random(2);
+  auto drawn_cost = [&random] { return std::uniform_real_distribution<double>(0, 3)(random); };
+  for_every_kind([&](const troupe::schedule_row& row, int p, int v, int m) {
+    if (m > 2 * p && p > 4) return;
+    CAPTURE(row.name, p, v, m);
+    auto made = plan_of(row.kind, p, v, m);
+    std::map<std::string, troupe::action_time> times;
+    auto time_of = [&](const troupe::action& op) {
+      auto [found, is_new] = times.try_emplace(troupe::to_string(op));
+      if (is_new) {
+        auto first = drawn_cost();
+        bool is_split = op.kind == troupe::action_kind::backward;
+        found->second = {first + (is_split ? drawn_cost() : 0), first};
+      }
+      return found->second;
+    };
+    double communication = troupe::testing::drawn_below(2, random) * drawn_cost();
+    check_alike(made, troupe::simulate_with(made, time_of, communication),
+                troupe::testing::reference_simulation(made, time_of, communication));
   });
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 class device_run {
  public:
-  device_run(const plan& run, const action_costs& costs) : run_(run), costs_(costs), result_{} {
+  device_run(const plan& run, std::function<action_time(const action&)> time_of, double communication)
+      : run_(run), time_of_(std::move(time_of)), communication_(communication), result_{} {
     result_.devices.resize(run.devices.size());
     kept_.resize(run.devices.size());
     result_.peak_activations.resize(run.devices.size(), 0);
@@ -45,10 +46,11 @@ class device_run {
       auto found = made_.find(name);
       if (found == made_.end()) return false;
       bool crosses = device_of(std::get<0>(name)) != device;
-      begin = std::max(begin, found->second + (crosses ? costs_.communication : 0));
+      begin = std::max(begin, found->second + (crosses ? communication_ : 0));
     }
-    done.push_back({op, begin, begin + cost(op.kind)});
-    finish(op, done.back().end, device);
+    auto took = time_of_(op);
+    done.push_back({op, begin, begin + took.duration});
+    finish(done.back(), begin + took.hands_on_after, device);
     return true;
   }
 
@@ -65,27 +67,19 @@ class device_run {
     return names;
   }
 
-  void finish(const action& op, double end, std::size_t device) {
-    auto [stage, kind, microbatch] = op;
+  void finish(const timed_action& done, double handed_on, std::size_t device) {
+    auto [stage, kind, microbatch] = done.op;
     auto& kept = kept_[device];
     if (kind == action_kind::forward) {
-      made_[{stage, 'o', microbatch}] = end;
+      made_[{stage, 'o', microbatch}] = done.end;
       kept.insert({stage, microbatch});
     }
     if (kind == action_kind::backward || kind == action_kind::input_gradient)
-      made_[{stage, 'g', microbatch}] = end;
+      made_[{stage, 'g', microbatch}] = handed_on;
     auto& peak = result_.peak_activations[device];
     peak = std::max(peak, static_cast<int>(kept.size()));
     if (kind == action_kind::backward || kind == action_kind::weight_gradient)
       kept.erase({stage, microbatch});
-  }
-
-  double cost(action_kind kind) const {
-    if (kind == action_kind::forward) return costs_.forward;
-    if (kind == action_kind::input_gradient) return costs_.input_gradient;
-    if (kind == action_kind::weight_gradient) return costs_.weight_gradient;
-    if (kind == action_kind::backward) return costs_.input_gradient + costs_.weight_gradient;
-    return kind == action_kind::apply ? costs_.apply : costs_.reduction;
   }
 
   std::size_t device_of(int stage) const {
@@ -93,7 +87,8 @@ class device_run {
   }
 
   const plan& run_;
-  action_costs costs_;
+  std::function<action_time(const action&)> time_of_;
+  double communication_;
   timeline result_;
   std::map<tensor_name, double> made_;               // when
   std::vector<std::set<std::pair<int, int>>> kept_;  // [device] stage, microbatch
@@ -102,7 +97,16 @@ class device_run {
 }  // namespace
 
 timeline reference_simulation(const plan& run, const action_costs& costs) {
-  return device_run(run, costs).result();
+  auto time_of = [&costs](const action& op) {
+    auto duration = duration_of(op.kind, costs);
+    return action_time{duration, duration};
+  };
+  return reference_simulation(run, time_of, costs.communication);
+}
+
+timeline reference_simulation(const plan& run, const std::function<action_time(const action&)>& time_of,
+                              double communication) {
+  return device_run(run, time_of, communication).result();
 }
 
 double own_idle(const std::vector<timed_action>& device) {

@@ -156,10 +156,28 @@ TEST_CASE("bench pipeline draws a schedule as planned and as measured") {
     CHECK_THAT(seen.output, ContainsSubstring(title));
 }
 
+TEST_CASE("bench pipeline compares steps that compute with a simulation that has their times") {
+  auto lines = objects_of(bench("pipeline --model mlp --steps 2 --rounds 1 --schedule 1f1b,zb_v --json"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("peak_activations") == std::vector{2, 1});
+  for (const auto& line : lines) {
+    INFO(line);
+    CHECK(line.at("model") == "mlp");
+    CHECK(line.at("peak_equal") == true);
+    check_is_spread(line.at("simulated_ms"), 2);
+    // Each action begins in the simulation as soon as it can.
+    CHECK(line.at("excess_percent_of_step").at("min") > -0.01);
+  }
+}
+
 TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --devices 0", "--devices");
   check_refused("pipeline --schedule sideways", "sideways");
   check_refused("pipeline --schedule forward_only", "forward_only");
+  check_refused("pipeline --model sideways", "--model");
+  check_refused("pipeline --model mlp --schedule gpipe --microbatches 5",
+                "does not divide the batch of 256 samples");
+  check_refused("pipeline --model mlp --schedule gpipe --devices 16", "16 stages");
   check_refused("pipeline --schedule zb_v --microbatches 1 --devices 4 --draw --json", "--draw and --json");
 }
 

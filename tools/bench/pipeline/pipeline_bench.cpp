@@ -7,6 +7,7 @@
 
 #include "bench/benches.hpp"
 #include "bench/measure/report.hpp"
+#include "bench/pipeline/computing_pipeline.hpp"
 #include "bench/pipeline/synthetic_stage.hpp"
 #include "bench/processes/bench_node.hpp"
 #include "troupe/error/errors.hpp"
@@ -18,6 +19,7 @@ namespace troupe::bench {
 namespace {
 
 struct pipeline_options {
+  std::string model = "none";
   int devices = 16;
   int chunks = 2;
   int microbatches = 32;
@@ -48,15 +50,23 @@ std::chrono::nanoseconds nanoseconds_from(double ms) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
 }
 
+int chunks_of(schedule_kind kind, const pipeline_options& options) {
+  const auto& row = schedule_of(kind);
+  return !row.chunked ? 1 : row.chunked->num_chunks != 0 ? row.chunked->num_chunks : options.chunks;
+}
+
+plan plan_of(schedule_kind kind, const pipeline_options& options) {
+  return make_plan({kind, options.devices * chunks_of(kind, options), options.microbatches, options.devices});
+}
+
 /// The stages of a device together take the times that the user gave, so that all schedules do the same work.
 measured_schedule make_schedule(schedule_kind kind, const pipeline_options& options) {
-  const auto& row = schedule_of(kind);
-  int chunks = !row.chunked ? 1 : row.chunked->num_chunks != 0 ? row.chunked->num_chunks : options.chunks;
+  int chunks = chunks_of(kind, options);
   action_costs costs{.forward = options.forward_ms / chunks,
                      .input_gradient = options.input_gradient_ms / chunks,
                      .weight_gradient = options.weight_gradient_ms / chunks,
                      .hands_on_early = true};
-  auto made = make_plan({kind, options.devices * chunks, options.microbatches, options.devices});
+  auto made = plan_of(kind, options);
   auto simulated = simulate(made, costs);
   return {std::move(made), costs, std::move(simulated)};
 }
@@ -186,9 +196,20 @@ std::vector<schedule_kind> kinds_of(const std::vector<std::string>& names) {
   return kinds;
 }
 
+int run_computing(const pipeline_options& options) {
+  computing_options chosen{
+      .model = options.model, .steps = options.steps, .rounds = options.rounds, .draws = options.draws};
+  std::vector<plan> plans;
+  for (auto kind : kinds_of(options.schedules)) plans.push_back(plan_of(kind, options));
+  report output("pipeline", options.json);
+  output.note("pipeline", "each device computes on one thread, all in one process");
+  return run_computing_pipelines(plans, chosen, output) ? 0 : 1;
+}
+
 int run(const pipeline_options& options) {
   if (options.draws && options.json)
     throw bad_input("--draw and --json exclude each other: give one of them");
+  if (options.model != "none") return run_computing(options);
   std::vector<measured_schedule> schedules;
   for (auto kind : kinds_of(options.schedules)) schedules.push_back(make_schedule(kind, options));
   report output("pipeline", options.json);
@@ -206,14 +227,18 @@ int run(const pipeline_options& options) {
 void add_pipeline_bench(const bench_commands& to) {
   auto options = std::make_shared<pipeline_options>();
   auto& command = *to.bench.add_subcommand(
-      "pipeline", "Run schedules on stages that sleep, and compare with simulation and formulas");
+      "pipeline", "Run schedules on stages that sleep or compute, and compare with simulation and formulas");
   auto milliseconds = CLI::Range(0.001, 1e4);
-  command.add_option("--devices", options->devices, "Devices, each on a thread of its own")
-      ->check(CLI::Range(1, 256));
+  command
+      .add_option("--model", options->model,
+                  "none: devices sleep; gpt, mlp: they train it, and the simulation has the measured times")
+      ->check(CLI::IsMember({"none", "gpt", "mlp"}));
+  auto& devices = *command.add_option("--devices", options->devices, "Devices, each on a thread of its own")
+                       ->check(CLI::Range(1, 256));
   command.add_option("--chunks", options->chunks, "Stages of a device in interleaved_1f1b")
       ->check(CLI::Range(1, 16));
-  command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
-      ->check(CLI::Range(1, 4096));
+  auto& microbatches = *command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
+                            ->check(CLI::Range(1, 4096));
   command
       .add_option("--forward-ms", options->forward_ms, "Sleep of a device for the forward of a microbatch")
       ->check(milliseconds);
@@ -231,7 +256,12 @@ void add_pipeline_bench(const bench_commands& to) {
   command.add_option("--schedule", options->schedules, "Names of schedules, or all")->delimiter(',');
   command.add_flag("--draw", options->draws, "Draw each schedule as planned, and its last step as measured");
   command.add_flag("--json", options->json, "One JSON object per schedule");
-  command.callback([options, &exit_code = to.exit_code] { exit_code = run(*options); });
+  command.callback([options, &devices, &microbatches, &exit_code = to.exit_code] {
+    // What computes takes cores, and its batch has 32 samples or more.
+    if (options->model != "none" && devices.count() == 0) options->devices = 2;
+    if (options->model != "none" && microbatches.count() == 0) options->microbatches = 8;
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace troupe::bench

@@ -3,15 +3,14 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <numeric>
+#include <utility>
 
 namespace troupe::bench {
 namespace {
 
 class constant_source final : public batch_source {
  public:
-  explicit constant_source(int num_microbatches)
-      : batch_{tensor::zeros({num_microbatches, 1}, dtype::u8),
-               tensor::zeros({num_microbatches, 1}, dtype::u8)} {}
+  explicit constant_source(batch samples) : batch_(std::move(samples)) {}
   std::uint64_t num_steps_per_epoch() const override { return 1; }
   batch at(std::uint64_t) override { return batch_; }
 
@@ -43,10 +42,13 @@ group_description all_ranks(const node& self, const std::string& name) {
   return group;
 }
 
-call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps) {
+call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
+                        const batch& samples) {
+  auto nothing = tensor::zeros({job->training.num_microbatches, 1}, dtype::u8);
   call_request request;
   request.kind = call_kind::train;
-  request.source = self.add_source(std::make_shared<constant_source>(job->training.num_microbatches));
+  request.source = self.add_source(
+      std::make_shared<constant_source>(samples.inputs.defined() ? samples : batch{nothing, nothing}));
   request.target_step = num_steps;
   self.define(std::move(job));
   return self.run(request, {});

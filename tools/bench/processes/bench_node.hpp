@@ -5,6 +5,7 @@
 #include "troupe/collective/communicator.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/node/node.hpp"
+#include "troupe/program/batch_source.hpp"
 
 namespace troupe::bench {
 
@@ -31,8 +32,9 @@ class ucx_groups {
   ucx_group_resources resources_;
 };
 
-/// Makes a training call up to `num_steps`, on the same batch in every step: u8 [num_microbatches, 1], zeros.
-/// Throws job_failed.
-call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps);
+/// Makes a training call up to `num_steps`, on the same batch in every step; if none is given, on u8
+/// [num_microbatches, 1], zeros. Throws job_failed.
+call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
+                        const batch& samples = {});
 
 }  // namespace troupe::bench
