@@ -11,6 +11,7 @@
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
+#include "troupe/job/step_timeline.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/parallel/model_cut.hpp"
@@ -134,15 +135,6 @@ call_request request_about(const dataset_ptr& samples, const char* call, bool re
   return request;
 }
 
-timeline timeline_of(const std::vector<measured_action>& actions, int num_devices) {
-  std::vector<std::vector<timed_action>> devices(static_cast<std::size_t>(num_devices));
-  for (const auto& one : actions)
-    devices[one.device].push_back({{static_cast<int>(one.stage), one.kind, static_cast<int>(one.microbatch)},
-                                   static_cast<double>(one.begin_ns) * 1e-9,
-                                   static_cast<double>(one.end_ns) * 1e-9});
-  return measured_timeline(std::move(devices));
-}
-
 }  // namespace
 
 Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
@@ -258,7 +250,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   fitted.measured_bubble = result.timing.bubble;
   fitted.step_s = result.timing.span_s;
   fitted.peak_activations = static_cast<int>(result.timing.peak_activations);
-  if (!result.last_step.empty()) fitted.last_step = timeline_of(result.last_step, plan_.num_devices());
+  if (!result.last_step.empty()) fitted.last_step = timeline_of(result.last_step, plan_.num_devices(), 1e-9);
   return fitted;
 }
 

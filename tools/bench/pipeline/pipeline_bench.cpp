@@ -11,6 +11,7 @@
 #include "bench/pipeline/synthetic_stage.hpp"
 #include "bench/processes/bench_node.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/job/step_timeline.hpp"
 #include "troupe/schedule/closed_form.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/schedule/measured.hpp"
@@ -127,21 +128,12 @@ void measure(measured_schedule& schedule, const pipeline_options& options, int s
     add_step(schedule, records, step, options);
 }
 
-timeline timeline_of(const measured_schedule& schedule) {
-  std::vector<std::vector<timed_action>> devices(schedule.simulated.devices.size());
-  for (const auto& one : schedule.last)
-    devices[one.device].push_back({{static_cast<int>(one.stage), one.kind, static_cast<int>(one.microbatch)},
-                                   1e-6 * static_cast<double>(one.begin_ns),
-                                   1e-6 * static_cast<double>(one.end_ns)});
-  return measured_timeline(std::move(devices));
-}
-
 void draw(const measured_schedule& schedule) {
   text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
   auto name = std::string(to_string(schedule.running.kind));
   std::cout << "\nplanned: " << name << '\n' << draw_text(schedule.simulated, drawing);
-  std::cout << "\nmeasured: " << name << ", the last step\n"
-            << draw_text(timeline_of(schedule), drawing) << '\n';
+  auto ran = timeline_of(schedule.last, static_cast<int>(schedule.simulated.devices.size()), 1e-6);
+  std::cout << "\nmeasured: " << name << ", the last step\n" << draw_text(ran, drawing) << '\n';
 }
 
 /// The most microbatches that a stage saves, which is what the runtime counts.
