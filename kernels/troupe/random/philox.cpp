@@ -1,5 +1,7 @@
 #include "troupe/random/philox.hpp"
 
+#include "troupe/hash/fnv1a.hpp"
+
 namespace troupe {
 namespace {
 
@@ -29,13 +31,6 @@ philox_stream::philox_stream(std::uint64_t seed, random_purpose purpose, std::ar
   key_ = {words[0], words[1]};
 }
 
-std::uint64_t hash_of_name(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (char letter : name) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= 0x100000001b3;
-  }
-  return hash;
-}
+std::uint64_t hash_of_name(std::string_view name) { return fnv1a().add(name).value(); }
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/hash/fnv1a.hpp"
 
 namespace troupe {
 
@@ -59,13 +60,13 @@ bool overlap(const tensor& a, const tensor& b) {
   return before(x.data(), y.data() + y.size()) && before(y.data(), x.data() + x.size());
 }
 
-/// 0 for equal parts; otherwise FNV-1a over the sizes, never 0.
+/// 0 for equal parts; otherwise a hash of the sizes, never 0.
 std::uint64_t layout_of(const std::vector<std::int64_t>& parts) {
   bool equal = std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) == parts.end();
   if (equal) return 0;
-  std::uint64_t hash = 14695981039346656037u;
-  for (auto part : parts) hash = (hash ^ static_cast<std::uint64_t>(part)) * 1099511628211u;
-  return hash | 1;
+  fnv1a hash;
+  for (auto part : parts) hash.add(static_cast<std::uint64_t>(part));
+  return hash.value() | 1;
 }
 
 std::int64_t total(const std::vector<std::int64_t>& parts) {

@@ -6,23 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/hash/fnv1a.hpp"
+
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325, fnv_prime = 0x100000001b3;
-
 /// More than these say no more about the cause.
 constexpr std::size_t most_differences = 4;
-
-std::uint64_t hash_on(std::uint64_t hash, std::span<const std::byte> bytes) {
-  for (auto byte : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * fnv_prime;
-  return hash;
-}
-
-/// With the closing zero, so that no two lists of texts are alike.
-std::uint64_t hash_on(std::uint64_t hash, const std::string& text) {
-  return hash_on(hash, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
-}
 
 std::string text_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -95,9 +85,10 @@ void job_description::add(std::string name, std::string value) {
 
 std::uint64_t job_description::hash() const {
   if (fields_.empty()) return 0;
-  auto hash = fnv_offset;
-  for (const auto& [name, value] : fields_) hash = hash_on(hash_on(hash, name), value);
-  return hash == 0 ? 1 : hash;
+  fnv1a hash;
+  // A zero after each text, so that no two lists of texts are alike.
+  for (const auto& [name, value] : fields_) hash.add(name).add(0).add(value).add(0);
+  return hash.value() == 0 ? 1 : hash.value();
 }
 
 std::optional<std::string> description_difference(const std::map<int, job_description>& by_rank) {
@@ -115,9 +106,10 @@ std::optional<std::string> description_difference(const std::map<int, job_descri
 }
 
 std::string short_hash(std::span<const std::byte> bytes) {
+  fnv1a hash;
+  for (auto byte : bytes) hash.add(std::to_integer<std::uint64_t>(byte));
   std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx",
-                static_cast<unsigned long long>(hash_on(fnv_offset, bytes)));
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.value()));
   return text.data();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "troupe/collective/group/store.hpp"
+#include "troupe/hash/fnv1a.hpp"
 
 namespace troupe {
 namespace {
@@ -25,13 +26,12 @@ std::string listed(const std::vector<Number>& numbers, char between) {
   return text;
 }
 
-/// FNV-1a.
 template <class Number>
 std::string hash_text(const std::vector<Number>& numbers) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (auto number : numbers) hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211u;
+  fnv1a hash;
+  for (auto number : numbers) hash.add(static_cast<std::uint64_t>(number));
   std::array<char, 20> text;
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.value()));
   return text.data();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/hash/fnv1a.hpp"
 
 namespace troupe {
 namespace {
@@ -84,15 +85,14 @@ bool leaf_hosting::is_tree_of_members() const {
   return true;
 }
 
-/// FNV-1a over the leaves in the upper 48 bits, their number in the lower 16.
+/// A hash of the leaves in the upper 48 bits, their number in the lower 16.
 std::uint64_t leaf_hosting::signature() const {
-  std::uint64_t hash = 14695981039346656037u;
-  auto add = [&](int number) { hash = (hash ^ static_cast<std::uint64_t>(number + 1)) * 1099511628211u; };
+  fnv1a hash;
   for (const auto& leaves : leaves_) {
-    for (int leaf : leaves) add(leaf);
-    add(-1);
+    for (int leaf : leaves) hash.add(static_cast<std::uint64_t>(leaf) + 1);
+    hash.add(0);
   }
-  return (hash >> 16 << 16) | static_cast<std::uint64_t>(num_leaves_);
+  return (hash.value() >> 16 << 16) | static_cast<std::uint64_t>(num_leaves_);
 }
 
 std::string leaf_hosting::text() const {

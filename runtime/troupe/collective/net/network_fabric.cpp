@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/hash/fnv1a.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
@@ -61,14 +62,11 @@ std::string network_fabric::address() {
 }
 
 std::uint64_t network_fabric::number_of(const group_description& group) {
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
-  for (char letter : group.name) add(static_cast<unsigned char>(letter));
-  for (int i = 0; i < group.size(); ++i) {
-    add(256 + static_cast<std::uint64_t>(group.rank_of(i)));
-    add(group.incarnation_of(i));
-  }
-  return hash;
+  fnv1a hash;
+  hash.add(group.name);
+  for (int i = 0; i < group.size(); ++i)
+    hash.add(256 + static_cast<std::uint64_t>(group.rank_of(i))).add(group.incarnation_of(i));
+  return hash.value();
 }
 
 bool network_fabric::has_lost(const process& to) const {

@@ -8,6 +8,7 @@
 
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/shm/control_block.hpp"
+#include "troupe/hash/fnv1a.hpp"
 #include "troupe/posix/futex.hpp"
 
 namespace troupe {
@@ -145,13 +146,12 @@ peer_list connect_to_all(const std::vector<int>& local_members, const std::vecto
   return peers;
 }
 
-/// FNV-1a of the name and the ranks, which together no other group has.
+/// Of the name and the ranks, which together no other group has.
 std::uint64_t number_of(const group_description& group) {
-  std::uint64_t hash = 14695981039346656037u;
-  auto add = [&](std::uint64_t next) { hash = (hash ^ next) * 1099511628211u; };
-  for (char each : group.name) add(static_cast<unsigned char>(each));
-  for (auto rank : group.ranks) add(256 + static_cast<std::uint64_t>(rank));
-  return hash | 1;
+  fnv1a hash;
+  hash.add(group.name);
+  for (auto rank : group.ranks) hash.add(256 + static_cast<std::uint64_t>(rank));
+  return hash.value() | 1;
 }
 
 /// Waits until `find_missing` returns no member, which others change together with `changes`. At first

@@ -5,15 +5,14 @@
 
 #include "troupe/collective/libraries/mpi/mpi_backend.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/hash/fnv1a.hpp"
 
 namespace troupe {
 namespace {
 
 // Tells apart two groups with the same ranks that are made at the same time, by their names.
 int tag_of(const std::string& name) {
-  std::uint32_t hash = 2166136261u;
-  for (unsigned char letter : name) hash = (hash ^ letter) * 16777619u;
-  return static_cast<int>(hash % 32767);  // the least upper bound that MPI promises
+  return static_cast<int>(fnv1a_32().add(name).value() % 32767);  // the least upper bound that MPI promises
 }
 
 void require_ranks(const group_description& group, const mpi_group_resources& resources) {
