@@ -11,6 +11,7 @@
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
+#include "troupe/fault/action_faults.hpp"
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
@@ -145,6 +146,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   try {
     refuse_unused_options(options, pipeline_);
     plan_ = plan_for(pipeline_, options, world_.num_devices());
+    check_faults(options.fault, plan_, world_.world_size());
   } catch (const bad_input& problem) {
     // Tell the others the cause; otherwise they would only see a lost process.
     self.fail(problem.what());

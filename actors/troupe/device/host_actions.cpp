@@ -1,29 +1,8 @@
 // device_state: what the plan's interpreter needs from the device.
 #include "troupe/device/device_actor.hpp"
-#include "troupe/error/errors.hpp"
+#include "troupe/fault/action_faults.hpp"
 
 namespace troupe {
-namespace {
-
-/// Faults injected before an action of this kind.
-fault_point fault_point_of(action_kind kind) {
-  switch (kind) {
-    case action_kind::forward:
-      return fault_point::forward;
-    case action_kind::backward:
-    case action_kind::input_gradient:
-      return fault_point::backward;
-    case action_kind::weight_gradient:
-      return fault_point::weight;
-    case action_kind::reduce_gradient:
-      return fault_point::reduce;
-    case action_kind::apply:
-      return fault_point::apply;
-  }
-  throw_invalid("fault_point_of", "a kind of action", std::to_string(static_cast<int>(kind)));
-}
-
-}  // namespace
 
 const batch* device_state::samples() {
   auto found = batches_.find(step_);

@@ -67,37 +67,45 @@ void inject(fault_kind kind, fault_point point) {
 
 std::string_view to_string(fault_point point) { return names[static_cast<std::size_t>(point)]; }
 
-fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnation) {
+std::vector<planned_fault> faults_from(std::string_view text) {
+  std::vector<planned_fault> faults;
   for (auto rest = text; !rest.empty();) {
     auto settings = next(rest, ';');
     auto what = next(settings, '@');
-    entry made;
+    auto& made = faults.emplace_back();
     made.point = point_from(next(what, ':'), text);
     made.kind = kind_from(what, text);
-    std::optional<std::uint64_t> wanted_rank;
-    std::uint64_t wanted_incarnation = 0;
+    bool has_rank = false;
     while (!settings.empty()) {
       auto value = next(settings, ',');
       auto key = next(value, '=');
-      if (key == "rank")
-        wanted_rank = number_from(value, text);
-      else if (key == "step")
-        made.step = number_from(value, text);
-      else if (key == "incarnation")
-        wanted_incarnation = number_from(value, text);
-      else
+      auto number = [&] { return number_from(value, text); };
+      if (key == "rank") {
+        made.rank = number();
+        has_rank = true;
+      } else if (key == "step") {
+        made.step = number();
+      } else if (key == "incarnation") {
+        made.incarnation = number();
+      } else {
         refuse(text, "unknown setting '" + std::string(key) + "'");
+      }
     }
-    if (!wanted_rank) refuse(text, "no rank given");
-    if (*wanted_rank == static_cast<std::uint64_t>(rank) && wanted_incarnation == incarnation)
-      mine_.push_back(made);
+    if (!has_rank) refuse(text, "no rank given");
   }
+  return faults;
+}
+
+fault_plan::fault_plan(std::string_view text, int rank, std::uint32_t incarnation) {
+  for (const auto& planned : faults_from(text))
+    if (planned.rank == static_cast<std::uint64_t>(rank) && planned.incarnation == incarnation)
+      mine_.push_back({planned});
 }
 
 void fault_plan::at(fault_point point, std::optional<std::uint64_t> step) const {
-  for (const auto& each : mine_)
-    if (each.point == point && (!each.step || each.step == step) && !each.fired->exchange(true))
-      inject(each.kind, point);
+  for (const auto& [planned, fired] : mine_)
+    if (planned.point == point && (!planned.step || planned.step == step) && !fired->exchange(true))
+      inject(planned.kind, point);
 }
 
 }  // namespace troupe

@@ -33,15 +33,24 @@ std::string_view to_string(fault_point point);
 /// while the rest of the process runs on.
 enum class fault_kind : std::uint8_t { kill, stop, fail, hang };
 
-/// Injects faults into this process at named points, to test recovery with real processes.
-///
-/// Text form: "POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]", several joined by ';'; the
-/// default kind is kill. An entry fires once, if rank and incarnation (default 0, so that a respawned
-/// process does not fire again) are this process's own and the step, if given, is the current one.
+/// A fault of a text "POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]".
+struct planned_fault {
+  fault_point point = fault_point::joined;
+  fault_kind kind = fault_kind::kill;
+  std::uint64_t rank = 0;
+  std::uint64_t incarnation = 0;  ///< 0, so that a respawned process does not fire again
+  std::optional<std::uint64_t> step = {};
+};
+
+/// The faults of a text, which ';' separates. Throws bad_input naming the text and the points there are.
+std::vector<planned_fault> faults_from(std::string_view text);
+
+/// Injects faults into this process at named points, to test recovery with real processes. A fault fires
+/// once, if rank and incarnation are this process's own and the step, if given, is the current one.
 class fault_plan {
  public:
   fault_plan() = default;
-  /// Throws bad_input naming the text and the points there are.
+  /// Throws bad_input as faults_from does.
   fault_plan(std::string_view text, int rank, std::uint32_t incarnation);
   /// Injects the fault that is planned for this point; returns if there is none. Thread-safe. Throws
   /// std::runtime_error for a `fail`.
@@ -49,9 +58,7 @@ class fault_plan {
 
  private:
   struct entry {
-    fault_point point = fault_point::joined;
-    fault_kind kind = fault_kind::kill;
-    std::optional<std::uint64_t> step;
+    planned_fault planned;
     std::shared_ptr<std::atomic<bool>> fired = std::make_shared<std::atomic<bool>>(false);
   };
   std::vector<entry> mine_;
