@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 #include "support/temp_folder.hpp"
@@ -81,6 +82,23 @@ TEST_CASE("fewer devices than stages share them") {
       nlohmann::json::parse(schedule("--kind gpipe --stages 4 --microbatches 3 --devices 2 --json").output);
   CHECK(seen.at("idle").size() == 2);
   CHECK(seen.at("peak_activations") == nlohmann::json{6, 6});
+}
+
+TEST_CASE("the reference names the fields of --json, in their order") {
+  auto line = nlohmann::ordered_json::parse(schedule("--memory-per-chunk 1K --list --json").output);
+  std::string printed, documented;
+  for (const auto& [name, value] : line.items()) printed += name + '\n';
+  std::istringstream page(text_of(REFERENCE_PAGE));
+  bool is_in_table = false;
+  for (std::string row; std::getline(page, row);) {
+    if (row.starts_with("| field of a schedule |"))
+      is_in_table = true;
+    else if (!row.starts_with('|'))
+      is_in_table = false;
+    else if (is_in_table && row.starts_with("| `"))
+      documented += row.substr(3, row.find('`', 3) - 3) + '\n';
+  }
+  CHECK(documented == printed);
 }
 
 TEST_CASE("without --json a drawing, the makespan, the bubble and a table are printed") {
