@@ -38,8 +38,7 @@ action_time time_from(action_kind kind, const action_costs& costs) {
 }
 
 /// [node] of each action.
-std::vector<action_time> times_of_actions(const action_graph& graph,
-                                          const std::function<action_time(const action&)>& time_of) {
+std::vector<action_time> times_of_actions(const action_graph& graph, const time_of_action& time_of) {
   std::vector<action_time> times;
   for (const auto& node : graph.nodes) {
     times.push_back(time_of(node.op));
@@ -55,8 +54,11 @@ double time_of_output(const timed_action& before, const action_time& took, const
   return takes_input_gradients ? before.begin + took.hands_on_after : before.end;
 }
 
+/// How long a tensor takes from an action to one on another device.
+using delay_between = std::function<double(const action& before, const action& next)>;
+
 std::vector<timed_action> run_times(const action_graph& graph, const std::vector<action_time>& durations,
-                                    double communication) {
+                                    const delay_between& delay) {
   std::vector<timed_action> times(graph.nodes.size());
   graph_walk walk(graph);
   while (auto index = walk.next()) {
@@ -68,12 +70,34 @@ std::vector<timed_action> run_times(const action_graph& graph, const std::vector
       if (input == action_graph::none) continue;
       auto from = static_cast<std::size_t>(input);
       bool crosses = graph.nodes[from].device != node.device;
-      begin = std::max(begin,
-                       time_of_output(times[from], durations[from], node.op) + (crosses ? communication : 0));
+      auto sent = time_of_output(times[from], durations[from], node.op);
+      begin = std::max(begin, sent + (crosses ? delay(graph.nodes[from].op, node.op) : 0));
     }
     times[here] = {node.op, begin, begin + durations[here].duration};
   }
   return times;
+}
+
+timeline run(const plan& simulated, const time_of_action& time_of, const delay_between& delay) {
+  action_graph graph(simulated);
+  auto durations = times_of_actions(graph, time_of);
+  auto times = run_times(graph, durations, delay);
+  timeline ran;
+  for (int device = 0; device < simulated.num_devices(); ++device) {
+    auto first = times.begin() + graph.first_of_device[static_cast<std::size_t>(device)];
+    auto last = times.begin() + graph.first_of_device[static_cast<std::size_t>(device) + 1];
+    ran.devices.emplace_back(first, last);
+    if (first != last) ran.makespan = std::max(ran.makespan, (last - 1)->end);
+  }
+  for (int device = 0; device < simulated.num_devices(); ++device) {
+    double work = 0;
+    for (int node = graph.first_of_device[static_cast<std::size_t>(device)];
+         node < graph.first_of_device[static_cast<std::size_t>(device) + 1]; ++node)
+      work += durations[static_cast<std::size_t>(node)].duration;
+    ran.idle.push_back(ran.makespan - work);
+    ran.peak_activations.push_back(peak_activations(ran.devices[static_cast<std::size_t>(device)]));
+  }
+  return ran;
 }
 
 }  // namespace
@@ -122,29 +146,27 @@ timeline simulate(const plan& simulated, const action_costs& costs) {
       simulated, [&costs](const action& op) { return time_from(op.kind, costs); }, costs.communication);
 }
 
-timeline simulate_with(const plan& simulated, const std::function<action_time(const action&)>& time_of,
-                       double communication) {
+timeline simulate_stages(const plan& simulated, const std::vector<action_costs>& costs_of_stage) {
+  std::ranges::for_each(costs_of_stage, check_costs);
+  check_sound(simulated);
+  if (costs_of_stage.size() != static_cast<std::size_t>(simulated.num_stages))
+    throw bad_input("costs of " + std::to_string(costs_of_stage.size()) + " stages, but the plan has " +
+                    std::to_string(simulated.num_stages) + ". Give costs of each stage");
+  auto costs_of = [&](int stage) -> const action_costs& {
+    return costs_of_stage[static_cast<std::size_t>(stage)];
+  };
+  auto time_of = [&](const action& op) { return time_from(op.kind, costs_of(op.stage)); };
+  // The later stage of the two knows what goes between them.
+  auto delay = [&](const action& before, const action& next) {
+    return costs_of(std::max(before.stage, next.stage)).communication;
+  };
+  return run(simulated, time_of, delay);
+}
+
+timeline simulate_with(const plan& simulated, const time_of_action& time_of, double communication) {
   check_time(communication);
   check_sound(simulated);
-  action_graph graph(simulated);
-  auto durations = times_of_actions(graph, time_of);
-  auto times = run_times(graph, durations, communication);
-  timeline ran;
-  for (int device = 0; device < simulated.num_devices(); ++device) {
-    auto first = times.begin() + graph.first_of_device[static_cast<std::size_t>(device)];
-    auto last = times.begin() + graph.first_of_device[static_cast<std::size_t>(device) + 1];
-    ran.devices.emplace_back(first, last);
-    if (first != last) ran.makespan = std::max(ran.makespan, (last - 1)->end);
-  }
-  for (int device = 0; device < simulated.num_devices(); ++device) {
-    double work = 0;
-    for (int node = graph.first_of_device[static_cast<std::size_t>(device)];
-         node < graph.first_of_device[static_cast<std::size_t>(device) + 1]; ++node)
-      work += durations[static_cast<std::size_t>(node)].duration;
-    ran.idle.push_back(ran.makespan - work);
-    ran.peak_activations.push_back(peak_activations(ran.devices[static_cast<std::size_t>(device)]));
-  }
-  return ran;
+  return run(simulated, time_of, [communication](const action&, const action&) { return communication; });
 }
 
 }  // namespace troupe

@@ -32,6 +32,8 @@ struct action_time {
   double hands_on_after = 0;
 };
 
+using time_of_action = std::function<action_time(const action&)>;
+
 struct timed_action {
   action op;
   double begin = 0;
@@ -54,9 +56,13 @@ int peak_activations(const std::vector<timed_action>& device);
 /// finite.
 timeline simulate(const plan& simulated, const action_costs& costs);
 
+/// The same with costs of each stage's own. A stage's `communication` is that of what it takes from earlier
+/// stages, and of the gradients that go back to them. Throws bad_input also unless there are costs for each
+/// stage.
+timeline simulate_stages(const plan& simulated, const std::vector<action_costs>& costs_of_stage);
+
 /// The same with a time for each action, as measured, say. `communication` as in action_costs. Throws
 /// bad_input for a plan that is not sound, and for times that are negative or not finite.
-timeline simulate_with(const plan& simulated, const std::function<action_time(const action&)>& time_of,
-                       double communication = 0);
+timeline simulate_with(const plan& simulated, const time_of_action& time_of, double communication = 0);
 
 }  // namespace troupe

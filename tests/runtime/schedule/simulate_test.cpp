@@ -230,3 +230,33 @@ TEST_CASE("costs that are no durations are refused") {
   CHECK_THROWS_AS(troupe::simulate(made, {.weight_gradient = std::numeric_limits<double>::quiet_NaN()}),
                   troupe::bad_input);
 }
+
+TEST_CASE("stages of their own costs: the slowest one sets the pace") {
+  auto made = plan_of(gpipe, 2, 3);
+  std::vector<troupe::action_costs> costs{
+      {.forward = 1, .input_gradient = 2, .weight_gradient = 1},
+      {.forward = 4, .input_gradient = 5, .weight_gradient = 3, .communication = 10}};
+  auto ran = troupe::simulate_stages(made, costs);
+  CHECK(ran.devices[1][0].begin == 11);
+  CHECK(ran.devices[1][5].end == 11 + 3 * (4 + 5 + 3));
+  // The gradient takes the same way back.
+  CHECK(ran.devices[0][5].begin == 11 + 36 + 10);
+  CHECK(ran.makespan == 60);
+  CHECK(ran.idle == std::vector<double>{60 - 12, 60 - 36});
+  CHECK_THROWS_WITH(troupe::simulate_stages(made, {{}}),
+                    ContainsSubstring("costs of 1 stages") && ContainsSubstring("the plan has 2"));
+}
+
+TEST_CASE("stages of equal costs take the time of one cost for all") {
+  troupe::action_costs costs{.forward = 2,
+                             .input_gradient = 3,
+                             .weight_gradient = 1,
+                             .communication = 0.5,
+                             .apply = 4,
+                             .hands_on_early = true};
+  for (auto kind : {gpipe, one_f_one_b}) {
+    auto made = plan_of(kind, 4, 6);
+    CHECK(troupe::simulate_stages(made, std::vector(4, costs)).makespan ==
+          troupe::simulate(made, costs).makespan);
+  }
+}
