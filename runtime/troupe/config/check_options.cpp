@@ -61,6 +61,14 @@ void check_layout(const job_options& options) {
   if (!options.plan.empty() && options.given.contains("schedule"))
     throw bad_input("--plan " + options.plan.string() +
                     " says in which order devices compute, and so does --schedule: give one of them");
+  if (options.device_map.empty() && options.given.contains("device_map"))
+    throw bad_input("--device-map names no file. Name a YAML file, or leave the option out");
+  if (options.device_map.empty()) return;
+  for (const auto* other : {"plan", "stages"})
+    if (options.given.contains(other))
+      throw bad_input("--device-map " + options.device_map.string() +
+                      " says what the stages are and on which devices, and so does --" + other +
+                      ": give one of them");
 }
 
 void check_snapshots(const job_options& options) {

@@ -26,6 +26,7 @@ const job_field fields[] = {
      "order of the microbatches: gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v"},
     {"plan", &o::plan,
      "run the plan in this CSV file, as troupe schedule --csv writes one, instead of --schedule"},
+    {"device_map", &o::device_map, "which device computes which layers: a YAML file, instead of --stages"},
     {"devices", &o::devices, "devices in each process, as far as there are stages"},
     {"threads", &o::threads, "compute threads per device; the result's bits depend on it"},
     {"seed", &o::seed, "of weights and of the order of the samples"},

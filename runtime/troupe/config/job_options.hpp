@@ -34,6 +34,8 @@ struct job_options {
   /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
   /// `schedule`; empty: none.
   std::filesystem::path plan;
+  /// Which device computes which layers (DeviceMap::read), instead of `stages`; empty: none.
+  std::filesystem::path device_map;
   /// Devices in each process, as far as there are stages for them: a job has no more devices than stages.
   int devices = 1;
   /// Compute threads per device; the result's bits depend on it.

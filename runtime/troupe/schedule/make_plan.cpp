@@ -97,7 +97,7 @@ void check_chunks(const schedule_row& row, const plan_options& options) {
     if (options.device_of_stage[stage] != device)
       refuse(name + " runs stage " + std::to_string(stage) + " on device " + std::to_string(device) +
              ", but device_of_stage says " + std::to_string(options.device_of_stage[stage]) +
-             ". Leave device_of_stage empty, or choose another schedule");
+             ". Leave device_of_stage empty (the device map out), or choose another schedule");
   }
   if (auto why = rules.objection ? rules.objection(shape_of(options)) : ""; !why.empty())
     refuse(name + " needs " + why + ", not " + std::to_string(options.num_microbatches));

@@ -74,6 +74,16 @@ TEST_CASE("unknown words are refused with the known ones") {
              ContainsSubstring("--plan plan.csv") && ContainsSubstring("give one of them"));
   CHECK_THAT(complaint([](job_options& o) { o.given = {"plan"}; }),
              ContainsSubstring("--plan names no file"));
+  CHECK_THAT(complaint([](job_options& o) { o.given = {"device_map"}; }),
+             ContainsSubstring("--device-map names no file"));
+  for (const auto* other : {"plan", "stages"})
+    CHECK_THAT(
+        complaint([other](job_options& o) {
+          o.device_map = "map.yaml";
+          o.plan = "plan.csv";
+          o.given = {"device_map", other};
+        }),
+        ContainsSubstring("--device-map map.yaml") && ContainsSubstring("so does --" + std::string(other)));
   CHECK_THAT(complaint([](job_options& o) { o.network_interface.clear(); }),
              ContainsSubstring("--network-interface"));
   CHECK_THAT(complaint([](job_options& o) { o.data.clear(); }), ContainsSubstring("--data"));

@@ -1,0 +1,58 @@
+#include "troupe/config/yaml_settings.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <set>
+
+#include "troupe/config/text_file.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// Marks count lines from 0.
+int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+YAML::Node parse(const std::filesystem::path& file, const std::string& text) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& problem) {
+    refuse_at_line(file, line_of(problem.mark), problem.msg);
+  }
+}
+
+yaml_setting setting_of(const std::filesystem::path& file, const YAML::Node& key, const YAML::Node& value) {
+  auto line = line_of(key.Mark());
+  if (!key.IsScalar()) refuse_at_line(file, line, "expected a key, got a list or a map");
+  if (!value.IsScalar())
+    refuse_at_line(file, line,
+                   "key '" + key.Scalar() + "': expected one value, got " +
+                       (value.IsNull() ? "none" : "a list or a map"));
+  return {key.Scalar(), value.Scalar(), line, line_of(value.Mark())};
+}
+
+}  // namespace
+
+void refuse_at_line(const std::filesystem::path& file, int line, const std::string& problem) {
+  throw bad_input(file.string() + ":" + std::to_string(line) + ": " + problem);
+}
+
+std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, const std::string& what) {
+  auto root = parse(file, read_text_file(file, what));
+  if (root.IsNull()) return {};
+  if (!root.IsMap())
+    refuse_at_line(
+        file, line_of(root.Mark()),
+        "expected 'key: value' lines, got a " + std::string(root.IsSequence() ? "list" : "single value"));
+  std::vector<yaml_setting> settings;
+  std::set<std::string> seen;
+  for (const auto& each : root) {
+    settings.push_back(setting_of(file, each.first, each.second));
+    if (!seen.insert(settings.back().key).second)
+      refuse_at_line(file, settings.back().key_line,
+                     "key '" + settings.back().key + "' is there twice: remove one");
+  }
+  return settings;
+}
+
+}  // namespace troupe

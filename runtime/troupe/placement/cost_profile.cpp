@@ -1,0 +1,115 @@
+#include "troupe/placement/cost_profile.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int profile_version = 1;
+constexpr auto profile_kind = "troupe cost profile";
+
+using json = nlohmann::ordered_json;
+
+[[noreturn]] void refuse_profile(const std::string& problem) { throw bad_input("cost profile: " + problem); }
+
+json to_object(const layer_cost& layer) {
+  return {{"name", layer.name},
+          {"forward_s", layer.forward_s},
+          {"input_gradient_s", layer.input_gradient_s},
+          {"weight_gradient_s", layer.weight_gradient_s},
+          {"apply_s", layer.apply_s},
+          {"parameter_bytes", layer.parameter_bytes},
+          {"gradient_bytes", layer.gradient_bytes},
+          {"optimizer_bytes", layer.optimizer_bytes},
+          {"buffer_bytes", layer.buffer_bytes},
+          {"activation_bytes", layer.activation_bytes}};
+}
+
+layer_cost layer_from(const json& object) {
+  auto bytes = [&object](const char* key) { return object.at(key).get<std::uint64_t>(); };
+  return {.name = object.at("name").get<std::string>(),
+          .forward_s = object.at("forward_s").get<double>(),
+          .input_gradient_s = object.at("input_gradient_s").get<double>(),
+          .weight_gradient_s = object.at("weight_gradient_s").get<double>(),
+          .apply_s = object.at("apply_s").get<double>(),
+          .parameter_bytes = bytes("parameter_bytes"),
+          .gradient_bytes = bytes("gradient_bytes"),
+          .optimizer_bytes = bytes("optimizer_bytes"),
+          .buffer_bytes = bytes("buffer_bytes"),
+          .activation_bytes = bytes("activation_bytes")};
+}
+
+layer_value value_from(const json& object) {
+  return {object.at("from").get<int>(), object.at("output").get<int>(), object.at("to").get<int>(),
+          object.at("bytes").get<std::uint64_t>()};
+}
+
+void require_known(const json& object) {
+  if (!object.is_object() || object.value("kind", "") != profile_kind)
+    refuse_profile("expected a file that profile_model has written, got another one");
+  if (auto found = object.at("version").get<int>(); found != profile_version)
+    refuse_profile("expected version " + std::to_string(profile_version) + ", got " + std::to_string(found) +
+                   ": measure the model again");
+}
+
+}  // namespace
+
+std::vector<std::string> cost_profile::names() const {
+  std::vector<std::string> result;
+  for (const auto& layer : layers) result.push_back(layer.name);
+  return result;
+}
+
+void check_profile(const cost_profile& profile) {
+  if (profile.layers.empty()) refuse_profile("it has no layers");
+  if (profile.microbatch_samples < 1)
+    refuse_profile("expected microbatches of at least 1 sample, got " +
+                   std::to_string(profile.microbatch_samples));
+  std::set<std::string> names;
+  for (const auto& layer : profile.layers) {
+    if (layer.name.empty() || !names.insert(layer.name).second)
+      refuse_profile("expected a name of its own for each layer, got '" + layer.name + "'");
+    for (auto seconds : {layer.forward_s, layer.input_gradient_s, layer.weight_gradient_s, layer.apply_s})
+      if (!std::isfinite(seconds) || seconds < 0)
+        refuse_profile("expected times from 0 on of layer " + layer.name + ", got " +
+                       std::to_string(seconds));
+  }
+  for (const auto& value : profile.values)
+    if (value.from < layer_value::model_input || value.from >= value.to || value.output < 0 ||
+        value.to >= static_cast<int>(profile.layers.size()))
+      refuse_profile("expected values that go from one of " + std::to_string(profile.layers.size()) +
+                     " layers to a later one, got one from layer " + std::to_string(value.from) + " to " +
+                     std::to_string(value.to));
+}
+
+std::string to_json(const cost_profile& profile) {
+  json object = {{"kind", profile_kind},
+                 {"version", profile_version},
+                 {"microbatch_samples", profile.microbatch_samples}};
+  object["layers"] = json::array();
+  for (const auto& layer : profile.layers) object["layers"].push_back(to_object(layer));
+  object["values"] = json::array();
+  for (const auto& [from, output, to, bytes] : profile.values)
+    object["values"].push_back({{"from", from}, {"output", output}, {"to", to}, {"bytes", bytes}});
+  return object.dump(1) + "\n";
+}
+
+cost_profile profile_from_json(std::string_view text) {
+  try {
+    auto object = json::parse(text);
+    require_known(object);
+    cost_profile profile{.microbatch_samples = object.at("microbatch_samples").get<std::int64_t>()};
+    for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
+    for (const auto& value : object.at("values")) profile.values.push_back(value_from(value));
+    check_profile(profile);
+    return profile;
+  } catch (const nlohmann::json::exception& problem) {
+    refuse_profile("expected a file that profile_model has written, got " + std::string(problem.what()));
+  }
+}
+
+}  // namespace troupe

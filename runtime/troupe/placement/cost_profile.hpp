@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// What one layer of a model costs. Times are seconds of one microbatch, but for `apply_s`, which is of one
+/// step; bytes do not depend on the number of microbatches.
+struct layer_cost {
+  std::string name;
+  double forward_s = 0;
+  double input_gradient_s = 0;
+  double weight_gradient_s = 0;
+  double apply_s = 0;                  ///< the optimizer's step
+  std::uint64_t parameter_bytes = 0;   ///< 0: no stage may consist of such layers alone
+  std::uint64_t gradient_bytes = 0;    ///< of the parameters
+  std::uint64_t optimizer_bytes = 0;   ///< the optimizer's state
+  std::uint64_t buffer_bytes = 0;      ///< running means and the like
+  std::uint64_t activation_bytes = 0;  ///< kept of one microbatch from its forward to its backward
+  bool operator==(const layer_cost&) const = default;
+};
+
+/// A value that layer `from` computes and layer `to`, a later one, uses: what goes from device to device
+/// where they lie apart, and its gradient back. The model's input comes from layer `model_input`.
+struct layer_value {
+  static constexpr int model_input = -1;
+  int from = 0;
+  int output = 0;  ///< which output of `from`
+  int to = 0;
+  std::uint64_t bytes = 0;  ///< of one microbatch
+  bool operator==(const layer_value&) const = default;
+};
+
+/// What a model costs, measured layer by layer on one device, with microbatches of `microbatch_samples`
+/// samples. A value: it is saved as JSON and read again.
+struct cost_profile {
+  std::int64_t microbatch_samples = 0;
+  std::vector<layer_cost> layers = {};   ///< in the model's order
+  std::vector<layer_value> values = {};  ///< ascending by to, from, output
+  bool operator==(const cost_profile&) const = default;
+
+  std::vector<std::string> names() const;
+};
+
+/// Throws bad_input for layers without names, two with one name, times that are negative or not finite, and
+/// values that do not go from a layer to a later one.
+void check_profile(const cost_profile& profile);
+
+std::string to_json(const cost_profile& profile);
+/// Throws bad_input for what to_json has not written, naming the version if it is another one.
+cost_profile profile_from_json(std::string_view text);
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#include "troupe/placement/cost_profile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
+
+#include "troupe/error/errors.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::bad_input;
+using troupe::profile_from_json;
+
+namespace {
+
+troupe::cost_profile some_profile() {
+  return {.microbatch_samples = 32,
+          .layers = {{.name = "a", .forward_s = 0.1 + 0.2, .parameter_bytes = ~std::uint64_t{0}},
+                     {.name = "b",
+                      .forward_s = 1e-9,
+                      .input_gradient_s = 2,
+                      .weight_gradient_s = 3,
+                      .apply_s = 4,
+                      .parameter_bytes = 5,
+                      .gradient_bytes = 6,
+                      .optimizer_bytes = 7,
+                      .buffer_bytes = 8,
+                      .activation_bytes = 9}},
+          .values = {{troupe::layer_value::model_input, 0, 0, 10}, {0, 1, 1, 11}}};
+}
+
+}  // namespace
+
+TEST_CASE("a profile that was written is read again as it was") {
+  CHECK(profile_from_json(to_json(some_profile())) == some_profile());
+}
+
+TEST_CASE("files that are no profile of this version are refused") {
+  CHECK_THROWS_AS(profile_from_json(""), bad_input);
+  CHECK_THROWS_WITH(profile_from_json("{\"layers\": []}"), ContainsSubstring("got another one"));
+  CHECK_THROWS_WITH(profile_from_json("[1]"), ContainsSubstring("got another one"));
+  auto text = to_json(some_profile());
+  auto with = [&text](const std::string& from, const std::string& to) {
+    auto changed = text;
+    return changed.replace(changed.find(from), from.size(), to);
+  };
+  CHECK_THROWS_WITH(
+      profile_from_json(with("\"version\": 1", "\"version\": 2")),
+      ContainsSubstring("expected version 1, got 2") && ContainsSubstring("measure the model again"));
+  CHECK_THROWS_AS(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": \"long\"")), bad_input);
+  CHECK_THROWS_WITH(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": -4.0")),
+                    ContainsSubstring("layer b, got -4"));
+  CHECK_THROWS_WITH(profile_from_json(with("\"name\": \"b\"", "\"name\": \"a\"")), ContainsSubstring("'a'"));
+}
+
+TEST_CASE("profiles with numbers that cannot be are refused") {
+  auto expect = [](auto change, const std::string& part) {
+    auto profile = some_profile();
+    change(profile);
+    CHECK_THROWS_WITH(check_profile(profile), ContainsSubstring(part));
+  };
+  expect([](auto& p) { p.layers.clear(); }, "no layers");
+  expect([](auto& p) { p.microbatch_samples = 0; }, "at least 1 sample");
+  expect([](auto& p) { p.layers[0].name.clear(); }, "a name of its own");
+  expect([](auto& p) { p.layers[1].forward_s = std::numeric_limits<double>::infinity(); }, "layer b");
+  expect([](auto& p) { p.values[1].to = 2; }, "to 2");
+  expect([](auto& p) { p.values[1].from = 1; }, "to a later one");
+}
