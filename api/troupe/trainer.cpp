@@ -67,6 +67,30 @@ plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most
   return read;
 }
 
+/// The plan of a device map.
+plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_devices) {
+  const auto& devices = pipeline.device_of_stage();
+  auto refuse = [&pipeline](const std::string& problem) {
+    const auto& file = pipeline.device_map()->file();
+    throw bad_input((file.empty() ? "device map" : file.string()) + ": " + problem);
+  };
+  if (!pipeline.plan_file().empty())
+    refuse("the plan in " + pipeline.plan_file().string() +
+           " says on which devices stages lie, and so does the device map. Use one of them");
+  auto num_devices = *std::ranges::max_element(devices) + 1;
+  if (num_devices > most_devices)
+    refuse("there is no device " + std::to_string(num_devices - 1) + ", the job's devices are 0 to " +
+           std::to_string(most_devices - 1) + ". Use more processes, or more --devices in each");
+  auto implied = implied_by(pipeline, options, pipeline.stages());
+  try {
+    return make_plan({pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
+                      implied.reductions, implied.edges, devices});
+  } catch (const bad_input& problem) {
+    refuse(problem.what());
+    throw;
+  }
+}
+
 /// `most_devices`: as many as the processes can have. With fewer stages only as many are used.
 plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
   if (options.batch % pipeline.microbatches() != 0)
@@ -77,6 +101,7 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
   if (kind == schedule_kind::forward_only || kind == schedule_kind::custom)
     throw bad_input("the schedule " + std::string(to_string(kind)) +
                     " trains nothing by itself. Use 1f1b or another one, or Pipeline::plan_file");
+  if (pipeline.device_map()) return plan_of_map(pipeline, options, most_devices);
   if (!pipeline.plan_file().empty()) return plan_in_file(pipeline, options, most_devices);
   auto stages = pipeline.stages() == 0 ? most_devices * usual_chunks(pipeline.schedule()) : pipeline.stages();
   if (stages < options.devices)
@@ -175,6 +200,10 @@ void Trainer::warn_of_idle_devices() const {
     world_.shared_->log->warn(
         "the plan in {} has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
         pipeline_.plan_file().string(), plan_.num_devices(), world_.num_devices(), num_idle);
+  else if (pipeline_.device_map())
+    world_.shared_->log->warn(
+        "the device map has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
+        plan_.num_devices(), world_.num_devices(), num_idle);
   else
     world_.shared_->log->warn(
         "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",

@@ -13,6 +13,7 @@ job_options options_of(const Pipeline& pipeline) {
   options.microbatches = pipeline.microbatches();
   options.schedule = pipeline.schedule();
   options.plan = pipeline.plan_file();
+  if (pipeline.device_map()) options.device_map = pipeline.device_map()->file();
   options.precision = pipeline.numerics().precision;
   options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
   options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
@@ -23,8 +24,8 @@ job_options options_of(const Pipeline& pipeline) {
 
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
   auto used = options_of(pipeline);
-  for (const auto* name :
-       {"stages", "microbatches", "schedule", "plan", "precision", "clip_grad_norm", "loss_scale"}) {
+  for (const auto* name : {"stages", "device_map", "microbatches", "schedule", "plan", "precision",
+                           "clip_grad_norm", "loss_scale"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options), has = field.text(used);
     if (given == has || !options.given.contains(name)) continue;

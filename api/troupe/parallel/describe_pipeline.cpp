@@ -12,6 +12,13 @@ std::string text_of(const parameter& each) {
   return text;
 }
 
+std::string text_of(const DeviceMap& map) {
+  std::string text;
+  for (const auto& [layers, device] : map.entries())
+    text += (text.empty() ? "" : ", ") + layers + " on device " + std::to_string(device);
+  return text;
+}
+
 /// What joins the nodes.
 void describe_edges(const nn::Graph& graph, const std::string& prefix, job_description& into) {
   for (int node = 0; node < graph.size(); ++node)
@@ -54,6 +61,7 @@ void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));
   auto cuts = pipeline.cuts_text();
   into.add("stages begin with", cuts.empty() ? "nodes of equal cost" : cuts);
+  into.add("device map", pipeline.device_map() ? text_of(*pipeline.device_map()) : "none");
   nn::Graph model(pipeline.model());
   describe(model, {}, into);
 }

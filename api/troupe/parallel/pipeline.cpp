@@ -22,6 +22,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
       .microbatches(options.microbatches)
       .schedule(options.schedule)
       .plan_file(options.plan);
+  if (!options.device_map.empty()) device_map(DeviceMap::read(options.device_map));
   precision(options.precision).clip_grad_norm(options.clip_grad_norm);
   loss_scale({.initial_scale = options.loss_scale});
 }
@@ -29,13 +30,32 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
 Pipeline& Pipeline::stages(int count) {
   stages_ = count;
   cuts_.clear();
+  forget_device_map();
   return *this;
 }
 
 Pipeline& Pipeline::cut_before(std::vector<std::string> nodes) {
   stages_ = static_cast<int>(partition_at(model_, nodes).size());
   cuts_ = std::move(nodes);
+  forget_device_map();
   return *this;
+}
+
+Pipeline& Pipeline::device_map(DeviceMap map) {
+  auto placed = place_layers(model_, map);
+  model_ = std::move(placed.model);
+  stages_ = static_cast<int>(placed.partition.size());
+  cuts_.clear();
+  device_map_ = std::move(map);
+  placed_stages_ = std::move(placed.partition);
+  device_of_stage_ = std::move(placed.device_of_stage);
+  return *this;
+}
+
+void Pipeline::forget_device_map() {
+  device_map_.reset();
+  placed_stages_.clear();
+  device_of_stage_.clear();
 }
 
 std::string Pipeline::cuts_text() const {
@@ -45,6 +65,7 @@ std::string Pipeline::cuts_text() const {
 }
 
 std::vector<stage_range> Pipeline::partition(int num_stages) const {
+  if (device_map_) return placed_stages_;
   return cuts_.empty() ? partition_into_stages(model_, num_stages) : partition_at(model_, cuts_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 
 #include "troupe/config/job_options.hpp"
 #include "troupe/nn/cross_entropy.hpp"
@@ -7,6 +8,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/optim/optimizer.hpp"
+#include "troupe/parallel/device_map.hpp"
 #include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/partition.hpp"
 #include "troupe/schedule/plan.hpp"
@@ -30,8 +32,8 @@ class Pipeline {
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
-  /// Takes stages, microbatches, schedule, plan, precision, clip_grad_norm and loss_scale from `options`.
-  /// Throws bad_input as the setters do.
+  /// Takes stages or device_map, microbatches, schedule, plan, precision, clip_grad_norm and loss_scale from
+  /// `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -41,6 +43,11 @@ class Pipeline {
   /// the first one: cut_before({"block2.conv1", "head"}) gives three stages. Throws bad_input as partition_at
   /// does.
   Pipeline& cut_before(std::vector<std::string> nodes);
+  /// Lets the map say what the stages are and on which devices, instead of stages or cut_before: the last of
+  /// the three counts. With one microbatch this is model parallelism without a pipeline. Throws bad_input as
+  /// place_layers does; the Trainer also for more devices than the job has, and for a schedule that places
+  /// stages otherwise.
+  Pipeline& device_map(DeviceMap map);
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
   /// smaller matrices.
   Pipeline& microbatches(int count);
@@ -70,8 +77,13 @@ class Pipeline {
 
   const nn::Graph& model() const { return model_; }
   int stages() const { return stages_; }
-  /// The nodes of cut_before as text, "block2.conv1, head"; empty: stages of about equal cost.
+  /// The nodes of cut_before as text, "block2.conv1, head"; empty: stages of about equal cost, or those of
+  /// the device map.
   std::string cuts_text() const;
+  /// None if it is not set.
+  const std::optional<DeviceMap>& device_map() const { return device_map_; }
+  /// [stages()] by the device map; empty without one.
+  const std::vector<int>& device_of_stage() const { return device_of_stage_; }
   /// The nodes of each of `num_stages` stages, which is stages() unless that is 0. Throws as
   /// partition_into_stages does.
   std::vector<stage_range> partition(int num_stages) const;
@@ -86,9 +98,14 @@ class Pipeline {
   const numeric_options& numerics() const { return numerics_; }
 
  private:
+  void forget_device_map();
+
   nn::Graph model_;
   int stages_ = 0;
   std::vector<std::string> cuts_;
+  std::optional<DeviceMap> device_map_;
+  std::vector<stage_range> placed_stages_;  ///< by the device map
+  std::vector<int> device_of_stage_;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   std::filesystem::path plan_file_;

@@ -1,0 +1,115 @@
+#include "troupe/parallel/device_map.hpp"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "troupe/config/yaml_settings.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/nn/nested_layers.hpp"
+
+namespace troupe {
+namespace {
+
+void require_device(const std::string& layers, int device) {
+  if (device < 0)
+    throw bad_input("device map: '" + layers + "' is placed on device " + std::to_string(device) +
+                    ". Number devices from 0 on");
+}
+
+int device_from(const std::filesystem::path& file, const yaml_setting& setting) {
+  int device = 0;
+  const auto* end = setting.value.data() + setting.value.size();
+  auto [stop, status] = std::from_chars(setting.value.data(), end, device);
+  if (status != std::errc() || stop != end || device < 0)
+    refuse_at_line(
+        file, setting.value_line,
+        "'" + setting.key + "': expected the number of a device, from 0 on, got '" + setting.value + "'");
+  return device;
+}
+
+/// The node with layers within that has to be taken apart to find layer `name`; none if it need not or cannot
+/// be.
+std::optional<int> node_around(const std::string& name, const nn::Graph& model) {
+  if (!layers_named(name, model.names()).empty()) return {};
+  for (int node = 0; node < model.size(); ++node)
+    if (name.starts_with(model.prefix_of(node)) && nn::has_nested_layers(model, node)) return node;
+  return {};
+}
+
+/// The model with the layers within that the map names.
+nn::Graph with_named_layers(nn::Graph model, const DeviceMap& map) {
+  for (const auto& entry : map.entries())
+    for (const auto& name : names_in(entry.layers))
+      while (auto node = node_around(name, model)) model = nn::with_nested_layers(model, *node);
+  return model;
+}
+
+placed_model placed(const nn::Graph& original, const DeviceMap& map) {
+  placed_model result{.model = with_named_layers(original, map), .partition = {}, .device_of_stage = {}};
+  std::vector<std::string> first_nodes;
+  for (const auto& run : runs_of(devices_of_layers(map.entries(), result.model.names()))) {
+    if (run.first > 0) first_nodes.push_back(result.model.name_of(run.first));
+    result.device_of_stage.push_back(run.device);
+  }
+  result.partition = partition_at(result.model, first_nodes);
+  return result;
+}
+
+}  // namespace
+
+DeviceMap& DeviceMap::layer(std::string name, int device) {
+  if (names_in(name).size() != 1 || name.find("..") != std::string::npos)
+    throw bad_input("device map: '" + name + "' is a range. Use layers(), or name one layer");
+  return layers(std::move(name), device);
+}
+
+DeviceMap& DeviceMap::layers(std::string range, int device) {
+  names_in(range);
+  require_device(range, device);
+  entries_.push_back({std::move(range), device});
+  return *this;
+}
+
+DeviceMap DeviceMap::read(const std::filesystem::path& file) {
+  DeviceMap map;
+  for (const auto& setting : read_yaml_settings(file, "device map")) {
+    auto device = device_from(file, setting);
+    try {
+      map.layers(setting.key, device);
+    } catch (const bad_input& problem) {
+      refuse_at_line(file, setting.key_line, problem.what());
+    }
+  }
+  if (map.entries_.empty())
+    throw bad_input(file.string() +
+                    ": the device map is empty. Write a line for each layer or range, such as "
+                    "blocks.0..6: 1");
+  map.file_ = file;
+  return map;
+}
+
+DeviceMap DeviceMap::automatic(const cost_profile& profile, const balance_options& options) {
+  DeviceMap map;
+  for (const auto& chunk : balance(profile, options))
+    for (int layer = chunk.first; layer < chunk.last; ++layer)
+      map.layer(profile.layers[static_cast<std::size_t>(layer)].name, chunk.device);
+  return map;
+}
+
+std::string DeviceMap::to_yaml() const {
+  std::string text;
+  for (const auto& [layers, device] : entries_) text += layers + ": " + std::to_string(device) + "\n";
+  return text;
+}
+
+placed_model place_layers(const nn::Graph& model, const DeviceMap& map) {
+  try {
+    return placed(model, map);
+  } catch (const bad_input& problem) {
+    if (map.file().empty()) throw;
+    throw bad_input(map.file().string() + ": " + problem.what());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+#pragma once
+#include "troupe/parallel/pipeline.hpp"
+#include "troupe/placement/cost_profile.hpp"
+#include "troupe/program/batch_source.hpp"
+
+namespace troupe {
+
+struct profile_options {
+  int num_repeats = 5;     ///< passes that are measured, of whose times the median counts; one more warms up
+  std::uint64_t seed = 1;  ///< of the initial weights
+};
+
+/// Measures what each layer (node) of the pipeline's model costs with a microbatch of this size: forward,
+/// input gradient, weight gradient and optimizer, memory by category, and the bytes of each value between
+/// layers. Runs on the calling thread, with the threads of set_num_threads, and keeps one copy of the whole
+/// model meanwhile; blocks until it is done.
+///
+/// Each layer runs as a stage of its own: what a job fuses within a stage (a ReLU after a Linear or Conv2d)
+/// is measured apart, and a tied weight is counted with each layer that uses it. Throws
+/// std::invalid_argument for fewer than one repeat and for a microbatch without samples or targets, and what
+/// the model throws.
+cost_profile profile_model(const Pipeline& pipeline, const batch& microbatch,
+                           const profile_options& options = {});
+
+}  // namespace troupe

@@ -1,0 +1,85 @@
+#include "troupe/parallel/profile_model.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/graph_models.hpp"
+#include "support/random_tensor.hpp"
+#include "troupe/nn/embedding.hpp"
+#include "troupe/nn/norm.hpp"
+#include "troupe/nn/tied_linear.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/optim/sgd.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+batch images_of(std::int64_t rows, std::int64_t pixels) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t row = 0; row < rows; ++row) labels.push_back(row % 3);
+  return {random_tensor({rows, pixels}, "images"), tensor::from(labels, {rows})};
+}
+
+const layer_cost& layer_of(const cost_profile& profile, const std::string& name) {
+  for (const auto& layer : profile.layers)
+    if (layer.name == name) return layer;
+  throw std::logic_error("no layer " + name);
+}
+
+}  // namespace
+
+TEST_CASE("a profile has the layers of the model, their memory by category, and the bytes between them") {
+  auto model = residual_network(3);
+  auto profile =
+      profile_model(Pipeline(model).optimizer(optim::Adam()), images_of(4, 36), {.num_repeats = 2});
+  CHECK(profile.microbatch_samples == 4);
+  CHECK(profile.names() == model.names());
+  const auto& stem = layer_of(profile, "stem");
+  std::uint64_t parameters = 4 * (4 * 9 + 4);
+  CHECK(stem.parameter_bytes == parameters);
+  CHECK(stem.gradient_bytes == parameters);
+  CHECK(stem.optimizer_bytes >= 2 * parameters);  // Adam's two moments
+  CHECK(stem.buffer_bytes == 0);
+  CHECK(stem.activation_bytes >= 4 * 4 * 36 * sizeof(float));  // at least its output
+  CHECK(stem.forward_s > 0);
+  CHECK(layer_of(profile, "block1.norm1").buffer_bytes >= 2 * 4 * sizeof(float));
+  CHECK(layer_of(profile, "block1.relu1").parameter_bytes == 0);
+  // The stem's output goes to the first block twice: into it and around it.
+  std::vector<layer_value> from_stem;
+  for (const auto& value : profile.values)
+    if (value.from == 1) from_stem.push_back(value);
+  CHECK(from_stem == std::vector<layer_value>{{1, 0, 2, 4 * 4 * 36 * 4}, {1, 0, 6, 4 * 4 * 36 * 4}});
+  CHECK(profile_from_json(to_json(profile)) == profile);
+}
+
+TEST_CASE("tied weights and integers between layers are measured too") {
+  nn::Sequential model;
+  model.push_back("wte", nn::Embedding(5, 6));
+  model.push_back("norm", nn::LayerNorm(6));
+  model.push_back("head", nn::TiedLinear(6, 5, "wte.weight"));
+  std::vector<std::int64_t> tokens{0, 1, 2, 3, 4, 0};
+  batch microbatch{tensor::from(tokens, {2, 3}), tensor::from(tokens, {2, 3})};
+  auto pipeline = Pipeline(model).optimizer(optim::SGD({.lr = 0.1})).clip_grad_norm(1);
+  auto profile = profile_model(pipeline, microbatch, {.num_repeats = 1});
+  CHECK(profile.microbatch_samples == 2);
+  CHECK(layer_of(profile, "wte").parameter_bytes == 5 * 6 * 4);
+  CHECK(layer_of(profile, "head").parameter_bytes == 5 * 6 * 4);
+  CHECK(profile.values == std::vector<layer_value>{{0, 0, 1, 2 * 3 * 6 * 4}, {1, 0, 2, 2 * 3 * 6 * 4}});
+}
+
+TEST_CASE("a profile needs samples, targets and a repeat") {
+  Pipeline pipeline(residual_network(3));
+  auto expect = [&pipeline](const batch& microbatch, const profile_options& options,
+                            const std::string& part) {
+    CHECK_THROWS_MATCHES(profile_model(pipeline, microbatch, options), std::invalid_argument,
+                         MessageMatches(ContainsSubstring(part)));
+  };
+  expect({}, {}, "a microbatch with samples");
+  expect({random_tensor({4, 36}, "x"), {}}, {}, "a microbatch with targets");
+  expect(images_of(4, 36), {.num_repeats = 0}, "at least 1 repeat");
+}
