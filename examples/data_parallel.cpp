@@ -41,25 +41,23 @@ void train(const job_options& options) {
   auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
 
   auto points = make_points();
-  std::vector<ShardedLoader> shards;  // one for each replica of this process
-  for (int replica : replicated.own_replicas()) {
-    distributed_sampler_options part{
-        .num_samples = points->num_samples(), .num_replicas = num_replicas, .replica = replica};
-    shards.emplace_back(points, part, sharded_loader_options{batch});
-  }
+  std::vector<DataLoader> loaders;  // one for each replica of this process
+  for (int replica : replicated.own_replicas())
+    loaders.emplace_back(
+        points, data_loader_options{.batch = batch, .num_replicas = num_replicas, .replica = replica});
   auto num_steps = points->num_samples() / num_replicas / batch;
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     std::vector<tensor> losses;
-    for (auto& shard : shards) shard.set_epoch(epoch);
+    for (auto& loader : loaders) loader.begin_epoch(epoch);
     for (std::int64_t step = 0; step < num_steps; ++step) {
       losses.clear();
-      for (const auto& shard : shards) {
-        auto [samples, labels] = shard.batch(step);
+      for (auto& loader : loaders) {
+        auto [samples, labels] = loader.next().value();
         auto loss = nn::CrossEntropy()(replicated.forward({samples}), labels, 1.0 / batch).loss;
         replicated.backward(loss);
         losses.push_back(loss.value);
       }
-      if (shards.empty()) replicated.sync_gradients();  // more processes than replicas
+      if (loaders.empty()) replicated.sync_gradients();  // more processes than replicas
       optimizer->apply(replicated.step() - 1);
     }
     auto loss = mean_over_replicas(losses, replicated.group()).values<float>()[0];

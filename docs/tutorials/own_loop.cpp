@@ -31,6 +31,7 @@ dataset_ptr make_points() {
 struct training_state {
   nn::Sequential model;
   std::unique_ptr<optim::optimizer_state> optimizer;
+  data_position position = {};
   std::int64_t steps_done = 0;
 };
 
@@ -66,6 +67,8 @@ training_state agree(const ProcessGroup& all, training_state& own) {
   auto agreed = initial_state();
   agreed.model.load_state_dict(broadcast(all, own.model.state_dict(), source));
   agreed.optimizer->load_state(broadcast(all, own.optimizer->state(), source));
+  agreed.position =
+      data_position::from_tensor(broadcast(all, {{"position", own.position.to_tensor()}}, source)[0].value);
   agreed.steps_done = *most;
   return agreed;
 }
@@ -74,19 +77,20 @@ training_state agree(const ProcessGroup& all, training_state& own) {
 void train(const World& world, const ProcessGroup& all, training_state& state, int lost_rank) {
   state = agree(all, state);
   DataParallel replicated(state.model, all);
-  ShardedLoader shard(make_points(), {.num_samples = 2048, .num_replicas = all.size(), .replica = all.rank()},
-                      {batch});
+  DataLoader loader(make_points(), {.batch = batch, .num_replicas = all.size(), .replica = all.rank()});
+  loader.resume(state.position);
   tensor loss_value;
   while (state.steps_done < num_steps) {
-    auto epoch = state.steps_done / shard.num_batches();
-    shard.set_epoch(static_cast<std::uint64_t>(epoch));
-    auto [samples, labels] = shard.batch(state.steps_done % shard.num_batches());
+    auto taken = loader.next();
+    if (!taken) continue;  // the next one begins another epoch
+    auto& [samples, labels] = *taken;
     auto loss = nn::CrossEntropy()(replicated.forward({samples}), labels, 1.0 / batch).loss;
     if (world.rank() == lost_rank && state.steps_done == num_steps / 2) std::raise(SIGKILL);
     replicated.backward(loss);
     optim::clip_grad_norm(state.model.parameters(), 1.0);  // waits for all gradients
     state.optimizer->apply(static_cast<std::uint64_t>(state.steps_done));
     ++state.steps_done;
+    state.position = loader.position();
     loss_value = loss.value;
   }
   auto mean = mean_over_replicas({loss_value}, replicated.group());

@@ -1,6 +1,11 @@
 #include "troupe/data/dataset.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/rows.hpp"
 
 namespace troupe {
 namespace {
@@ -19,6 +24,27 @@ shape checked(shape samples) {
   return samples;
 }
 
+shape with_rows(const shape& extents, std::int64_t count) {
+  auto changed = extents.extents();
+  changed[0] = count;
+  return shape(std::move(changed));
+}
+
+const shape& extents_of(const std::shared_ptr<sample_reader>& reader) {
+  if (!reader) throw_invalid("dataset", "a reader", "a null pointer");
+  return reader->sample_extents();
+}
+
+void check_layout(const stream_layout& layout, std::int64_t num_samples) {
+  if (!layout.is_stream()) return;
+  auto total = std::accumulate(layout.shard_sizes.begin(), layout.shard_sizes.end(), std::int64_t{0});
+  if (std::ranges::any_of(layout.shard_sizes, [](auto size) { return size < 0; }) || total != num_samples)
+    throw_invalid("dataset", "shards with the data set's " + std::to_string(num_samples) + " samples",
+                  std::to_string(total));
+  if (layout.shuffle_buffer < 1)
+    throw_invalid("dataset", "a shuffle buffer of at least 1 sample", std::to_string(layout.shuffle_buffer));
+}
+
 }  // namespace
 
 dataset::dataset(labelled_samples content)
@@ -31,25 +57,65 @@ dataset::dataset(shape samples, std::function<labelled_samples()> read)
   if (!read_) throw_invalid("dataset", "a function that reads the samples", "none");
 }
 
+dataset::dataset(std::shared_ptr<sample_reader> reader, stream_layout layout)
+    : extents_(checked(extents_of(reader))), reader_(std::move(reader)), layout_(std::move(layout)) {
+  check_layout(layout_, num_samples());
+}
+
+labelled_samples dataset::read(std::span<const std::int64_t> indices) {
+  for (auto index : indices)
+    if (index < 0 || index >= num_samples())
+      throw_invalid("dataset", "indices in [0, " + std::to_string(num_samples()) + ")",
+                    std::to_string(index));
+  auto count = static_cast<std::int64_t>(indices.size());
+  if (reader_) {
+    auto content = reader_->read(indices);
+    check(with_rows(extents_, count), content);
+    return content;
+  }
+  load();
+  auto rows = tensor::from(indices, {count});
+  return {gather_rows(content_.samples, rows),
+          content_.labels.defined() ? gather_rows(content_.labels, rows) : tensor()};
+}
+
+labelled_samples dataset::read_rows(std::int64_t first, std::int64_t count) {
+  if (reader_) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+    std::iota(indices.begin(), indices.end(), first);
+    return read(indices);
+  }
+  load();
+  return {content_.samples.rows(first, count),
+          content_.labels.defined() ? content_.labels.rows(first, count) : tensor()};
+}
+
 void dataset::load() {
   std::lock_guard lock(mutex_);
-  if (content_.samples.defined()) return;
+  if (content_.samples.defined() || reader_) return;
   auto content = read_();
   check(extents_, content);
   content_ = std::move(content);
 }
 
 const tensor& dataset::samples() {
+  if (reader_)
+    throw std::logic_error("[dataset] expected a data set in memory, got one of " + to_string(extents_) +
+                           " that is read in parts: use read or read_rows");
   load();
   return content_.samples;
 }
 
 const tensor& dataset::labels() {
-  load();
-  if (!content_.labels.defined())
-    throw bad_input("training and evaluation need labels, and this data set of " + to_string(extents_) +
-                    " has none, which does for predictions only");
+  samples();
+  require_labels(*this, content_);
   return content_.labels;
+}
+
+void require_labels(const dataset& samples, const labelled_samples& content) {
+  if (!content.labels.defined())
+    throw bad_input("training and evaluation need labels, and this data set of " +
+                    to_string(samples.sample_extents()) + " has none, which does for predictions only");
 }
 
 }  // namespace troupe

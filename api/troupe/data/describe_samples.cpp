@@ -8,14 +8,20 @@
 namespace troupe {
 namespace {
 
-/// Hashes a few evenly spaced rows of a tensor.
-std::string hash_of_some(const std::vector<tensor>& parts) {
+/// A few evenly spaced samples.
+labelled_samples some_of(dataset& samples) {
   constexpr std::int64_t max_inspected = 16;
-  auto total = parts.front().shape()[0];
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0, count = std::min(samples.num_samples(), max_inspected); i < count; ++i)
+    indices.push_back(i * (samples.num_samples() / count));
+  return samples.read(indices);
+}
+
+std::string hash_of_rows(const std::vector<tensor>& parts) {
   std::vector<std::byte> bytes;
-  for (std::int64_t i = 0, count = std::min(total, max_inspected); i < count; ++i)
+  for (std::int64_t i = 0, count = parts.front().shape()[0]; i < count; ++i)
     for (const auto& part : parts) {
-      auto row = part.rows(i * (total / count), 1);
+      auto row = part.rows(i, 1);
       bytes.insert(bytes.end(), row.bytes().begin(), row.bytes().end());
     }
   return short_hash(bytes);
@@ -30,12 +36,18 @@ std::string describe_samples(const dataset& samples) {
 }
 
 std::string describe_content(dataset& samples) {
-  return std::string(to_string(samples.samples().dtype())) + ", labels " + describe(samples.labels()) + ", " +
-         hash_of_some({samples.samples(), samples.labels()});
+  auto some = some_of(samples);
+  require_labels(samples, some);
+  auto labels = some.labels.shape().extents();
+  labels[0] = samples.num_samples();
+  return std::string(to_string(some.samples.dtype())) + ", labels " +
+         std::string(to_string(some.labels.dtype())) + to_string(shape(std::move(labels))) + ", " +
+         hash_of_rows({some.samples, some.labels});
 }
 
 std::string describe_inputs(dataset& samples) {
-  return std::string(to_string(samples.samples().dtype())) + ", " + hash_of_some({samples.samples()});
+  auto some = some_of(samples);
+  return std::string(to_string(some.samples.dtype())) + ", " + hash_of_rows({some.samples});
 }
 
 }  // namespace troupe

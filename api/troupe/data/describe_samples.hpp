@@ -9,7 +9,8 @@ namespace troupe {
 std::string describe_samples(const dataset& samples);
 
 /// Describes the content of a data set: dtypes and a hash of a few samples and labels, which usually differs
-/// between data sets: "u8, labels u8[60000], 8d2f01c3a4b5e697". Loads the data set.
+/// between data sets: "u8, labels u8[60000], 8d2f01c3a4b5e697". Loads a data set in memory. Throws bad_input
+/// if there are no labels.
 std::string describe_content(dataset& samples);
 
 /// The same without the labels.

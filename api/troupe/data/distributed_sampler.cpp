@@ -1,17 +1,27 @@
 #include "troupe/data/distributed_sampler.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <stdexcept>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/rows.hpp"
-#include "troupe/random/permutation.hpp"
 
 namespace troupe {
 namespace {
 
-std::int64_t shard_size(const distributed_sampler_options& options) {
+/// The number of `count` samples that the replica gets.
+std::int64_t shard_size(const distributed_sampler_options& options, std::int64_t count) {
+  auto whole = count / options.num_replicas;
+  auto left = count % options.num_replicas;
+  bool has_one_more = options.tail == shard_tail::pad ? left > 0 : options.replica < left;
+  return options.tail != shard_tail::drop && has_one_more ? whole + 1 : whole;
+}
+
+/// Whether replicas take parts of a stream that follow each other, instead of every n-th sample.
+bool takes_parts(const distributed_sampler_options& options) {
+  return options.layout.is_stream() && !options.order;
+}
+
+/// The order of which the replica's shard is taken: of a stream, the replica's part.
+epoch_order_options order_options(const distributed_sampler_options& options) {
   if (options.num_samples < 1)
     throw_invalid("DistributedSampler", "at least one sample", std::to_string(options.num_samples));
   if (options.num_replicas < 1)
@@ -19,61 +29,48 @@ std::int64_t shard_size(const distributed_sampler_options& options) {
   if (options.replica < 0 || options.replica >= options.num_replicas)
     throw_invalid("DistributedSampler", "a replica in [0, " + std::to_string(options.num_replicas) + ")",
                   std::to_string(options.replica));
+  epoch_order_options order{options.num_samples, options.seed, options.shuffle, options.layout};
+  order.order = options.order;
+  if (!takes_parts(options)) return order;
   auto whole = options.num_samples / options.num_replicas;
-  auto left = options.num_samples % options.num_replicas;
-  bool has_one_more = options.tail == shard_tail::pad ? left > 0 : options.replica < left;
-  return options.tail != shard_tail::drop && has_one_more ? whole + 1 : whole;
+  auto left = options.tail == shard_tail::drop ? 0 : options.num_samples % options.num_replicas;
+  order.begin = options.replica * whole + std::min<std::int64_t>(options.replica, left);
+  order.end = order.begin + shard_size(options, options.num_samples);
+  return order;
 }
 
 }  // namespace
 
 DistributedSampler::DistributedSampler(const distributed_sampler_options& options)
-    : options_(options), size_(shard_size(options)) {}
+    : options_(options), order_(order_options(options)), size_(shard_size(options, options.num_samples)) {}
 
-std::vector<std::int64_t> DistributedSampler::indices() const {
-  std::vector<std::int64_t> order;
-  if (options_.shuffle) {
-    order = permutation(options_.num_samples, options_.seed, epoch_);
+void DistributedSampler::set_epoch(std::uint64_t epoch) {
+  epoch_ = epoch;
+  skip(0);
+}
+
+void DistributedSampler::skip(std::int64_t num_samples) {
+  if (num_samples < 0 || num_samples > options_.num_samples)
+    throw_invalid("DistributedSampler",
+                  "a number of samples in [0, " + std::to_string(options_.num_samples) + "]",
+                  std::to_string(num_samples));
+  if (takes_parts(options_)) {
+    auto whole = shard_size(options_, options_.num_samples);
+    skipped_ = std::min((num_samples + options_.num_replicas - 1) / options_.num_replicas, whole);
+    size_ = whole - skipped_;
   } else {
-    order.resize(static_cast<std::size_t>(options_.num_samples));
-    std::iota(order.begin(), order.end(), 0);
+    skipped_ = num_samples;
+    size_ = shard_size(options_, options_.num_samples - num_samples);
   }
+}
+
+std::vector<std::int64_t> DistributedSampler::indices(std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> shard;
-  for (std::int64_t i = 0; i < size_; ++i) {
-    auto at = i * options_.num_replicas + options_.replica;
-    shard.push_back(order[static_cast<std::size_t>(at % options_.num_samples)]);
+  for (auto i = first; i < first + count; ++i) {
+    auto at = takes_parts(options_) ? i : i * options_.num_replicas + options_.replica;
+    shard.push_back(order_.at(epoch_, (skipped_ + at) % order_.size()));
   }
   return shard;
-}
-
-ShardedLoader::ShardedLoader(dataset_ptr samples, const distributed_sampler_options& shard,
-                             sharded_loader_options options)
-    : samples_(std::move(samples)), sampler_(shard), batch_(options.batch), order_(sampler_.indices()) {
-  if (samples_->num_samples() != shard.num_samples)
-    throw_invalid("ShardedLoader",
-                  "num_samples to be that of the data set, " + std::to_string(samples_->num_samples()),
-                  std::to_string(shard.num_samples));
-  if (batch_ < 1) throw_invalid("ShardedLoader", "a batch of at least one sample", std::to_string(batch_));
-  num_batches_ = (sampler_.size() + (options.drop_last ? 0 : batch_ - 1)) / batch_;
-  if (options.drop_last && num_batches_ == 0)
-    throw_invalid("ShardedLoader",
-                  "a batch of at most a shard, " + std::to_string(sampler_.size()) + ", or drop_last = false",
-                  std::to_string(batch_));
-}
-
-void ShardedLoader::set_epoch(std::uint64_t epoch) {
-  sampler_.set_epoch(epoch);
-  order_ = sampler_.indices();
-}
-
-labelled_samples ShardedLoader::batch(std::int64_t index) const {
-  if (index < 0 || index >= num_batches())
-    throw std::out_of_range("[ShardedLoader] expected a batch in [0, " + std::to_string(num_batches()) +
-                            "), got " + std::to_string(index));
-  auto size = std::min(batch_, sampler_.size() - index * batch_);
-  auto first = order_.begin() + static_cast<std::ptrdiff_t>(index * batch_);
-  auto rows = tensor::from(std::vector<std::int64_t>(first, first + size), {size});
-  return {gather_rows(samples_->samples(), rows), gather_rows(samples_->labels(), rows)};
 }
 
 }  // namespace troupe

@@ -2,14 +2,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/data/dataset.hpp"
+#include "troupe/data/epoch_order.hpp"
 
 namespace troupe {
 
 /// What happens if the number of replicas does not divide the number of samples. `pad` gives some replicas a
-/// sample from the beginning of the order a second time, so that all shards have one size; `drop` omits the
-/// last samples of the order; `uneven` gives the first replicas one sample more, so that each sample is used
-/// exactly once. Use `uneven` only for evaluation: in training all replicas need the same number of steps.
+/// sample a second time, so that all shards have one size; `drop` omits the last samples of the order;
+/// `uneven` gives the first replicas one sample more, so that each sample is used exactly once. Use `uneven`
+/// only for evaluation: in training all replicas need the same number of steps.
 enum class shard_tail : std::uint8_t { pad, drop, uneven };
 
 struct distributed_sampler_options {
@@ -19,58 +19,51 @@ struct distributed_sampler_options {
   int replica = 0;
   std::uint64_t seed = 1;
   shard_tail tail = shard_tail::pad;
-  /// Shuffle in each epoch (the order of data/sampler.hpp); otherwise use the order of the data set.
+  /// Shuffle in each epoch (the order of data/epoch_order.hpp); otherwise use the order of the data set.
   bool shuffle = true;
+  /// Of a data set that is a stream.
+  stream_layout layout = {};
+  /// Replaces the order of seed, shuffle and layout if it is not empty; must return num_samples indices.
+  order_function order = {};
 };
 
 /// The samples of one replica (PyTorch's DistributedSampler): elements replica, replica + num_replicas, ...
 /// of an epoch's order. All shards have one size unless they are uneven; without padding no sample is in two
 /// shards. If every replica takes its next b samples, together they take the same samples as a sampler with a
 /// batch of num_replicas * b.
+///
+/// Of a stream, replicas take parts that follow each other and are equally long, so that each process reads
+/// its own files; where the replicas do not divide the files, two of them read parts of one.
+///
+/// Not thread-safe.
 class DistributedSampler {
  public:
   /// Throws std::invalid_argument for numbers out of their range.
   explicit DistributedSampler(const distributed_sampler_options& options);
 
-  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+  /// See epoch_order::hint.
+  void hint(std::shared_ptr<sample_reader> reader) { order_.hint(std::move(reader)); }
+  /// Begins an epoch, from its first sample.
+  void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const { return epoch_; }
-  /// The number of samples in this replica's shard.
+  /// Leaves out the first samples of this epoch that all replicas together have taken; they may have been
+  /// another number of replicas then, but not in a stream. Throws std::invalid_argument for fewer than 0 and
+  /// for more than an epoch has.
+  void skip(std::int64_t num_samples);
+  /// The number of samples in this replica's shard, without those that were skipped.
   std::int64_t size() const { return size_; }
-  /// The sample indices of this replica in this epoch, in order: a pure function of options and epoch.
-  std::vector<std::int64_t> indices() const;
+  /// The sample indices of this replica in this epoch, in order: a pure function of options, epoch and what
+  /// was skipped.
+  std::vector<std::int64_t> indices() { return indices(0, size_); }
+  /// Elements [first, first + count) of these.
+  std::vector<std::int64_t> indices(std::int64_t first, std::int64_t count);
 
  private:
   distributed_sampler_options options_;
-  std::int64_t size_;
+  epoch_order order_;
   std::uint64_t epoch_ = 0;
-};
-
-struct sharded_loader_options {
-  /// Samples per batch of this replica, >= 1.
-  std::int64_t batch = 1;
-  /// Omit a last, smaller batch. False: the last batch may be smaller than the others.
-  bool drop_last = true;
-};
-
-/// Batches of one replica's shard of a data set.
-class ShardedLoader {
- public:
-  /// Throws std::invalid_argument if the options are for another number of samples, or a shard has no
-  /// complete batch.
-  ShardedLoader(dataset_ptr samples, const distributed_sampler_options& shard,
-                sharded_loader_options options);
-
-  void set_epoch(std::uint64_t epoch);
-  /// Batches per epoch.
-  std::int64_t num_batches() const { return num_batches_; }
-  /// Batch `index` of this epoch; throws std::out_of_range beyond num_batches().
-  labelled_samples batch(std::int64_t index) const;
-
- private:
-  dataset_ptr samples_;
-  DistributedSampler sampler_;
-  std::int64_t batch_, num_batches_;
-  std::vector<std::int64_t> order_;
+  std::int64_t skipped_ = 0;  ///< of the order; in a stream of this replica's part
+  std::int64_t size_;
 };
 
 }  // namespace troupe

@@ -36,8 +36,10 @@ std::uint64_t evaluation_source::num_steps_per_epoch() const {
 batch evaluation_source::at(std::uint64_t step) {
   auto first = static_cast<std::int64_t>(step % num_steps_per_epoch()) * batch_;
   auto count = std::min(batch_, samples_->num_samples() - first);
-  if (part_ == evaluation_part::samples) return {samples_->samples().rows(first, count), {}};
-  return {samples_->samples().rows(first, count), samples_->labels().rows(first, count)};
+  auto content = samples_->read_rows(first, count);
+  if (part_ == evaluation_part::samples) return {content.samples, {}};
+  require_labels(*samples_, content);
+  return {content.samples, content.labels};
 }
 
 }  // namespace troupe

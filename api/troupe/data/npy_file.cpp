@@ -54,8 +54,8 @@ npy_header read_header(regular_file& in, std::uint64_t& left) {
   return parse_npy_header(take(in, left, size, "header"));
 }
 
-/// Checks the size against the rest of the file before allocating.
-tensor read_elements(regular_file& in, std::uint64_t left, const npy_header& header) {
+/// Checks the size against the rest of the file.
+void check_size_of(const npy_header& header, std::uint64_t left) {
   std::uint64_t expected = 0;
   auto too_many = __builtin_mul_overflow(static_cast<std::uint64_t>(header.extents.num_elements()),
                                          size_bytes(header.type), &expected);
@@ -63,27 +63,44 @@ tensor read_elements(regular_file& in, std::uint64_t left, const npy_header& hea
     throw bad_input(std::string(too_many || expected > left ? "it is truncated" : "it is too long") +
                     ": expected the elements of " + std::string(to_string(header.type)) +
                     to_string(header.extents) + ", found " + std::to_string(left) + " bytes");
-  auto array = tensor::empty(header.extents, header.type);
-  in.read_all(array.bytes());
-  auto is_boolean = [](std::byte value) { return value <= std::byte{1}; };
-  if (header.type == dtype::boolean && !std::ranges::all_of(array.bytes(), is_boolean))
-    throw bad_input("expected bytes of 0 or 1 as bool, found others");
-  return array;
 }
 
-}  // namespace
-
-tensor read_npy(const std::filesystem::path& file) {
+/// Calls `read` with the file, at its first element, and its layout. Errors name the file.
+template <class Read>
+auto with_npy(const std::filesystem::path& file, Read read) {
   try {
     regular_file in(file);
     auto left = in.size_bytes();
-    auto header = read_header(in, left);
-    return read_elements(in, left, header);
+    npy_layout layout{read_header(in, left), 0, in.size_bytes()};
+    layout.offset = in.size_bytes() - left;
+    check_size_of(layout.header, left);
+    return read(in, layout);
   } catch (const snapshot_error& problem) {
     throw bad_input(problem.what());
   } catch (const bad_input& problem) {
     throw bad_input("cannot read " + file.string() + ": " + problem.what());
   }
+}
+
+}  // namespace
+
+npy_layout read_npy_layout(const std::filesystem::path& file) {
+  return with_npy(file, [](regular_file&, const npy_layout& layout) { return layout; });
+}
+
+void check_npy_elements(const tensor& array) {
+  auto is_boolean = [](std::byte value) { return value <= std::byte{1}; };
+  if (array.dtype() == dtype::boolean && !std::ranges::all_of(array.bytes(), is_boolean))
+    throw bad_input("expected bytes of 0 or 1 as bool, found others");
+}
+
+tensor read_npy(const std::filesystem::path& file) {
+  return with_npy(file, [](regular_file& in, const npy_layout& layout) {
+    auto array = tensor::empty(layout.header.extents, layout.header.type);
+    in.read_all(array.bytes());
+    check_npy_elements(array);
+    return array;
+  });
 }
 
 void write_npy(const std::filesystem::path& file, const tensor& array) {

@@ -1,7 +1,6 @@
 #include "troupe/data/sampler.hpp"
 
 #include "troupe/error/errors.hpp"
-#include "troupe/random/permutation.hpp"
 
 namespace troupe {
 
@@ -20,18 +19,17 @@ std::vector<std::int64_t> batch_indices(const sampler_options& options, std::uin
 }
 
 sampler::sampler(const sampler_options& options)
-    : options_(options), num_steps_per_epoch_(steps_per_epoch(options)) {}
+    : options_(options),
+      num_steps_per_epoch_(steps_per_epoch(options)),
+      order_({.num_samples = options.num_samples, .seed = options.seed, .layout = options.layout}) {}
 
 std::vector<std::int64_t> sampler::indices(std::uint64_t global_step) {
   std::lock_guard lock(mutex_);
   auto epoch = global_step / num_steps_per_epoch_;
-  if (epoch != epoch_) {
-    order_ = permutation(options_.num_samples, options_.seed, epoch);
-    epoch_ = epoch;
-  }
-  auto first =
-      order_.begin() + static_cast<std::ptrdiff_t>(global_step % num_steps_per_epoch_) * options_.batch;
-  return {first, first + options_.batch};
+  auto first = static_cast<std::int64_t>(global_step % num_steps_per_epoch_) * options_.batch;
+  std::vector<std::int64_t> batch;
+  for (std::int64_t i = 0; i < options_.batch; ++i) batch.push_back(order_.at(epoch, first + i));
+  return batch;
 }
 
 }  // namespace troupe

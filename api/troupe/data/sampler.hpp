@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <mutex>
 #include <vector>
+
+#include "troupe/data/epoch_order.hpp"
 
 namespace troupe {
 
@@ -12,6 +13,8 @@ struct sampler_options {
   std::int64_t batch = 1;
   /// Seed of the order.
   std::uint64_t seed = 1;
+  /// Of a data set that is a stream.
+  stream_layout layout = {};
 };
 
 /// The number of complete batches per epoch; the last incomplete batch is dropped. Throws bad_input if there
@@ -28,6 +31,8 @@ class sampler {
  public:
   /// Throws bad_input as steps_per_epoch does.
   explicit sampler(const sampler_options& options);
+  /// See epoch_order::hint.
+  void hint(std::shared_ptr<sample_reader> reader) { order_.hint(std::move(reader)); }
   std::uint64_t num_steps_per_epoch() const { return num_steps_per_epoch_; }
   std::vector<std::int64_t> indices(std::uint64_t global_step);
 
@@ -35,8 +40,7 @@ class sampler {
   sampler_options options_;
   std::uint64_t num_steps_per_epoch_;
   std::mutex mutex_;  // guards what follows
-  std::uint64_t epoch_ = std::numeric_limits<std::uint64_t>::max();
-  std::vector<std::int64_t> order_;
+  epoch_order order_;
 };
 
 }  // namespace troupe

@@ -2,7 +2,6 @@
 
 #include "troupe/data/sampler.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/rows.hpp"
 
 namespace troupe {
 namespace {
@@ -10,14 +9,16 @@ namespace {
 class training_source : public batch_source {
  public:
   training_source(dataset_ptr samples, const sampler_options& options)
-      : samples_(std::move(samples)), sampler_(options) {}
+      : samples_(std::move(samples)), sampler_(options) {
+    sampler_.hint(samples_->reader());
+  }
 
   std::uint64_t num_steps_per_epoch() const override { return sampler_.num_steps_per_epoch(); }
 
   batch at(std::uint64_t step) override {
-    auto order = sampler_.indices(step);
-    auto indices = tensor::from(order, {static_cast<std::int64_t>(order.size())});
-    return {gather_rows(samples_->samples(), indices), gather_rows(samples_->labels(), indices)};
+    auto content = samples_->read(sampler_.indices(step));
+    require_labels(*samples_, content);
+    return {content.samples, content.labels};
   }
 
  private:
@@ -34,7 +35,7 @@ std::unique_ptr<batch_source> make_training_source(dataset_ptr samples,
     throw bad_input("a batch of " + std::to_string(options.batch) + " samples cannot be cut into " +
                     std::to_string(options.microbatches) +
                     " equal microbatches: change --batch or --microbatches");
-  sampler_options order{samples->num_samples(), options.batch, options.seed};
+  sampler_options order{samples->num_samples(), options.batch, options.seed, samples->layout()};
   return std::make_unique<training_source>(std::move(samples), order);
 }
 

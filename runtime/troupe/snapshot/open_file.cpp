@@ -86,6 +86,24 @@ void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>
   }
 }
 
+void open_file::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    auto got =
+        ::pread(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_on_file(action_, path_, errno);
+    if (got == 0)
+      throw snapshot_error("cannot read " + path_.string() + ": it ends at " + std::to_string(offset) +
+                           " bytes, " + std::to_string(bytes.size()) + " too early");
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+void open_file::advise(std::uint64_t offset, std::uint64_t size_bytes, int advice) const {
+  ::posix_fadvise(number_, static_cast<off_t>(offset), static_cast<off_t>(size_bytes), advice);
+}
+
 void open_file::sync() {
   if (::fsync(number_) != 0) fail_on_file(action_, path_, errno);
 }

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -33,6 +34,10 @@ class open_file {
   /// Reads the next bytes of the file. Throws if the file ends before.
   void read_all(
       std::span<std::byte> bytes, const std::function<void()>& on_progress = [] {});
+  /// Reads the bytes at `offset`, from any thread. Throws if the file ends before.
+  void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// posix_fadvise(2), whose failure changes no result.
+  void advise(std::uint64_t offset, std::uint64_t size_bytes, int advice) const;
   void sync();
   /// EINVAL is no error: file systems that cannot sync a folder have nothing to sync.
   void sync_folder();

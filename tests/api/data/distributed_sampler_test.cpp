@@ -6,7 +6,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "api/data/small_dataset.hpp"
 #include "troupe/data/sampler.hpp"
 
 using namespace troupe;
@@ -91,59 +90,24 @@ TEST_CASE("a sampler with numbers out of range is refused") {
                   std::invalid_argument);
 }
 
-TEST_CASE("the loaders of all replicas deliver every sample with its label once per epoch") {
-  auto samples = testing::small_dataset(24);
-  for (std::uint64_t epoch : {0, 3}) {
-    std::set<int> seen;
-    for (int replica = 0; replica < 3; ++replica) {
-      ShardedLoader loader(samples, {.num_samples = 24, .num_replicas = 3, .replica = replica}, {4});
-      loader.set_epoch(epoch);
-      REQUIRE(loader.num_batches() == 2);
-      for (std::int64_t index = 0; index < 2; ++index) {
-        auto batch = loader.batch(index);
-        for (std::size_t i = 0; i < 4; ++i) {
-          int label = batch.labels.values<std::uint8_t>()[i];
-          CHECK(batch.samples.values<std::uint8_t>()[2 * i] == label);
-          CHECK(seen.insert(label).second);
-        }
+TEST_CASE("replicas of another number share the samples that are left of an epoch without gaps or repeats") {
+  for (int before : {1, 2, 3, 4})
+    for (int after : {1, 2, 3, 5}) {
+      CAPTURE(before, after);
+      std::multiset<std::int64_t> taken;
+      for (int replica = 0; replica < before; ++replica) {
+        DistributedSampler sampler({.num_samples = 101, .num_replicas = before, .replica = replica});
+        sampler.set_epoch(3);
+        for (auto index : sampler.indices(0, 8)) taken.insert(index);
       }
+      for (int replica = 0; replica < after; ++replica) {
+        DistributedSampler sampler(
+            {.num_samples = 101, .num_replicas = after, .replica = replica, .tail = shard_tail::uneven});
+        sampler.set_epoch(3);
+        sampler.skip(8 * before);
+        for (auto index : sampler.indices()) taken.insert(index);
+      }
+      CHECK(taken.size() == 101);
+      CHECK(std::set<std::int64_t>(taken.begin(), taken.end()).size() == 101);
     }
-    CHECK(seen.size() == 24);
-  }
-}
-
-TEST_CASE("uneven shards and their last batches deliver every sample exactly once") {
-  auto samples = testing::small_dataset(23);
-  std::multiset<int> seen;
-  for (int replica = 0; replica < 3; ++replica) {
-    ShardedLoader loader(samples,
-                         {.num_samples = 23,
-                          .num_replicas = 3,
-                          .replica = replica,
-                          .tail = shard_tail::uneven,
-                          .shuffle = false},
-                         {.batch = 3, .drop_last = false});
-    REQUIRE(loader.num_batches() == 3);
-    CHECK(loader.batch(2).samples.shape()[0] == (replica < 2 ? 2 : 1));
-    for (std::int64_t index = 0; index < 3; ++index) {
-      auto batch = loader.batch(index);
-      for (auto label : batch.labels.values<std::uint8_t>()) seen.insert(label);
-    }
-  }
-  CHECK(seen.size() == 23);
-  CHECK(std::set<int>(seen.begin(), seen.end()).size() == 23);
-  ShardedLoader small(samples, {.num_samples = 23, .num_replicas = 5}, {.batch = 100, .drop_last = false});
-  CHECK(small.num_batches() == 1);
-}
-
-TEST_CASE(
-    "a loader refuses another data set's sampler, batches that no shard fills, and batches beyond the "
-    "epoch") {
-  auto samples = testing::small_dataset(10);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 11}, {2}), std::invalid_argument);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10, .num_replicas = 2}, {6}), std::invalid_argument);
-  CHECK_THROWS_AS(ShardedLoader(samples, {.num_samples = 10}, {0}), std::invalid_argument);
-  ShardedLoader loader(samples, {.num_samples = 10}, {3});
-  CHECK(loader.num_batches() == 3);
-  CHECK_THROWS_AS(loader.batch(3), std::out_of_range);
 }

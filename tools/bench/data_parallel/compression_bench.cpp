@@ -13,7 +13,7 @@
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/data/distributed_sampler.hpp"
+#include "troupe/data/data_loader.hpp"
 #include "troupe/data/fashion_mnist.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/activation.hpp"
@@ -116,10 +116,9 @@ nlohmann::ordered_json measure_accuracy(const compression_job& job, node& self) 
   DataParallel replicated(model, *group);
   replicated.register_comm_hook(make_hook(job.hook, job.dense_steps));
   constexpr std::int64_t batch = 32;
-  ShardedLoader loader(
+  DataLoader loader(
       fashion_mnist(job.data, data_split::train),
-      {.num_samples = 60000, .num_replicas = self.world_size(), .replica = self.rank(), .seed = job.seed},
-      {batch});
+      {.batch = batch, .num_replicas = self.world_size(), .replica = self.rank(), .seed = job.seed});
   auto last = static_cast<std::uint64_t>(loader.num_batches() * job.epochs * 4 / 5);
   // topk's hook has the momentum in it.
   auto optimizer = optim::SGD(
@@ -127,15 +126,11 @@ nlohmann::ordered_json measure_accuracy(const compression_job& job, node& self) 
          return step < last ? 1.0 : 0.1;
        }})(model.named_parameters());
   std::uint64_t step = 0;
-  for (int epoch = 0; epoch < job.epochs; ++epoch) {
-    loader.set_epoch(static_cast<std::uint64_t>(epoch));
-    for (std::int64_t i = 0; i < loader.num_batches(); ++i, ++step) {
-      auto next = loader.batch(i);
-      replicated.backward(
-          nn::CrossEntropy()(replicated.forward({next.samples}), next.labels, 1.0 / batch).loss);
-      optimizer->apply(step);
+  for (int epoch = 0; epoch < job.epochs; ++epoch)
+    for (const auto& [samples, labels] : loader) {
+      replicated.backward(nn::CrossEntropy()(replicated.forward({samples}), labels, 1.0 / batch).loss);
+      optimizer->apply(step++);
     }
-  }
   auto test = fashion_mnist(job.data, data_split::test);
   return {{"accuracy", self.rank() == 0 ? accuracy_of(model, *test) : 0}};
 }
