@@ -1,0 +1,78 @@
+// Each sample is used once per epoch, whatever fails: jobs whose model counts them, while processes are
+// killed and jobs resumed.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+constexpr auto each_three_times = "samples 96 least 3 most 3";
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+process_result launch(int num_processes, const words& options) {
+  words command = {TROUPE_PROGRAM, "launch",   "--nproc-per-node", std::to_string(num_processes),
+                   "--",           DATA_WORKER};
+  command.insert(command.end(), options.begin(), options.end());
+  return run_process({.command = command,
+                      .environment = {},
+                      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET"},
+                      .deadline = std::chrono::minutes(2)});
+}
+
+/// The job ends well after so many kills, and has used each sample once in each of its three epochs.
+void check_counts(const process_result& result, std::size_t kills) {
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(count_of(result.output, "restarted") == kills);
+  CHECK_THAT(result.output, ContainsSubstring(each_three_times));
+}
+
+}  // namespace
+
+TEST_CASE("a Trainer uses each sample once per epoch while processes are killed and loaders fail") {
+  check_counts(launch(2, {"--fault", "load:fail@rank=0,step=14;apply@rank=1,step=20", "--microbatches", "4"}),
+               1);
+}
+
+TEST_CASE("a loop with DataLoaders uses each sample once per epoch while processes are killed") {
+  check_counts(launch(3, {"--scenario", "loop", "--lose", "1@7,2@14"}), 2);
+}
+
+TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch") {
+  temp_folder folder;
+  words options = {"--snapshot-dir", (folder.path() / "run").string(), "--microbatches", "4"};
+  auto with = [&](words more) {
+    more.insert(more.end(), options.begin(), options.end());
+    return launch(2, more);
+  };
+  auto first = with({"--steps", "17"});
+  INFO(first.output << first.errors);
+  REQUIRE(first.exit_code == 0);
+  CHECK_THAT(first.output, ContainsSubstring("samples 96 least 1 most 2"));
+  check_counts(with({"--resume"}), 0);
+}
+
+TEST_CASE("kills in any step of a loop or a Trainer leave each sample used once per epoch", "[.soak]") {
+  for (int step = 0; step < 24; ++step) {
+    CAPTURE(step);
+    check_counts(
+        launch(3, {"--scenario", "loop", "--lose", std::to_string(step % 3) + "@" + std::to_string(step)}),
+        1);
+    for (const auto* point : {"load", "forward", "apply"}) {
+      auto fault = std::string(point) + "@rank=" + std::to_string(step % 2) + ",step=" + std::to_string(step);
+      check_counts(launch(2, {"--fault", fault, "--microbatches", "4"}), 1);
+    }
+  }
+}
