@@ -161,8 +161,9 @@ bool run_computing_pipelines(const std::vector<plan>& plans, const computing_opt
     schedules.push_back({each});
   }
   output.note_crowding(plans.front().num_devices());
-  for (int round = 0; round < options.rounds; ++round)
-    for (auto& each : schedules) measure(each, model, options.steps + 1);
+  auto rounds = std::min(options.rounds, options.steps);
+  for (int round = 0; round < rounds; ++round)
+    for (auto& each : schedules) measure(each, model, (options.steps + round) / rounds + 1);
   bool all_equal = true;
   for (const auto& each : schedules) all_equal = print(each, options, output) && all_equal;
   return all_equal;

@@ -221,10 +221,12 @@ void add_pipeline_bench(const bench_commands& to) {
   auto& command = *to.bench.add_subcommand(
       "pipeline", "Run schedules on stages that sleep or compute, and compare with simulation and formulas");
   auto milliseconds = CLI::Range(0.001, 1e4);
-  command
-      .add_option("--model", options->model,
-                  "none: devices sleep; gpt, mlp: they train it, and the simulation has the measured times")
-      ->check(CLI::IsMember({"none", "gpt", "mlp"}));
+  auto& model =
+      *command
+           .add_option(
+               "--model", options->model,
+               "none: devices sleep; gpt, mlp: they train it, and the simulation has the measured times")
+           ->check(CLI::IsMember({"none", "gpt", "mlp"}));
   auto& devices = *command.add_option("--devices", options->devices, "Devices, each on a thread of its own")
                        ->check(CLI::Range(1, 256));
   command.add_option("--chunks", options->chunks, "Stages of a device in interleaved_1f1b")
@@ -233,15 +235,18 @@ void add_pipeline_bench(const bench_commands& to) {
                             ->check(CLI::Range(1, 4096));
   command
       .add_option("--forward-ms", options->forward_ms, "Sleep of a device for the forward of a microbatch")
-      ->check(milliseconds);
+      ->check(milliseconds)
+      ->excludes(&model);
   command
       .add_option("--input-gradient-ms", options->input_gradient_ms,
                   "Sleep of a device for the input gradients of a microbatch")
-      ->check(milliseconds);
+      ->check(milliseconds)
+      ->excludes(&model);
   command
       .add_option("--weight-gradient-ms", options->weight_gradient_ms,
                   "Sleep of a device for the weight gradients of a microbatch")
-      ->check(milliseconds);
+      ->check(milliseconds)
+      ->excludes(&model);
   command.add_option("--steps", options->steps, "Steps of each schedule")->check(CLI::Range(1, 100000));
   command.add_option("--rounds", options->rounds, "Into so many parts the steps go, the schedules in turn")
       ->check(CLI::Range(1, 1000));
