@@ -21,9 +21,10 @@ job_description describe_job(const Pipeline& pipeline, const job_options& option
                              const placement& placed, const hosting& home, const std::string& numeric_class) {
   job_description job;
   for (const auto* name : followed_options) job.add(name, find_job_field(name)->text(options));
-  job.add("microbatches", std::to_string(training.num_microbatches));
+  job.add("microbatches", std::to_string(training.microbatches_per_step()));
   job.add("stages", std::to_string(training.num_stages));
   job.add("schedule", std::string(to_string(training.kind)));
+  job.add("flush_every", std::to_string(training.flush_every));
   job.add("snapshots", options.snapshot_dir.empty() ? "in memory only" : "in a folder");
   job.add("arithmetic", numeric_class);
   describe_pipeline(pipeline, job);

@@ -57,10 +57,14 @@ plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most
   });
   if (read.kind == schedule_kind::forward_only)
     refuse("the plan has forwards only, which train nothing. Give it backwards");
-  if (read.num_microbatches != pipeline.microbatches())
-    refuse("the plan has " + std::to_string(read.num_microbatches) + " microbatches, but the job " +
+  if (read.flush_every != pipeline.flush_every())
+    refuse("the plan has " + std::to_string(read.flush_every) +
+           " optimizer steps between two flushes, but the job " + std::to_string(pipeline.flush_every()) +
+           ". Use --flush-every " + std::to_string(read.flush_every));
+  if (read.microbatches_per_step() != pipeline.microbatches())
+    refuse("the plan has " + std::to_string(read.microbatches_per_step()) + " microbatches, but the job " +
            std::to_string(pipeline.microbatches()) + ". Use --microbatches " +
-           std::to_string(read.num_microbatches));
+           std::to_string(read.microbatches_per_step()));
   if (read.num_devices() > most_devices)
     refuse("the plan has " + std::to_string(read.num_devices()) + " devices, but the job " +
            std::to_string(most_devices) + ". Use more processes, or more --devices in each");
@@ -109,9 +113,14 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
                     std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
                     " or fewer, or --stages " + std::to_string(options.devices) + " or more");
   auto implied = implied_by(pipeline, options, stages);
-  return make_plan({pipeline.schedule(), stages, pipeline.microbatches(),
-                    devices_for(pipeline.schedule(), stages, most_devices), implied.reductions,
-                    implied.edges});
+  return make_plan({pipeline.schedule(),
+                    stages,
+                    pipeline.microbatches(),
+                    devices_for(pipeline.schedule(), stages, most_devices),
+                    implied.reductions,
+                    implied.edges,
+                    {},
+                    pipeline.flush_every()});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -125,6 +134,8 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
+  if (pipeline.flush_every() > 1)
+    identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
@@ -133,13 +144,18 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
                              int world_size) {
   job_definition job;
-  job.make_program = make_module_programs(pipeline.model(), pipeline.partition(training.num_stages),
-                                          {pipeline.loss(), pipeline.optimizer(), options.seed,
-                                           numerics_for(pipeline, options), pipeline.initial_weights()});
+  job.make_program = make_module_programs(
+      pipeline.model(), pipeline.partition(training.num_stages),
+      {pipeline.loss(), pipeline.optimizer(), options.seed, numerics_for(pipeline, options),
+       pipeline.initial_weights(), training.flush_every});
   job.place(training, world_size);
   job.num_threads = options.threads;
-  job.snapshots.cadence.memory_every_steps = options.snapshot_every;
-  job.snapshots.cadence.disk_every_steps = options.disk_every;
+  // The job's steps are runs of the plan.
+  auto runs_of = [each = static_cast<std::uint64_t>(training.flush_every)](std::uint64_t steps) {
+    return (steps + each - 1) / each;
+  };
+  job.snapshots.cadence.memory_every_steps = runs_of(options.snapshot_every);
+  job.snapshots.cadence.disk_every_steps = runs_of(options.disk_every);
   job.snapshots.cadence.disk_interval = options.snapshot_interval;
   job.snapshots.folder = options.snapshot_dir;
   job.snapshots.access = snapshot_access_of(options);
@@ -191,7 +207,8 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
       reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first)
-    callbacks_.on_resumed({start.resume_from.has_value(), start.resume_from ? start.resume_from->step : 0});
+    callbacks_.on_resumed(
+        {start.resume_from.has_value(), start.resume_from ? start.resume_from->step * steps_of_run() : 0});
 }
 
 void Trainer::warn_of_idle_devices() const {
@@ -231,7 +248,8 @@ fit_result Trainer::fit(dataset_ptr samples) {
   std::shared_ptr<batch_source> source;
   auto request = fail_job_on_exception(self, [&] {
     auto made = request_about(samples, "fit", reads_samples_);
-    source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed});
+    source = make_training_source(samples,
+                                  {options.batch, pipeline_.microbatches(), options.seed, plan_.flush_every});
     return made;
   });
   auto per_epoch = source->num_steps_per_epoch();
@@ -242,8 +260,10 @@ fit_result Trainer::fit(dataset_ptr samples) {
     world_.shared_->log->warn(
         "training ends after {} steps, the {} of --epochs, before the {} of --steps: raise --epochs for more",
         steps, options.epochs == 1 ? "one epoch" : std::to_string(options.epochs) + " epochs", options.steps);
-  steps_ += options.steps != 0 ? std::min(options.steps, steps) : steps;
-  request.target_step = steps_;
+  if (options.steps != 0) steps = std::min(options.steps, steps);
+  fail_job_on_exception(self, [&] { check_whole_flushes(steps, plan_.flush_every); });
+  runs_ += steps / steps_of_run();
+  request.target_step = runs_;
 
   step_rate rate;
   bool is_cancelled = false;
@@ -252,8 +272,9 @@ fit_result Trainer::fit(dataset_ptr samples) {
   observer.on_step = [&](const step_progress& done) {
     if (!std::exchange(training_noted_, true)) record_training_start(self, number_);
     rate.add(std::chrono::steady_clock::now(), done.step);
-    step_event event{done.step, done.target_step, per_epoch, done.metrics.mean_loss(),
-                     rate.steps_per_s() * static_cast<double>(options.batch)};
+    step_event event{
+        done.step * steps_of_run(), done.target_step * steps_of_run(), per_epoch, done.metrics.mean_loss(),
+        rate.steps_per_s() * static_cast<double>(steps_of_run()) * static_cast<double>(options.batch)};
     event.cancel = [&] {
       if (!std::exchange(is_cancelled, true)) self.cancel_training();
     };
@@ -270,12 +291,12 @@ fit_result Trainer::fit(dataset_ptr samples) {
   };
   auto result = self.run(request, observer);
   // Fewer than planned if cancelled; a resumed job may be further.
-  steps_ = std::min(steps_, result.steps_done);
+  runs_ = std::min(runs_, result.steps_done);
   if (thrown) std::rethrow_exception(thrown);
   if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
   fit_result fitted;
-  fitted.steps = result.steps_done;
+  fitted.steps = result.steps_done * steps_of_run();
   fitted.loss = result.metrics.mean_loss();
   fitted.planned_bubble = summarize(simulate(plan_, {})).bubble_fraction;
   fitted.measured_bubble = result.timing.bubble;
@@ -298,7 +319,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
     return made;
   });
   request.kind = call_kind::evaluate;
-  request.target_step = steps_;
+  request.target_step = runs_;
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
   request.source = sources_.number_of(samples, source_use::evaluate, [&] { return self.add_source(source); });
@@ -309,7 +330,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
 std::string Trainer::weights_sha256() {
   call_request request;
   request.kind = call_kind::hash;
-  request.target_step = steps_;
+  request.target_step = runs_;
   return world_.shared_->self->run(request, {}).weights_sha256;
 }
 

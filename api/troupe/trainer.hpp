@@ -18,12 +18,12 @@
 
 namespace troupe {
 
-/// A completed training step. Only rank 0 receives these events.
+/// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
 struct step_event {
   std::uint64_t step = 0;  ///< steps done
   std::uint64_t target_step = 0;
   std::uint64_t steps_per_epoch = 1;
-  double loss = 0;           ///< mean over the step's samples
+  double loss = 0;           ///< mean over the samples of the step or steps
   double samples_per_s = 0;  ///< averaged over about the last two seconds
   /// Called from within on_step, ends this fit on all processes. The steps in flight and one more are
   /// completed first; the model and the result of fit are those of the last step, from which evaluate,
@@ -61,7 +61,7 @@ struct fit_result {
   /// measured.
   double planned_bubble = 0;
   double measured_bubble = 0;
-  double step_s = 0;         ///< seconds from a step's first action to its last
+  double step_s = 0;         ///< seconds from a step's first action to its last; of K steps together
   int peak_activations = 0;  ///< maximum number of microbatches whose activations a stage held
   timeline last_step;        ///< in seconds
 };
@@ -79,8 +79,8 @@ struct pause_status {
   bool is_standing = false;
   std::chrono::system_clock::time_point since;  ///< when the job was paused, on rank 0's clock
   /// Where each device stops: the next action of its list (training_plan().devices) that it may not do.
-  /// Steps count from 0; in evaluate and predict they are batches. Empty if the job is not paused, or waits
-  /// for its next call.
+  /// Steps, here runs of the plan (Pipeline::flush_every), count from 0; in evaluate and predict they are
+  /// batches. Empty if the job is not paused, or waits for its next call.
   cut stop;
   /// How many pauses, steps and resumptions of all processes were carried out so far.
   std::uint64_t num_changes = 0;
@@ -141,8 +141,8 @@ class Trainer {
   void pause();
   void resume();
   /// Takes a paused job `count` units further and pauses it again; pauses one that runs first. The job stands
-  /// at cuts at which no device waits for another. Throws bad_input for a count of 0, or of more than 1000
-  /// microbatches or actions.
+  /// at cuts at which no device waits for another; a step is a run of the plan. Throws bad_input for a count
+  /// of 0, or of more than 1000 microbatches or actions.
   void step(step_unit unit = step_unit::step, std::uint64_t count = 1);
   /// As this process knows it, some milliseconds late. Thread-safe.
   troupe::pause_status pause_status() const;
@@ -153,6 +153,8 @@ class Trainer {
   std::uint32_t take_place();
   void warn_of_idle_devices() const;
   void write_trace(const std::filesystem::path& folder) const;
+  /// Optimizer steps of one run of the plan, which is a step of the job.
+  std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
 
   World world_;
   Pipeline pipeline_;
@@ -162,7 +164,7 @@ class Trainer {
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
-  std::uint64_t steps_ = 0;      ///< steps requested so far, without cancelled ones
+  std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed
 };
 

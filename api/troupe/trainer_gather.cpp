@@ -16,7 +16,7 @@ namespace troupe {
 std::vector<named_tensor> Trainer::state_dict() {
   call_request request;
   request.kind = call_kind::gather;
-  request.target_step = steps_;
+  request.target_step = runs_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
   std::vector<named_tensor> weights;
   call_observer observer;
@@ -31,7 +31,7 @@ std::vector<named_tensor> Trainer::state_dict() {
 void Trainer::save(const std::filesystem::path& file) {
   call_request request;
   request.kind = call_kind::gather;
-  request.target_step = steps_;
+  request.target_step = runs_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
   request.receiver = 0;
   if (world_.rank() == 0) request.problem = why_not_writable(file, weights_bytes(pipeline_.model()));
@@ -61,7 +61,7 @@ tensor Trainer::predict(dataset_ptr samples) {
     if (reads_samples_) request.content = describe_inputs(*samples);
   });
   request.kind = call_kind::predict;
-  request.target_step = steps_;
+  request.target_step = runs_;
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
   request.num_gathered = request.num_batches * static_cast<std::uint64_t>(request.num_microbatches);

@@ -23,7 +23,8 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
   command
       .add_option(
           "--kind", request.kind,
-          "gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v or dualpipe_v (default: 1f1b)")
+          "gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v or pipedream_2bw "
+          "(default: 1f1b)")
       ->excludes(file);
   command
       .add_option("--stages", request.stages,
@@ -33,6 +34,12 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
   command.add_option("--microbatches", request.microbatches, "Microbatches of a step")
       ->capture_default_str()
       ->excludes(file);
+  command
+      .add_option("--flush-every", request.flush_every,
+                  "Optimizer steps between two flushes, with pipedream_2bw")
+      ->capture_default_str()
+      ->excludes(file)
+      ->excludes(best);
   command
       .add_option(
           "--devices", request.devices,

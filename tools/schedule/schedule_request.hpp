@@ -13,7 +13,8 @@ struct schedule_request {
   std::optional<std::string> plan_file;  ///< CSV; none: the plan is made
   std::optional<int> stages;             ///< none: 4, or as many as the devices have with the kind
   std::optional<int> devices;            ///< none: as many as the stages need with the kind
-  int microbatches = 8;
+  int microbatches = 8;                  ///< of an optimizer step
+  int flush_every = 1;                   ///< optimizer steps
   action_costs costs;
   std::optional<std::uint64_t> memory_per_chunk;  ///< bytes that a stage keeps of one microbatch
   std::optional<std::uint64_t> memory;            ///< bytes of each device

@@ -27,7 +27,9 @@ std::string headline(const schedule_request& request, const plan& made) {
   auto title = request.plan_file ? *request.plan_file : std::string(schedule_of(made.kind).title);
   return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +
          counted(made.num_devices(), "device", "devices") + ", " +
-         counted(made.num_microbatches, "microbatch", "microbatches");
+         (made.flush_every == 1 ? ""
+                                : counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
+         counted(made.microbatches_per_step(), "microbatch", "microbatches");
 }
 
 double peak_bytes(const costed_plan& shown, std::size_t device) {
@@ -89,10 +91,11 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
   nlohmann::ordered_json line = {{"kind", to_string(made.kind)},
                                  {"stages", made.num_stages},
                                  {"devices", made.num_devices()},
-                                 {"microbatches", made.num_microbatches},
+                                 {"microbatches", made.microbatches_per_step()},
                                  {"makespan", ran.makespan},
                                  {"idle", ran.idle},
                                  {"peak_activations", ran.peak_activations}};
+  if (made.flush_every > 1) line["flush_every"] = made.flush_every;
   if (request.memory_per_chunk) {
     auto& peaks = line["peak_bytes"] = nlohmann::ordered_json::array();
     for (std::size_t device = 0; device < made.devices.size(); ++device)

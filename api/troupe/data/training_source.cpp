@@ -1,5 +1,9 @@
 #include "troupe/data/training_source.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "troupe/data/sampler.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -8,15 +12,20 @@ namespace {
 
 class training_source : public batch_source {
  public:
-  training_source(dataset_ptr samples, const sampler_options& options)
-      : samples_(std::move(samples)), sampler_(options) {
+  training_source(dataset_ptr samples, const sampler_options& options, int flush_every)
+      : samples_(std::move(samples)),
+        sampler_(options),
+        flush_every_(static_cast<std::uint64_t>(flush_every)) {
     sampler_.hint(samples_->reader());
   }
 
   std::uint64_t num_steps_per_epoch() const override { return sampler_.num_steps_per_epoch(); }
 
   batch at(std::uint64_t step) override {
-    auto content = samples_->read(sampler_.indices(step));
+    std::vector<std::int64_t> order;
+    for (auto each = step * flush_every_; each < (step + 1) * flush_every_; ++each)
+      std::ranges::copy(sampler_.indices(each), std::back_inserter(order));
+    auto content = samples_->read(order);
     require_labels(*samples_, content);
     return {content.samples, content.labels};
   }
@@ -24,6 +33,7 @@ class training_source : public batch_source {
  private:
   dataset_ptr samples_;
   sampler sampler_;
+  std::uint64_t flush_every_;
 };
 
 }  // namespace
@@ -36,7 +46,7 @@ std::unique_ptr<batch_source> make_training_source(dataset_ptr samples,
                     std::to_string(options.microbatches) +
                     " equal microbatches: change --batch or --microbatches");
   sampler_options order{samples->num_samples(), options.batch, options.seed, samples->layout()};
-  return std::make_unique<training_source>(std::move(samples), order);
+  return std::make_unique<training_source>(std::move(samples), order, options.flush_every);
 }
 
 }  // namespace troupe

@@ -13,6 +13,9 @@ struct training_source_options {
   int microbatches = 8;
   /// Seed of the order of the samples.
   std::uint64_t seed = 1;
+  /// Batches that are returned together: batch i of the source is batches i * flush_every to (i + 1) *
+  /// flush_every - 1 of the sampler, one behind the other, also where an epoch ends between them.
+  int flush_every = 1;
 };
 
 /// Creates a source of batches in the sampler's order (data/sampler.hpp). The first batch loads the data set;

@@ -22,34 +22,6 @@ std::string text_of(const microbatch& mb) {
   return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
 }
 
-/// Moves the uses of a tied weight, in order, out of `parameters`.
-std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters) {
-  std::vector<named_parameter> uses;
-  for (const auto& use : weight.uses) {
-    auto found = std::ranges::find(parameters, use.name, &named_parameter::name);
-    if (found == parameters.end()) continue;
-    uses.push_back(*found);
-    parameters.erase(found);
-  }
-  return uses;
-}
-
-/// Makes all uses in the stage share one value, initialized as the owner's.
-void begin_alike(const tied_weight& weight, const std::vector<named_parameter>& uses, std::uint64_t seed) {
-  auto& value = uses.front().target->value();
-  if (weight.init) weight.init(value, seed, weight.name);
-  for (const auto& use : uses) {
-    use.target->value() = value;
-    use.target->requires_gradient = weight.requires_gradient;
-  }
-}
-
-std::vector<std::string> names_of(const tied_weight& weight) {
-  std::vector<std::string> names;
-  for (const auto& use : weight.uses) names.push_back(use.name);
-  return names;
-}
-
 /// Gives the gradients of a stage's outputs to a backward pass through all of them.
 class join_operation : public operation {
  public:
@@ -80,7 +52,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
       values_(cut_model(model.wiring(), partition).stages.at(static_cast<std::size_t>(stage))),
       loss_(options.loss),
       precision_(options.numerics.precision),
-      looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on) {
+      looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on),
+      flush_every_(static_cast<std::uint64_t>(options.flush_every)) {
   std::vector<std::shared_ptr<nn::Module>> layers;
   for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
@@ -91,18 +64,20 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   }
   layers_.emplace(model.wiring(), values_.nodes.first, std::move(layers), values_.inputs, values_.outputs);
   std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
+  auto uses = targets_of(parameters_);
   std::vector<tied_gradients::weight> tied;
   for (const auto& weight : tied_weights_of(model)) {
     auto stages = stages_of(weight, partition);
     if (!std::ranges::count(stages, stage)) continue;
-    auto here = take_uses(weight, parameters_);
-    begin_alike(weight, here, options.seed);
+    auto here = take_uses(weight, parameters_, options.seed);
     parameters_.push_back({weight.name, here.front().target});
     if (stages.front() != stage) borrowed_.insert(weight.name);
-    if (weight.requires_gradient) tied.push_back({names_of(weight), here, stages.size() > 1});
+    if (weight.requires_gradient) tied.push_back({names_of_uses(weight), here, stages.size() > 1});
   }
   std::ranges::sort(parameters_, {}, &named_parameter::name);
   if (options.initial_weights) begin(*options.initial_weights);
+  std::erase_if(uses, [](const parameter* each) { return !each->requires_gradient; });
+  if (flush_every_ > 1) versions_.emplace(std::move(uses));
   optimizer_ = options.optimizer(parameters_);
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
                      targets_of(parameters_), tied_gradients(std::move(tied)));
@@ -137,6 +112,8 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
     take_loss(mb, outputs.front(), targets);
     return {};
   }
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
   pass_scope scope(pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.index)});
   auto& recorded = begin_pass(mb, std::move(inputs));
   auto outputs = run_layers(recorded.inputs, mb.training);
@@ -163,14 +140,22 @@ std::vector<variable> module_program::run_layers(std::vector<variable> inputs, b
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
-  auto [at, is_new] = passes_.try_emplace(mb.index);
+  auto [at, is_new] = passes_.try_emplace({mb.step, mb.index});
   if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(mb) + " is in flight already");
-  at->second.step = mb.step;
   for (auto& each : inputs) {
     auto is_constant = values_.takes_samples || !is_floating(each.dtype());
     at->second.inputs.push_back(is_constant ? variable{std::move(each), nullptr} : leaf(std::move(each)));
   }
   return at->second;
+}
+
+/// The weights that the microbatch's forward had, or will have.
+void module_program::use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope) {
+  if (versions_)
+    scope.emplace(*versions_, mb.step - static_cast<std::uint64_t>(mb.delay));
+  else if (mb.delay != 0)
+    throw std::logic_error("[module_program] expected weights without a delay, got " + text_of(mb) +
+                           ": set module_program_options::flush_every as the plan has it");
 }
 
 variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
@@ -182,8 +167,8 @@ variable module_program::take_loss(const microbatch& mb, const variable& output,
 }
 
 module_program::pass& module_program::pass_of(const microbatch& mb, const char* action) {
-  auto at = passes_.find(mb.index);
-  if (at == passes_.end() || at->second.step != mb.step)
+  auto at = passes_.find({mb.step, mb.index});
+  if (at == passes_.end())
     throw std::logic_error("[module_program::" + std::string(action) + "] no forward of " + text_of(mb));
   return at->second;
 }
@@ -191,6 +176,8 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 std::vector<tensor> module_program::backward_input(const microbatch& mb,
                                                    std::vector<tensor> output_gradients) {
   auto& recorded = pass_of(mb, "backward_input");
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
   recorded.output_gradients = std::move(output_gradients);
   // Otherwise nothing here is learned, and nothing before.
   if (recorded.back) recorded.back->run_inputs({});
@@ -206,8 +193,10 @@ void module_program::backward_weight(const microbatch& mb) {
   if (mb.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
                            std::to_string(last_accumulated_) + ", got " + text_of(mb));
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
   if (saved.back) saved.back->run_weights();
-  passes_.erase(mb.index);
+  passes_.erase({mb.step, mb.index});
   last_accumulated_ = mb.index;
   if (mb.index + 1 == mb.count) gradients_->accumulated();
 }
@@ -221,11 +210,15 @@ std::string module_program::non_finite() {
 }
 
 void module_program::apply(std::uint64_t step) {
-  if (!passes_.empty())
-    throw std::logic_error("[module_program::apply] microbatch " + std::to_string(passes_.begin()->first) +
-                           " of step " + std::to_string(step) + " is still in flight");
+  if (!passes_.empty() && (!versions_ || passes_.begin()->first.first <= step))
+    throw std::logic_error("[module_program::apply] microbatch " +
+                           std::to_string(passes_.begin()->first.second) + " of step " +
+                           std::to_string(step) + " is still in flight");
+  bool is_flush = (step + 1) % flush_every_ == 0;
+  if (!is_flush) versions_->begin_update();
   if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
   gradients_->mark_stepped();
+  if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
   last_accumulated_ = -1;
 }
 
@@ -265,6 +258,7 @@ std::vector<named_tensor> module_program::state() {
 
 void module_program::load_state(const std::vector<named_tensor>& saved) {
   copy_by_name(state(), saved);
+  if (versions_) versions_->reset();
   for (const auto& each : parameters_) each.target->mark_changed();
   gradients_->mark_changed();
 }

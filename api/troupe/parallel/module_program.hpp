@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/autograd/backward_pass.hpp"
@@ -12,6 +13,7 @@
 #include "troupe/optim/optimizer.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/step_gradients.hpp"
+#include "troupe/parallel/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
 
 namespace troupe {
@@ -23,6 +25,9 @@ struct module_program_options {
   numeric_options numerics = {};
   /// Initial parameters and buffers of the whole model, by name; null: initial values from the seed.
   std::shared_ptr<const std::vector<named_tensor>> initial_weights = nullptr;
+  /// As in the plan. More than 1: the program keeps a second version of its weights, for the microbatches
+  /// with a delay.
+  int flush_every = 1;
 };
 
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
@@ -33,6 +38,9 @@ struct module_program_options {
 /// forward and backward passes. Weight gradients must be computed in ascending microbatch order; any other
 /// order throws std::logic_error. Evaluation saves no activations. Tied weights, a loss scale and clipping
 /// need the reductions of stage_reductions.hpp in the plan.
+///
+/// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
+/// their handles from one step to the next.
 class module_program : public stage_program {
  public:
   /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
@@ -58,7 +66,6 @@ class module_program : public stage_program {
 
  private:
   struct pass {
-    std::uint64_t step = 0;
     std::vector<variable> inputs;          ///< constants where the stage takes samples
     std::vector<tensor> output_gradients;  ///< during backward_input
     std::optional<backward_pass> back;
@@ -69,6 +76,7 @@ class module_program : public stage_program {
   void check_first_pass(const std::vector<variable>& outputs, const tensor& targets);
   pass& begin_pass(const microbatch& mb, std::vector<tensor> inputs);
   std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
+  void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& mb, const char* action);
 
@@ -84,9 +92,11 @@ class module_program : public stage_program {
   std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
-  bool is_checked_ = false;  ///< by check_first_pass
+  std::uint64_t flush_every_;
+  std::optional<weight_versions> versions_;  ///< if it flushes less often than it steps
+  bool is_checked_ = false;                  ///< by check_first_pass
   // The current step.
-  std::map<int, pass> passes_;  // by microbatch
+  std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;
   step_metrics metrics_;
 };

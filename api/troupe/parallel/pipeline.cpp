@@ -21,6 +21,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
   stages(options.stages)
       .microbatches(options.microbatches)
       .schedule(options.schedule)
+      .flush_every(options.flush_every)
       .plan_file(options.plan);
   if (!options.device_map.empty()) device_map(DeviceMap::read(options.device_map));
   precision(options.precision).clip_grad_norm(options.clip_grad_norm);
@@ -76,6 +77,13 @@ Pipeline& Pipeline::microbatches(int count) {
 
 Pipeline& Pipeline::schedule(schedule_kind kind) {
   schedule_ = kind;
+  return *this;
+}
+
+Pipeline& Pipeline::flush_every(int steps) {
+  if (steps < 1)
+    throw bad_input("a pipeline cannot flush every " + std::to_string(steps) + " steps. Give at least 1");
+  flush_every_ = steps;
   return *this;
 }
 

@@ -32,8 +32,8 @@ class Pipeline {
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
-  /// Takes stages or device_map, microbatches, schedule, plan, precision, clip_grad_norm and loss_scale from
-  /// `options`. Throws bad_input as the setters do.
+  /// Takes stages or device_map, microbatches, schedule, flush_every, plan, precision, clip_grad_norm and
+  /// loss_scale from `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -51,9 +51,20 @@ class Pipeline {
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
   /// smaller matrices.
   Pipeline& microbatches(int count);
-  /// The bits are the same with every one. The Trainer throws bad_input for numbers of stages, devices or
-  /// microbatches that the schedule does not allow (docs/how_to/add_a_schedule.md).
+  /// The bits are the same with every one but pipedream_2bw with flush_every of more than 1. The Trainer
+  /// throws bad_input for numbers of stages, devices or microbatches that the schedule does not allow
+  /// (docs/how_to/add_a_schedule.md).
   Pipeline& schedule(schedule_kind kind);
+  /// Optimizer steps between two flushes of pipedream_2bw; 1 (the default): as 1f1b. With K of them only one
+  /// in K has the idle time of 1f1b, and a device keeps a second version of its weights. The gradients of all
+  /// but the first step after a flush are those at the weights of one step before (Narayanan et al. 2021,
+  /// arXiv:2006.09503): the bits depend on K, on nothing else that they do not depend on in 1f1b.
+  ///
+  /// Steps of fit must be a multiple of K. Callbacks of fit come, and state copies and snapshots are made, at
+  /// flushes: step_event::loss is the mean over K steps. An optimizer of your own must ask parameters for
+  /// their tensors in each step anew. Throws bad_input for less than 1, and the Trainer for more than 1 with
+  /// another schedule.
+  Pipeline& flush_every(int steps);
   /// Runs the plan in this file instead of a schedule: one in the CSV form of torch.distributed.pipelining
   /// (plan_csv.hpp), which says how many stages and devices there are. The same in every process; one that is
   /// started again reads it too. A Trainer throws bad_input for a file that is no plan, or whose number of
@@ -89,6 +100,7 @@ class Pipeline {
   std::vector<stage_range> partition(int num_stages) const;
   int microbatches() const { return microbatches_; }
   schedule_kind schedule() const { return schedule_; }
+  int flush_every() const { return flush_every_; }
   /// Empty: none.
   const std::filesystem::path& plan_file() const { return plan_file_; }
   const nn::Loss& loss() const { return loss_; }
@@ -108,6 +120,7 @@ class Pipeline {
   std::vector<int> device_of_stage_;
   int microbatches_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
+  int flush_every_ = 1;
   std::filesystem::path plan_file_;
   nn::Loss loss_ = nn::CrossEntropy();
   optim::Optimizer optimizer_ = optim::Adam();

@@ -76,4 +76,28 @@ std::vector<std::string> parameter_names_of(const nn::Graph& model) {
   return names;
 }
 
+std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters,
+                                       std::uint64_t seed) {
+  std::vector<named_parameter> uses;
+  for (const auto& use : weight.uses) {
+    auto found = std::ranges::find(parameters, use.name, &named_parameter::name);
+    if (found == parameters.end()) continue;
+    uses.push_back(*found);
+    parameters.erase(found);
+  }
+  auto& value = uses.front().target->value();
+  if (weight.init) weight.init(value, seed, weight.name);
+  for (const auto& use : uses) {
+    use.target->value() = value;
+    use.target->requires_gradient = weight.requires_gradient;
+  }
+  return uses;
+}
+
+std::vector<std::string> names_of_uses(const tied_weight& weight) {
+  std::vector<std::string> names;
+  for (const auto& use : weight.uses) names.push_back(use.name);
+  return names;
+}
+
 }  // namespace troupe

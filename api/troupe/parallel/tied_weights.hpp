@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/autograd/parameter.hpp"
 #include "troupe/nn/graph.hpp"
 #include "troupe/parallel/partition.hpp"
 
@@ -30,6 +31,14 @@ std::vector<tied_weight> tied_weights_of(const nn::Graph& model);
 
 /// The stages that use the weight, ascending.
 std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_range>& partition);
+
+/// Moves the parameters that are uses of the weight out of those of a stage, in the order of the layers, and
+/// makes them share one value, which begins as the owner's. At least one of them is a use.
+std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters,
+                                       std::uint64_t seed);
+
+/// Of all uses in the model, in the order of the layers.
+std::vector<std::string> names_of_uses(const tied_weight& weight);
 
 /// The sorted names of all parameters of a model; each tied weight once.
 std::vector<std::string> parameter_names_of(const nn::Graph& model);

@@ -71,6 +71,16 @@ void check_layout(const job_options& options) {
                       ": give one of them");
 }
 
+void check_flush(const job_options& options) {
+  check_range("--flush-every", options.flush_every, 1, 1 << 20);
+  bool may_have_several = options.schedule == schedule_kind::pipedream_2bw || !options.plan.empty();
+  if (options.flush_every > 1 && !may_have_several)
+    throw bad_input("--schedule " + std::string(to_string(options.schedule)) +
+                    " flushes after every step, not after " + std::to_string(options.flush_every) +
+                    ": leave --flush-every out, or use --schedule pipedream_2bw");
+  check_whole_flushes(options.steps, options.flush_every);
+}
+
 void check_snapshots(const job_options& options) {
   if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
   if (options.resume && options.fresh_start)
@@ -91,6 +101,7 @@ void check_options(const job_options& options) {
   check_range("--epochs", options.epochs, 1, 1 << 30);
   check_batch(options);
   check_layout(options);
+  check_flush(options);
   check_snapshots(options);
   if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0)
     throw bad_input("--learning-rate must be a number above 0, for example 0.001");
@@ -113,6 +124,16 @@ void check_options(const job_options& options) {
   check_word("--on-lost-state", options.on_lost_state, {"stop", "restart"});
   check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   fault_plan(options.fault, 0, 0);
+}
+
+void check_whole_flushes(std::uint64_t steps, int flush_every) {
+  auto every = static_cast<std::uint64_t>(flush_every);
+  if (steps % every == 0) return;
+  auto below = steps / every * every;
+  throw bad_input("training ends at a flush, and " + std::to_string(steps) +
+                  " steps are no multiple of --flush-every " + std::to_string(flush_every) +
+                  ": use --steps " + (below == 0 ? "" : std::to_string(below) + " or ") +
+                  std::to_string(below + every));
 }
 
 }  // namespace troupe

@@ -23,7 +23,10 @@ const job_field fields[] = {
     {"stages", &o::stages,
      "pipeline stages; 0: one per device, two in interleaved_1f1b, zb_v and dualpipe_v"},
     {"schedule", &o::schedule,
-     "order of the microbatches: gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v"},
+     "order of the microbatches: gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v, "
+     "pipedream_2bw"},
+    {"flush_every", &o::flush_every,
+     "pipedream_2bw: steps between two flushes; must divide their number; the bits depend on it"},
     {"plan", &o::plan,
      "run the plan in this CSV file, as troupe schedule --csv writes one, instead of --schedule"},
     {"device_map", &o::device_map, "which device computes which layers: a YAML file, instead of --stages"},

@@ -31,6 +31,9 @@ struct job_options {
   /// Pipeline stages; 0: one per device, two in schedules that place them.
   int stages = 0;
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  /// pipedream_2bw: optimizer steps between two flushes. More: less idle time, gradients one step late in all
+  /// but the first; the result's bits depend on it. It must divide the number of steps. 1: as 1f1b.
+  int flush_every = 1;
   /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
   /// `schedule`; empty: none.
   std::filesystem::path plan;
@@ -121,5 +124,8 @@ void apply_yaml(const std::filesystem::path& file, job_options& options);
 /// Throws bad_input for values that cannot work together, each with what to change (batch not divisible,
 /// ...).
 void check_options(const job_options& options);
+
+/// Throws bad_input naming the nearest numbers unless `flush_every` divides the number of optimizer steps.
+void check_whole_flushes(std::uint64_t steps, int flush_every);
 
 }  // namespace troupe

@@ -203,14 +203,14 @@ bool plan_interpreter::run_reduction(const action& op) {
   auto contributions = take(tags);
   if (!contributions) return false;
   host_.on_begin(op);
-  program(op.stage).reduce(op.microbatch, *contributions);
+  program(op.stage).reduce(reduction_of_step(op.microbatch), *contributions);
   host_.on_end(op);
   return true;
 }
 
 /// To all stages that take part, this one included.
 void plan_interpreter::contribute(int stage, int reduction) {
-  auto contribution = program(stage).contribution_to(reduction);
+  auto contribution = program(stage).contribution_to(reduction_of_step(reduction));
   for (int to : options_.running.reductions[static_cast<std::size_t>(reduction)])
     deliver(tag(tensor_role::contribution, to, reduction, static_cast<std::size_t>(stage)), contribution);
 }
@@ -220,7 +220,7 @@ bool plan_interpreter::run_apply(const action& op) {
   is_halted_ = !what.empty() && !host_.on_non_finite(op, what);
   if (is_halted_) return false;
   host_.on_begin(op);
-  program(op.stage).apply(step_);
+  program(op.stage).apply(optimizer_step(op.microbatch));
   host_.on_end(op);
   return true;
 }
@@ -251,7 +251,19 @@ tensor_tag plan_interpreter::tag(tensor_role role, int stage, int microbatch, st
 }
 
 microbatch plan_interpreter::microbatch_of(const action& op) const {
-  return {step_, op.microbatch, options_.running.num_microbatches, options_.pass == pass_kind::train};
+  auto count = options_.running.microbatches_per_step();
+  auto number = op.microbatch / count;
+  return {.step = optimizer_step(number),
+          .index = op.microbatch % count,
+          .count = count,
+          .training = options_.pass == pass_kind::train,
+          .delay = number == 0 ? 0 : 1};
+}
+
+/// Of step `number` since the last flush.
+std::uint64_t plan_interpreter::optimizer_step(int number) const {
+  return step_ * static_cast<std::uint64_t>(options_.running.flush_every) +
+         static_cast<std::uint64_t>(number);
 }
 
 /// The rows of a microbatch in the samples of a step.

@@ -66,7 +66,8 @@ class plan_interpreter {
   /// `inputs` and `host` outlive the interpreter.
   plan_interpreter(options chosen, const program_lookup& programs, inbox& inputs, action_host& host);
 
-  /// Goes to the first action of a step.
+  /// Goes to the first action of a step, which is one run of the plan. Programs are told optimizer steps, of
+  /// which the plan may have several (plan::flush_every).
   void begin_step(std::uint64_t step);
   /// Runs the next action. False: nothing was done, since an input is missing or the step was halted. A
   /// tensor that a program gives too many or too few, or in another form than the edge has (edge_forms),
@@ -103,6 +104,8 @@ class plan_interpreter {
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
   void contribute(int stage, int reduction);
+  int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
+  std::uint64_t optimizer_step(int number) const;
   void deliver(const tensor_tag& tag, tensor value);
   tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
   stage_program& program(int stage) const { return *programs_.at(stage); }

@@ -15,6 +15,9 @@ struct microbatch {
   int index = 0;
   int count = 1;
   bool training = true;
+  /// How many optimizer steps its weights are older than `step` implies: 0, or with an asynchronous schedule
+  /// 1, except in the first step after a flush.
+  int delay = 0;
 };
 
 /// Metrics of the last stage. Sums, so that they add up over microbatches.
@@ -37,9 +40,11 @@ struct step_metrics {
 ///
 /// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
 /// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
-/// later microbatches may come between. Then come the plan's reductions that the stage takes part in, in
-/// order (contribution_to, then reduce), and apply. An exception from any call fails the step, not the
-/// process.
+/// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
+/// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
+/// apply. Between two flushes several such steps may follow each other; state, parameters and weights are
+/// asked for at a flush, and discard is followed by load_state. An exception from any call fails the step,
+/// not the process.
 class stage_program {
  public:
   virtual ~stage_program() = default;

@@ -1,11 +1,16 @@
 #pragma once
+#include <vector>
+
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {
 
-/// Appends what comes after the last weight gradients: the Rs of the plan's reductions, one reduction after
-/// the other, so that none waits for one that comes later on some device; and unless there are forwards only,
-/// an A of each stage.
+/// The actions with the Rs of the plan's reductions before each A, whose numbers are those of its steps.
+std::vector<action> with_reductions(const std::vector<action>& actions, const plan& of);
+
+/// Appends what comes after the last weight gradients: the Rs of the reductions of the last optimizer step,
+/// one reduction after the other, so that none waits for one that comes later on some device; and unless
+/// there are forwards only, an A of each stage.
 void append_updates(plan& made);
 
 }  // namespace troupe

@@ -52,6 +52,11 @@ void check_search(const plan_search& search) {
   for (auto kind : search.kinds)
     if (kind == schedule_kind::forward_only || kind == schedule_kind::custom)
       refuse("a plan of kind " + std::string(to_string(kind)) + " is no schedule of training to choose from");
+    else if (schedule_of(kind).steps_order)
+      refuse(
+          std::string(to_string(kind)) +
+          " trains with other gradients than the schedules to choose from, whose bits are the same. Make its "
+          "plan without --best");
 }
 
 std::vector<int> chunks_of(const schedule_row& row, int most_chunks) {
@@ -68,7 +73,7 @@ std::vector<candidate> candidates_of(const plan_search& search) {
   auto microbatches = search.num_microbatches;
   if (microbatches.empty()) microbatches = {search.measured.num_microbatches};
   for (const auto& row : schedule_table()) {
-    bool is_wanted = search.kinds.empty() ? row.kind != schedule_kind::forward_only
+    bool is_wanted = search.kinds.empty() ? row.kind != schedule_kind::forward_only && !row.steps_order
                                           : std::ranges::count(search.kinds, row.kind) > 0;
     if (!is_wanted) continue;
     for (int chunks : chunks_of(row, search.most_chunks))

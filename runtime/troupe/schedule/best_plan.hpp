@@ -20,7 +20,7 @@ struct measured_cut {
 struct plan_search {
   measured_cut measured;
   int num_devices = 1;
-  std::vector<schedule_kind> kinds = {};                    ///< to choose from; empty: all that train
+  std::vector<schedule_kind> kinds = {};                    ///< to choose from; empty: all synchronous ones
   int most_chunks = 4;                                      ///< stages of a device at most
   std::vector<int> num_microbatches = {};                   ///< to choose from; empty: as measured
   double memory = std::numeric_limits<double>::infinity();  ///< bytes for activations, of each device

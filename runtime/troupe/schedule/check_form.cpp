@@ -41,6 +41,29 @@ void check_members(const plan& checked, findings& found) {
     found.emplace_back("the plan has reductions of gradients, but forwards only");
 }
 
+/// One optimizer step as the other. There may be several only where a kind says so, or a file.
+void check_flush(const plan& checked, findings& found) {
+  auto count = checked.flush_every;
+  auto steps = std::to_string(count) + " optimizer steps";
+  bool has_several = checked.kind == schedule_kind::pipedream_2bw || checked.kind == schedule_kind::custom;
+  if (count < 1 || (count > 1 && !has_several)) {
+    found.push_back("the plan has " + steps + ", but those of kind " + std::string(to_string(checked.kind)) +
+                    (has_several ? " at least 1" : " have 1"));
+    return;
+  }
+  if (checked.num_microbatches % count != 0)
+    found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches for " +
+                    steps + ", which have equally many");
+  const auto& reductions = checked.reductions;
+  auto of_one = reductions.size() / static_cast<std::size_t>(count);
+  bool are_alike = of_one * static_cast<std::size_t>(count) == reductions.size();
+  for (auto i = of_one; are_alike && i < reductions.size(); ++i)
+    are_alike = reductions[i] == reductions[i - of_one];
+  if (!are_alike)
+    found.push_back("the plan has " + std::to_string(reductions.size()) + " reductions for " + steps +
+                    ", which have the same ones");
+}
+
 }  // namespace
 
 std::string number_range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
@@ -51,6 +74,7 @@ std::vector<std::string> check_form(const plan& checked) {
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
   if (checked.num_microbatches < 1)
     found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
+  check_flush(checked, found);
   auto placed = static_cast<int>(checked.device_of_stage.size());
   if (placed != checked.num_stages)
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +

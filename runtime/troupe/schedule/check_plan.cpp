@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
-#include <set>
 
 #include "troupe/schedule/action_graph.hpp"
+#include "troupe/schedule/check_applies.hpp"
 #include "troupe/schedule/check_form.hpp"
 #include "troupe/schedule/find_cycles.hpp"
 
@@ -133,26 +134,57 @@ void check_orders(const plan& checked, findings& found) {
   check_order(checked, {{forward}, "a stage's forwards come in ascending order of microbatches"}, found);
 }
 
-/// Each stage that takes part in a reduction has one R of it, after its last weight gradient, and its Rs come
-/// in ascending order.
+/// Names the A that may be at fault, where it is not the last that the stage does.
+std::string before_apply(const plan& checked, int stage, int step) {
+  if (checked.flush_every == 1) return {};
+  return ", but before " + to_string(action{stage, action_kind::apply, step});
+}
+
+/// F and I of a later step add nothing to the gradients; of this one, what follows them is found. What comes
+/// after the last A is found by check_applies.
+bool is_ignored(const plan& checked, const action& op, int applied) {
+  return op.kind == action_kind::forward || op.kind == action_kind::input_gradient ||
+         applied >= checked.flush_every;
+}
+
+/// `applied`: how many As of the stage come before.
+void check_step(const plan& checked, const action& reduction, int applied, findings& found) {
+  int step = reduction.microbatch / checked.reductions_per_step();
+  if (checked.flush_every == 1 || step == applied) return;
+  action apply{reduction.stage, action_kind::apply, step < applied ? step : applied};
+  found.push_back(to_string(reduction) + " comes " + (step < applied ? "after " : "before ") +
+                  to_string(apply) + ", but is a reduction of optimizer step " + std::to_string(step));
+}
+
+/// Each stage that takes part in a reduction has one R of it, after the last weight gradient of its optimizer
+/// step and before that step's A, and the Rs of a step come in ascending order.
 void check_reductions(const plan& checked, findings& found) {
   auto count = static_cast<int>(checked.reductions.size());
   std::map<std::pair<int, int>, int> seen;  // [reduction, stage]
   for (const auto& device : checked.devices) {
-    std::map<int, action> reduced;  // [stage] its last R
+    std::map<int, action> reduced;  // [stage] its last R since an A
+    std::map<int, int> applied;     // [stage] its As
     for (const auto& op : device) {
-      if (op.kind == action_kind::apply) continue;
+      if (op.kind == action_kind::apply) {
+        if (++applied[op.stage] < checked.flush_every) reduced.erase(op.stage);
+        continue;
+      }
+      bool is_reduction = op.kind == action_kind::reduce_gradient;
+      if (is_reduction) ++seen[{op.microbatch, op.stage}];
+      if (checked.flush_every > 1 && is_ignored(checked, op, applied[op.stage])) continue;
       auto before = reduced.find(op.stage);
-      if (before != reduced.end() &&
-          (op.kind != action_kind::reduce_gradient || op.microbatch <= before->second.microbatch))
-        found.push_back(to_string(op) + " comes after " + to_string(before->second));
-      if (op.kind != action_kind::reduce_gradient) continue;
+      if (before != reduced.end() && (!is_reduction || op.microbatch <= before->second.microbatch))
+        found.push_back(to_string(op) + " comes after " + to_string(before->second) +
+                        before_apply(checked, op.stage, applied[op.stage]));
+      if (!is_reduction) continue;
       reduced[op.stage] = op;
       auto number = static_cast<std::size_t>(op.microbatch);
       bool takes_part = op.microbatch >= 0 && op.microbatch < count &&
                         std::ranges::count(checked.reductions[number], op.stage) == 1;
-      if (!takes_part) found.push_back(to_string(op) + " is no reduction of the plan");
-      ++seen[{op.microbatch, op.stage}];
+      if (takes_part)
+        check_step(checked, op, applied[op.stage], found);
+      else
+        found.push_back(to_string(op) + " is no reduction of the plan");
     }
   }
   for (int number = 0; number < count; ++number)
@@ -160,33 +192,6 @@ void check_reductions(const plan& checked, findings& found) {
       if (auto name = to_string(action{stage, action_kind::reduce_gradient, number});
           seen[{number, stage}] != 1)
         found.push_back(name + (seen[{number, stage}] == 0 ? " is missing" : " occurs several times"));
-}
-
-/// Each stage of a training plan has one A, which is the last that it does.
-void check_applies(const plan& checked, findings& found) {
-  std::map<int, int> seen;  // [stage]
-  for (int device = 0; device < checked.num_devices(); ++device) {
-    std::set<int> applied;  // stages
-    for (const auto& op : checked.devices[static_cast<std::size_t>(device)]) {
-      action apply{op.stage, action_kind::apply, 0};
-      if (op.kind != action_kind::apply) {
-        if (applied.contains(op.stage))
-          found.push_back("device " + std::to_string(device) + " does " + to_string(op) + " after " +
-                          to_string(apply) + ", but the optimizer's step is the last that a stage does");
-        continue;
-      }
-      if (op.microbatch != 0) found.push_back(to_string(op) + " has a number. Write " + to_string(apply));
-      applied.insert(op.stage);
-      ++seen[op.stage];
-    }
-  }
-  bool is_training = checked.kind != schedule_kind::forward_only;
-  for (int stage = 0; stage < checked.num_stages; ++stage) {
-    auto name = to_string(action{stage, action_kind::apply, 0});
-    if (!is_training && seen[stage] > 0) found.push_back(name + " occurs in a plan of forwards only");
-    if (is_training && seen[stage] == 0) found.push_back(name + " is missing");
-    if (seen[stage] > 1) found.push_back(name + " occurs " + std::to_string(seen[stage]) + " times");
-  }
 }
 
 }  // namespace
@@ -198,7 +203,7 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_occurrences(checked, found);
   check_orders(checked, found);
   check_reductions(checked, found);
-  check_applies(checked, found);
+  std::ranges::move(check_applies(checked), std::back_inserter(found));
   for (auto& cycle : find_cycles(action_graph(checked))) found.push_back(std::move(cycle));
   return found;
 }

@@ -10,8 +10,8 @@ namespace troupe {
 /// when the plan is sound: its edges are a stage_graph; each action occurs once, on its stage's device; data
 /// arrives before use and dependencies have no cycle; forwards and weight gradients of a stage each come in
 /// ascending microbatch order (ARCHITECTURE 4); the last that a stage does is its A, unless there are
-/// forwards only. Of a plan whose form is wrong (numbers, devices, edges, members of reductions), only that
-/// is said.
+/// forwards only, and of several optimizer steps each uses the weights that it must (check_applies). Of a
+/// plan whose form is wrong (numbers, devices, edges, members of reductions), only that is said.
 std::vector<std::string> check_plan(const plan& checked);
 
 }  // namespace troupe

@@ -13,6 +13,7 @@ namespace {
 /// | schedule | idle time | exact if |
 /// |---|---|---|
 /// | GPipe, 1F1B | (p-1)(f+B) | |
+/// | PipeDream-2BW | (p-1)(f+B) | steps of p-1 microbatches or more, between which A takes no time |
 /// | interleaved 1F1B | (p-1)(f+B) | p divides m |
 /// | ZB-H1 | (p-1) max(b, f+b-w) | w <= b <= f+w, m >= p |
 /// | ZB-H2 | (p-1) max(f, b-f, f+b-2w) | w <= b <= f+w, m >= 2p-1 |
@@ -27,6 +28,7 @@ double idle_time(schedule_kind kind, double p, const action_costs& costs) {
     case schedule_kind::gpipe:
     case schedule_kind::one_f_one_b:
     case schedule_kind::interleaved_1f1b:
+    case schedule_kind::pipedream_2bw:
       return (p - 1) * (f + b + w);
     case schedule_kind::forward_only:
       return (p - 1) * f;
@@ -44,11 +46,13 @@ double idle_time(schedule_kind kind, double p, const action_costs& costs) {
   throw_invalid("closed_form_of", "a schedule that has a generator", std::string(to_string(kind)));
 }
 
-/// In chunks, exact for every number of microbatches m that the kind allows.
+/// In chunks, exact for every number of microbatches m that the kind allows; of PipeDream-2BW for optimizer
+/// steps of p-1 microbatches or more.
 int peak_chunks(schedule_kind kind, const chunk_shape& shape) {
   auto [p, v, m] = shape;
   switch (kind) {
     case schedule_kind::one_f_one_b:
+    case schedule_kind::pipedream_2bw:
     case schedule_kind::zb_h1:
       return std::min(m, p);
     case schedule_kind::zb_h2:

@@ -33,7 +33,13 @@ void check_options(const plan_options& options) {
       refuse(std::to_string(count) + " " + what + " times " + std::to_string(options.num_microbatches) +
              " microbatches is more than " + std::to_string(most_cells) + ". Use fewer microbatches");
   };
-  check_size(options.num_stages, "stages");
+  auto steps = options.flush_every;
+  if (steps < 1) refuse(std::to_string(steps) + " optimizer steps between two flushes. Give at least 1");
+  if (steps > 1 && !schedule_of(options.kind).steps_order)
+    refuse(std::string(to_string(options.kind)) + " flushes after every optimizer step, not after " +
+           std::to_string(steps) + ". Leave --flush-every out, or use pipedream_2bw");
+  check_size(std::int64_t{options.num_stages} * steps,
+             steps == 1 ? "stages" : "stages times optimizer steps");
   check_size(static_cast<std::int64_t>(options.edges.size()), "edges");
 }
 
@@ -112,9 +118,9 @@ std::vector<int> placement_of(const schedule_row& row, const plan_options& optio
   return device_of_stage;
 }
 
+/// Of `made` the edges, reductions and devices of the stages are known. `graph` is that of its edges.
 std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_options& options,
-                                           const stage_graph& graph,
-                                           const std::vector<int>& device_of_stage) {
+                                           const stage_graph& graph, const plan& made) {
   std::vector<std::vector<action>> orders;
   if (row.chunked) {
     for (int device = 0; device < options.num_devices; ++device)
@@ -122,12 +128,15 @@ std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_o
     return orders;
   }
   for (int stage = 0; stage < options.num_stages; ++stage)
-    orders.push_back(row.stage_order(stage, graph, options.num_microbatches));
-  if (options.num_devices < options.num_stages)
-    return merge_stages(orders, graph, device_of_stage, options.num_devices);
+    orders.push_back(
+        row.steps_order
+            ? with_reductions(row.steps_order(stage, graph, {options.num_microbatches, options.flush_every}),
+                              made)
+            : row.stage_order(stage, graph, options.num_microbatches));
+  if (options.num_devices < options.num_stages) return merge_stages(orders, graph, made);
   std::vector<std::vector<action>> devices(orders.size());
   for (std::size_t stage = 0; stage < orders.size(); ++stage)
-    devices[static_cast<std::size_t>(device_of_stage[stage])] = std::move(orders[stage]);
+    devices[static_cast<std::size_t>(made.device_of_stage[stage])] = std::move(orders[stage]);
   return devices;
 }
 
@@ -143,15 +152,18 @@ plan make_plan(const plan_options& options) {
   if (row.chunked) check_chunks(row, options);
   plan made{.kind = options.kind,
             .num_stages = options.num_stages,
-            .num_microbatches = options.num_microbatches,
+            .num_microbatches = options.num_microbatches * options.flush_every,
             .device_of_stage = placement_of(row, options),
             .edges = options.edges,
-            .devices = {},
-            .reductions = options.reductions};
+            .devices = std::vector<std::vector<action>>(static_cast<std::size_t>(options.num_devices)),
+            .reductions = {},
+            .flush_every = options.flush_every};
+  for (int step = 0; step < options.flush_every; ++step)
+    made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
   if (made.edges.empty()) made.edges = chain_edges(options.num_stages);
   std::ranges::sort(made.edges);
   stage_graph graph(made.num_stages, made.edges);
-  made.devices = orders_of(row, options, graph, made.device_of_stage);
+  made.devices = orders_of(row, options, graph, made);
   append_updates(made);
   return made;
 }

@@ -2,26 +2,29 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 namespace {
 
-/// List scheduling: runs all stages on paper, F, I and W taking one unit each and B two, and always starts
-/// what can start first. Nothing scheduled later can start earlier, so a device's record is in order of time.
+/// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, R and A none, and
+/// always starts what can start first. Nothing scheduled later can start earlier, so a device's record is in
+/// order of time.
 class list_scheduler {
  public:
-  list_scheduler(const std::vector<std::vector<action>>& orders, const stage_graph& graph,
-                 const std::vector<int>& device_of_stage, int num_devices)
+  list_scheduler(const std::vector<std::vector<action>>& orders, const stage_graph& graph, const plan& made)
       : orders_(orders),
         graph_(graph),
-        device_of_stage_(device_of_stage),
+        made_(made),
         next_(orders.size(), 0),
         forward_end_(orders.size()),
         gradient_end_(orders.size()),
-        free_at_(static_cast<std::size_t>(num_devices), 0),
-        done_(static_cast<std::size_t>(num_devices)) {}
+        end_(orders.size(), 0),
+        free_at_(made.devices.size(), 0),
+        done_(made.devices.size()) {}
 
   std::vector<std::vector<action>> run() {
     while (auto chosen = best()) start(*chosen);
@@ -51,7 +54,9 @@ class list_scheduler {
     if (next_[stage] == orders_[stage].size()) return {};
     const auto& op = orders_[stage][next_[stage]];
     std::int64_t ready = 0;
-    if (op.kind == action_kind::weight_gradient) return ready;  // its I came before in the stage's order
+    if (op.kind == action_kind::reduce_gradient) return shares_at(op.microbatch);
+    // What a W or an A needs came before in the stage's order.
+    if (op.kind == action_kind::weight_gradient || op.kind == action_kind::apply) return ready;
     bool is_forward = op.kind == action_kind::forward;
     for (const auto& each : is_forward ? graph_.inputs_of(op.stage) : graph_.outputs_of(op.stage)) {
       const auto& ends = is_forward ? forward_end_[static_cast<std::size_t>(each.from)]
@@ -62,22 +67,41 @@ class list_scheduler {
     return ready;
   }
 
-  /// Of two that can start at once, a forward goes first: the stages after it wait for it, and how far a
-  /// stage runs ahead, which is what costs memory, its own order says. A W, for which no stage waits, goes
-  /// last. Then the older microbatch, then the later stage.
+  /// When all stages of a reduction have come to it or done it; none if one of them has not.
+  std::optional<std::int64_t> shares_at(int reduction) const {
+    std::int64_t ready = 0;
+    for (int stage : made_.reductions[static_cast<std::size_t>(reduction)]) {
+      auto at = static_cast<std::size_t>(stage);
+      auto found = shares_.find({reduction, stage});
+      if (found == shares_.end() && !is_next(at, {stage, action_kind::reduce_gradient, reduction})) return {};
+      ready = std::max(ready, found == shares_.end() ? end_[at] : found->second);
+    }
+    return ready;
+  }
+
+  bool is_next(std::size_t stage, const action& op) const {
+    return next_[stage] < orders_[stage].size() && orders_[stage][next_[stage]] == op;
+  }
+
+  /// R and A go before all others: they take no time. Of others that can start at once, a forward goes first:
+  /// the stages after it wait for it, and how far a stage runs ahead, which is what costs memory, its own
+  /// order says. A W, for which no stage waits, goes last. Then the older microbatch, then the later stage.
   bool goes_before(const candidate& a, const candidate& b) const {
     auto rank = [this](const candidate& c) {
       const auto& op = orders_[c.stage][next_[c.stage]];
+      bool is_update = op.kind == action_kind::reduce_gradient || op.kind == action_kind::apply;
       bool is_forward = op.kind == action_kind::forward;
       bool is_weight_gradient = op.kind == action_kind::weight_gradient;
-      return std::tuple(c.begin, !is_forward, is_weight_gradient, op.microbatch, -op.stage);
+      return std::tuple(c.begin, !is_update, !is_forward, is_weight_gradient, op.microbatch, -op.stage);
     };
     return rank(a) < rank(b);
   }
 
   void start(const candidate& chosen) {
     const auto& op = orders_[chosen.stage][next_[chosen.stage]++];
-    auto end = chosen.begin + (op.kind == action_kind::backward ? 2 : 1);
+    auto end = chosen.begin + duration_of(op.kind);
+    if (op.kind == action_kind::reduce_gradient) shares_[{op.microbatch, op.stage}] = end_[chosen.stage];
+    end_[chosen.stage] = end;
     if (op.kind == action_kind::forward) forward_end_[chosen.stage].push_back(end);
     if (op.kind == action_kind::backward || op.kind == action_kind::input_gradient)
       gradient_end_[chosen.stage].push_back(end);
@@ -85,14 +109,23 @@ class list_scheduler {
     done_[device(chosen.stage)].push_back(op);
   }
 
-  std::size_t device(std::size_t stage) const { return static_cast<std::size_t>(device_of_stage_[stage]); }
+  static std::int64_t duration_of(action_kind kind) {
+    if (kind == action_kind::reduce_gradient || kind == action_kind::apply) return 0;
+    return kind == action_kind::backward ? 2 : 1;
+  }
+
+  std::size_t device(std::size_t stage) const {
+    return static_cast<std::size_t>(made_.device_of_stage[stage]);
+  }
 
   const std::vector<std::vector<action>>& orders_;
   const stage_graph& graph_;
-  const std::vector<int>& device_of_stage_;
+  const plan& made_;
   std::vector<std::size_t> next_;                        // [stage] position in its order
   std::vector<std::vector<std::int64_t>> forward_end_;   // [stage][microbatch], as far as run
   std::vector<std::vector<std::int64_t>> gradient_end_;  // [stage][microbatch] of B or I, as far as run
+  std::vector<std::int64_t> end_;                        // [stage] of what it did last
+  std::map<std::pair<int, int>, std::int64_t> shares_;   // [reduction, stage] when given, of Rs that are done
   std::vector<std::int64_t> free_at_;                    // [device]
   std::vector<std::vector<action>> done_;                // [device]
 };
@@ -100,9 +133,8 @@ class list_scheduler {
 }  // namespace
 
 std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,
-                                              const stage_graph& graph,
-                                              const std::vector<int>& device_of_stage, int num_devices) {
-  return list_scheduler(orders, graph, device_of_stage, num_devices).run();
+                                              const stage_graph& graph, const plan& made) {
+  return list_scheduler(orders, graph, made).run();
 }
 
 }  // namespace troupe

@@ -48,14 +48,16 @@ action action_from(std::string_view text) {
   if (whole) {
     letter = kind_letters.find(rest.front());
     rest.remove_prefix(1);
-    bool has_number = letter != static_cast<std::size_t>(action_kind::apply);
-    whole = letter != std::string_view::npos && (!has_number || take_number(rest, read.microbatch)) &&
+    bool is_apply = letter == static_cast<std::size_t>(action_kind::apply);
+    bool is_first_apply = is_apply && rest.empty();
+    whole = letter != std::string_view::npos &&
+            (is_first_apply || (take_number(rest, read.microbatch) && !(is_apply && read.microbatch == 0))) &&
             rest.empty();
   }
   if (!whole)
     throw bad_input("'" + std::string(text) +
                     "' is no action. Write stage, kind (F, B, I, W, R or A) and microbatch, for example 2F0; "
-                    "an A has no microbatch: 2A");
+                    "an A has none, or the number of a later optimizer step: 2A, 2A1");
   read.kind = static_cast<action_kind>(letter);
   return read;
 }

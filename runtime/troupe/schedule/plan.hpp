@@ -18,11 +18,12 @@ enum class schedule_kind : std::uint8_t {
   zb_h2 = 5,
   zb_v = 6,
   dualpipe_v = 7,
-  custom = 8
+  custom = 8,
+  pipedream_2bw = 9
 };
 
 /// The names users type: "gpipe", "1f1b" (also "one_f_one_b"), "forward_only", "interleaved_1f1b", "zb_h1",
-/// "zb_h2", "zb_v", "dualpipe_v". Throws bad_input listing them.
+/// "zb_h2", "zb_v", "dualpipe_v", "pipedream_2bw". Throws bad_input listing them.
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
@@ -38,7 +39,8 @@ enum class action_kind : std::uint8_t {
 };
 
 /// One computation of a plan, written "2F0": stage, kind, microbatch. Of an R the number is that of the
-/// reduction; an A has none ("2A") and `microbatch` 0.
+/// reduction, of an A that of the optimizer's step among plan::flush_every, which is 0 where there is one
+/// ("2A", then "2A1").
 struct action {
   int stage = 0;
   action_kind kind = action_kind::forward;
@@ -46,37 +48,45 @@ struct action {
   bool operator==(const action&) const = default;
 };
 
-/// An A whose `microbatch` is not 0, which no plan may hold, is shown with it.
+/// The number 0 of an A is left out.
 std::string to_string(const action& op);
 /// Throws bad_input naming the text and the notation.
 action action_from(std::string_view text);
 
-/// What every device does in one step, in order.
+/// What every device does between two flushes, in order: in one step, or with pipedream_2bw in several.
 struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
-  int num_microbatches = 0;
+  int num_microbatches = 0;                  ///< of all its optimizer steps
   std::vector<int> device_of_stage;          ///< [num_stages] the logical device
   std::vector<edge> edges;                   ///< see stage_graph; ascending by from, output, to, input
   std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
   /// What stages combine between the last weight gradient and A, one after the other: the
   /// stages that take part in each, ascending. Each stage's share of reduction r goes to the others as soon
-  /// as the stage is done with what comes before its R of r, which waits for the shares of all.
+  /// as the stage is done with what comes before its R of r, which waits for the shares of all. Those of all
+  /// optimizer steps, step after step.
   std::vector<std::vector<int>> reductions = {};
+  /// How many optimizer steps there are, each with num_microbatches / flush_every microbatches. Step t of
+  /// them computes its gradients with the weights that the plan begins with, if t is 0 or 1, else with those
+  /// that step t - 2 makes.
+  int flush_every = 1;
   int num_devices() const { return static_cast<int>(devices.size()); }
+  int microbatches_per_step() const { return num_microbatches / flush_every; }
+  int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
 };
 
 struct plan_options {
   schedule_kind kind = schedule_kind::one_f_one_b;
   int num_stages = 1;
-  int num_microbatches = 1;
+  int num_microbatches = 1;                       ///< of one optimizer step
   int num_devices = 1;                            ///< logical devices; at most num_stages
-  std::vector<std::vector<int>> reductions = {};  ///< see plan::reductions; none in a plan of forwards only
+  std::vector<std::vector<int>> reductions = {};  ///< of one optimizer step; none in a plan of forwards only
   std::vector<edge> edges = {};                   ///< see plan::edges, in any order; empty: a chain
   /// [num_stages]; empty: as the kind says, else stages lie on devices in contiguous blocks of nearly equal
   /// size.
   std::vector<int> device_of_stage = {};
+  int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places
@@ -91,9 +101,9 @@ int devices_for(schedule_kind kind, int num_stages, int most_devices);
 /// Throws bad_input for impossible options: numbers of stages, devices or microbatches that the kind does
 /// not allow, another placement than it has.
 ///
-/// In GPipe, 1F1B, ZB-H1 and ZB-H2 the order of a stage's own actions depends on the graph alone, never on
-/// the devices, and stages may lie anywhere. Interleaved 1F1B, ZB-V and DualPipeV place the stages
-/// themselves, and run those of any graph in the order of a chain.
+/// In GPipe, 1F1B, ZB-H1, ZB-H2 and PipeDream-2BW the order of a stage's own actions depends on the graph
+/// alone, never on the devices, and stages may lie anywhere. Interleaved 1F1B, ZB-V and DualPipeV place the
+/// stages themselves, and run those of any graph in the order of a chain.
 plan make_plan(const plan_options& options);
 
 /// What evaluation and prediction run: the forwards of `training`, with its stages, edges and devices, for

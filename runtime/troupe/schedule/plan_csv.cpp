@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/append_updates.hpp"
@@ -81,9 +83,8 @@ class csv_reader {
     auto options = options_for ? options_for(read_.num_stages) : plan_csv_options();
     read_.edges = options.edges.empty() ? chain_edges(read_.num_stages) : options.edges;
     std::ranges::sort(read_.edges);
-    read_.reductions = options.reductions;
     place_stages();
-    append_updates(read_);
+    add_updates(options.reductions);
     check();
     return std::move(read_);
   }
@@ -129,15 +130,15 @@ class csv_reader {
       refuse(to_string(at_) + ": '" + std::string(text) +
              "' is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
     }
-    if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::apply)
-      refuse(to_string(at_) + ": " + troupe::to_string(op) +
-             " has no place in a file: reductions and optimizer steps are appended. Remove it");
+    if (op.kind == action_kind::reduce_gradient) refuse_update(at_, op);
     has_backwards_ |= op.kind != action_kind::forward;
     bool is_too_large = op.stage >= most_csv_cells || op.microbatch >= most_csv_cells;
     if (!is_too_large) {
       read_.num_stages = std::max(read_.num_stages, op.stage + 1);
-      read_.num_microbatches = std::max(read_.num_microbatches, op.microbatch + 1);
+      auto& count = op.kind == action_kind::apply ? read_.flush_every : read_.num_microbatches;
+      count = std::max(count, op.microbatch + 1);
     }
+    if (op.kind == action_kind::apply && !first_apply_) first_apply_ = {at_, op};
     if (is_too_large || static_cast<std::int64_t>(read_.num_stages) * read_.num_microbatches > most_csv_cells)
       refuse(to_string(at_) + ": with " + troupe::to_string(op) +
              " there are more stages times microbatches than " + std::to_string(most_csv_cells) +
@@ -145,6 +146,22 @@ class csv_reader {
     read_.devices.back().push_back(op);
     cells_[troupe::to_string(op)].push_back(at_);
     line_of_stage_.emplace(op.stage, at_);
+  }
+
+  [[noreturn]] void refuse_update(const csv_cell& cell, const action& op) const {
+    refuse(to_string(cell) + ": " + troupe::to_string(op) +
+           " has no place in a file: reductions and optimizer steps are appended, unless there are several "
+           "steps "
+           "(0A, 0A1, ...). Remove it");
+  }
+
+  /// `reductions`: of one optimizer step.
+  void add_updates(const std::vector<std::vector<int>>& reductions) {
+    for (int step = 0; step < read_.flush_every; ++step)
+      read_.reductions.insert(read_.reductions.end(), reductions.begin(), reductions.end());
+    if (!first_apply_) return append_updates(read_);
+    if (read_.flush_every == 1) refuse_update(first_apply_->first, first_apply_->second);
+    for (auto& device : read_.devices) device = with_reductions(device, read_);
   }
 
   void place_stages() {
@@ -198,6 +215,7 @@ class csv_reader {
   int empty_line_ = 0;  // the first one; 0: none
   bool has_backwards_ = false;
   plan read_;
+  std::optional<std::pair<csv_cell, action>> first_apply_;
   std::map<std::string, std::vector<csv_cell>> cells_;  // of each action
   std::map<int, csv_cell> line_of_stage_;               // its first action's
 };
@@ -222,7 +240,8 @@ std::string to_csv(const plan& written) {
   for (const auto& device : written.devices) {
     std::string line;
     for (const auto& op : device)
-      if (op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply)
+      if (op.kind != action_kind::reduce_gradient &&
+          (op.kind != action_kind::apply || written.flush_every > 1))
         line += (line.empty() ? "" : ",") + to_string(op);
     text += line + "\n";
   }

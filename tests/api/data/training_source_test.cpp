@@ -23,6 +23,22 @@ TEST_CASE("a training batch holds the sampler's samples, each beside its label")
   }
 }
 
+TEST_CASE("batches between two flushes come together, in the sampler's order, also where an epoch ends") {
+  auto source = troupe::make_training_source(small_dataset(50),
+                                             {.batch = 8, .microbatches = 4, .seed = 9, .flush_every = 4});
+  CHECK(source->num_steps_per_epoch() == 6);
+  for (std::uint64_t flush :
+       {0, 1, 7}) {  // the second one has the last two batches of an epoch and two of the next
+    auto got = source->at(flush);
+    CHECK(troupe::describe(got.inputs) == "u8[32, 2]");
+    for (std::uint64_t each = 0; each < 4; ++each) {
+      auto expected = troupe::batch_indices({.num_samples = 50, .batch = 8, .seed = 9}, 4 * flush + each);
+      for (std::size_t row = 0; row < 8; ++row)
+        CHECK(got.targets.values<std::uint8_t>()[8 * each + row] == expected[row]);
+    }
+  }
+}
+
 TEST_CASE("a training batch that does not cut into microbatches is refused") {
   CHECK_THROWS_AS(troupe::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 3}),
                   troupe::bad_input);

@@ -21,6 +21,7 @@ struct planned_options {
   int num_devices = 1;
   std::vector<int> device_of_stage = {};
   numeric_options numerics = {};
+  int flush_every = 1;
 };
 
 /// A graph cut into stages, whose plan is run by an interpreter for each device, in one thread.
@@ -33,14 +34,18 @@ class planned_pipeline {
                              .num_devices = options.num_devices,
                              .reductions = reductions_of(model, options.partition, options.numerics).stages,
                              .edges = cut_model(model.wiring(), options.partition).edges,
-                             .device_of_stage = options.device_of_stage})) {
+                             .device_of_stage = options.device_of_stage,
+                             .flush_every = options.flush_every})) {
     if (auto problems = check_plan(training_); !problems.empty()) throw std::logic_error(problems.front());
-    auto make = make_module_programs(
-        model, options.partition,
-        {.optimizer = optim::Adam({.lr = 0.01}), .seed = 42, .numerics = options.numerics});
+    auto make = make_module_programs(model, options.partition,
+                                     {.optimizer = optim::Adam({.lr = 0.01}),
+                                      .seed = 42,
+                                      .numerics = options.numerics,
+                                      .flush_every = options.flush_every});
     for (int stage = 0; stage < training_.num_stages; ++stage) stages_.push_back(make(stage));
   }
 
+  /// Once through the plan, with the samples of all its optimizer steps.
   void train(std::uint64_t step, const batch& samples) { run(training_, pass_kind::train, step, samples); }
   /// In evaluation mode.
   std::vector<tensor> predict(const batch& samples) {

@@ -60,6 +60,23 @@ TEST_CASE("numbers out of range name their option") {
   CHECK_THAT(complaint([](job_options& o) { o.suspect_after = {}; }), ContainsSubstring("--suspect-after"));
 }
 
+TEST_CASE("steps that do not end at a flush are refused with those that do") {
+  auto flushing = [](std::uint64_t steps, int flush_every) {
+    return complaint([=](job_options& o) {
+      o.schedule = troupe::schedule_kind::pipedream_2bw;
+      o.steps = steps;
+      o.flush_every = flush_every;
+    });
+  };
+  CHECK_THAT(flushing(12, 5), ContainsSubstring("12 steps are no multiple of --flush-every 5") &&
+                                  ContainsSubstring("use --steps 10 or 15"));
+  CHECK_THAT(flushing(3, 4), ContainsSubstring("use --steps 4"));
+  CHECK_THAT(flushing(3, 0), ContainsSubstring("--flush-every must lie between 1 and"));
+  CHECK_THAT(complaint([](job_options& o) { o.flush_every = 2; }),
+             ContainsSubstring("--schedule 1f1b flushes after every step, not after 2") &&
+                 ContainsSubstring("pipedream_2bw"));
+}
+
 TEST_CASE("unknown words are refused with the known ones") {
   CHECK_THAT(complaint([](job_options& o) { o.isa = "avx3"; }), ContainsSubstring("avx512_core"));
   CHECK_THAT(complaint([](job_options& o) { o.log_level = "loud"; }), ContainsSubstring("debug"));

@@ -34,7 +34,9 @@ std::vector<tensor> traced_program::forward(const microbatch& which, std::vector
   auto num_inputs = graph_.takes_samples(stage_) ? 1 : graph_.inputs_of(stage_).size();
   expect(inputs.size() == num_inputs, "an input for each port");
   expect(!targets.defined() || graph_.computes_loss(stage_), "targets at the loss only");
-  auto value = mixed(mixed(which.step, static_cast<std::uint64_t>(which.index)), weight_);
+  auto version = which.training ? which.step - static_cast<std::uint64_t>(which.delay) : weights_.size() - 1;
+  expect(version < weights_.size() && version + 2 >= weights_.size(), "the newest weights, or those before");
+  auto value = mixed(mixed(which.step, static_cast<std::uint64_t>(which.index)), weights_[version]);
   for (const auto& each : inputs) value = mixed(value, number_in(each));
   if (targets.defined()) value = mixed(value, number_in(targets));
   expect(outputs_.emplace(std::pair(which.step, which.index), value).second, "one forward");
@@ -75,14 +77,13 @@ void traced_program::reduce(int reduction, const std::vector<tensor>& contributi
 }
 
 void traced_program::apply(std::uint64_t step) {
-  expect(step == num_applied_ && saved_.empty(), "each step once, after its gradients");
-  ++num_applied_;
-  weight_ = mixed(weight_, sum_);
+  expect(step + 1 == weights_.size() && saved_.empty(), "each step once, after its gradients");
+  weights_.push_back(mixed(weights_.back(), sum_));
   sum_ = 0;
 }
 
 std::uint64_t traced_program::result() const {
-  auto value = mixed(weight_, num_applied_);
+  auto value = mixed(weights_.back(), weights_.size() - 1);
   for (const auto& [which, output] : outputs_) value = mixed(value, output);
   for (const auto& [which, gradient] : gradients_) value = mixed(value, gradient);
   return value;
@@ -101,18 +102,20 @@ std::vector<std::uint64_t> expected_results(const plan& running, bool training, 
   for (int stage = 0; stage < running.num_stages; ++stage)
     stages.push_back(std::make_unique<traced_program>(running, stage));
   auto at = [&](int stage) -> traced_program& { return *stages[static_cast<std::size_t>(stage)]; };
-  for (std::uint64_t step = 0; step < num_steps; ++step) {
-    auto samples = traced_samples(running, step);
-    for (int index = 0; index < running.num_microbatches; ++index) {
-      microbatch which{step, index, running.num_microbatches, training};
+  auto run_step = [&](const batch& samples, std::uint64_t run, int number) {
+    auto step = run * static_cast<std::uint64_t>(running.flush_every) + static_cast<std::uint64_t>(number);
+    auto count = running.microbatches_per_step();
+    for (int index = 0; index < count; ++index) {
+      microbatch which{step, index, count, training, number == 0 ? 0 : 1};
+      auto row = 2 * (number * count + index);
       std::map<std::pair<int, int>, tensor> outputs;    // [stage, port]
       std::map<std::pair<int, int>, tensor> gradients;  // [stage, input port]
       for (int stage = 0; stage < running.num_stages; ++stage) {
         std::vector<tensor> inputs;
         for (const auto& each : graph.inputs_of(stage))
           inputs.push_back(outputs.at({each.from, each.output}));
-        if (inputs.empty()) inputs.push_back(samples.inputs.rows(2 * index, 2));
-        auto targets = graph.computes_loss(stage) ? samples.targets.rows(2 * index, 2) : tensor();
+        if (inputs.empty()) inputs.push_back(samples.inputs.rows(row, 2));
+        auto targets = graph.computes_loss(stage) ? samples.targets.rows(row, 2) : tensor();
         auto made = at(stage).forward(which, inputs, targets);
         for (std::size_t port = 0; port < made.size(); ++port)
           outputs[{stage, static_cast<int>(port)}] = made[port];
@@ -130,14 +133,18 @@ std::vector<std::uint64_t> expected_results(const plan& running, bool training, 
         at(stage).backward_weight(which);
       }
     }
-    if (!training) continue;
-    for (std::size_t number = 0; number < running.reductions.size(); ++number) {
+    if (!training) return;
+    for (int reduction = 0; reduction < running.reductions_per_step(); ++reduction) {
+      const auto& members = running.reductions[static_cast<std::size_t>(reduction)];
       std::vector<tensor> contributions;
-      for (int stage : running.reductions[number])
-        contributions.push_back(at(stage).contribution_to(static_cast<int>(number)));
-      for (int stage : running.reductions[number]) at(stage).reduce(static_cast<int>(number), contributions);
+      for (int stage : members) contributions.push_back(at(stage).contribution_to(reduction));
+      for (int stage : members) at(stage).reduce(reduction, contributions);
     }
     for (auto& stage : stages) stage->apply(step);
+  };
+  for (std::uint64_t run = 0; run < num_steps; ++run) {
+    auto samples = traced_samples(running, run);
+    for (int number = 0; number < running.flush_every; ++number) run_step(samples, run, number);
   }
   std::vector<std::uint64_t> results;
   for (const auto& stage : stages) results.push_back(stage->result());

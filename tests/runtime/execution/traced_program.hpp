@@ -39,15 +39,15 @@ class traced_program : public stage_program {
   int stage_;
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
   std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients
-  std::uint64_t weight_ = 1, sum_ = 0;
-  std::uint64_t num_applied_ = 0;
+  std::vector<std::uint64_t> weights_ = {1};                                    // [optimizer steps]
+  std::uint64_t sum_ = 0;
 };
 
 /// Two rows a microbatch, that depend on the step.
 batch traced_samples(const plan& running, std::uint64_t step);
 
 /// What a plan's stages compute in so many steps, without a plan: microbatch after microbatch, stage after
-/// stage. [num_stages] result()
+/// stage. Steps are runs of the plan. [num_stages] result()
 std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps);
 
 }  // namespace troupe::testing

@@ -136,7 +136,7 @@ TEST_CASE("an optimizer's step that comes too early is named with each action th
   for_many([&num_moved](plan& changed, place where, std::mt19937& random) {
     auto& device = changed.devices[where.device];
     auto apply = std::ranges::find(device, action_kind::apply, &action::kind);
-    if (apply == device.end()) return;
+    if (apply == device.end() || changed.flush_every > 1) return;  // one of several may also come too late
     auto op = *apply;
     device.erase(apply);
     auto at = device.begin() + offset(drawn_index(device.size(), random));

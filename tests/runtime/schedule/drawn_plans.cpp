@@ -58,7 +58,7 @@ std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stage
 
 schedule_kind drawn_kind_of_any_placement(std::mt19937& random) {
   using enum schedule_kind;
-  constexpr std::array kinds = {gpipe, one_f_one_b, forward_only, zb_h1, zb_h2};
+  constexpr std::array kinds = {gpipe, one_f_one_b, forward_only, zb_h1, zb_h2, pipedream_2bw};
   return kinds[drawn_index(kinds.size(), random)];
 }
 
@@ -85,6 +85,7 @@ plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937&
     return drawn_chunks(most_stages, most_microbatches, random);
   plan_options options;
   options.kind = drawn_kind_of_any_placement(random);
+  if (options.kind == schedule_kind::pipedream_2bw) options.flush_every = 1 + drawn_below(3, random);
   options.num_stages = 1 + drawn_below(most_stages, random);
   options.num_microbatches = 1 + drawn_below(most_microbatches, random);
   options.num_devices = 1 + drawn_below(options.num_stages, random);

@@ -42,7 +42,10 @@ troupe::plan pytorch_plan(const std::string& name) {
 TEST_CASE("a plan that is written and read again has the same actions on the same devices") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
-    auto drawn = troupe::make_plan(troupe::testing::drawn_options(6, 5, random));
+    auto options = troupe::testing::drawn_options(6, 5, random);
+    // Those of several optimizer steps stand elsewhere on devices with several stages.
+    if (options.flush_every > 1) options.reductions.clear();
+    auto drawn = troupe::make_plan(options);
     CAPTURE(seed);
     auto read = troupe::read_plan_csv(to_csv(drawn), "plan.csv", {drawn.edges, drawn.reductions});
     drawn.kind = drawn.kind == forward_only ? forward_only : custom;

@@ -10,10 +10,12 @@ bool without_gaps(const std::set<int>& ports) {
   return ports.empty() || (*ports.begin() == 0 && *ports.rbegin() + 1 == static_cast<int>(ports.size()));
 }
 
-/// Those that a stage takes part in.
-std::vector<std::size_t> reductions_of(int stage, const plan& run) {
+/// Those that a stage takes part in, in its first `num_steps` optimizer steps.
+std::vector<std::size_t> reductions_of(int stage, const plan& run, int num_steps) {
   std::vector<std::size_t> numbers;
-  for (std::size_t number = 0; number < run.reductions.size(); ++number)
+  auto end =
+      run.reductions.size() / static_cast<std::size_t>(run.flush_every) * static_cast<std::size_t>(num_steps);
+  for (std::size_t number = 0; number < end; ++number)
     if (std::ranges::count(run.reductions[number], stage) > 0) numbers.push_back(number);
   return numbers;
 }
@@ -57,9 +59,10 @@ bool plan_runner::any_device_steps() {
 
 /// What is wrong with an action whatever the others do.
 bool plan_runner::is_allowed(const action& op, int device) const {
-  if (op.stage < 0 || op.stage >= run_.num_stages || applied_.contains(op.stage)) return false;
+  if (op.stage < 0 || op.stage >= run_.num_stages) return false;
+  if (num_applied(op.stage) == run_.flush_every) return false;
   if (run_.device_of_stage.at(static_cast<std::size_t>(op.stage)) != device) return false;
-  if (op.kind == action_kind::apply) return op.microbatch == 0;
+  if (op.kind == action_kind::apply) return op.microbatch == num_applied(op.stage);
   auto count = op.kind == action_kind::reduce_gradient ? static_cast<int>(run_.reductions.size())
                                                        : run_.num_microbatches;
   return op.microbatch >= 0 && op.microbatch < count;
@@ -86,6 +89,7 @@ void plan_runner::perform(const action& op, std::size_t device) {
   auto [stage, kind, number] = op;
   switch (kind) {
     case action_kind::forward:
+      broken_ |= !has_version_for(stage, number);
       broken_ |= forwards_[stage]++ != number || !saved_.insert({stage, number}).second;
       for (std::size_t i = 0; i < run_.edges.size(); ++i)
         if (run_.edges[i].from == stage) tensors_.insert({i, number});
@@ -99,14 +103,15 @@ void plan_runner::perform(const action& op, std::size_t device) {
       [[fallthrough]];
     case action_kind::weight_gradient:
       broken_ |= weights_[stage]++ != number;
+      broken_ |= number / run_.microbatches_per_step() != num_applied(stage);
       break;
     case action_kind::reduce_gradient:
       reductions_[stage].push_back(static_cast<std::size_t>(number));
       broken_ |= !has_all_weights(stage);
       break;
     case action_kind::apply:
-      applied_.insert(stage);
-      broken_ |= !has_all_weights(stage) || reductions_[stage] != reductions_of(stage, run_);
+      broken_ |= !has_all_weights(stage) || applied_[stage]++ != number;
+      broken_ |= reductions_[stage] != reductions_of(stage, run_, num_applied(stage));
       break;
   }
   offer_share(stage, device);
@@ -125,7 +130,20 @@ void plan_runner::offer_share(int stage, std::size_t device) {
 
 bool plan_runner::has_all_weights(int stage) const {
   auto found = weights_.find(stage);
-  return is_training() && found != weights_.end() && found->second == run_.num_microbatches;
+  return is_training() && found != weights_.end() &&
+         found->second == run_.microbatches_per_step() * (num_applied(stage) + 1);
+}
+
+int plan_runner::num_applied(int stage) const {
+  auto found = applied_.find(stage);
+  return found == applied_.end() ? 0 : found->second;
+}
+
+/// The version that the last A made, or the one before; at the loss the last one only.
+bool plan_runner::has_version_for(int stage, int microbatch) const {
+  int step = microbatch / run_.microbatches_per_step();
+  int applied = num_applied(stage);
+  return step == applied || (step == applied + 1 && stage + 1 < run_.num_stages);
 }
 
 bool plan_runner::everything_done() const {
@@ -133,7 +151,9 @@ bool plan_runner::everything_done() const {
     if (next_[device] != run_.devices[device].size()) return false;
   auto cells = static_cast<std::size_t>(run_.num_stages) * static_cast<std::size_t>(run_.num_microbatches);
   if (saved_.size() != cells || gradients_.size() != (is_training() ? cells : 0)) return false;
-  return applied_.size() == (is_training() ? static_cast<std::size_t>(run_.num_stages) : 0);
+  for (int stage = 0; stage < run_.num_stages; ++stage)
+    if (num_applied(stage) != (is_training() ? run_.flush_every : 0)) return false;
+  return true;
 }
 
 }  // namespace troupe::testing

@@ -28,6 +28,8 @@ class plan_runner {
   void offer_share(int stage, std::size_t device);
   bool everything_done() const;
   bool is_training() const { return run_.kind != schedule_kind::forward_only; }
+  int num_applied(int stage) const;
+  bool has_version_for(int stage, int microbatch) const;
   bool has_all_weights(int stage) const;
 
   const plan& run_;
@@ -39,7 +41,7 @@ class plan_runner {
   std::map<int, int> forwards_, weights_;               // microbatches done, by stage
   std::set<std::pair<std::size_t, int>> shares_;        // that were given, by reduction and stage
   std::map<int, std::vector<std::size_t>> reductions_;  // done, by stage
-  std::set<int> applied_;                               // stages
+  std::map<int, int> applied_;                          // how often, by stage
   bool broken_ = false;
 };
 

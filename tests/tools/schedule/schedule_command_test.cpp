@@ -146,6 +146,18 @@ TEST_CASE("every kind of the table is drawn, with as many devices as it needs") 
              StartsWith("DualPipeV: 4 stages on 2 devices"));
 }
 
+TEST_CASE("PipeDream-2BW is drawn from one flush to the next") {
+  auto drawn = schedule("--kind pipedream_2bw --flush-every 3 --stages 2 --microbatches 2 --list");
+  CHECK_THAT(drawn.output,
+             ContainsSubstring("2 stages on 2 devices, 3 optimizer steps of 2 microbatches") &&
+                 ContainsSubstring("device 1: 1F0 1B0 1F1 1B1 1A 1F2 1B2 1F3 1B3 1A1 1F4 1B4 1F5 1B5 1A2"));
+  CHECK_THAT(schedule("--kind pipedream_2bw --flush-every 3 --stages 2 --microbatches 2 --json").output,
+             ContainsSubstring("\"microbatches\":2") && ContainsSubstring("\"flush_every\":3") &&
+                 ContainsSubstring("\"idle\":[3.0,3.0]") && ContainsSubstring("\"makespan\":21.0"));
+  check_refused("--kind 1f1b --flush-every 3", "1f1b flushes after every optimizer step, not after 3");
+  check_refused("--best --kind pipedream_2bw", "without --best");
+}
+
 TEST_CASE("memory is counted per device, as text, JSON and in the picture") {
   troupe::testing::temp_folder folder;
   auto file = folder.path() / "plan.svg";

@@ -172,13 +172,14 @@ bool print(const measured_schedule& schedule, const pipeline_options& options, r
   return equal;
 }
 
-/// Throws bad_input for an unknown schedule, and for one without a backward.
+/// All that are synchronous: another, with one step between flushes, is 1F1B. Throws bad_input for an unknown
+/// schedule, and for one without a backward.
 std::vector<schedule_kind> kinds_of(const std::vector<std::string>& names) {
   std::vector<schedule_kind> kinds;
   for (const auto& name : names) {
     if (name == "all") {
       for (const auto& row : schedule_table())
-        if (row.kind != schedule_kind::forward_only) kinds.push_back(row.kind);
+        if (row.kind != schedule_kind::forward_only && !row.steps_order) kinds.push_back(row.kind);
       continue;
     }
     kinds.push_back(schedule_kind_from(name));

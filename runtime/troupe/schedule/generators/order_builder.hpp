@@ -18,6 +18,8 @@ class order_builder {
   void backward(int stage);
   void input_gradient(int stage);
   void weight_gradient(int stage);
+  /// The A of an optimizer step but the last, whose A append_updates appends.
+  void apply(int stage, int step) { order_.push_back({stage, action_kind::apply, step}); }
 
   /// Of a stage, so far.
   int forwards(int stage) const { return count(stage, action_kind::forward); }

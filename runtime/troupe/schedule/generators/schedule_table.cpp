@@ -25,6 +25,10 @@ constexpr auto table = std::to_array<schedule_row>({
     {.kind = zb_h2, .name = "zb_h2", .title = "ZB-H2", .stage_order = zb_h2_order},
     {.kind = zb_v, .name = "zb_v", .title = "ZB-V", .chunked = &zb_v_schedule},
     {.kind = dualpipe_v, .name = "dualpipe_v", .title = "DualPipeV", .chunked = &dualpipe_v_schedule},
+    {.kind = pipedream_2bw,
+     .name = "pipedream_2bw",
+     .title = "PipeDream-2BW",
+     .steps_order = pipedream_2bw_order},
 });
 
 /// Null for a kind whose stages may lie anywhere.

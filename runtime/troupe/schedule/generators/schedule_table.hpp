@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+/// Several optimizer steps between two flushes.
+struct step_shape {
+  int num_microbatches = 1;  ///< of each step
+  int flush_every = 1;       ///< how many steps
+};
+
 /// Devices that all have the same number of stages, their chunks of the model.
 struct chunk_shape {
   int num_devices = 1;
@@ -29,13 +35,16 @@ struct chunked_schedule {
   std::string (*objection)(const chunk_shape& shape) = nullptr;
 };
 
-/// One schedule that make_plan knows, and where it is from. Either `stage_order` or `chunked` is set.
+/// One schedule that make_plan knows, and where it is from. One of `stage_order`, `steps_order` and `chunked`
+/// is set.
 struct schedule_row {
   schedule_kind kind = schedule_kind::gpipe;
   std::string_view name;   ///< that users type
   std::string_view title;  ///< in drawings
   /// The order of one stage of a graph, wherever its stages lie. Together the orders have no cycle.
   std::vector<action> (*stage_order)(int stage, const stage_graph& graph, int num_microbatches) = nullptr;
+  /// The same of one that is asynchronous: with the As of all its optimizer steps but the last.
+  std::vector<action> (*steps_order)(int stage, const stage_graph& graph, const step_shape& shape) = nullptr;
   const chunked_schedule* chunked = nullptr;
 };
 
@@ -54,6 +63,9 @@ std::vector<action> forward_only_order(int stage, const stage_graph& graph, int 
 std::vector<action> zb_h1_order(int stage, const stage_graph& graph, int num_microbatches);
 /// The same, section 2.2.
 std::vector<action> zb_h2_order(int stage, const stage_graph& graph, int num_microbatches);
+/// Narayanan et al. 2021, "Memory-Efficient Pipeline-Parallel DNN Training" (arXiv:2006.09503), section 3:
+/// PipeDream-2BW.
+std::vector<action> pipedream_2bw_order(int stage, const stage_graph& graph, const step_shape& shape);
 /// Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM"
 /// (arXiv:2104.04473), section 2.2.
 extern const chunked_schedule interleaved_1f1b_schedule;
