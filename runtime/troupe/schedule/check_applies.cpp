@@ -57,8 +57,8 @@ class version_walk {
   void visit_microbatch(const action& op, int step, int applied) {
     using enum action_kind;
     if (step < applied)
-      say(op, "after", apply_of(op.stage, step),
-          "its gradient belongs to that step, whose weights are overwritten there");
+      say(op, "after", apply_of(op.stage, applied - 1),
+          "it belongs to " + name_of(step) + ", whose weights are overwritten there");
     else if (op.kind == forward && applied + 1 < step)
       say(op, "before", apply_of(op.stage, step - 2), name_of(step) + " uses the weights made there");
     else if (op.kind == forward && applied < step && is_loss(op.stage))

@@ -148,12 +148,13 @@ bool is_ignored(const plan& checked, const action& op, int applied) {
 }
 
 /// `applied`: how many As of the stage come before.
-void check_step(const plan& checked, const action& reduction, int applied, findings& found) {
+bool is_in_its_step(const plan& checked, const action& reduction, int applied, findings& found) {
   int step = reduction.microbatch / checked.reductions_per_step();
-  if (checked.flush_every == 1 || step == applied) return;
+  if (checked.flush_every == 1 || step == applied) return true;
   action apply{reduction.stage, action_kind::apply, step < applied ? step : applied};
   found.push_back(to_string(reduction) + " comes " + (step < applied ? "after " : "before ") +
                   to_string(apply) + ", but is a reduction of optimizer step " + std::to_string(step));
+  return false;
 }
 
 /// Each stage that takes part in a reduction has one R of it, after the last weight gradient of its optimizer
@@ -163,10 +164,12 @@ void check_reductions(const plan& checked, findings& found) {
   std::map<std::pair<int, int>, int> seen;  // [reduction, stage]
   for (const auto& device : checked.devices) {
     std::map<int, action> reduced;  // [stage] its last R since an A
-    std::map<int, int> applied;     // [stage] its As
+    std::map<int, int> applied;     // [stage] the steps up to its latest A
     for (const auto& op : device) {
       if (op.kind == action_kind::apply) {
-        if (++applied[op.stage] < checked.flush_every) reduced.erase(op.stage);
+        auto& count_applied = applied[op.stage];
+        count_applied = std::max(count_applied, op.microbatch + 1);
+        if (count_applied < checked.flush_every) reduced.erase(op.stage);
         continue;
       }
       bool is_reduction = op.kind == action_kind::reduce_gradient;
@@ -177,14 +180,11 @@ void check_reductions(const plan& checked, findings& found) {
         found.push_back(to_string(op) + " comes after " + to_string(before->second) +
                         before_apply(checked, op.stage, applied[op.stage]));
       if (!is_reduction) continue;
-      reduced[op.stage] = op;
       auto number = static_cast<std::size_t>(op.microbatch);
       bool takes_part = op.microbatch >= 0 && op.microbatch < count &&
                         std::ranges::count(checked.reductions[number], op.stage) == 1;
-      if (takes_part)
-        check_step(checked, op, applied[op.stage], found);
-      else
-        found.push_back(to_string(op) + " is no reduction of the plan");
+      if (!takes_part) found.push_back(to_string(op) + " is no reduction of the plan");
+      if (!takes_part || is_in_its_step(checked, op, applied[op.stage], found)) reduced[op.stage] = op;
     }
   }
   for (int number = 0; number < count; ++number)

@@ -159,11 +159,10 @@ TEST_CASE("a version of the weights that is overwritten too early, or not there 
   auto sound = made(2, 2, 3);
   REQUIRE(troupe::check_plan(sound) == findings{});
   // 0F0 0F1 0B0 0F2 0B1 0A 0F3 0B2 0F4 0B3 0A1 0F5 0B4 0B5 0A2
-  CHECK(
-      changed(sound, [](plan& broken) { move_action(broken, "0A", "0B1"); }) ==
-      findings{
-          "device 0 does 0B1 after 0A, but its gradient belongs to that step, whose weights are overwritten "
-          "there"});
+  CHECK(changed(sound, [](plan& broken) { move_action(broken, "0A", "0B1"); }) ==
+        findings{
+            "device 0 does 0B1 after 0A, but it belongs to optimizer step 0, whose weights are overwritten "
+            "there"});
   CHECK(changed(sound, [](plan& broken) {
           move_action(broken, "0F3", "0A");
           move_action(broken, "0F4", "0A");
