@@ -133,7 +133,7 @@ void check_whole_flushes(std::uint64_t steps, int flush_every) {
   throw bad_input("training ends at a flush, and " + std::to_string(steps) +
                   " steps are no multiple of --flush-every " + std::to_string(flush_every) +
                   ": use --steps " + (below == 0 ? "" : std::to_string(below) + " or ") +
-                  std::to_string(below + every));
+                  std::to_string(below + every) + ", as far as --epochs reach");
 }
 
 }  // namespace troupe
