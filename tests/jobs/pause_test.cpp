@@ -63,7 +63,7 @@ void check_same(const outcome& seen, std::size_t num_recoveries) {
 
 TEST_CASE(
     "a job that is paused for longer than the limit of progress and single-stepped trains the same bits") {
-  check_same(run_worker({"--control-rank", "1", "--hold-ms", "4000", "--progress-timeout", "1s"}), 0);
+  check_same(run_worker({"--control-rank", "1", "--hold-ms", "6000", "--progress-timeout", "2s"}), 0);
 }
 
 TEST_CASE(

@@ -37,7 +37,9 @@ bool is_within_step(const pause_status& seen) {
 
 class control {
  public:
-  control(Trainer& trainer, const std::atomic<bool>& over) : trainer_(trainer), over_(over) {}
+  /// `stay`: how long the job stands after each order.
+  control(Trainer& trainer, const std::atomic<bool>& over, std::chrono::milliseconds stay)
+      : trainer_(trainer), over_(over), stay_(stay) {}
 
   void run(std::chrono::milliseconds hold) {
     ordered([&] { trainer_.pause(); });
@@ -66,20 +68,22 @@ class control {
     for (; !over_; std::this_thread::sleep_for(1ms)) {
       auto seen = trainer_.pause_status();
       if (seen.num_changes <= before || !seen.is_standing) continue;
-      std::this_thread::sleep_for(20ms);  // so that others see it
+      std::this_thread::sleep_for(stay_);
       return;
     }
   }
 
   Trainer& trainer_;
   const std::atomic<bool>& over_;
+  std::chrono::milliseconds stay_;
 };
 
 void run(const job_options& options, const worker_options& worker) {
   auto world = World::init(options);
   Trainer trainer(world, pipeline_of(world.options()));
   std::atomic<bool> over = false;
-  control controls(trainer, over);
+  // The process that kills itself must see the job stand within a step, also on a busy machine.
+  control controls(trainer, over, worker.kill_rank == "-1" ? 20ms : 200ms);
   auto rank = std::to_string(world.rank().value());
   auto launched = read_launch_environment(process_environment());
   bool is_first = !launched || launched->incarnation == 0;

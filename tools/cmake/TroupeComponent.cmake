@@ -90,7 +90,7 @@ set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
 function(troupe_test name)
   cmake_parse_arguments(arg "SERIAL;EMULATED;TOGETHER" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 300)
   endif()
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED tests)

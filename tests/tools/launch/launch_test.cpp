@@ -221,7 +221,7 @@ TEST_CASE("a suspect that cannot be killed ends the job within a limit, and is l
   launch_options options;
   options.command = {LAUNCH_WORKER, "0", "1.0=stop"};
   options.num_processes = 2;
-  options.suspect_after = std::chrono::milliseconds(300);
+  options.suspect_after = std::chrono::seconds(1);
   options.time_to_die = std::chrono::milliseconds(300);
   temp_folder folder;
   auto errors = folder.path() / "errors";

@@ -268,22 +268,19 @@ TEST_CASE("a wait for NCCL leaves no error of CUDA to the thread that waited") {
 
 TEST_CASE("what CUDA refuses in a call over NCCL fails the group by name, on every member") {
   std::atomic<bool> is_refused = false;
-  auto failures =
-      run_nccl_members(2,
-                       [&](communicator& all, store&) {
-                         auto x = ones(all);
-                         all.barrier().wait();
-                         if (all.rank() == 1) is_refused.wait(false);
-                         if (all.rank() == 0)
-                           emulation::fail_call("cudaStreamWaitEvent", cudaErrorIllegalAddress);
-                         auto error = failure_of([&] { all.all_reduce(x, reduce_op::sum, here).wait(); });
-                         expect_text(error, "all_reduce(sum, f32[10])");
-                         expect_text(error, "failed on rank 0: CUDA: ");
-                         expect(error.kind() == collective_failure::transport, "rank 0's failure");
-                         is_refused = true;
-                         is_refused.notify_all();
-                       },
-                       {.timeout = 2s});
+  const call_options limited{.timeout = 2s, .progress = progress_by::waiter};
+  auto failures = run_nccl_members(2, [&](communicator& all, store&) {
+    auto x = ones(all);
+    all.barrier().wait();
+    if (all.rank() == 1) is_refused.wait(false);
+    if (all.rank() == 0) emulation::fail_call("cudaStreamWaitEvent", cudaErrorIllegalAddress);
+    auto error = failure_of([&] { all.all_reduce(x, reduce_op::sum, limited).wait(); });
+    expect_text(error, "all_reduce(sum, f32[10])");
+    expect_text(error, "failed on rank 0: CUDA: ");
+    expect(error.kind() == collective_failure::transport, "rank 0's failure");
+    is_refused = true;
+    is_refused.notify_all();
+  });
   CHECK(failures == std::vector<std::string>(2));
   check_nccl_is_unharmed();
 }
@@ -330,7 +327,7 @@ TEST_CASE("a NCCL group whose network fails in a call says what NCCL says") {
     auto x = ones(all);
     auto running = all.all_reduce(x);
     wait_for_calls("ncclAllReduce", 1);
-    expect(place.get("rank 1 has begun", 10s).has_value(), "the other member");
+    expect(place.get("rank 1 has begun", 1min).has_value(), "the other member");
     fake_nccl::fail_communicators(ncclRemoteError);
     auto error = failure_of([&] { running.wait(); });
     expect(error.ranks() == std::vector<world_rank>{1}, "the member that says nothing");
@@ -341,30 +338,27 @@ TEST_CASE("a NCCL group whose network fails in a call says what NCCL says") {
 }
 
 TEST_CASE("a NCCL group that goes with calls in flight aborts them, and they touch nothing later") {
-  auto failures =
-      run_nccl_members(2,
-                       [](communicator& all, store& place) {
-                         auto group = make_nccl_group({"short-lived", {0, 1}, all.rank()}, place,
-                                                      make_nccl_connections(all.device()), {.timeout = 2s});
-                         auto x = ones(all);
-                         if (all.rank() == 0) {
-                           auto running = group->all_reduce(x);
-                           wait_for_calls("ncclAllReduce", 1);
-                           group = nullptr;
-                           x.fill_zero();
-                           place.put("the group of rank 0 has ended", {});
-                         } else {
-                           // Not only ncclCommAbort(): it takes effect at the end of NCCL's group.
-                           expect(place.get("the group of rank 0 has ended", 1min).has_value(), "the end");
-                           auto error = failure_of([&] { group->all_reduce(x).wait(); });
-                           expect(error.kind() == collective_failure::cancelled, error.what());
-                           expect_text(error, "rank 0");
-                           group = nullptr;
-                         }
-                         all.barrier().wait();
-                         expect_elements(x.to({}), [&](std::int64_t) { return all.rank(); });
-                       },
-                       {.timeout = 10s});
+  auto failures = run_nccl_members(2, [](communicator& all, store& place) {
+    auto group =
+        make_nccl_group({"short-lived", {0, 1}, all.rank()}, place, make_nccl_connections(all.device()));
+    auto x = ones(all);
+    if (all.rank() == 0) {
+      auto running = group->all_reduce(x);
+      wait_for_calls("ncclAllReduce", 1);
+      group = nullptr;
+      x.fill_zero();
+      place.put("the group of rank 0 has ended", {});
+    } else {
+      // Not only ncclCommAbort(): it takes effect at the end of NCCL's group.
+      expect(place.get("the group of rank 0 has ended", 1min).has_value(), "the end");
+      auto error = failure_of([&] { group->all_reduce(x, reduce_op::sum, {.timeout = 2s}).wait(); });
+      expect(error.kind() == collective_failure::cancelled, error.what());
+      expect_text(error, "rank 0");
+      group = nullptr;
+    }
+    all.barrier().wait();
+    expect_elements(x.to({}), [&](std::int64_t) { return all.rank(); });
+  });
   CHECK(failures == std::vector<std::string>(2));
   check_nccl_is_unharmed();
 }
