@@ -59,7 +59,7 @@ void run_cases(int size) {
 }  // namespace
 
 TEST_CASE("a group of one thread conforms to the backend contract") { run_cases(1); }
-TEST_CASE("groups of 2 and 3 threads conform to the backend contract") {
+TEST_CASE("groups of 2 and 3 threads conform to the backend contract", "[many]") {
   run_cases(2);
   run_cases(3);
 }
