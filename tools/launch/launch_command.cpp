@@ -74,7 +74,8 @@ void add_launch_command(CLI::App& app, int& exit_code) {
   command->add_option("--master-addr", options.master_addr, "Address the job's agent listens on")
       ->capture_default_str();
   command->add_option("--master-port", options.master_port, "Port of the agent; 0: any free port")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535).description(""));
   add_time(*command, "--join-timeout", options.join_timeout, "Time for all processes to join");
   add_time(*command, "--suspect-after", options.suspect_after,
            "Kill a process that sends no heartbeat for this time");

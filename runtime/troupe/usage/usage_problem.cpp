@@ -1,5 +1,7 @@
 #include "troupe/usage/usage_problem.hpp"
 
+#include <cstdlib>
+
 #include "troupe/usage/nearest.hpp"
 
 namespace troupe {
@@ -41,6 +43,51 @@ std::string suggestion(const std::string& meant) {
   return meant.empty() ? std::string() : "; did you mean '" + meant + "'?";
 }
 
+/// Whether CLI11 could not take an option's value: it says so before it looks at words that it does not know.
+bool is_about_value(const CLI::ParseError& problem) {
+  auto code = problem.get_exit_code();
+  return code == static_cast<int>(CLI::ExitCodes::ConversionError) ||
+         code == static_cast<int>(CLI::ExitCodes::ValidationError);
+}
+
+/// The option in "--steps: Value 0 not in range .." or in "Could not convert: --steps = x".
+const CLI::Option* option_in(const CLI::App& command, std::string_view text) {
+  constexpr std::string_view conversion = "Could not convert: ";
+  if (text.starts_with(conversion)) text.remove_prefix(conversion.size());
+  return command.get_option_no_throw(std::string(text.substr(0, text.find_first_of(": "))));
+}
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0';
+}
+
+/// What an option takes; empty: CLI11's words are better.
+std::string expected_by(const CLI::Option& option, const std::string& value, const std::string& problem) {
+  auto type = option.get_type_name();
+  if (type.find("SIZE") != type.npos) return {};  // CLI11 has changed the value
+  std::string number = type.starts_with("INT") || type.starts_with("UINT") ? "a whole number" : "a number";
+  constexpr std::string_view in_range = "not in range ";
+  auto range = problem.find(in_range);
+  if (range != problem.npos && is_number(value))
+    return number + " from " + problem.substr(range + in_range.size());
+  auto is_numeric = number == "a whole number" || type.starts_with("FLOAT");
+  return is_numeric ? number : std::string();
+}
+
+std::string value_problem(const CLI::App& command, const std::string& problem) {
+  const auto* option = option_in(command, problem);
+  auto unit = problem.find(" unit not recognized");
+  if (option && unit != problem.npos)
+    return option->get_name() + ": expected a number of bytes, such as 64M or 2G, got the unit '" +
+           problem.substr(option->get_name().size() + 2, unit - option->get_name().size() - 2) + "'";
+  if (!option || option->results().empty()) return problem;
+  const auto& value = option->results().back();
+  auto expected = expected_by(*option, value, problem);
+  return expected.empty() ? problem : option->get_name() + ": expected " + expected + ", got '" + value + "'";
+}
+
 }  // namespace
 
 std::string did_you_mean(const CLI::App& command, const std::string& word) {
@@ -51,10 +98,14 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem) {
   const auto& command = innermost(app);
   auto name = full_name(command);
   auto help = " See `" + (name.empty() ? "PROGRAM" : name) + " --help`";
+  if (is_about_value(problem)) return value_problem(command, problem.what()) + "." + help;
   auto unknown = app.remaining(true);
+  auto commands = names_of_commands(command);
+  auto is_missing = problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (unknown.empty() && is_missing && !commands.empty())
+    return "expected a command, got none. Commands: " + joined(commands) + "." + help;
   if (unknown.empty()) return std::string(problem.what()) + "." + help;
   const auto& word = unknown.front();
-  auto commands = names_of_commands(command);
   if (word.starts_with("-")) {
     auto guess = did_you_mean(command, word);
     return "there is no option '" + word + "'" + (guess.empty() ? "." : guess) + help;

@@ -178,9 +178,34 @@ TEST_CASE("a mistyped command or option is refused with a suggestion, and --vers
   CHECK_THAT(errors_of({"--nope"}), ContainsSubstring("there is no option '--nope'"));
   CHECK_THAT(errors_of({"launch", "--jsn", "true"}), ContainsSubstring("did you mean '--json'?"));
   CHECK_THAT(errors_of({"doctor", "--jsn"}), ContainsSubstring("did you mean '--json'?"));
+  CHECK_THAT(errors_of({}), ContainsSubstring("expected a command, got none. Commands: launch, "));
+  CHECK_THAT(errors_of({"snapshot"}), ContainsSubstring("expected a command, got none. Commands: list, "));
   auto version = outcome({"--version"});
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.output, StartsWith("troupe 0.") && ContainsSubstring("(commit "));
+}
+
+TEST_CASE("a value that an option does not take is refused with what it takes") {
+  auto errors_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), TROUPE_PROGRAM);
+    auto result = run_process({.command = words, .environment = {}, .without = {}});
+    CHECK(result.exit_code == 2);
+    CHECK(result.output.empty());
+    return result.errors;
+  };
+  // Also where words of the program stand behind it.
+  CHECK_THAT(
+      errors_of({"launch", "--nproc-per-node", "x", "--", "true"}),
+      StartsWith("troupe: --nproc-per-node: expected a whole number, got 'x'. See `troupe launch --help`"));
+  CHECK_THAT(errors_of({"launch", "--master-port", "99999", "true"}),
+             ContainsSubstring("--master-port: expected a whole number from 0 to 65535, got '99999'"));
+  CHECK_THAT(errors_of({"schedule", "--stages", "x"}),
+             ContainsSubstring("--stages: expected a whole number, got 'x'"));
+  CHECK_THAT(errors_of({"schedule", "--cost-f", "one"}),
+             ContainsSubstring("--cost-f: expected a number, got 'one'"));
+  CHECK_THAT(errors_of({"schedule", "--memory-per-chunk", "1Q"}),
+             ContainsSubstring(
+                 "--memory-per-chunk: expected a number of bytes, such as 64M or 2G, got the unit 'q'"));
 }
 
 TEST_CASE("a program's own options are passed through") {
