@@ -92,7 +92,7 @@ void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options&
 }
 
 void train(const job_options& options, nn::Sequential model, const nn::gpt_options& size,
-           const std::string& weights) {
+           const std::string& weights, const std::string& profile) {
   if (size.vocabulary != num_bytes)
     throw bad_input("this program trains on bytes: choose a --size of " + std::to_string(num_bytes) +
                     " tokens (tiny, small, medium or gpt2)");
@@ -107,6 +107,7 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
     read_gpt2_weights(weights, model);
     pipeline.initial_weights(model.state_dict());
   }
+  if (!profile.empty()) return save_profile(profile, profile_model(pipeline, text, options));
   auto world = World::init(options);
   progress shown(world);
   Trainer trainer(world, pipeline, shown.callbacks());
@@ -119,7 +120,7 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", weights, checkpoint_blocks = "no";
+  std::string size = "small", weights, profile, checkpoint_blocks = "no";
   sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
@@ -129,7 +130,7 @@ int main(int argc, char** argv) {
     model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
     if (text.from.empty())
-      train(options, model, model_options, weights);
+      train(options, model, model_options, weights, profile);
     else
       sample(model, text, model_options, options.seed);
   };
@@ -140,6 +141,9 @@ int main(int argc, char** argv) {
        {"--checkpoint-blocks",
         "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
+       {"--write-profile",
+        "Write what each layer costs with a microbatch to this file, for troupe plan, instead of training",
+        &profile},
        {"--sample-from",
         "Write text with the weights in this snapshot folder or safetensors file, instead of training",
         &text.from},

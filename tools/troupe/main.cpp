@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   troupe::add_launch_command(app, exit_code);
   troupe::add_schedule_command(app, exit_code);
+  troupe::add_plan_command(app, exit_code);
   troupe::add_snapshot_command(app, exit_code);
   troupe::add_doctor_command(app, exit_code);
   troupe::add_bench_command(app, exit_code);

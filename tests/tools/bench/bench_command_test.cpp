@@ -149,6 +149,22 @@ TEST_CASE("bench pipeline holds every schedule to its simulation and saves as ma
   }
 }
 
+TEST_CASE("bench placement predicts and measures steps of two placements") {
+  auto lines =
+      objects_of(bench("placement --models mlp --batch 8 --microbatches 2 --steps 2 --rounds 1 --json"));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("model") == "mlp");
+  for (const auto* field : {"predicted_ms", "predicted_equal_count_ms"}) CHECK(lines[0].at(field) > 0);
+  for (const auto* field : {"step_ms", "equal_count_ms"}) CHECK(lines[0].at(field).at("n") == 1);
+}
+
+TEST_CASE("bench placement refuses options that cannot be used") {
+  check_refused("placement --models resnet", "expected mlp, cnn or gpt");
+  check_refused("placement --devices 0", "--devices");
+  check_refused("placement --models mlp --batch 32 --devices 30", "30 devices for 9 layers with parameters");
+  check_refused("placement --models mlp --batch 30 --microbatches 7", "7 microbatches do not divide");
+}
+
 TEST_CASE("bench pipeline draws a schedule as planned and as measured") {
   auto seen = bench("pipeline --devices 2 --microbatches 2 --steps 1 --schedule zb_h1,1f1b --draw");
   CHECK(seen.exit_code == 0);

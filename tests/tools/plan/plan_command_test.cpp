@@ -1,0 +1,173 @@
+#include <sys/wait.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "support/temp_folder.hpp"
+#include "troupe/placement/cost_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::temp_folder;
+
+namespace {
+
+struct outcome {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+};
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Four layers: 1, 2, 3 and 6 seconds forward, as long for each gradient; 100 bytes of everything and 40
+/// bytes between them. `act` has no parameters.
+troupe::cost_profile some_profile() {
+  troupe::cost_profile profile{.microbatch_samples = 8};
+  for (const auto& [name, seconds] :
+       {std::pair("embed", 1.0), std::pair("act", 2.0), std::pair("mid", 3.0), std::pair("head", 6.0)}) {
+    auto layer = static_cast<int>(profile.layers.size());
+    std::uint64_t bytes = layer == 1 ? 0 : 100;
+    profile.layers.push_back({name, seconds, seconds, seconds, 0.5, bytes, bytes, 2 * bytes, bytes / 10, 50});
+    if (layer > 0) profile.values.push_back({layer - 1, 0, layer, 40});
+  }
+  return profile;
+}
+
+/// Runs `troupe plan job.yaml --profile profile.json ARGUMENTS` in a folder with these files.
+class plan_folder {
+ public:
+  plan_folder(const std::string& job, const std::string& profile = to_json(some_profile())) {
+    write("job.yaml", job);
+    write("profile.json", profile);
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() / name) << text;
+  }
+  std::string read(const std::string& name) const { return text_of(folder_.path() / name); }
+
+  outcome run(const std::string& arguments) const {
+    auto errors = folder_.path() / "errors";
+    auto command = "cd " + folder_.path().string() + " && " + TROUPE_PROGRAM +
+                   " plan job.yaml --profile profile.json " + arguments + " 2>" + errors.string();
+    auto* pipe = ::popen(command.c_str(), "r");
+    if (!pipe) throw std::runtime_error("cannot run " + command);
+    outcome seen;
+    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) seen.output += static_cast<char>(c);
+    int status = ::pclose(pipe);
+    if (WIFEXITED(status)) seen.exit_code = WEXITSTATUS(status);
+    seen.errors = text_of(errors);
+    return seen;
+  }
+
+ private:
+  temp_folder folder_;
+};
+
+constexpr auto two_devices = "batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: gpipe\n";
+
+}  // namespace
+
+TEST_CASE("a job without a map is placed automatically, and the map can be written for it") {
+  plan_folder folder(two_devices);
+  auto seen = folder.run("--json --write-map map.yaml");
+  CHECK(seen.errors.empty());
+  REQUIRE(seen.exit_code == 0);
+  auto line = nlohmann::json::parse(seen.output);
+  CHECK(line["devices"][0]["layers"] == "embed to mid");
+  CHECK(line["devices"][1]["layers"] == "head");
+  // 18 seconds a microbatch on each device. Device 1 begins at 6, its backwards at 30, and hands the first
+  // gradient on at 36; then device 0 has four backwards, and the optimizer's steps of three layers.
+  CHECK(line["step_s"] == 36 + 4 * 12 + 1.5);
+  CHECK(line["devices"][0]["busy_s"] == 4 * 18 + 1.5);
+  CHECK(folder.read("map.yaml") == "embed: 0\nact: 0\nmid: 0\nhead: 1\n");
+  // The map that was written gives the same job.
+  folder.write("job.yaml", two_devices + std::string("device_map: map.yaml\n"));
+  CHECK(folder.run("--json").output == seen.output);
+}
+
+TEST_CASE("memory by category, and bytes of each link, are those of the whole step") {
+  plan_folder folder(two_devices);
+  auto line = nlohmann::json::parse(folder.run("--json").output);
+  const auto& first = line["devices"][0];
+  CHECK(first["parameter_bytes"] == 200);
+  CHECK(first["gradient_bytes"] == 200);
+  CHECK(first["optimizer_bytes"] == 400);
+  CHECK(first["buffer_bytes"] == 20);
+  CHECK(first["activation_bytes"] == 4 * 150);  // GPipe keeps all four microbatches
+  CHECK(first["total_bytes"] == 1420);
+  CHECK(line["links"].dump() == R"([{"bytes":160,"from":0,"to":1},{"bytes":160,"from":1,"to":0}])");
+  folder.write("job.yaml", "batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: 1f1b\n");
+  line = nlohmann::json::parse(folder.run("--json").output);
+  CHECK(line["devices"][0]["activation_bytes"] == 2 * 150);
+  CHECK(line["devices"][1]["activation_bytes"] == 50);
+}
+
+TEST_CASE("several stages on one device, transfers and devices of other speed count") {
+  plan_folder folder("batch: 8\nmicrobatches: 1\ndevices: 2\nschedule: gpipe\ndevice_map: map.yaml\n");
+  folder.write("map.yaml", "embed: 0\nact: 0\nmid: 1\nhead: 0\n");
+  auto line = nlohmann::json::parse(folder.run("--json --speed 1,2 --bandwidth 10 --latency 1").output);
+  CHECK(line["stages"] == 3);
+  CHECK(line["devices"][0]["layers"] == "embed to act, head");
+  CHECK(line["links"][0]["bytes"] == 80);  // values one way, gradients of others the same way
+  // Forwards 3, 1.5 and 6, four transfers of 1 + 40/10; gradients hand on as soon as they are there; then
+  // the weight gradients of the first stage and three optimizer steps on device 0.
+  CHECK(line["step_s"].get<double>() == 3 + 5 + 1.5 + 5 + 6 + 6 + 5 + 1.5 + 5 + 3 + 3 + 1.5);
+}
+
+TEST_CASE("the table names devices, their layers and the links") {
+  auto seen = plan_folder(two_devices).run("");
+  CHECK(seen.exit_code == 0);
+  for (const auto* part :
+       {"gpipe: 2 stages on 2 devices, 4 microbatches of 8 samples", "predicted step 85500.000 ms",
+        "activations", "embed to mid", "0 ->  1", "1 ->  0"})
+    CHECK_THAT(seen.output, ContainsSubstring(part));
+}
+
+TEST_CASE("what cannot be planned is refused with what to do") {
+  auto expect = [](const std::string& job, const std::string& arguments, auto... parts) {
+    plan_folder folder(job);
+    folder.write("map.yaml", "embed: 0\nact: 0\nmid: 0\nhead: 1\n");
+    folder.write("three.yaml", "embed: 0\nact: 0\nmid: 1\nhead: 2\n");
+    folder.write("empty_stage.yaml", "embed: 0\nact: 1\nmid: 0\nhead: 1\n");
+    folder.write("unknown.yaml", "embed: 0\nact: 0\nmid.0..2: 0\nhead: 1\n");
+    auto seen = folder.run(arguments);
+    CAPTURE(job, arguments);
+    CHECK(seen.exit_code == 2);
+    CHECK(seen.output.empty());
+    CHECK_THAT(seen.errors, (ContainsSubstring("troupe: ") && ... && ContainsSubstring(parts)));
+  };
+  std::string job = two_devices;
+  expect(job + "epoch: 2\n", "", "job.yaml:5", "'epoch'");
+  expect("batch: 64\nmicrobatches: 4\n", "", "microbatches of 8 samples, but the job's have 16", "Measure");
+  expect(job + "stages: 2\n", "", "2 stages. Name a device_map");
+  expect("batch: 32\nmicrobatches: 4\nplan: p.csv\n", "", "troupe schedule --plan p.csv");
+  expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\n", "", "zb_v has more. Choose gpipe");
+  expect(job, "--memory 1200", "layers mid to head need 1220 bytes on a device that has 1200 bytes",
+         "20 bytes too few");
+  expect(job + "device_map: map.yaml\n", "--memory 1400", "device 0 would hold 1420 bytes, which is 20 more",
+         "The automatic placement fits");
+  expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1420 bytes");
+  expect(job + "device_map: three.yaml\n", "", "names device 2, but the job has 2 devices");
+  expect(job + "device_map: empty_stage.yaml\n", "", "empty_stage.yaml",
+         "the stage from act to act would have no parameters");
+  expect(job + "device_map: unknown.yaml\n", "", "unknown.yaml", "no layer 'mid.0'");
+  expect(job, "--processes 0", "at least 1");
+  expect(job, "--processes 2", "4 devices for 3 layers");
+  expect(job, "--speed 1,2,3", "--speed has 3 values for 2 devices");
+  expect(job, "--speed 0", "above 0");
+}
+
+TEST_CASE("a file that is no profile is refused") {
+  auto seen = plan_folder(two_devices, "{}").run("");
+  CHECK(seen.exit_code == 2);
+  CHECK_THAT(seen.errors, ContainsSubstring("profile.json: cost profile: expected a file"));
+}

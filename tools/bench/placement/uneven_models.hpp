@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "troupe/data/dataset.hpp"
+#include "troupe/parallel/pipeline.hpp"
+
+namespace troupe::bench {
+
+/// A model whose layers differ much in cost, and made-up samples for it.
+struct uneven_model {
+  std::string name;
+  Pipeline pipeline;
+  dataset_ptr samples;
+};
+
+/// mlp: six layers of width 256, then two of width 1024; cnn: convolutions that shrink a 32 x 32 image, the
+/// first the most work by far; gpt: six blocks of width 64 before a head of 4096 tokens.
+const std::vector<std::string>& uneven_model_names();
+/// With `num_samples` samples. Throws bad_input for another name, with those that there are.
+uneven_model make_uneven_model(const std::string& name, std::int64_t num_samples);
+
+}  // namespace troupe::bench

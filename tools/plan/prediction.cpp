@@ -1,0 +1,108 @@
+#include "prediction.hpp"
+
+#include <algorithm>
+
+#include "troupe/config/job_options.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/model_profile.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int most_devices = 1 << 12;
+
+job_options job_in(const std::filesystem::path& file) {
+  job_options job;
+  apply_yaml(file, job);
+  try {
+    check_options(job);
+  } catch (const bad_input& problem) {
+    throw bad_input(file.string() + ": " + problem.what());
+  }
+  if (!job.plan.empty())
+    throw bad_input(file.string() +
+                    ": the stages of a plan file are not placed by a device map. Use troupe "
+                    "schedule --plan " +
+                    job.plan.string());
+  if (job.device_map.empty() && job.stages != 0)
+    throw bad_input(file.string() + ": a profile does not say where a model is cut into " +
+                    std::to_string(job.stages) +
+                    " stages. Name a device_map, or leave stages out for the automatic placement");
+  return job;
+}
+
+void check_microbatches(const plan_request& request, const job_options& job, const cost_profile& profile) {
+  auto samples = job.batch / job.microbatches;
+  if (samples != profile.microbatch_samples)
+    throw bad_input(request.profile_file.string() + ": the costs are those of microbatches of " +
+                    std::to_string(profile.microbatch_samples) + " samples, but the job's have " +
+                    std::to_string(samples) +
+                    ". Measure the model with as many, or change batch or microbatches");
+}
+
+template <class Value>
+Value value_for(const std::vector<Value>& values, std::size_t device, Value otherwise) {
+  if (values.empty()) return otherwise;
+  return values.size() == 1 ? values.front() : values[device];
+}
+
+std::vector<device_capacity> devices_of(const plan_request& request, int num_devices) {
+  if (num_devices > most_devices)
+    throw bad_input(std::to_string(num_devices) + " devices are more than " + std::to_string(most_devices));
+  auto count = static_cast<std::size_t>(num_devices);
+  auto check = [count](const char* option, std::size_t given) {
+    if (given > 1 && given != count)
+      throw bad_input(std::string(option) + " has " + std::to_string(given) + " values for " +
+                      std::to_string(count) + " devices. Give one for each, or one for all");
+  };
+  check("--memory", request.memory.size());
+  check("--speed", request.speed.size());
+  std::vector<device_capacity> devices;
+  for (std::size_t device = 0; device < count; ++device)
+    devices.push_back(
+        {value_for(request.speed, device, 1.0), value_for(request.memory, device, std::uint64_t{0})});
+  for (const auto& each : devices)
+    if (!(each.speed > 0)) throw bad_input("--speed must be a number above 0");
+  return devices;
+}
+
+std::string other_placement(const prediction& refused) {
+  try {
+    DeviceMap::automatic(refused.profile, balance_for(refused.options));
+    return "The automatic placement fits: leave device_map out";
+  } catch (const bad_input& problem) {
+    return problem.what();
+  }
+}
+
+void check_memory(const prediction& of) {
+  for (std::size_t device = 0; device < of.job.memory.size(); ++device) {
+    auto limit = of.options.devices[device].memory_bytes, needed = of.job.memory[device].total();
+    if (limit == 0 || needed <= limit) continue;
+    throw bad_input("the job does not fit: device " + std::to_string(device) + " would hold " +
+                    std::to_string(needed) + " bytes, which is " + std::to_string(needed - limit) +
+                    " more than its memory. " + other_placement(of));
+  }
+}
+
+}  // namespace
+
+prediction predict(const plan_request& request) {
+  if (request.processes < 1 || request.processes > most_devices)
+    throw bad_input("--processes must be at least 1 and at most " + std::to_string(most_devices));
+  auto options = job_in(request.job_file);
+  prediction result{.profile = read_profile(request.profile_file), .map = {}, .options = {}, .job = {}};
+  check_microbatches(request, options, result.profile);
+  result.options = {.schedule = options.schedule,
+                    .num_microbatches = options.microbatches,
+                    .devices = devices_of(request, options.devices * request.processes),
+                    .bytes_per_s = request.bytes_per_s,
+                    .latency_s = request.latency_s};
+  result.map = options.device_map.empty() ? DeviceMap::automatic(result.profile, balance_for(result.options))
+                                          : DeviceMap::read(options.device_map);
+  result.job = predict_job(result.profile, result.map, result.options);
+  check_memory(result);
+  return result;
+}
+
+}  // namespace troupe

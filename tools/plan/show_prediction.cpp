@@ -1,0 +1,94 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "prediction.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/measured.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+
+namespace troupe {
+namespace {
+
+/// "embed to h.3, head"
+std::string layers_on(const prediction& shown, int device) {
+  std::string text;
+  for (const auto& stage : shown.job.stages) {
+    if (stage.device != device) continue;
+    const auto& first = shown.profile.layers[static_cast<std::size_t>(stage.first)].name;
+    const auto& last = shown.profile.layers[static_cast<std::size_t>(stage.last) - 1].name;
+    text += (text.empty() ? "" : ", ") + first + (stage.last - stage.first > 1 ? " to " + last : "");
+  }
+  return text;
+}
+
+double in_kib(std::uint64_t bytes) { return static_cast<double>(bytes) / 1024; }
+
+void print_text(const prediction& shown) {
+  const auto& made = shown.job.made;
+  std::printf("%s: %d stages on %d devices, %d microbatches of %lld samples\n",
+              std::string(to_string(made.kind)).c_str(), made.num_stages, made.num_devices(),
+              made.num_microbatches, static_cast<long long>(shown.profile.microbatch_samples));
+  auto summary = summarize(shown.job.ran);
+  std::printf("predicted step %.3f ms, idle %.1f %%\n\n", 1e3 * shown.job.ran.makespan,
+              100 * summary.bubble_fraction);
+  std::printf("%6s  %10s %10s %10s %10s %11s %10s  %9s %6s  %s\n", "device", "parameters", "gradients",
+              "optimizer", "buffers", "activations", "total KiB", "busy ms", "idle %", "layers");
+  for (std::size_t device = 0; device < shown.job.memory.size(); ++device) {
+    const auto& held = shown.job.memory[device];
+    auto idle = shown.job.ran.makespan > 0 ? 100 * summary.idle[device] / shown.job.ran.makespan : 0;
+    std::printf("%6zu  %10.1f %10.1f %10.1f %10.1f %11.1f %10.1f  %9.3f %6.1f  %s\n", device,
+                in_kib(held.parameters), in_kib(held.gradients), in_kib(held.optimizer), in_kib(held.buffers),
+                in_kib(held.activations), in_kib(held.total()), 1e3 * summary.busy[device], idle,
+                layers_on(shown, static_cast<int>(device)).c_str());
+  }
+  if (!shown.job.links.empty()) std::printf("\n%9s  %12s\n", "link", "KiB a step");
+  for (const auto& link : shown.job.links)
+    std::printf("%3d -> %2d  %12.1f\n", link.from, link.to, in_kib(link.bytes));
+}
+
+void print_json(const prediction& shown) {
+  auto summary = summarize(shown.job.ran);
+  nlohmann::ordered_json line = {{"schedule", to_string(shown.job.made.kind)},
+                                 {"stages", shown.job.made.num_stages},
+                                 {"microbatches", shown.job.made.num_microbatches},
+                                 {"microbatch_samples", shown.profile.microbatch_samples},
+                                 {"step_s", shown.job.ran.makespan},
+                                 {"idle", summary.bubble_fraction}};
+  line["devices"] = nlohmann::ordered_json::array();
+  for (std::size_t device = 0; device < shown.job.memory.size(); ++device) {
+    const auto& held = shown.job.memory[device];
+    line["devices"].push_back({{"layers", layers_on(shown, static_cast<int>(device))},
+                               {"parameter_bytes", held.parameters},
+                               {"gradient_bytes", held.gradients},
+                               {"optimizer_bytes", held.optimizer},
+                               {"buffer_bytes", held.buffers},
+                               {"activation_bytes", held.activations},
+                               {"total_bytes", held.total()},
+                               {"busy_s", summary.busy[device]}});
+  }
+  line["links"] = nlohmann::ordered_json::array();
+  for (const auto& [from, to, bytes] : shown.job.links)
+    line["links"].push_back({{"from", from}, {"to", to}, {"bytes", bytes}});
+  std::printf("%s\n", line.dump().c_str());
+}
+
+}  // namespace
+
+void show(const plan_request& request, const prediction& shown) {
+  if (request.map_file) {
+    auto text = shown.map.to_yaml();
+    try {
+      write_durably(*request.map_file, std::as_bytes(std::span(text)));
+    } catch (const snapshot_error& problem) {
+      throw bad_input(problem.what());
+    }
+  }
+  if (request.json)
+    print_json(shown);
+  else
+    print_text(shown);
+}
+
+}  // namespace troupe
