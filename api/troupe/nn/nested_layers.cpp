@@ -103,4 +103,13 @@ Graph with_nested_layers(const Graph& model, int node) {
   return result;
 }
 
+Graph with_all_nested_layers(Graph model) {
+  for (int node = 0; node < model.size();)
+    if (has_nested_layers(model, node) && !has_tied_weights(*model[node]))
+      model = with_nested_layers(model, node);  // the first layer within is at its place, and looked at next
+    else
+      ++node;
+  return model;
+}
+
 }  // namespace troupe::nn

@@ -12,4 +12,7 @@ bool has_nested_layers(const Graph& model, int node);
 /// within, which finds its weight by a name within.
 Graph with_nested_layers(const Graph& model, int node);
 
+/// The model with the layers within all nodes that can be taken apart, and within these.
+Graph with_all_nested_layers(Graph model);
+
 }  // namespace troupe::nn

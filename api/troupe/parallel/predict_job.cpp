@@ -32,10 +32,7 @@ std::vector<layer_run> stages_of(const DeviceMap& map, const cost_profile& profi
     return stages;
   } catch (const bad_input& problem) {
     if (map.file().empty()) throw;
-    throw bad_input(
-        map.file().string() + ": " + problem.what() +
-        ". A profile knows the layers within others only if the model was measured with a map that "
-        "names them");
+    throw bad_input(map.file().string() + ": " + problem.what());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/nested_layers.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
@@ -52,7 +53,7 @@ std::vector<stage_range> one_stage_a_layer(const nn::Graph& model) {
 class layer_by_layer {
  public:
   layer_by_layer(const Pipeline& pipeline, const batch& samples, std::uint64_t seed)
-      : model_(pipeline.model()),
+      : model_(nn::with_all_nested_layers(pipeline.model())),
         samples_(samples),
         cut_(cut_model(model_.wiring(), one_stage_a_layer(model_))),
         times_(static_cast<std::size_t>(model_.size())),

@@ -10,7 +10,8 @@ struct profile_options {
   std::uint64_t seed = 1;  ///< of the initial weights
 };
 
-/// Measures what each layer (node) of the pipeline's model costs with a microbatch of this size: forward,
+/// Measures what each layer of the pipeline's model (its nodes, and the layers within them that a DeviceMap
+/// can name) costs with a microbatch of this size: forward,
 /// input gradient, weight gradient and optimizer, memory by category, and the bytes of each value between
 /// layers. Runs on the calling thread, with the threads of set_num_threads, and keeps one copy of the whole
 /// model meanwhile; blocks until it is done.

@@ -57,6 +57,19 @@ TEST_CASE("a profile has the layers of the model, their memory by category, and 
   CHECK(profile_from_json(to_json(profile)) == profile);
 }
 
+TEST_CASE("layers within a chain of the model are measured apart, unless weights are tied within") {
+  nn::Sequential model;
+  model.push_back("blocks", nn::Sequential(nn::Sequential(nn::Linear(6, 6), nn::ReLU()), nn::Linear(6, 6)));
+  model.push_back("tied", nn::Sequential(nn::Linear(6, 6), nn::TiedLinear(6, 6, "0.weight")));
+  model.push_back("head", nn::Linear(6, 3));
+  Pipeline pipeline(model);
+  auto profile = profile_model(pipeline, images_of(4, 6), {.num_repeats = 1});
+  CHECK(profile.names() == std::vector<std::string>{"blocks.0.0", "blocks.0.1", "blocks.1", "tied", "head"});
+  // The map that it makes names them, and the pipeline takes its model apart.
+  pipeline.device_map(DeviceMap::automatic(profile, {.devices = {{}, {}, {}, {}}}));
+  CHECK(pipeline.partition(4) == std::vector<stage_range>{{0, 2}, {2, 3}, {3, 4}, {4, 5}});
+}
+
 TEST_CASE("tied weights and integers between layers are measured too") {
   nn::Sequential model;
   model.push_back("wte", nn::Embedding(5, 6));

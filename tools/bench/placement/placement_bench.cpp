@@ -37,7 +37,7 @@ job_options job_of(const placement_options& options) {
   job.devices = options.devices;
   job.batch = options.batch;
   job.microbatches = options.microbatches;
-  job.steps = static_cast<std::uint64_t>(options.steps);
+  job.epochs = options.steps;  // there is one batch
   return job;
 }
 
