@@ -48,9 +48,14 @@ std::string names_of(const nn::Graph& model, const stage_range& range) {
   return names;
 }
 
+/// Tied weights too, which the layer lists only where it stands alone.
+bool has_weights(const nn::Module& layer) {
+  return layer.num_parameters() > 0 || layer.clone()->num_parameters() > 0;
+}
+
 void require_parameters(const nn::Graph& model, const stage_range& range) {
   for (int node = range.first; node < range.last; ++node)
-    if (model[node]->num_parameters() > 0) return;
+    if (has_weights(*model[node])) return;
   throw bad_input("the stage of " + names_of(model, range) +
                   " would have no parameters to train. Let it begin earlier or end later");
 }

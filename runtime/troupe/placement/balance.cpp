@@ -16,7 +16,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Steps of the dynamic programming: some seconds.
-constexpr double most_steps = 4e9;
+constexpr double most_steps = 1e9;
+/// Of its tables: half a GiB.
+constexpr double most_cells = 1 << 24;
 
 [[noreturn]] void refuse_balance(const std::string& problem) {
   throw bad_input("automatic placement: " + problem);
@@ -146,7 +148,7 @@ class bottleneck_search {
     for (const auto& kind : kinds) {
       digit_.push_back(num_states_);
       num_states_ *= kind.devices.size() + 1;
-      if (steps() > most_steps)
+      if (steps() > most_steps || static_cast<double>(num_states_ * num_cuts) > most_cells)
         refuse_balance(
             std::to_string(kinds.size()) + " kinds of devices and " + std::to_string(num_cuts - 1) +
             " layers with parameters are too many to search. Give devices that are nearly alike the same "
@@ -262,6 +264,8 @@ std::vector<layer_chunk> balance(const cost_profile& profile, const balance_opti
   check_profile(profile);
   if (!std::ranges::is_sorted(profile.values, {}, &layer_value::to))
     refuse_balance("the values of the profile are not in ascending order of the layers that use them");
+  if (static_cast<double>(profile.layers.size() * profile.layers.size()) > most_cells)
+    refuse_balance(std::to_string(profile.layers.size()) + " layers are too many to search");
   range_costs ranges(profile, options);
   check_balance_options(options, ranges.cuts().size() - 1);
   auto kinds = kinds_of(options.devices);

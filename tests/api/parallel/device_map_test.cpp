@@ -139,6 +139,17 @@ TEST_CASE("every placement of a graph with branches and skip connections gives t
   check(small_unet(3), 64, {unet});
 }
 
+TEST_CASE("a layer whose only weight is tied may be a stage of its own") {
+  nn::Sequential model;
+  model.push_back("first", nn::Linear(nested_width, nested_width));
+  model.push_back("mid", nn::Linear(nested_width, nested_width));
+  model.push_back("tied", nn::TiedLinear(nested_width, nested_width, "first.weight"));
+  model.push_back("head", nn::Linear(nested_width, nested_labels));
+  nn::Graph whole(model);
+  auto map = DeviceMap().layer("first", 0).layer("mid", 1).layer("tied", 2).layer("head", 0);
+  CHECK(same_bits(trained_by(whole, map, nested_width), trained_whole(whole, nested_width)));
+}
+
 TEST_CASE("a map is read from a file and written to one") {
   auto map = read_text("# devices\nembed: 0\nblocks.0..6: 1\n\"head\": 0\n");
   CHECK(map.entries() == std::vector<placed_layers>{{"embed", 0}, {"blocks.0..6", 1}, {"head", 0}});
