@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
+#include <set>
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
@@ -103,6 +104,39 @@ TEST_CASE("predictions are the model's outputs in the order of the samples, and 
     num_correct += std::max_element(of, of + 4) - of == row % 4;
   }
   CHECK(static_cast<double>(num_correct) / 250 == trainer.evaluate(all).accuracy);
+}
+
+TEST_CASE("a data set in files trains and predicts as the same one in memory") {
+  temp_folder folder;
+  auto whole = samples();
+  write_npy(folder.path() / "samples.npy", whole->samples());
+  write_npy(folder.path() / "labels.npy", whole->labels());
+  auto parts = npy_dataset(folder.path() / "samples.npy", folder.path() / "labels.npy");
+  std::map<dataset_ptr, std::string> weights;
+  std::map<dataset_ptr, double> losses;
+  std::map<dataset_ptr, tensor> outputs;
+  for (const auto& data : {whole, parts}) {
+    Trainer trainer(World::local(2, steps(20)), pipeline(2));
+    trainer.fit(data);
+    weights[data] = trainer.weights_sha256();
+    losses[data] = trainer.evaluate(data).loss;
+    outputs[data] = trainer.predict(data);
+  }
+  CHECK(weights[whole] == weights[parts]);
+  CHECK(losses[whole] == losses[parts]);
+  CHECK(same_bits(outputs[whole], outputs[parts]));
+}
+
+TEST_CASE("a stream trains to the same weights on any number of devices") {
+  auto stream =
+      stream_dataset({four_corners(100), four_corners(57), four_corners(93)}, {.shuffle_buffer = 30});
+  std::set<std::string> weights;
+  for (int stages : {1, 3}) {
+    Trainer trainer(World::local(stages, steps(20)), pipeline(stages));
+    trainer.fit(stream);
+    weights.insert(trainer.weights_sha256());
+  }
+  CHECK(weights.size() == 1);
 }
 
 TEST_CASE("samples without labels are refused for training and evaluation") {
