@@ -1,5 +1,6 @@
 #include "troupe/supervisor/job_children.hpp"
 
+#include <algorithm>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "troupe/gatherer/gatherer_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
 #include "troupe/replica_keeper/replica_keeper_actor.hpp"
+#include "troupe/schedule/stage_graph.hpp"
 #include "troupe/stage/stage_actor.hpp"
 
 namespace troupe {
@@ -35,7 +37,8 @@ void job_children::begin_job(std::shared_ptr<const job_definition> job) {
   job_ = std::move(job);
   for (const auto& branch : branches())
     if (branch.part_of == subtree::io)
-      for (const auto& one : branch.children) spawn(one);
+      for (const auto& one : branch.children)
+        if (one.role != child_role::loader) spawn(one);
 }
 
 void job_children::host(const std::vector<device_id>& devices) {
@@ -51,10 +54,24 @@ void job_children::host(const std::vector<device_id>& devices) {
     progress_.forget(one.first);
     return true;
   });
+  set_loader(reads_samples());
   for (auto stage : hosted_)
     if (!stages_.contains(stage)) spawn_stage(stage);
   for (auto device : wanted)
     if (!devices_.contains(device)) spawn_device(device);
+}
+
+bool job_children::reads_samples() const {
+  stage_graph graph(job_->training.num_stages, job_->training.edges);
+  return std::ranges::any_of(
+      hosted_, [&](int stage) { return graph.takes_samples(stage) || graph.computes_loss(stage); });
+}
+
+void job_children::set_loader(bool is_needed) {
+  if (is_needed && !loader_) spawn_loader();
+  if (is_needed || !loader_) return;
+  end(std::exchange(loader_, {}));
+  progress_.watch_loader(nullptr);
 }
 
 void job_children::stop_set_aside() {
@@ -88,7 +105,9 @@ std::vector<supervised_branch> job_children::branches() const {
 void job_children::stop_all() {
   for (const auto& [number, device] : std::exchange(devices_, {})) end(device);
   for (const auto& [number, stage] : std::exchange(stages_, {})) end(stage);
-  for (const auto& one : {loader_, replica_keeper_, disk_writer_, std::exchange(disk_, {})}) end(one);
+  for (const auto& one :
+       {std::exchange(loader_, {}), replica_keeper_, disk_writer_, std::exchange(disk_, {})})
+    end(one);
   hosted_.clear();
   progress_ = {};
 }

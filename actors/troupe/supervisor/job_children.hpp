@@ -32,10 +32,11 @@ class job_children {
   /// Ends all children.
   ~job_children();
 
-  /// Spawns the children of io. Those of compute follow with `host`.
+  /// Spawns the children of io but for the loader. The loader and those of compute follow with `host`.
   void begin_job(std::shared_ptr<const job_definition> job);
   /// From now on these devices and their stages run here: spawns those that are missing, and stops other
-  /// devices. Other stages are set aside: they no longer count as hosted and still hold their copies.
+  /// devices. Other stages are set aside: they no longer count as hosted and still hold their copies. A
+  /// loader runs here while a stage does that takes samples or computes the loss.
   void host(const std::vector<device_id>& devices);
   void stop_set_aside();
   /// Ends the children of the job, whose failures are ignored from now on.
@@ -65,8 +66,8 @@ class job_children {
   const std::set<int>& hosted() const { return hosted_; }  ///< stages that compute here
   bool hosts(int stage) const { return hosted_.contains(stage); }
   bool hosts(const part_id& part) const { return hosts(part.of.stage); }
-  std::map<int, caf::actor> devices_by_stage() const;  ///< of the hosted stages
-  const caf::actor& loader() const { return loader_; }
+  std::map<int, caf::actor> devices_by_stage() const;   ///< of the hosted stages
+  const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }
   local_progress& progress() { return progress_; }
@@ -74,6 +75,8 @@ class job_children {
  private:
   int device_of(int stage) const { return job_->placed.device_of({.stage = stage}).number; }
   void end(const caf::actor& child);
+  bool reads_samples() const;
+  void set_loader(bool is_needed);
   caf::actor handle_of(const child_id& one) const;
   void spawn(const child_id& one);
   void spawn_device(int device);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/program/job_description.hpp"
 
 namespace troupe {
@@ -11,6 +12,8 @@ namespace {
 /// A few evenly spaced samples.
 labelled_samples some_of(dataset& samples) {
   constexpr std::int64_t max_inspected = 16;
+  if (samples.num_samples() == 0 && samples.reader())
+    throw bad_input("the data set has no samples: " + to_string(samples.sample_extents()));
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0, count = std::min(samples.num_samples(), max_inspected); i < count; ++i)
     indices.push_back(i * (samples.num_samples() / count));

@@ -1,4 +1,5 @@
 // A node hosts the devices that a restore order gives it, in each generation others if need be.
+#include <caf/actor_registry.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_node.hpp"
@@ -31,6 +32,33 @@ std::vector<held_part> inventory_in(one_node& here, std::uint64_t generation) {
 }
 
 }  // namespace
+
+TEST_CASE("a loader runs where a stage takes samples or computes the loss, and only there") {
+  // The actors of rank 1 after it was given devices of three with a stage each, in one generation after the
+  // other.
+  auto num_actors = [](const std::vector<std::vector<int>>& hosts) {
+    one_node here(1, 2, 3);
+    here.devices_per_rank = 2;
+    here.define();
+    here.view(1);
+    here.enter(0);
+    for (std::uint64_t generation = 1; generation <= hosts.size(); ++generation) {
+      if (generation > 1) {
+        here.fence(generation);
+        here.view(generation);
+      }
+      here.hosts = on_ranks(hosts[generation - 1]);
+      here.restore(generation);
+    }
+    CHECK(here.sent<node_restored>().size() == hosts.size());
+    return here.actors.system().registry().running();
+  };
+  auto in_the_middle = num_actors({{0, 1, 0}});
+  CHECK(num_actors({{1, 0, 0}}) == in_the_middle + 1);
+  CHECK(num_actors({{0, 0, 1}}) == in_the_middle + 1);
+  CHECK(num_actors({{0, 1, 0}, {1, 0, 0}}) == in_the_middle + 1);
+  CHECK(num_actors({{1, 0, 0}, {0, 1, 0}}) == in_the_middle);
+}
 
 TEST_CASE("a node without a device takes part: it enters calls, is restored, and acknowledges fences") {
   one_node here;

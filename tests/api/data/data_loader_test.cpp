@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <thread>
 
@@ -70,6 +71,8 @@ std::set<std::int64_t> distinct(const std::vector<std::int64_t>& labels) {
 }
 
 }  // namespace
+
+static_assert(std::ranges::input_range<DataLoader>);
 
 TEST_CASE("a loop takes each sample of an epoch once, with its label, and the next loop the next epoch") {
   DataLoader loader(small_dataset(24), {.batch = 4});

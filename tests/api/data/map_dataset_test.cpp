@@ -68,6 +68,10 @@ TEST_CASE("samples without labels do for predictions only") {
   CHECK(evaluation_source(unlabelled, 2, 1, evaluation_part::samples).at(0).inputs.shape() == shape{2, 2});
 }
 
+TEST_CASE("a data set without samples is refused before it is read") {
+  CHECK_THROWS_WITH(describe_content(*made_one_by_one(0)), "the data set has no samples: [0, 2]");
+}
+
 TEST_CASE("samples that do not fit each other or the shape that was declared are refused") {
   std::vector<std::int64_t> all{0, 1, 3};
   CHECK_NOTHROW(mixed({tensor::zeros({2}), tensor::zeros({})})->read(all));
