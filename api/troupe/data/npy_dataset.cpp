@@ -1,5 +1,6 @@
 #include "troupe/data/npy_dataset.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "troupe/data/data_file.hpp"
