@@ -7,6 +7,7 @@
 
 #include "troupe/data/describe_samples.hpp"
 #include "troupe/data/evaluation_source.hpp"
+#include "troupe/data/given_batches.hpp"
 #include "troupe/data/training_source.hpp"
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
@@ -243,6 +244,7 @@ std::uint32_t Trainer::take_place() {
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {
+  require_no_open_step("fit");
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
   std::shared_ptr<batch_source> source;
@@ -292,6 +294,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   auto result = self.run(request, observer);
   // Fewer than planned if cancelled; a resumed job may be further.
   runs_ = std::min(runs_, result.steps_done);
+  if (given_) given_->release_before(result.replays_from);
   if (thrown) std::rethrow_exception(thrown);
   if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
@@ -311,6 +314,7 @@ void Trainer::write_trace(const std::filesystem::path& folder) const {
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
+  require_no_open_step("evaluate");
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   auto request = fail_job_on_exception(self, [&] {
@@ -328,6 +332,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
 }
 
 std::string Trainer::weights_sha256() {
+  require_no_open_step("weights_sha256");
   call_request request;
   request.kind = call_kind::hash;
   request.target_step = runs_;

@@ -12,11 +12,15 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
 #include "troupe/parallel/pipeline.hpp"
+#include "troupe/program/batch_source.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/simulate.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {
+
+class given_batches;
+class replaceable_source;
 
 /// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
 struct step_event {
@@ -132,6 +136,28 @@ class Trainer {
   /// the file cannot be written, usually before the weights are gathered; the job can continue.
   void save(const std::filesystem::path& file);
 
+  /// A loop of one's own: forward_backward computes the gradients of a batch and returns its mean loss,
+  /// optimizer_step applies them and returns the number of steps done. Every process gives the same batch.
+  /// Together they are one step, the same as fit's: the same batches give the same bits, whatever is lost
+  /// within or between the two calls.
+  ///
+  /// A batch has samples [N, ...] and targets [N, ...], in memory of any device, where N is a multiple of the
+  /// microbatches. It is copied, and kept until a state after its step is safe: on two processes, or with a
+  /// snapshot folder on disk. Unlike fit, optimizer_step does not wait for its state to be copied: copies and
+  /// snapshots are made as --snapshot-every, --disk-every and --snapshot-interval say. on_step is not called,
+  /// since the loop is the caller's. In a job that resumes, the calls of steps that the snapshot has return
+  /// at once, with the loss of the snapshot's step.
+  ///
+  /// Throws bad_input in every process, after which the job can continue, for a batch without samples or
+  /// targets, whose numbers differ, or that the microbatches do not divide. Between the two calls, all calls
+  /// of the Trainer but pause, resume, step and pause_status throw std::logic_error, and so does
+  /// optimizer_step before forward_backward.
+  double forward_backward(const batch& given);
+  std::uint64_t optimizer_step();
+  /// The model's outputs [N, ...] in evaluation mode for a batch of any size; targets are not needed. As
+  /// predict, which does the same for a data set.
+  tensor forward(const batch& given);
+
   /// Pauses the job of all processes: fit, evaluate and predict stand still after the steps that the devices
   /// were granted (at most 8, or about 2 s), and later ones before their first step. A pause lasts until
   /// some process calls resume. Processes may be lost and replaced meanwhile; the job then stands where it
@@ -155,6 +181,10 @@ class Trainer {
   void write_trace(const std::filesystem::path& folder) const;
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
+  void require_no_open_step(const char* call) const;
+  /// `number_of`: the number of the batch source that it is given.
+  tensor outputs_of(const dataset_ptr& samples,
+                    const std::function<std::uint32_t(std::shared_ptr<batch_source>)>& number_of);
 
   World world_;
   Pipeline pipeline_;
@@ -166,6 +196,12 @@ class Trainer {
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed
+  bool is_step_open_ = false;    ///< between forward_backward and optimizer_step
+  // Batches that the program gave, and the numbers of their sources; null: none yet.
+  std::shared_ptr<given_batches> given_;
+  std::shared_ptr<replaceable_source> forwarded_;
+  std::uint32_t given_source_ = 0, forwarded_source_ = 0;
+  bool warned_of_batches_ = false;
 };
 
 }  // namespace troupe

@@ -14,6 +14,7 @@
 namespace troupe {
 
 std::vector<named_tensor> Trainer::state_dict() {
+  require_no_open_step("state_dict");
   call_request request;
   request.kind = call_kind::gather;
   request.target_step = runs_;
@@ -29,6 +30,7 @@ std::vector<named_tensor> Trainer::state_dict() {
 }
 
 void Trainer::save(const std::filesystem::path& file) {
+  require_no_open_step("save");
   call_request request;
   request.kind = call_kind::gather;
   request.target_step = runs_;
@@ -50,6 +52,15 @@ void Trainer::save(const std::filesystem::path& file) {
 }
 
 tensor Trainer::predict(dataset_ptr samples) {
+  require_no_open_step("predict");
+  return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {
+    return sources_.number_of(samples, source_use::predict,
+                              [&] { return world_.shared_->self->add_source(std::move(source)); });
+  });
+}
+
+tensor Trainer::outputs_of(const dataset_ptr& samples,
+                           const std::function<std::uint32_t(std::shared_ptr<batch_source>)>& number_of) {
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   call_request request;
@@ -65,7 +76,7 @@ tensor Trainer::predict(dataset_ptr samples) {
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
   request.num_gathered = request.num_batches * static_cast<std::uint64_t>(request.num_microbatches);
-  request.source = sources_.number_of(samples, source_use::predict, [&] { return self.add_source(source); });
+  request.source = number_of(source);
   tensor outputs;
   call_observer observer;
   observer.on_gathered = [&](const std::vector<tensor>& microbatches) {

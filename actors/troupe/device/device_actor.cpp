@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// None for a call that runs no plan.
+/// None for a call that devices are not told of, or that runs no plan.
 std::optional<pass_kind> pass_of(call_kind kind) {
   switch (kind) {
     case call_kind::train:
@@ -24,6 +24,8 @@ std::optional<pass_kind> pass_of(call_kind kind) {
     case call_kind::hash:
     case call_kind::barrier:
     case call_kind::gather:
+    case call_kind::forward_backward:  // as a part of train
+    case call_kind::optimizer_step:
       break;
   }
   return {};
@@ -121,6 +123,7 @@ void device_state::begin_call(const grant& given) {
   step_ = given.first_step;
   next_wanted_ = step_;
   end_ = reached_ = {};
+  metrics_ = {};
   step_begun_ = false;
   batches_.clear();
   interpreter_.reset();
@@ -202,8 +205,17 @@ bool device_state::run_one() {
 void device_state::tell_reached() {
   if (!running_ || !interpreter_ || end_.action == 0 || position() != end_ || reached_ == end_) return;
   reached_ = end_;
-  self_->send(order_.scheduler,
-              cut_reached{generation_, call_->index, static_cast<std::uint32_t>(options_.device), end_});
+  const auto& actions = interpreter_->actions();
+  auto next = actions.begin() + static_cast<std::ptrdiff_t>(interpreter_->position());
+  // All at once: a sum of sums would have other bits.
+  if (std::none_of(next, actions.end(), [](const action& op) { return op.kind == action_kind::forward; }))
+    take_metrics();
+  self_->send(order_.scheduler, cut_reached{generation_, call_->index,
+                                            static_cast<std::uint32_t>(options_.device), end_, metrics_});
+}
+
+void device_state::take_metrics() {
+  for (auto& attached : order_.stages) metrics_ += attached.program->take_metrics();
 }
 
 void device_state::set_status(device_activity activity) {

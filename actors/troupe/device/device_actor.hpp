@@ -79,6 +79,7 @@ class device_state : private action_host {
   bool may_run() const;
   plan_position position() const;
   void tell_reached();
+  void take_metrics();
   void begin_call(const grant& given);
   void begin_step();
   void set_status(device_activity activity);
@@ -117,6 +118,7 @@ class device_state : private action_host {
   plan_position end_;      ///< of what is granted
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
+  step_metrics metrics_;  ///< of this step, as far as its stages have given them
   bool runs_on_ = false;  ///< run_on is in the mailbox
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;

@@ -18,7 +18,8 @@ void device_state::finish_step() {
   done.call = call_->index;
   done.step = step_;
   account_.describe(done, call_->kind == call_kind::train && step_ + 1 == call_->target_step);
-  for (auto& attached : order_.stages) done.metrics += attached.program->take_metrics();
+  take_metrics();
+  done.metrics = std::exchange(metrics_, {});
   // A state that is not finite is not copied, so that it cannot be committed.
   if (interpreter_->is_halted()) return self_->send(order_.scheduler, done);
   auto applied = step_ + 1;

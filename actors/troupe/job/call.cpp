@@ -17,6 +17,10 @@ std::string name_of(call_kind kind) {
       return "gather";
     case call_kind::predict:
       return "predict";
+    case call_kind::forward_backward:
+      return "forward_backward";
+    case call_kind::optimizer_step:
+      return "optimizer_step";
   }
   return "unknown";
 }

@@ -11,22 +11,35 @@ namespace troupe {
 
 /// A collective operation of all processes of a job. Each process makes the same calls in the same order.
 enum class call_kind : std::uint8_t {
-  train = 1,     ///< optimizer steps up to `target_step`
-  evaluate = 2,  ///< forward passes over `num_batches` of source `source`
-  hash = 3,      ///< sha256 of all parameters
-  barrier = 4,   ///< returns when every process has called it
-  gather = 5,    ///< parameters and buffers of all stages go to the program
-  predict = 6    ///< outputs of the last stage for `num_batches` of source `source` go to the program
+  train = 1,             ///< optimizer steps up to `target_step`
+  evaluate = 2,          ///< forward passes over `num_batches` of source `source`
+  hash = 3,              ///< sha256 of all parameters
+  barrier = 4,           ///< returns when every process has called it
+  gather = 5,            ///< parameters and buffers of all stages go to the program
+  predict = 6,           ///< outputs of the last stage for `num_batches` of source `source` go to the program
+  forward_backward = 7,  ///< the optimizer step that leads to `target_step`, up to its gradients
+  optimizer_step = 8     ///< the rest of that step
 };
+
+/// Whether an optimizer step is done in two calls, of which this is one.
+constexpr bool is_half_step(call_kind kind) {
+  return kind == call_kind::forward_backward || kind == call_kind::optimizer_step;
+}
+/// Whether optimizer steps are done when a call of this kind ends.
+constexpr bool ends_steps(call_kind kind) {
+  return kind == call_kind::train || kind == call_kind::optimizer_step;
+}
 
 struct call_request {
   std::uint32_t index = 0;  ///< number of the call in this job, from 0
   call_kind kind = call_kind::barrier;
-  std::uint32_t source = 0;       ///< which of the job's batch sources
-  std::uint64_t target_step = 0;  ///< train: steps done when it ends; otherwise: steps done before it starts
-  std::uint64_t num_batches = 0;  ///< evaluate, predict
+  std::uint32_t source = 0;  ///< which of the job's batch sources
+  /// train, optimizer_step: steps done when it ends, forward_backward: one more than that; otherwise: steps
+  /// done before it starts.
+  std::uint64_t target_step = 0;
+  std::uint64_t num_batches = 0;      ///< evaluate, predict
   std::int32_t num_microbatches = 0;  ///< evaluate, predict: microbatches per batch
-  std::string data = {};              ///< train, evaluate, predict: number and shape of the samples
+  std::string data = {};              ///< number and shape of the samples, where there are any
   /// dtypes of the data and a hash of a few samples; empty in processes that read no samples.
   std::string content = {};
   std::uint64_t num_gathered = 0;  ///< gather, predict: tensors that the program gets
@@ -79,17 +92,21 @@ struct measured_action {
 struct call_result {
   std::uint32_t index = 0;
   std::uint64_t steps_done = 0;
-  step_metrics metrics;                    ///< train: of the last step; evaluate: of all batches
+  step_metrics metrics;                    ///< of the last step, or this one; evaluate: of all batches
   std::string weights_sha256;              ///< hash only
   step_timing timing;                      ///< train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   call_kind kind = call_kind::barrier;
-  std::uint32_t source = 0;  ///< train, evaluate, predict: which batch source
+  std::uint32_t source = 0;  ///< which batch source, where there is one
   std::string refused = {};  ///< not empty: not executed, since the requests differ; how
   std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job continues
+  /// No recovery goes back to before this many steps, unless more is lost at once than the job survives: the
+  /// batches of earlier steps are not needed again.
+  std::uint64_t replays_from = 0;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, problem);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, problem,
+            replays_from);
   }
   bool operator==(const call_result&) const = default;
 };

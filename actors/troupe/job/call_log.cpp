@@ -101,7 +101,7 @@ std::optional<call_result> call_log::trained(std::uint64_t step, std::size_t fir
     else
       begin = middle + 1;
   }
-  while (begin < end && look_up(begin).kind != call_kind::train) ++begin;
+  while (begin < end && !ends_steps(look_up(begin).kind)) ++begin;
   if (begin == end) return {};
   return look_up(begin);
 }

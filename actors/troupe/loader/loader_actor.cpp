@@ -21,11 +21,12 @@ caf::behavior loader_state::make_behavior() {
 }
 
 void loader_state::on_want_batch(const want_batch& wanted) {
-  auto found = std::ranges::find_if(
-      recent_, [&](const made& one) { return one.source == wanted.source && one.step == wanted.step; });
+  auto found = std::ranges::find_if(recent_, [&](const made& one) {
+    return one.call == wanted.call && one.source == wanted.source && one.step == wanted.step;
+  });
   if (found == recent_.end()) {
     if (recent_.size() == kept_batches) recent_.pop_front();
-    recent_.push_back({wanted.source, wanted.step, read(wanted)});
+    recent_.push_back({wanted.call, wanted.source, wanted.step, read(wanted)});
     found = std::prev(recent_.end());
   }
   self_->send(caf::actor_cast<caf::actor>(self_->current_sender()),

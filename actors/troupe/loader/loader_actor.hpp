@@ -47,6 +47,7 @@ class loader_state {
   batch read(const want_batch& wanted);
 
   struct made {
+    std::uint32_t call;
     std::uint32_t source;
     std::uint64_t step;
     batch samples;
@@ -57,7 +58,8 @@ class loader_state {
   std::vector<std::shared_ptr<batch_source>> sources_;
   std::shared_ptr<loader_status> status_;
   const fault_plan* faults_;
-  // the newest batches: several devices of this process ask for the same ones
+  // The newest batches: several devices of this process ask for the same ones. A source may have another
+  // batch of that step in another call.
   std::deque<made> recent_;
 };
 

@@ -48,6 +48,8 @@ bool call_runner::catch_up() {
 
 void call_runner::begin_call() {
   if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
+  if (open_step_ && request().kind != call_kind::optimizer_step && request().kind != call_kind::barrier)
+    return refuse_call("a call came between forward_backward and optimizer_step: make that one first");
   pauses_.open();
   carry_out_pauses();
   result_ = empty_result();
@@ -73,6 +75,8 @@ void call_runner::forget_job() {
   job_.is_restored = false;
   job_.interrupted_step = job_.position = 0;
   job_.metrics = {};
+  job_.is_unsaved = false;
+  open_step_.reset();
   restore_.forget_job();
   commits_.forget_job();
 }
@@ -92,22 +96,13 @@ void call_runner::continue_call() {
   }
   if (job_.position < wanted.target_step) return train_on();
   if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
-    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches);
+    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
   if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
-    return start(call_kind::predict, wanted.source, 0, wanted.num_batches);
-  if (wanted.kind == call_kind::hash || wanted.kind == call_kind::gather) return start(wanted.kind, 0, 0, 1);
-  if (wanted.kind == call_kind::train) result_.metrics = job_.metrics;
+    return start(call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
+  if (wanted.kind == call_kind::hash || wanted.kind == call_kind::gather)
+    return start(wanted.kind, 0, 0, 1, last_copy::if_due);
+  if (wanted.kind == call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
   finish_call(result_);
-}
-
-/// Trains from the job's position: steps of earlier calls are replayed with the batch source of their call,
-/// later ones with that of this call.
-void call_runner::train_on() {
-  takes_new_steps_ = false;
-  if (auto before = options_.completed->trained(job_.position, job_.job().first_call))
-    return start(call_kind::train, before->source, job_.position, before->steps_done);
-  takes_new_steps_ = request().kind == call_kind::train;
-  start(call_kind::train, takes_new_steps_ ? request().source : 0, job_.position, request().target_step);
 }
 
 /// Refuses the call in all processes, each of which ends with bad_input.
@@ -126,34 +121,52 @@ call_result call_runner::empty_result() const {
   return result;
 }
 
+/// A job that is to stop has its last state saved by the next call, unless none comes.
 void call_runner::finish_call(call_result result) {
   // Before anything is restored, the steps done are known from the previous call of the same job.
   bool knows = !job_.is_restored && num_completed() > 0 && job_.known.job &&
                options_.completed->newest().index >= job_.job().first_call;
   result.steps_done = knows ? options_.completed->newest().steps_done : job_.position;
+  if (job_.is_restored) result.replays_from = commits_.replays_from();
   job_.now = phase::gathering;
   pauses_.end();
   calls_.clear();
   results_.publish(result);
+  if (job_.is_stopping) check_stop_later();
 }
 
 // ---- the running call
 
-void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end) {
+/// Of a job that is to stop only one step is done, whose state is saved.
+void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end,
+                        last_copy copied) {
   auto activity = request();
   activity.kind = kind;
   activity.source = source;
-  if (job_.is_stopping) end = std::min(end, first + 1);
+  open_step_.reset();
+  if (job_.is_stopping) {
+    end = std::min(end, first + 1);
+    copied = last_copy::always;
+  }
   // Steps that the program saw complete before a failure are replayed even if the call is cancelled.
   if (kind == call_kind::train && is_cancelled())
     end = std::min(end, std::max(first + 1, job_.interrupted_step));
-  grants_.begin(activity, first, end);
+  const auto& training = job_.job().training;
+  bool ends_at_gradients =
+      takes_new_steps_ && request().kind == call_kind::forward_backward && !job_.is_stopping;
+  auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
+  grants_.begin(activity, first, to, copied);
   parameters_.clear();
   received_.clear();
+  metrics_so_far_.clear();
   last_finished_ = self_->clock().now();
   if (kind != call_kind::hash && kind != call_kind::gather)
-    pauses_.begin(
-        {activity.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(), first, end});
+    pauses_.begin({activity.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(),
+                   step_cut(training, first), std::move(to)});
+  run_activity();
+}
+
+void call_runner::run_activity() {
   pauses_.tell_if_paused();
   carry_out_pauses();
   grants_.extend();
@@ -171,6 +184,7 @@ void call_runner::on_step_done(const step_done& done) {
     return;
   if (!done.non_finite.empty() && !ending_.continues_after_non_finite(done)) return;
   result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
+  metrics_so_far_[done.device] = done.metrics;
   for (const auto& step : grants_.add(done)) on_finished(step);
   if (pauses_.add_reached(done.device, {done.step + 1, 0})) note_standing();
   grants_.extend();
@@ -180,43 +194,9 @@ void call_runner::on_step_done(const step_done& done) {
   finish_training_if_safe();
 }
 
-void call_runner::on_finished(const finished_step& step) {
-  if (activity().kind == call_kind::evaluate) result_.metrics += step.metrics;
-  if (activity().kind == call_kind::evaluate || activity().kind == call_kind::predict) return;
-  auto finished = self_->clock().now();
-  std::chrono::duration<double> step_time = finished - std::exchange(last_finished_, finished);
-  job_.position = step.step + 1;
-  job_.metrics = step.metrics;
-  commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
-  options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
-  options_.members->report(
-      job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});
-  if (job_.interrupted_step != 0 && job_.position >= job_.interrupted_step) end_recovery();
-}
-
-void call_runner::end_recovery() {
-  job_.interrupted_step = 0;
-  options_.members->report(options_.generation, recovery_phase::replayed);
-}
-
 void call_runner::proceed() {
   grants_.extend();
   finish_training_if_safe();
-}
-
-/// Finishes a training call only when its last state is committed, and on disk if there is a folder.
-void call_runner::finish_training_if_safe() {
-  if (!job_.is_running() || activity().kind != call_kind::train || !grants_.is_complete()) return;
-  if (commits_.committed_step() < grants_.end() || commits_.is_pending(grants_.end())) return;
-  if (job_.is_stopping) return ending_.end_stopped();
-  result_.timing = grants_.timing();
-  if (is_cancelled()) {
-    result_.metrics = job_.metrics;
-    return finish_call(result_);
-  }
-  // Replayed steps of earlier calls are no part of this call's result.
-  if (request().kind != call_kind::train || job_.position < request().target_step) result_ = empty_result();
-  continue_call();
 }
 
 void call_runner::on_parameters(const parameters_arrived& arrived) {
@@ -277,7 +257,9 @@ void call_runner::carry_out_pauses() {
 void call_runner::on_cut_reached(const cut_reached& reached) {
   if (reached.generation != options_.generation || reached.call != activity().index || !job_.is_running())
     return;
+  metrics_so_far_[reached.device] = reached.metrics;
   if (pauses_.add_reached(reached.device, reached.position)) note_standing();
+  finish_training_if_safe();
 }
 
 /// A paused job that has been restored is again where it was, if within a step: the recovery is over.
@@ -290,10 +272,12 @@ void call_runner::stop() {
   bool recovering = !job_.is_restored && options_.generation > 1;
   bool saved = ending_.has_nothing_to_save();
   if (job_.is_running() && activity().kind == call_kind::train && !saved) return grants_.shorten();
-  if (job_.is_running() || (job_.now == phase::gathering && !recovering) || saved)
-    return ending_.end_stopped();
-  // A process in a call enters it again at once. If none does within this time, all are between calls.
-  self_->delayed_send(self_, std::chrono::seconds(1), check_stop{});
+  bool is_between = job_.now == phase::gathering && !recovering && !job_.is_unsaved;
+  if (job_.is_running() || is_between || saved) return ending_.end_stopped();
+  check_stop_later();
 }
+
+/// A process in a call enters it again at once. If none does within this time, all are between calls.
+void call_runner::check_stop_later() { self_->delayed_send(self_, std::chrono::seconds(1), check_stop{}); }
 
 }  // namespace troupe

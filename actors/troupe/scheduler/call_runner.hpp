@@ -64,9 +64,12 @@ class call_runner {
   void begin_call();
   void continue_call();
   void train_on();
-  void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end);
+  void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end, last_copy copied);
+  void run_activity();
+  void go_on_with_step();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
+  void finish_half_step();
   void finish_if_all_received();
   void finish_call(call_result result);
   void refuse_call(const std::string& why);
@@ -74,6 +77,7 @@ class call_runner {
   void carry_out_pauses();
   void note_standing();
   void end_recovery();
+  void check_stop_later();
   bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
   const call_request& request() const { return calls_.request(); }
   const call_request& activity() const { return grants_.activity(); }
@@ -94,8 +98,11 @@ class call_runner {
 
   // the running call
   call_result result_;
-  bool takes_new_steps_ = false;                 ///< runs steps of the current call, not a replay
-  std::optional<std::uint32_t> cancelled_call_;  ///< the call of the last cancel_training
+  bool takes_new_steps_ = false;  ///< runs steps of the current call, not a replay
+  std::optional<cut> open_step_;  ///< where the devices stand between forward_backward and
+                                  ///< optimizer_step; none: they are in no step
+  std::map<std::uint32_t, step_metrics> metrics_so_far_;  ///< by device, of its newest step
+  std::optional<std::uint32_t> cancelled_call_;           ///< the call of the last cancel_training
   std::chrono::steady_clock::time_point last_finished_;
   std::map<std::uint32_t, tensor> parameters_;  ///< by stage
   std::set<int> received_;                      ///< ranks whose programs have received their tensors

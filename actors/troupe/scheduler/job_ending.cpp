@@ -13,7 +13,7 @@ void job_ending::fail(const std::string& cause) {
 bool job_ending::has_nothing_to_save() const {
   if (!job_.known.job || job_.job().snapshots.folder.empty()) return true;
   if (!job_.is_restored && options_.generation > 1) return false;
-  return !job_.is_running() || job_.position == commits_.step_on_disk().value_or(0);
+  return job_.is_running() ? job_.position == commits_.step_on_disk().value_or(0) : !job_.is_unsaved;
 }
 
 void job_ending::end_stopped() {

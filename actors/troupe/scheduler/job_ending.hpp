@@ -21,7 +21,8 @@ class job_ending {
       : self_(self), options_(options), job_(job), commits_(commits) {}
 
   void fail(const std::string& cause);
-  /// Whether there is no snapshot folder, or its newest snapshot is up to date.
+  /// Whether there is no snapshot folder, or its newest snapshot is up to date; while no call runs, or if
+  /// all calls that trained have waited for theirs.
   bool has_nothing_to_save() const;
   void end_stopped();
   /// Logs the value found. True: training continues (policy skip). Else the last finite state is saved, and

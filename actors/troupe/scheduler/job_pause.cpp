@@ -31,7 +31,7 @@ void job_pause::learn(const pause_state& known) {
 
 void job_pause::begin(activity begun) {
   activity_ = std::move(begun);
-  reached_ = step_cut(activity_.running, activity_.first).devices;
+  reached_ = activity_.from.devices;
   state_.is_reached = 0;
   if (!is_limited()) return;
   bool is_same =
@@ -85,10 +85,11 @@ void job_pause::pause_at(const cut& granted, std::int64_t now_ms) {
   stop_at(granted);
 }
 
-/// Within the steps of the activity.
+/// Within the activity. What lies between closed cuts is closed.
 void job_pause::stop_at(cut stop) {
-  for (auto& position : stop.devices)
-    position = std::clamp(position, plan_position{activity_.first, 0}, plan_position{activity_.end, 0});
+  for (std::size_t device = 0; device < stop.devices.size(); ++device)
+    stop.devices[device] =
+        std::clamp(stop.devices[device], activity_.from.devices[device], activity_.to.devices[device]);
   stop_ = std::move(stop);
   state_.stop = stop_.devices;
   state_.is_reached = has_reached(stop_.devices) ? 1 : 0;

@@ -15,13 +15,13 @@ namespace troupe {
 /// plan that it runs, so that a pause only withholds grants: no device is left waiting for another.
 class job_pause {
  public:
-  /// A range of steps of one call, see call_runner.
+  /// What runs in one call between two closed cuts of a plan, see call_runner.
   struct activity {
     std::uint32_t call = 0;
     call_kind kind = call_kind::train;
     bool is_replay = false;  ///< of steps that were done before; they are not paused
     plan running;
-    std::uint64_t first = 0, end = 0;
+    cut from, to;
   };
 
   const pause_state& state() const { return state_; }

@@ -61,6 +61,7 @@ struct job_state {
   // job_restore, then call_runner
   std::uint64_t position = 0;  ///< optimizer steps done by all devices
   step_metrics metrics;        ///< of the step before `position`
+  bool is_unsaved = false;     ///< steps were done since the last that a call waited for to be saved
   /// Optimizer steps done once the interrupted step is replayed; 0: nothing to replay.
   std::uint64_t interrupted_step = 0;
 

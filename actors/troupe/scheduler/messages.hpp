@@ -123,15 +123,17 @@ struct step_done {
   }
 };
 
-/// Device -> scheduler: all is done that was granted, which ends within a step.
+/// Device -> scheduler: all is done that was granted, which ends within a step. `metrics`: of that step, once
+/// all its forwards are done on the device; else zero.
 struct cut_reached {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::uint32_t device = 0;
   plan_position position;
+  step_metrics metrics;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, device, position);
+    archive(generation, call, device, position, metrics);
   }
 };
 

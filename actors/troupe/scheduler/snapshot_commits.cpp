@@ -50,12 +50,13 @@ void snapshot_commits::begin(const restore_plan& plan, std::set<member_id> keepe
   bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == part_location::disk;
   if (is_on_disk) step_on_disk_ = plan.step;
   keepers_ = std::move(keepers);
+  last_copy_due_ = plan.step;
   held_.roll_back(plan);
 }
 
 /// Nodes hold no copies of the next job yet.
 void snapshot_commits::forget_job() {
-  told_committed_ = 0;
+  told_committed_ = last_copy_due_ = 0;
   step_on_disk_.reset();
   interval_ = {};
   held_ = {};
@@ -227,6 +228,12 @@ void snapshot_commits::on_writes_lost(const writes_lost& lost) {
     if (host_of(job_.job().placed, job_.hosts, part.id.of) == member_id{lost.rank}) parts.push_back(part.id);
   for (auto step : disk_.steps_without(parts))
     self_->send(options_.supervisor_of(lost.rank), write_copies{options_.generation, step});
+}
+
+std::uint64_t snapshot_commits::replays_from() const {
+  const auto& cadence = job_.job().snapshots.cadence;
+  bool writes = has_folder() && (cadence.disk_every_steps != 0 || cadence.disk_interval.count() > 0);
+  return writes ? step_on_disk_.value_or(0) : committed_step();
 }
 
 std::optional<std::uint64_t> snapshot_commits::unsaved_step() const {

@@ -53,7 +53,6 @@ class snapshot_commits {
   void forget_job();
 
   // while steps run
-  void begin_activity(std::uint64_t first) { last_copy_due_ = first; }
   /// The copies due after steps [first, last] of an activity that ends with `end`, a step being named by the
   /// number of steps applied. `complete`: steps that all devices have done.
   std::vector<due_copy> plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
@@ -83,6 +82,8 @@ class snapshot_commits {
   void write(std::uint64_t step);
 
   std::uint64_t committed_step() const { return held_.committed_step(job_.job().parts); }
+  /// See call_result::replays_from. With a folder a job survives the loss of all copies in memory.
+  std::uint64_t replays_from() const;
   std::size_t num_uncommitted() { return held_.num_uncommitted(job_.job().parts); }
   bool is_pending(std::uint64_t step) const { return disk_.is_pending(step); }
   std::size_t num_pending() const { return disk_.num_pending(); }

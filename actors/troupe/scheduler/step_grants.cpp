@@ -1,6 +1,7 @@
 #include "troupe/scheduler/step_grants.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -13,19 +14,27 @@ constexpr std::uint64_t max_uncommitted_windows = 2;
 constexpr std::size_t max_untaken_events = 4096;
 constexpr auto look_for_user_every = std::chrono::milliseconds(20);
 
+std::uint64_t first_step(const cut& of) { return std::ranges::min(of.devices).step; }
+
 }  // namespace
 
-void step_grants::begin(const call_request& activity, std::uint64_t first, std::uint64_t end) {
+void step_grants::begin(const call_request& activity, std::uint64_t first, cut to, last_copy copied) {
   activity_ = activity;
-  end_ = end;
   granted_end_ = copies_planned_ = first;
   within_.clear();
   tracker_ = step_tracker(static_cast<std::uint32_t>(job_.devices.size()), first);
-  commits_.begin_activity(first);
+  go_on(std::move(to), copied);
+}
+
+void step_grants::go_on(cut to, last_copy copied) {
+  auto last = std::ranges::max(to.devices);
+  end_ = last.step + (last.action > 0 ? 1 : 0);
+  to_ = std::move(to);
+  copied_ = copied;
 }
 
 void step_grants::extend() {
-  if (job_.non_finite) return;
+  if (job_.non_finite || to_.devices.empty()) return;
   grant_steps();
   grant_within_step();
 }
@@ -35,13 +44,15 @@ void step_grants::on_retry() {
   if (job_.is_running()) extend();
 }
 
+/// A copy that was not ordered with the step's grant cannot be ordered any more.
 void step_grants::shorten() {
-  end_ = std::min(end_, copies_planned_ + 1);
+  auto end = std::min(end_, copies_planned_ + 1);
+  go_on(step_cut(job_.job().training, end), copies_planned_ < end ? last_copy::always : copied_);
   extend();
 }
 
 void step_grants::grant_steps() {
-  auto limit = step_limit();
+  auto limit = first_step(this->limit());
   auto complete = tracker_.complete();
   auto until = std::min(limit, complete + window());
   bool first_grant = granted_end_ == complete;
@@ -56,13 +67,10 @@ void step_grants::grant_steps() {
   for (const auto& device : job_.devices) self_->send(device, given);
 }
 
-/// Grants what a paused job may still do beyond whole steps.
+/// Grants what the activity, or a paused job, may still do beyond whole steps.
 void step_grants::grant_within_step() {
-  const auto* stop = stop_cut();
-  if (!stop || granted_end_ < step_limit()) return;
-  auto wanted = stop->devices;
-  for (auto& position : wanted) position = std::min(position, plan_position{end_, 0});
-  if (wanted == granted().devices || !has_room()) return;
+  auto wanted = limit().devices;
+  if (granted_end_ < std::ranges::min(wanted).step || wanted == granted().devices || !has_room()) return;
   auto last = std::ranges::max(wanted).step;
   if (last > copies_planned_ && limit_by_disk(last) < last) return;
   grant given{options_.generation,      activity_, tracker_.complete(), 0, plan_copies(last),
@@ -105,11 +113,17 @@ std::vector<due_copy> step_grants::plan_copies(std::uint64_t until) {
   if (until <= copies_planned_) return {};
   auto first = std::exchange(copies_planned_, until) + 1;
   if (activity_.kind != call_kind::train) return {};
-  return commits_.plan(first, until, tracker_.complete(), end_);
+  return commits_.plan(first, until, tracker_.complete(), copied_end());
 }
 
 std::uint64_t step_grants::limit_by_disk(std::uint64_t until) {
-  return activity_.kind == call_kind::train ? commits_.limit_by_disk(granted_end_, until, end_) : until;
+  return activity_.kind == call_kind::train ? commits_.limit_by_disk(granted_end_, until, copied_end())
+                                            : until;
+}
+
+/// The step after which the state is copied in any case.
+std::uint64_t step_grants::copied_end() const {
+  return copied_ == last_copy::always ? end_ : std::numeric_limits<std::uint64_t>::max();
 }
 
 cut step_grants::granted() const {
@@ -120,13 +134,14 @@ cut step_grants::granted() const {
   return granted;
 }
 
-/// Where a paused job stops; null: nowhere. A job that is to end goes on to its end.
-const cut* step_grants::stop_cut() const { return job_.is_stopping ? nullptr : pause_.limit(); }
-
-/// Steps that may be granted to their end.
-std::uint64_t step_grants::step_limit() const {
-  const auto* stop = stop_cut();
-  return stop ? std::min(end_, std::ranges::min(stop->devices).step) : end_;
+/// Up to where devices may be granted: to the end, or where a paused job stops. A job that is to end goes on
+/// to its end.
+cut step_grants::limit() const {
+  auto limit = to_;
+  const auto* stop = job_.is_stopping ? nullptr : pause_.limit();
+  for (std::size_t device = 0; stop && device < limit.devices.size(); ++device)
+    limit.devices[device] = std::min(limit.devices[device], stop->devices[device]);
+  return limit;
 }
 
 }  // namespace troupe

@@ -11,8 +11,12 @@
 
 namespace troupe {
 
-/// Grants the steps of one activity (a range of steps or batches) to the devices: a window beyond the last
-/// complete step, as far as a pause, uncommitted copies, the disk and the program's thread allow.
+/// Whether the state after the last step of an activity is copied in any case, or if a copy is due by then.
+enum class last_copy : std::uint8_t { always, if_due };
+
+/// Grants the steps of one activity (steps or batches, the last of which may end at a closed cut) to the
+/// devices: a window beyond the last complete step, as far as a pause, uncommitted copies, the disk and the
+/// program's thread allow.
 class step_grants {
  public:
   /// All outlive this object.
@@ -20,18 +24,22 @@ class step_grants {
               const job_pause& pause, snapshot_commits& commits)
       : self_(self), options_(options), job_(job), pause_(pause), commits_(commits) {}
 
-  /// Steps [first, end) of `activity` follow, with `extend`.
-  void begin(const call_request& activity, std::uint64_t first, std::uint64_t end);
+  /// The steps of `activity` from `first` on follow, up to `to`, with `extend`.
+  void begin(const call_request& activity, std::uint64_t first, cut to, last_copy copied);
+  /// The activity goes on up to `to`.
+  void go_on(cut to, last_copy copied);
   void extend();
   void on_retry();
-  /// Ends the activity after the granted steps and one more, which has a state copy as at every end.
+  /// Ends the activity after the granted steps and one more, if it has one, whose state is copied.
   void shorten();
   /// Returns the steps that this report completes, in order.
   std::vector<finished_step> add(const step_done& done) { return tracker_.add(done); }
 
   const call_request& activity() const { return activity_; }
+  /// One past the last step, which may be run in part.
   std::uint64_t end() const { return end_; }
-  bool is_complete() const { return tracker_.complete() >= end_; }
+  bool is_complete() const { return pause_.has_reached(to_.devices); }
+  last_copy copied() const { return copied_; }
   step_timing timing() const { return tracker_.timing(); }
   /// One past the last step that is granted to its end.
   std::uint64_t granted_end() const { return granted_end_; }
@@ -49,8 +57,8 @@ class step_grants {
   bool is_user_behind();
   std::vector<due_copy> plan_copies(std::uint64_t until);
   std::uint64_t limit_by_disk(std::uint64_t until);
-  const cut* stop_cut() const;
-  std::uint64_t step_limit() const;
+  std::uint64_t copied_end() const;
+  cut limit() const;
 
   // constant
   caf::event_based_actor* self_;
@@ -60,7 +68,9 @@ class step_grants {
   snapshot_commits& commits_;
 
   call_request activity_;
+  cut to_;
   std::uint64_t end_ = 0;
+  last_copy copied_ = last_copy::always;  ///< after step `end_`
   std::uint64_t granted_end_ = 0;
   std::vector<plan_position> within_;  ///< [num_devices] the last grant that ended within steps; empty: none
   std::uint64_t copies_planned_ = 0;   ///< whether a copy is due is decided up to this step

@@ -15,6 +15,10 @@ constexpr std::array<std::string_view, 3> unit_names = {"step", "microbatch", "a
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
+bool is_of_microbatch(const action& op) {
+  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply;
+}
+
 /// What has to be inside a cut together with each action of a plan.
 class closure {
  public:
@@ -139,10 +143,6 @@ cut after_steps(const plan& of, const cut& from, std::uint64_t count) {
   return next;
 }
 
-bool is_of_microbatch(const action& op) {
-  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply;
-}
-
 cut after_microbatch(const closure& relations, const cut& from) {
   using place = std::pair<std::uint64_t, int>;  // step and microbatch
   std::optional<place> first;
@@ -183,6 +183,16 @@ cut after_action(const plan& of, const closure& relations, const cut& from) {
 
 cut step_cut(const plan& of, std::uint64_t step) {
   return {std::vector(of.devices.size(), plan_position{step, 0})};
+}
+
+cut gradients_cut(const plan& of, std::uint64_t step) {
+  auto wanted = step_cut(of, step);
+  for (std::size_t device = 0; device < of.devices.size(); ++device) {
+    const auto& list = of.devices[device];
+    auto last = std::find_if(list.rbegin(), list.rend(), is_of_microbatch);
+    wanted.devices[device].action = static_cast<std::uint32_t>(list.rend() - last);
+  }
+  return smallest_closed_cut(of, wanted);
 }
 
 std::optional<open_wait> find_open_wait(const plan& of, const cut& at) {

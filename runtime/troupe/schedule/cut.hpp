@@ -35,6 +35,10 @@ struct cut {
 /// All steps before `step`; closed.
 cut step_cut(const plan& of, std::uint64_t step);
 
+/// All forwards and backwards of `step` and the steps before, and of the reductions and optimizer steps of
+/// `step` only those that the plan has before them; closed. Expects a sound plan.
+cut gradients_cut(const plan& of, std::uint64_t step);
+
 /// Why a cut is not closed: `inside`, on `device`, needs `outside` of the same step.
 struct open_wait {
   std::uint64_t step = 0;

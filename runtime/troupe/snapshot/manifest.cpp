@@ -17,9 +17,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Before version 3 a part had the number of its stage only, its contents were not listed, the partition into
-/// stages was part of the identity, and the results of calls had other forms, which are not read.
-constexpr int manifest_version = 3;
+/// Before version 3 a part had the number of its stage only, its contents were not listed, and the partition
+/// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
+/// read.
+constexpr int manifest_version = 4;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
 constexpr int deepest_nesting = 9;
@@ -119,10 +120,9 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("created").get_to(manifest.created);
   for (const auto& option : fields.at("identity"))
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
-  if (fields.at("troupe_snapshot").get<int>() < 3)
-    std::erase_if(manifest.identity, is_of_partition);
-  else
-    manifest.calls = file_from(fields.at("calls"));
+  auto version = fields.at("troupe_snapshot").get<int>();
+  if (version < 3) std::erase_if(manifest.identity, is_of_partition);
+  if (version >= 4) manifest.calls = file_from(fields.at("calls"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }

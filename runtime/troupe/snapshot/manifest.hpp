@@ -51,7 +51,7 @@ struct snapshot_manifest {
   std::vector<manifest_part> parts;  ///< in ascending order of their ids
   /// The results of the job's completed calls, see written_blocks, for a job that goes on: the first
   /// size_bytes of a file that may be longer, and their checksum. None: unknown, as in manifests before
-  /// format version 3.
+  /// format version 4.
   std::optional<manifest_file> calls;
   bool operator==(const snapshot_manifest&) const = default;
 };

@@ -56,6 +56,29 @@ TEST_CASE("a device that still waits for a tensor has not reached the end of its
   CHECK(here.scheduler.all<cut_reached>().size() == 1);
 }
 
+TEST_CASE("a device that has done its forwards tells their metrics where its grant ends within the step") {
+  one_device whole(1, 1, 0), here(1, 1, 0);
+  whole.begin();
+  whole.give(whole.training(0, 1));
+  whole.batch_arrives(0);
+  auto expected = whole.scheduler.last<step_done>().metrics;
+  REQUIRE(expected.num_samples > 0);
+  here.begin();
+  here.batch_arrives(0);
+  here.give(up_to(here, 0, 1));
+  here.batch_arrives(0);
+  CHECK(here.scheduler.last<cut_reached>().metrics == step_metrics{});
+  for (std::uint32_t action : {2, 3, 4}) {
+    here.give(up_to(here, 0, action));
+    CHECK(here.scheduler.last<cut_reached>().metrics == expected);
+  }
+  here.give(here.training(0, 1));
+  CHECK(here.scheduler.last<step_done>().metrics == expected);
+  here.give(here.training(0, 2));
+  here.batch_arrives(1);
+  CHECK(here.scheduler.last<step_done>().metrics.num_samples == expected.num_samples);
+}
+
 TEST_CASE("a grant may end within a later step than the first that is not done") {
   one_device here(3, 3, 1);
   here.begin();

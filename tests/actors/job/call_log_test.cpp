@@ -75,6 +75,18 @@ TEST_CASE("the call that a step belongs to is found, however old it is") {
   CHECK_FALSE(log.trained(log.newest().steps_done));
 }
 
+TEST_CASE("of a step that is done in two calls the second one is found") {
+  call_log log;
+  for (std::uint32_t index = 0; index < 6; ++index) {
+    call_result half;
+    half.index = index;
+    half.steps_done = (index + 1) / 2;
+    half.kind = index % 2 == 0 ? call_kind::forward_backward : call_kind::optimizer_step;
+    log.add(half);
+  }
+  for (std::uint64_t step = 0; step < 3; ++step) CHECK(log.trained(step)->index == 2 * step + 1);
+}
+
 TEST_CASE("if no file can be written, results stay in memory, and one warning says so") {
   std::vector<std::string> warnings;
   call_log log([&](const std::string& problem) { warnings.push_back(problem); }, "/no/such/folder");

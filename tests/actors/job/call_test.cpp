@@ -34,5 +34,7 @@ TEST_CASE("every kind of call has a name of its own") {
   CHECK(text(call_kind::barrier).starts_with("barrier "));
   CHECK(text(call_kind::gather).starts_with("gather "));
   CHECK(text(call_kind::predict).starts_with("predict "));
+  CHECK(text(call_kind::forward_backward).starts_with("forward_backward "));
+  CHECK(text(call_kind::optimizer_step).starts_with("optimizer_step "));
   CHECK(text(static_cast<call_kind>(77)).starts_with("unknown "));
 }

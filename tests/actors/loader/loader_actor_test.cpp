@@ -51,11 +51,14 @@ TEST_CASE("the sender gets the samples of the step that it requested") {
   CHECK(here.other.size() == 0);
 }
 
-TEST_CASE("a batch that several devices request is made once") {
+TEST_CASE("a batch that several devices request in a call is made once") {
   one_loader here;
   here.want(here.device, {4, 0, 7});
-  here.want(here.other, {5, 0, 7});
+  here.want(here.other, {4, 0, 7});
   CHECK(here.source->num_made == 1);
+  CHECK(same_bits(here.other.last<batch_ready>().samples.inputs, fake_source(1).at(7).inputs));
+  here.want(here.other, {5, 0, 7});
+  CHECK(here.source->num_made == 2);
   CHECK(here.other.last<batch_ready>().call == 5);
 }
 

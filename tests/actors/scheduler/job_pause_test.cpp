@@ -8,11 +8,11 @@ namespace {
 
 plan two_stages() { return make_plan({schedule_kind::gpipe, 2, 2, 2}); }
 
-job_pause::activity training(bool is_replay = false) {
-  return {3, call_kind::train, is_replay, two_stages(), 10, 20};
-}
-
 cut at(std::uint64_t step) { return step_cut(two_stages(), step); }
+
+job_pause::activity training(bool is_replay = false) {
+  return {3, call_kind::train, is_replay, two_stages(), at(10), at(20)};
+}
 
 }  // namespace
 

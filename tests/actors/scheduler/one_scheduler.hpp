@@ -110,6 +110,12 @@ struct one_scheduler {
                                std::uint32_t source = 1) {
     return {index, call_kind::evaluate, source, position, batches, 2};
   }
+  static call_request forward_backward(std::uint32_t index, std::uint64_t target) {
+    return {index, call_kind::forward_backward, 0, target, 0, 0};
+  }
+  static call_request optimizer_step(std::uint32_t index, std::uint64_t target) {
+    return {index, call_kind::optimizer_step, 0, target, 0, 0};
+  }
   static call_request hash(std::uint32_t index, std::uint64_t position) {
     return {index, call_kind::hash, 0, position, 0, 0};
   }

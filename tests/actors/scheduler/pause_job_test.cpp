@@ -22,7 +22,8 @@ struct paused_job : one_scheduler {
   void resume() { order({0, pause_order::resume}); }
   void step(step_unit unit, std::uint64_t count = 1) { order({0, pause_order::step, unit, count}); }
   void reach(int device, plan_position position, std::uint32_t call = 0) {
-    actors.send(scheduler, cut_reached{with.generation, call, static_cast<std::uint32_t>(device), position});
+    actors.send(scheduler,
+                cut_reached{with.generation, call, static_cast<std::uint32_t>(device), position, {}});
   }
   /// What the newest message says.
   pause_state state(int rank = 0) const {

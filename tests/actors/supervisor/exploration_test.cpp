@@ -25,6 +25,23 @@ std::vector<call_request> example_calls() {
           call(call_kind::barrier, 0, 0)};
 }
 
+/// Steps in two calls each, with other calls before, between and after them.
+std::vector<call_request> calls_with_half_steps() {
+  std::vector<call_request> calls{call(call_kind::train, 0, 3)};
+  auto step = [&calls](std::uint64_t target) {
+    calls.push_back(call(call_kind::forward_backward, 1, target));
+    if (target == 5) calls.push_back(call(call_kind::barrier, 0, 0));
+    calls.push_back(call(call_kind::optimizer_step, 1, target));
+  };
+  for (std::uint64_t target = 4; target <= 9; ++target) step(target);
+  calls.push_back(call(call_kind::hash, 0, 9));
+  calls.push_back(call(call_kind::evaluate, 2, 9, 3));
+  for (std::uint64_t target = 10; target <= 12; ++target) step(target);
+  for (auto kind : {call_kind::hash, call_kind::barrier}) calls.push_back(call(kind, 0, 12));
+  calls.back().target_step = 0;
+  return calls;
+}
+
 simulated_job_options example_job(std::uint32_t seed) {
   std::mt19937 random(seed);
   simulated_job_options options;
@@ -113,6 +130,23 @@ TEST_CASE("each generation may give devices to other members, and no bit changes
   if (seed % 3 == 0) options.folder = folder.path();
   options.num_failures = 5;
   options.moves_devices = true;
+  explore(options);
+}
+
+TEST_CASE(
+    "steps in two calls give the same results whatever fails at any moment, and wherever they are paused") {
+  auto seed = GENERATE(range(5000u, 5200u));
+  temp_folder folder;
+  auto options = example_job(seed);
+  options.calls = calls_with_half_steps();
+  if (seed % 3 == 0) options.folder = folder.path();
+  if (seed % 2 == 0) options.num_pause_orders = 6;
+  options.moves_devices = seed % 5 == 0;
+  options.memory_every_steps = seed % 4;
+  if (options.num_stages <= 5) {
+    auto& members = options.reductions.emplace_back();
+    for (int stage = 0; stage < options.num_stages; ++stage) members.push_back(stage);
+  }
   explore(options);
 }
 

@@ -14,6 +14,14 @@ namespace troupe::testing {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool adds_source(call_kind kind) {
+  return kind == call_kind::train || kind == call_kind::evaluate || kind == call_kind::forward_backward;
+}
+
+}  // namespace
+
 // ---- the agent
 
 void simulated_job::tell_agent(const simulated_node& from, std::function<membership_outputs()> change) {
@@ -200,11 +208,17 @@ void simulated_job::enter(simulated_node& node) {
                options_.world_size);
     job->snapshots.folder = options_.folder;
     job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
+    job->snapshots.cadence.memory_every_steps = options_.memory_every_steps;
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
     job->snapshots.cadence.disk_interval = 0s;
     caf::anon_send(node.supervisor, define_job{job});
   }
-  if (request.kind == call_kind::train || request.kind == call_kind::evaluate)
+  // Of steps in two calls the first one adds it.
+  bool is_next = std::ranges::none_of(options_.calls.begin(), options_.calls.begin() + request.index,
+                                      [&](const call_request& before) {
+                                        return adds_source(before.kind) && before.source >= request.source;
+                                      });
+  if (adds_source(request.kind) && is_next)
     caf::anon_send(node.supervisor,
                    add_source{std::make_shared<fake_source>(static_cast<int>(request.source))});
   caf::anon_send(node.supervisor, enter_call{request});

@@ -34,7 +34,8 @@ struct simulated_job_options {
   std::vector<std::vector<int>> reductions = {};
   std::chrono::milliseconds progress_timeout{0};
   std::uint32_t seed = 0;
-  bool moves_devices = false;  ///< each generation gives devices to members drawn by lot
+  std::uint64_t memory_every_steps = 1;  ///< 0: adapted
+  bool moves_devices = false;            ///< each generation gives devices to members drawn by lot
 };
 
 /// A whole job on one thread: supervisors and all their actors, transports that deliver in any order the real

@@ -99,6 +99,44 @@ TEST_CASE("the smallest closed cut is inside every closed cut that has what is w
   }
 }
 
+TEST_CASE(
+    "the cut after the gradients of a step has all forwards and backwards of it, and no more than that") {
+  CHECK(gradients_cut(two_stages(), 3) == cut{{{3, 4}, {3, 4}}});
+  CHECK(gradients_cut(with_reduction(), 0) == cut{{{0, 2}, {0, 2}}});
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    auto drawn = make_plan(drawn_options(6, 5, random));
+    CAPTURE(plan_text(drawn));
+    auto at = gradients_cut(drawn, 2);
+    if (drawn.kind == schedule_kind::forward_only) {
+      REQUIRE(at == step_cut(drawn, 3));
+      continue;
+    }
+    REQUIRE(is_closed(drawn, at));
+    for (std::size_t device = 0; device < drawn.devices.size(); ++device) {
+      REQUIRE(at.devices[device].step == 2);
+      const auto& list = drawn.devices[device];
+      for (std::size_t place = 0; place < list.size(); ++place) {
+        bool is_update =
+            list[place].kind == action_kind::reduce_gradient || list[place].kind == action_kind::apply;
+        REQUIRE(is_update == (place >= at.devices[device].action));
+      }
+    }
+  }
+}
+
+TEST_CASE("updates that a plan has before a device's last backward are in the cut with all they belong to") {
+  // Device 0: 0F0 2F0 2B0 2R0 0B0 0A 2A; device 1: 1F0 1B0 1R0 1A.
+  auto of = make_plan({schedule_kind::gpipe, 3, 1, 3, {{1, 2}}});
+  const auto first = of.devices[0], last = of.devices[2];
+  of.devices[0] = {first[0], last[0], last[1], last[2], first[1], first[2], last[3]};
+  of.devices.pop_back();
+  of.device_of_stage[2] = 0;
+  auto at = gradients_cut(of, 0);
+  CHECK(at.devices[0].action == 5);
+  CHECK(at.devices[1].action == 3);
+}
+
 TEST_CASE("single steps add a step, a microbatch or an action") {
   auto of = two_stages();
   auto from = step_cut(of, 4);

@@ -61,6 +61,20 @@ TEST_CASE("a manifest of format version 2 lists stages, and its partition is no 
   CHECK(read.identity == std::vector<std::pair<std::string, std::string>>{{"seed", "7"}});
 }
 
+TEST_CASE("a manifest of format version 3 is read without its results of calls") {
+  std::string text = R"({"troupe_snapshot":3,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
+                     R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["stages","7"]],)"
+                     R"("calls":{"file":"calls.part","size_bytes":7,"checksum":"ef","host":"here"},)"
+                     R"("parts":[{"stage":0,"file":"stage-0000.part","size_bytes":5,)"
+                     R"("checksum":"ab","host":"here"}])";
+  auto covered = text + "}";
+  auto sum = checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  CHECK(read.identity.size() == 1);
+  CHECK(read.parts.size() == 1);
+  CHECK_FALSE(read.calls);
+}
+
 TEST_CASE("a manifest that lists its tensors is parsed from its text, and must list each element once") {
   auto manifest = example();
   tensor_contents half{"0.weight", dtype::bf16, {4, 2}, {{{0, 0}, {2, 2}}, {{2, 0}, {1, 1}}}, 1, 5, 1};

@@ -1,0 +1,84 @@
+// call_runner: calls that train, and the replay of their steps.
+#include <algorithm>
+#include <utility>
+
+#include "troupe/scheduler/call_runner.hpp"
+
+namespace troupe {
+
+/// Trains from the job's position: steps of earlier calls are replayed with the batch source of their call,
+/// later ones with that of this call.
+void call_runner::train_on() {
+  if (open_step_) return go_on_with_step();
+  takes_new_steps_ = false;
+  auto copied_of = [](call_kind kind) { return is_half_step(kind) ? last_copy::if_due : last_copy::always; };
+  if (auto before = options_.completed->trained(job_.position, job_.job().first_call))
+    return start(call_kind::train, before->source, job_.position, before->steps_done,
+                 copied_of(before->kind));
+  takes_new_steps_ = request().kind == call_kind::train || is_half_step(request().kind);
+  start(call_kind::train, takes_new_steps_ ? request().source : 0, job_.position, request().target_step,
+        copied_of(request().kind));
+}
+
+/// The devices stand where forward_backward left them, and go on as if it had not ended: for them it is one
+/// call. Pauses belong to this one, since a recovery repeats the whole step in it.
+void call_runner::go_on_with_step() {
+  auto from = *std::exchange(open_step_, {});
+  auto to = step_cut(job_.job().training, request().target_step);
+  grants_.go_on(to, job_.is_stopping ? last_copy::always : last_copy::if_due);
+  pauses_.begin({request().index, call_kind::train, false, running_plan(), std::move(from), std::move(to)});
+  run_activity();
+}
+
+void call_runner::on_finished(const finished_step& step) {
+  if (activity().kind == call_kind::evaluate) result_.metrics += step.metrics;
+  if (activity().kind == call_kind::evaluate || activity().kind == call_kind::predict) return;
+  auto finished = self_->clock().now();
+  std::chrono::duration<double> step_time = finished - std::exchange(last_finished_, finished);
+  job_.position = step.step + 1;
+  job_.metrics = step.metrics;
+  job_.is_unsaved = true;
+  commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
+  options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
+  options_.members->report(
+      job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});
+  if (job_.interrupted_step != 0 && job_.position >= job_.interrupted_step) end_recovery();
+}
+
+void call_runner::end_recovery() {
+  job_.interrupted_step = 0;
+  options_.members->report(options_.generation, recovery_phase::replayed);
+}
+
+/// Finishes fit only when its last state is committed, and on disk if there is a folder.
+void call_runner::finish_training_if_safe() {
+  if (!job_.is_running() || activity().kind != call_kind::train || !grants_.is_complete()) return;
+  if (grants_.copied() == last_copy::always) {
+    if (commits_.committed_step() < grants_.end() || commits_.is_pending(grants_.end())) return;
+    if (job_.is_stopping) return ending_.end_stopped();
+    job_.is_unsaved = false;
+  }
+  if (takes_new_steps_ && is_half_step(request().kind)) return finish_half_step();
+  result_.timing = grants_.timing();
+  if (is_cancelled()) {
+    result_.metrics = job_.metrics;
+    return finish_call(result_);
+  }
+  // Replayed steps of earlier calls are no part of this call's result.
+  if (request().kind != call_kind::train || job_.position < request().target_step) result_ = empty_result();
+  continue_call();
+}
+
+void call_runner::finish_half_step() {
+  result_.metrics = job_.metrics;
+  result_.last_step.clear();
+  if (request().kind == call_kind::forward_backward) {
+    result_.metrics = {};
+    for (const auto& [device, metrics] : metrics_so_far_) result_.metrics += metrics;
+    if (job_.position < request().target_step) open_step_ = grants_.granted();
+    if (job_.interrupted_step != 0) end_recovery();
+  }
+  finish_call(result_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,216 @@
+// Steps that the program makes itself: the bits of fit, and what is refused.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+#include "package/synthetic.hpp"
+#include "support/bits.hpp"
+#include "support/temp_folder.hpp"
+#include "troupe/data/given_batches.hpp"
+#include "troupe/data/training_source.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+constexpr std::uint64_t num_steps = 9;
+
+nn::Sequential model() {
+  return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4), nn::Flatten(),
+                        nn::ReLU(), nn::Linear(16, 16), nn::ReLU(), nn::Linear(16, 4));
+}
+
+job_options options_of(std::uint64_t steps = num_steps) {
+  auto options = small_options();
+  options.steps = steps;
+  return options;
+}
+
+Pipeline pipeline(int stages, schedule_kind schedule = schedule_kind::one_f_one_b) {
+  return Pipeline(model()).stages(stages).microbatches(4).schedule(schedule).optimizer(
+      optim::Adam({.lr = 0.01}));
+}
+
+/// The batch that fit takes for a step.
+batch batch_of(std::uint64_t step) {
+  static const auto source = make_training_source(four_corners(250), {32, 4, small_options().seed});
+  return source->at(step);
+}
+
+std::uint64_t make_step(Trainer& trainer, std::uint64_t step, std::vector<double>* losses = nullptr) {
+  auto loss = trainer.forward_backward(batch_of(step));
+  if (losses) losses->push_back(loss);
+  return trainer.optimizer_step();
+}
+
+struct trained {
+  std::vector<named_tensor> state;
+  std::vector<double> losses;
+};
+
+trained by_fit(const Pipeline& of, int devices) {
+  trained result;
+  trainer_callbacks callbacks;
+  callbacks.on_step = [&](const step_event& event) { result.losses.push_back(event.loss); };
+  Trainer trainer(World::local(devices, options_of()), of, callbacks);
+  trainer.fit(four_corners(250));
+  result.state = trainer.state_dict();
+  return result;
+}
+
+trained by_steps(const Pipeline& of, int devices) {
+  trained result;
+  Trainer trainer(World::local(devices, options_of()), of);
+  for (std::uint64_t step = 0; step < num_steps; ++step)
+    CHECK(make_step(trainer, step, &result.losses) == step + 1);
+  result.state = trainer.state_dict();
+  return result;
+}
+
+auto says(const std::string& what) { return MessageMatches(ContainsSubstring(what)); }
+
+}  // namespace
+
+TEST_CASE("steps of one's own give the losses and the weights of fit, bit for bit") {
+  auto expected = by_fit(pipeline(1), 1);
+  REQUIRE(expected.losses.size() == num_steps);
+  auto check = [&](const Pipeline& of, int devices) {
+    auto got = by_steps(of, devices);
+    CHECK(got.losses == expected.losses);
+    CHECK(same_bits(got.state, expected.state));
+  };
+  check(pipeline(1), 1);
+  check(pipeline(3), 3);
+  check(pipeline(4, schedule_kind::zb_v), 2);
+}
+
+TEST_CASE("clipped steps of one's own in f16 give the weights of fit, also where steps are skipped") {
+  auto numbers = [](Pipeline of) {
+    return of.precision(dtype::f16).loss_scale({.initial_scale = 268435456}).clip_grad_norm(0.5);
+  };
+  auto expected = by_fit(numbers(pipeline(1)), 1);
+  CHECK(same_bits(by_steps(numbers(pipeline(3)), 3).state, expected.state));
+}
+
+TEST_CASE("steps of one's own go on after fit and before it, beside evaluations, and write no batch twice") {
+  auto all = four_corners(250);
+  auto expected = by_fit(pipeline(2), 2);
+  Trainer trainer(World::local(2, options_of(3)), pipeline(2));
+  make_step(trainer, 0);
+  auto given = batch_of(1);
+  trainer.forward_backward(given);
+  given.inputs.fill_zero();  // it was copied
+  CHECK(trainer.optimizer_step() == 2);
+  trainer.evaluate(all);
+  CHECK(trainer.fit(all).steps == 5);
+  auto outputs = trainer.predict(all);
+  for (std::uint64_t step = 5; step < num_steps; ++step) make_step(trainer, step);
+  CHECK_FALSE(same_bits(trainer.predict(all), outputs));
+  CHECK(same_bits(trainer.state_dict(), expected.state));
+}
+
+TEST_CASE("forward gives the outputs of each batch in evaluation mode, of any size, without targets") {
+  auto all = four_corners(250);
+  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  make_step(trainer, 0);
+  auto outputs = trainer.predict(all);
+  for (std::int64_t first : {0, 7, 100})
+    for (std::int64_t count : {1, 13, 64})
+      CHECK(same_bits(trainer.forward({all->samples().rows(first, count), {}}), outputs.rows(first, count)));
+}
+
+TEST_CASE("a batch that cannot be used is refused with what to do, and the job can go on") {
+  auto good = batch_of(0);
+  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  auto refused = [&](const batch& given, const std::string& what) {
+    CHECK_THROWS_MATCHES(trainer.forward_backward(given), bad_input, says(what));
+  };
+  refused({}, "expected samples [N, ...], got undefined");
+  refused({good.inputs.rows(0, 0), good.targets}, "expected samples [N, ...], got f32[0, 2]");
+  refused({good.inputs, {}}, "expected targets for 32 samples, got none");
+  refused({good.inputs, good.targets.rows(0, 16)}, "expected targets for 32 samples, got u8[16]");
+  refused({good.inputs.rows(0, 30), good.targets.rows(0, 30)}, "expected a multiple of 4 samples, got 30");
+  CHECK_THROWS_MATCHES(trainer.forward({}), bad_input, says("expected samples [N, ...], got undefined"));
+  CHECK(make_step(trainer, 0) == 1);
+}
+
+TEST_CASE("between forward_backward and optimizer_step other calls are refused, and change nothing") {
+  auto all = four_corners(250);
+  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  CHECK_THROWS_MATCHES(trainer.optimizer_step(), std::logic_error, says("expected forward_backward first"));
+  trainer.forward_backward(batch_of(0));
+  CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), std::logic_error, says("more microbatches"));
+  auto refused = [](const auto& call) {
+    CHECK_THROWS_MATCHES(call(), std::logic_error, says("expected optimizer_step first"));
+  };
+  refused([&] { trainer.fit(all); });
+  refused([&] { trainer.evaluate(all); });
+  refused([&] { trainer.predict(all); });
+  refused([&] { trainer.forward(batch_of(0)); });
+  refused([&] { trainer.state_dict(); });
+  refused([&] { trainer.weights_sha256(); });
+  refused([&] { trainer.save("/no/such/folder/file"); });
+  CHECK(trainer.optimizer_step() == 1);
+  for (std::uint64_t step = 1; step < num_steps; ++step) make_step(trainer, step);
+  CHECK(same_bits(trainer.state_dict(), by_fit(pipeline(2), 2).state));
+}
+
+TEST_CASE("a Trainer may end within a step, and the next one begins anew") {
+  auto world = World::local(2, options_of());
+  {
+    Trainer first(world, pipeline(2));
+    first.forward_backward(batch_of(0));
+  }
+  Trainer second(world, pipeline(2));
+  for (std::uint64_t step = 0; step < num_steps; ++step) make_step(second, step);
+  CHECK(same_bits(second.state_dict(), by_fit(pipeline(2), 2).state));
+}
+
+TEST_CASE("a job of one's own steps resumes: the calls that its snapshot has return at once") {
+  temp_folder folder;
+  auto options = options_of();
+  options.snapshot_dir = folder.path();
+  options.disk_every = 3;
+  {
+    Trainer trainer(World::local(2, options), pipeline(2));
+    for (std::uint64_t step = 0; step < 7; ++step) make_step(trainer, step);
+    // Batches and snapshots are made beside each other; this one is on disk when the call returns.
+    trainer.fit(four_corners(250));
+  }
+  options.resume = true;
+  Trainer trainer(World::local(2, options), pipeline(2));
+  CHECK(make_step(trainer, 0) == 16);
+  for (std::uint64_t step = 1; step < 16; ++step) CHECK(make_step(trainer, step) == 16);
+  CHECK(make_step(trainer, 16) == 17);
+}
+
+TEST_CASE("a device that fails in a step of one's own is started again, and repeats it with the same bits") {
+  auto expected = by_fit(pipeline(2), 2).state;
+  for (const char* point : {"forward", "backward", "apply"}) {
+    INFO(point);
+    auto options = options_of();
+    options.fault = std::string(point) + ":fail@rank=0,step=6";
+    options.snapshot_every = 4;
+    Trainer trainer(World::local(2, options), pipeline(2));
+    for (std::uint64_t step = 0; step < num_steps; ++step) make_step(trainer, step);
+    CHECK(same_bits(trainer.state_dict(), expected));
+  }
+}
+
+TEST_CASE("given batches are kept until they are released, and one that is needed again is named") {
+  given_batches kept;
+  for (std::uint64_t step = 0; step < 4; ++step) kept.put(step, batch_of(step));
+  CHECK(kept.size_bytes() == 4U * (32 * 2 * 4 + 32));
+  CHECK(same_bits(kept.at(2).inputs, batch_of(2).inputs));
+  kept.release_before(2);
+  kept.release_before(1);
+  CHECK(kept.size_bytes() == 2U * (32 * 2 * 4 + 32));
+  CHECK(same_bits(kept.at(2).targets, batch_of(2).targets));
+  CHECK_THROWS_MATCHES(kept.at(1), bad_input, says("goes back to step 2,"));
+  kept.put(1, batch_of(1));  // as a process that was started again gives it
+  CHECK(kept.size_bytes() == 2U * (32 * 2 * 4 + 32));
+}
