@@ -9,6 +9,7 @@
 #include "support/temp_folder.hpp"
 #include "troupe/data/given_batches.hpp"
 #include "troupe/data/training_source.hpp"
+#include "troupe/tensor/memory.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -199,6 +200,24 @@ TEST_CASE("a device that fails in a step of one's own is started again, and repe
     for (std::uint64_t step = 0; step < num_steps; ++step) make_step(trainer, step);
     CHECK(same_bits(trainer.state_dict(), expected));
   }
+}
+
+TEST_CASE("batches are let go when a later state is safe") {
+  const batch large{tensor::zeros({8192, 2}), tensor::zeros({8192}, dtype::u8)};
+  Trainer trainer(World::local(1, options_of()), pipeline(1));
+  auto make = [&] {
+    trainer.forward_backward(large);
+    trainer.optimizer_step();
+  };
+  make();
+  auto size = large.inputs.size_bytes(), before = memory_of({}).current;
+  bool is_let_go = false;
+  // The loader has four of them. Copies of the state are safe a while later.
+  for (int step = 2; step < 1000 && !is_let_go; ++step) {
+    make();
+    is_let_go = step > 20 && memory_of({}).current < before + 10 * size;
+  }
+  CHECK(is_let_go);
 }
 
 TEST_CASE("given batches are kept until they are released, and one that is needed again is named") {
