@@ -115,7 +115,8 @@ TEST_CASE("any schedule, number of processes, numbers and failure give the bits 
             if (where == "between")
               options = options + words{"--kill-rank", "1", "--kill-step", "7"};
             else if (!where.empty())
-              options = options + words{"--fault", fault(where, 0, where == "copy_state" ? 5 : 7)};
+              options =
+                  options + words{"--fault", fault(where, 0, where == "copy_state" && !on_disk ? 5 : 7)};
             INFO(schedule << ", " << num_processes << " processes, killed: " << where);
             check_same_as_fit(num_processes, options, numbers);
           }
