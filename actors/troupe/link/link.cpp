@@ -171,18 +171,21 @@ std::optional<std::chrono::nanoseconds> link::end_overdue() {
   return next;
 }
 
+/// Of several messages that cannot be sent, only the first one is reported; none after the link has ended,
+/// since then the loss or the new generation is known.
 void link::fail(const std::string& cause) {
-  end(cause);
-  options_.on_failure(options_.remote_rank, cause);
+  if (end(cause)) options_.on_failure(options_.remote_rank, cause);
 }
 
-void link::end(const std::string& cause) {
+bool link::end(const std::string& cause) {
   requests unanswered;
   std::map<actor_name, caf::actor> proxies;
   caf::actor timer;
+  bool is_first = false;
   {
     std::lock_guard lock(mutex_);
-    if (!ended_by_) ended_by_ = cause;
+    is_first = !ended_by_;
+    if (is_first) ended_by_ = cause;
     timer.swap(timer_);
     unanswered.swap(waiting_);
     proxies.swap(proxies_);
@@ -191,6 +194,7 @@ void link::end(const std::string& cause) {
   for (const auto& [number, of] : unanswered)
     respond(of.requester, of.id, caf::make_message(lost(of.to, cause)));
   for (const auto& [name, proxy] : proxies) end_forwarding_actor(proxy, lost(name, cause));
+  return is_first;
 }
 
 }  // namespace troupe

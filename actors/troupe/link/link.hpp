@@ -60,8 +60,8 @@ class link : public std::enable_shared_from_this<link> {
   /// The reply to a request of this process. False: that request is over.
   bool on_reply(std::uint64_t request, const caf::message& content);
   /// Ends the proxies and all requests, with actor_error::lost. `cause`: "rank 3 was lost: killed by
-  /// SIGKILL".
-  void end(const std::string& cause);
+  /// SIGKILL". Whether it had not ended before.
+  bool end(const std::string& cause);
 
  private:
   struct waiting_request {

@@ -247,6 +247,27 @@ TEST_CASE("a message that cannot cross processes ends the link, and the error na
   CHECK(got->codes == codes{actor_error::lost});
 }
 
+TEST_CASE("a link that cannot send two messages at once fails once") {
+  virtual_actors actors;
+  struct broken final : recording_transport {
+    std::function<void()> meanwhile;
+    void send_control(int, std::uint64_t, std::span<const std::byte>) override {
+      if (auto once = std::exchange(meanwhile, {})) once();
+      throw std::runtime_error("no buffers");
+    }
+  } transport;
+  problems failures;
+  auto made =
+      link::make(actors.system(),
+                 {.remote_rank = 1, .out = &transport, .on_failure = [&](int, const std::string& cause) {
+                    failures.push_back(cause);
+                  }});
+  auto proxy = made->proxy(actor_role::device, 3);
+  transport.meanwhile = [&] { actors.send(proxy, writes_lost{7, 1}); };
+  actors.send(proxy, writes_lost{7, 0});
+  CHECK(failures == problems{"no buffers"});
+}
+
 TEST_CASE("a proxy that is no longer referenced stays with its link") {
   one_proxy link;
   link.actors.send(link.here.links->proxy(1, actor_role::supervisor, 1), writes_lost{7, 2});

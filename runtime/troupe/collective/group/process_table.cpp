@@ -6,6 +6,12 @@
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
+namespace {
+
+/// Fences that are remembered; groups seldom outlive the next one.
+constexpr std::size_t max_fences = 256;
+
+}  // namespace
 
 void process_table::on_view(std::uint64_t generation, const std::vector<std::uint32_t>& incarnations) {
   {
@@ -30,7 +36,8 @@ void process_table::on_fence(std::uint64_t generation, const std::vector<lost_pr
       entry.loss = each.cause;
       why.lost.push_back(each.rank);
     }
-    last_fence_ = why;
+    fences_.emplace(generation, why);
+    if (fences_.size() > max_fences) fences_.erase(fences_.begin());
   }
   changed_.notify_all();
   notify(why);
@@ -91,7 +98,10 @@ void process_table::wait_for_end_of(std::uint64_t generation, std::chrono::milli
 std::optional<groups_end> process_table::end_of(std::uint64_t generation) const {
   std::lock_guard lock(mutex_);
   if (generation_ <= generation) return {};
-  return last_fence_;
+  auto fence = fences_.upper_bound(generation);
+  if (fence != fences_.end()) return fence->second;
+  return groups_end{.generation = generation_,
+                    .cause = "generation " + std::to_string(generation_) + " has begun"};
 }
 
 std::optional<std::vector<std::uint32_t>> process_table::wait_for(std::span<const world_rank> ranks,

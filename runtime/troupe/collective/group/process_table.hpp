@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -61,7 +62,8 @@ class process_table {
   std::uint64_t generation() const;
   /// Returns when `generation` has ended, or after `timeout`.
   void wait_for_end_of(std::uint64_t generation, std::chrono::milliseconds timeout) const;
-  /// Why `generation` has ended; nothing if it has not.
+  /// Why `generation` has ended: the first fence after it; nothing if it has not. Of very old ones, the
+  /// oldest fence that is known.
   std::optional<groups_end> end_of(std::uint64_t generation) const;
   /// Why the process (rank, incarnation) was lost; nothing if it is alive. Throws job_failed as above.
   std::optional<std::string> loss_of(world_rank rank, std::uint32_t incarnation) const;
@@ -83,7 +85,7 @@ class process_table {
   mutable std::condition_variable changed_;
   std::vector<entry> entries_;
   std::uint64_t generation_ = first_generation;
-  groups_end last_fence_;
+  std::map<std::uint64_t, groups_end> fences_;  ///< by the generation that begins
   std::optional<std::string> ended_;
 
   std::mutex notifying_;  // held while the listener runs

@@ -137,29 +137,52 @@ std::string known_processes::key_of(const rendezvous& at, const std::string& nam
   return name + '/' + to_string(at.rank_of(of)) + '/' + std::to_string(at.group().incarnation_of(of));
 }
 
-std::vector<std::string> known_processes::texts_of(rendezvous& at, const std::string& name,
-                                                   const std::string& own) {
+std::optional<std::string> known_processes::find(const std::string& key) {
   std::lock_guard lock(mutex_);
-  auto own_key = key_of(at, name, at.member());
-  if (auto told = known_.find(own_key); told == known_.end() || told->second != own) {
-    at.keys_.put(own_key, std::as_bytes(std::span(own)));
-    known_[own_key] = own;
+  auto found = known_.find(key);
+  if (found == known_.end()) return {};
+  return found->second;
+}
+
+void known_processes::remember(const std::string& key, const std::string& text) {
+  std::lock_guard lock(mutex_);
+  known_.insert_or_assign(key, text);
+}
+
+/// Another thread may have read a newer one meanwhile.
+std::string known_processes::remember_first(const std::string& key, const std::string& text) {
+  std::lock_guard lock(mutex_);
+  return known_.try_emplace(key, text).first->second;
+}
+
+std::string known_processes::tell(rendezvous& at, const std::string& key,
+                                  const std::function<std::string()>& own) {
+  std::lock_guard lock(telling_);
+  auto text = own();
+  if (find(key) != text) {
+    at.keys_.put(key, std::as_bytes(std::span(text)));
+    remember(key, text);
   }
-  std::vector<std::string> texts;
+  return text;
+}
+
+std::vector<std::string> known_processes::texts_of(rendezvous& at, const std::string& name,
+                                                   const std::function<std::string()>& own) {
+  std::vector<std::string> texts(static_cast<std::size_t>(at.group().size()));
+  texts[static_cast<std::size_t>(at.member())] = tell(at, key_of(at, name, at.member()), own);
   for (int i = 0; i < at.group().size(); ++i) {
+    if (i == at.member()) continue;
     auto key = key_of(at, name, i);
-    auto found = known_.find(key);
-    if (found == known_.end()) found = known_.emplace(key, at.wait_for(key, name, i)).first;
-    texts.push_back(found->second);
+    auto known = find(key);
+    texts[static_cast<std::size_t>(i)] = known ? *known : remember_first(key, at.wait_for(key, name, i));
   }
   return texts;
 }
 
 std::string known_processes::read_again(rendezvous& at, const std::string& name, member_index from) {
-  std::lock_guard lock(mutex_);
   auto key = key_of(at, name, from);
-  if (auto text = at.find(key, 0ms)) known_[key] = *text;
-  return known_.at(key);
+  if (auto text = at.find(key, 0ms)) remember(key, *text);
+  return find(key).value();
 }
 
 }  // namespace troupe

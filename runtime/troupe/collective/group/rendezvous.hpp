@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,19 +76,26 @@ struct member_info {
 };
 
 /// What the processes of a job have told about themselves: each puts it once, and reads that of another one
-/// before their first group that needs it. Thread-safe.
+/// before their first group that needs it. Thread-safe: a thread that waits for another process keeps no
+/// other thread waiting.
 class known_processes {
  public:
-  /// By member of a group. `own` is of this process; if it is another one than before, it is put again. name:
-  /// what is told, a "member info" or "network address".
-  std::vector<std::string> texts_of(rendezvous& at, const std::string& name, const std::string& own);
+  /// By member of a group. `own` returns that of this process; if it is another one than before, it is put
+  /// again. name: what is told, a "member info" or "network address".
+  std::vector<std::string> texts_of(rendezvous& at, const std::string& name,
+                                    const std::function<std::string()>& own);
   /// What a member has put last. After texts_of().
   std::string read_again(rendezvous& at, const std::string& name, member_index from);
 
  private:
   static std::string key_of(const rendezvous& at, const std::string& name, member_index of);
+  std::string tell(rendezvous& at, const std::string& key, const std::function<std::string()>& own);
+  std::optional<std::string> find(const std::string& key);
+  void remember(const std::string& key, const std::string& text);
+  std::string remember_first(const std::string& key, const std::string& text);
 
-  std::mutex mutex_;                          // guards the rest
+  std::mutex telling_;                        // so that the newest text is put last
+  std::mutex mutex_;                          // guards the next, and is not held while a store is asked
   std::map<std::string, std::string> known_;  ///< by key
 };
 

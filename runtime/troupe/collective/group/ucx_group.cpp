@@ -49,7 +49,7 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   member_info own{options_here.host.empty() ? this_host() : options_here.host, resources.connector.process(),
                   resources.connector.address(), to_string(options_here.sizes)};
   std::vector<member_info> infos;
-  for (const auto& text : resources.processes.texts_of(at, "member info", to_string(own)))
+  for (const auto& text : resources.processes.texts_of(at, "member info", [&] { return to_string(own); }))
     infos.push_back(parse_member_info(text));
   require_own_processes(infos, at.member());
   require_same_sizes(infos, group);

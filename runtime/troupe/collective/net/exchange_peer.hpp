@@ -16,7 +16,8 @@ namespace troupe {
 
 /// What this member knows of another one from its messages.
 struct peer_status {
-  bool is_connected = false;  ///< its hello has come, and was sent since it has its present address
+  bool has_come = false;      ///< a hello of it has come
+  bool is_connected = false;  ///< the hello came over, or before, its present connection, which was not lost
   bool is_ready = false;      ///< it has a hello of each other member
   bool has_left = false;      ///< it has ended the group normally
   bool has_aborted = false;   ///< its failure message has arrived

@@ -24,10 +24,15 @@ network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
     : group_(at.group()), options_(resources.network.options()) {
   ucx_log_suppressor failures_are_reported_as_errors;
   network_formation forming(at, resources);
-  exchange_ =
-      std::make_unique<ucx_exchange>(forming.fabric(), group_, forming.connect(),
-                                     ucx_exchange::callbacks{.describe = [this] { return own_report(); },
-                                                             .wake = [this] { network_backend::wake(); }});
+  auto connections = forming.connect();
+  try {
+    exchange_ =
+        std::make_unique<ucx_exchange>(forming.fabric(), group_, connections,
+                                       ucx_exchange::callbacks{.describe = [this] { return own_report(); },
+                                                               .wake = [this] { network_backend::wake(); }});
+  } catch (const std::exception& problem) {  // the others wait for this member
+    at.fail("rank " + to_string(at.rank_of(at.member())) + ": " + problem.what());
+  }
   try {
     forming.wait_for_all(*exchange_);
   } catch (const collective_error& error) {
@@ -108,10 +113,6 @@ void network_backend::throw_lost(int member) const {
   auto how = status.has_left ? rank + " has ended its part of the group"
                              : "the connection to " + rank + " has ended (" + status.lost_cause + ')';
   auto sequence = running_.empty() ? 0 : running_.front().sequence;
-  // This process has closed the connection itself, so the member may be alive.
-  if (exchange_->has_ended_connections())
-    throw collective_error(collective_failure::transport, group_.name, sequence, {},
-                           "group " + group_.name + ": " + how + ". Make a new group on all its members");
   call_signature none;
   throw diagnosis.lost({running_.empty() ? none : running_.front().what->signature, sequence}, member, how,
                        activity_of(member));

@@ -12,6 +12,7 @@
 
 #include "troupe/collective/engine/progress_engine.hpp"
 #include "troupe/collective/group.hpp"
+#include "troupe/collective/net/early_messages.hpp"
 #include "troupe/collective/net/ended_groups.hpp"
 #include "troupe/collective/net/ucx_connections.hpp"
 
@@ -25,6 +26,9 @@ class message_owner {
                           void* descriptor) = 0;
   virtual void on_done(ucx_message& done) = 0;
   virtual void on_lost(int connection, const std::string& cause) = 0;
+  /// All connections end soon, because the processes of these ranks do not answer: the last chance to tell
+  /// the others. `cause`: "rank 3 did not answer within 1000 ms ...".
+  virtual void on_ending(const std::vector<world_rank>& silent, const std::string& cause) = 0;
   /// Something of the above was called by a thread that polls for others.
   virtual void wake() = 0;
 
@@ -46,13 +50,15 @@ class message_owner {
 /// cancel a single one. The other member discards what it has not begun to receive as soon as it hears of the
 /// failure, and finishes the rest, which takes as long as its bytes. If it has not answered after a time (it
 /// is stopped, or cannot be reached), all connections of this process end, and all its groups on this fabric
-/// lose their members. Groups that are made later connect again: each end gives this process a new address,
-/// and every hello says how many ends came before it, so that nobody takes an old connection for the new one.
+/// fail, on all members, with the loss of the one that did not answer. Groups that are made later connect
+/// again: each end gives this process a new address, and every hello says how many ends came before it, so
+/// that nobody takes an old connection for the new one.
 class network_fabric final : private ucx_connections::listener, private progress_engine::client {
  public:
   /// `by` outlives it. Throws ucx_error. flush_timeout and answer_timeout: see network_options.
+  /// host: the address of its network interface, for messages to people; empty: unknown.
   network_fabric(ucp_context_h context, std::chrono::milliseconds flush_timeout,
-                 std::chrono::milliseconds answer_timeout, progress_engine& by);
+                 std::chrono::milliseconds answer_timeout, progress_engine& by, std::string host = {});
   /// After its groups. Waits up to flush_timeout until the last messages have been sent, and the others have
   /// aborted the groups that this process has: a connection that closes while its peer sends on it takes
   /// along what the peer has not read yet, and the peer would be told of a lost connection instead of the
@@ -105,11 +111,13 @@ class network_fabric final : private ucx_connections::listener, private progress
   int connect(const process& to, const std::string& address);
   /// The address with which its last connection was made.
   const std::string& address_of(const process& to) const { return connected_.at(to).address; }
+  /// The address of the network interface in an address(), as above.
+  static std::string host_in(const std::string& address);
   /// How often its process had ended its connections before the address of this one.
   std::uint32_t num_ends_of(int connection) const;
   /// Messages with this number go to `part` from now on; first those that were kept. Throws
   /// std::invalid_argument if another group of this process has this number, or has had it and some member
-  /// has not ended it.
+  /// has not ended it; std::runtime_error if messages of it could not be kept.
   void add(std::uint64_t number, message_owner& part);
   /// The group has ended. others, is_aborted: see ended_groups.
   void remove(std::uint64_t number, std::map<int, ended_groups::member> others, bool is_aborted);
@@ -119,32 +127,32 @@ class network_fabric final : private ucx_connections::listener, private progress
     int connection = 0;
     std::string address;
   };
-  struct kept_message {
-    net::message_header header;
-    std::vector<std::byte> bytes;
+  struct made_connection {
+    world_rank to;
+    std::uint32_t num_ends = 0;  ///< of its process, before the address
   };
 
   bool on_message(const net::message_header& header, std::span<const std::byte> body,
                   void* descriptor) override;
   void on_done(ucx_message& done) override;
   void on_lost(int connection, const std::string& cause) override;
-  void keep(const net::message_header& header, std::span<const std::byte> body);
   bool poll(const message_owner* by);
   template <class Condition>
   bool poll_until(Condition is_done, std::chrono::milliseconds at_most, const message_owner* by);
+  void announce_end(const message_owner& of, const std::string& cause);
 
   bool advance() override { return progress(nullptr); }
   bool prepare_sleep(wake_sources& sources) override;
   bool is_idle() override { return false; }
 
   const std::chrono::milliseconds flush_timeout_, answer_timeout_;
+  const std::string host_;
   std::mutex mutex_;  // guards the rest but for the atomics
   const message_owner* polling_ = nullptr;
   std::map<process, connected_process> connected_;
-  std::vector<std::uint32_t> num_ends_;                       ///< by connection
-  std::map<std::uint64_t, message_owner*> parts_;             ///< by number of the group
-  std::map<std::uint64_t, std::vector<kept_message>> early_;  ///< of groups that are not made yet
-  std::size_t num_early_ = 0;
+  std::vector<made_connection> made_;              ///< by connection
+  std::map<std::uint64_t, message_owner*> parts_;  ///< by number of the group
+  early_messages early_;
   ended_groups ended_;
   ucx_connections connections_;
   std::atomic<bool> was_polled_ = false;  ///< by a group, since the engine last slept

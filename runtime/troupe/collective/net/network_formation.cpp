@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "troupe/collective/collective_error.hpp"
@@ -10,11 +11,15 @@
 namespace troupe {
 namespace {
 
-using clock = std::chrono::steady_clock;
-
 /// How often a member that waits for the others looks into the store.
 constexpr auto look_interval = std::chrono::milliseconds(100);
 constexpr auto poll_interval = std::chrono::milliseconds(5);
+/// To connect to a member that has come. Between them the pause doubles, up to the longest one.
+constexpr int max_attempts = 3;
+constexpr auto longest_pause = std::chrono::milliseconds(3200);
+
+/// What a member puts for another one: the cause.
+std::string name_of_lost_connection(world_rank to) { return "lost connection to " + to_string(to); }
 
 }  // namespace
 
@@ -32,16 +37,17 @@ network_fabric::process network_formation::process_of(int member) const {
 }
 
 std::vector<int> network_formation::connect() {
-  auto addresses = processes_.texts_of(at_, address_name_, fabric_->address());
+  auto addresses = processes_.texts_of(at_, address_name_, [this] { return fabric_->address(); });
   std::vector<int> connections(addresses.size(), -1);
   auto has_lost = [&](int member) {
     std::lock_guard lock(fabric_->mutex());
     return fabric_->has_lost(process_of(member));
   };
   for (int i = 0; i < at_.group().size(); ++i) {
-    if (i == at_.member()) continue;
     auto& address = addresses[static_cast<std::size_t>(i)];
-    if (has_lost(i)) address = processes_.read_again(at_, address_name_, i);
+    if (i != at_.member() && has_lost(i)) address = processes_.read_again(at_, address_name_, i);
+    hosts_.push_back(network_fabric::host_in(address));
+    if (i == at_.member()) continue;
     std::lock_guard lock(fabric_->mutex());
     connections[static_cast<std::size_t>(i)] = fabric_->connect(process_of(i), address);
   }
@@ -51,20 +57,20 @@ std::vector<int> network_formation::connect() {
 /// Members that are ready may have begun calls already, and one of these may have failed: that is for the
 /// first call here, and not for this.
 void network_formation::wait_for_all(ucx_exchange& exchange) {
-  bool is_ready = false, has_told = false;
   for (auto next_look = clock::now() + look_interval;;) {
     exchange.receive();
     if (auto failure = exchange.received_failure(); failure && failure->sequence == 0) exchange.progress();
-    auto missing = missing_members(exchange);
-    if (!std::exchange(is_ready, is_ready || missing.empty()) && is_ready)
+    auto statuses = exchange.statuses();
+    if (!is_ready_ && missing(statuses).empty()) {
+      is_ready_ = true;
       exchange.send_to_all(net::message_kind::ready);
-    if (is_ready && not_ready(exchange).empty()) return require_own_connections();
+    }
+    tell_lost(statuses);
+    if (is_ready_ && not_ready(statuses).empty()) return require_own_connections();
     auto now = clock::now();
-    if (!std::exchange(has_told, has_told || now >= at_.half_time()) && has_told)
-      tell_missing(exchange, missing);
     bool is_late = at_.time_left().count() == 0;
     if (now >= next_look || is_late) {
-      look_at_store(exchange, is_ready ? std::vector<int>() : missing, is_late);
+      look_at_store(exchange, statuses, is_late);
       next_look = now + look_interval;
     }
     pollfd event{exchange.event_fd(), POLLIN, 0};
@@ -72,75 +78,128 @@ void network_formation::wait_for_all(ucx_exchange& exchange) {
   }
 }
 
-/// missing: none if this member is ready.
-void network_formation::look_at_store(ucx_exchange& exchange, const std::vector<int>& missing, bool is_late) {
+std::vector<int> network_formation::missing(const std::vector<peer_status>& of) const {
+  std::vector<int> found;
+  for (int i = 0; i < at_.group().size(); ++i)
+    if (i != at_.member() && !of[static_cast<std::size_t>(i)].is_connected) found.push_back(i);
+  return found;
+}
+
+/// A member without a hello over its present connection is missing, whether it was ready before or not.
+std::vector<int> network_formation::not_ready(const std::vector<peer_status>& of) const {
+  std::vector<int> found;
+  for (int i = 0; i < at_.group().size(); ++i) {
+    const auto& status = of[static_cast<std::size_t>(i)];
+    bool has_ended = status.has_left || status.has_aborted;
+    bool is_lost = status.is_connected && !status.lost_cause.empty();
+    if (i != at_.member() && !status.is_ready && !has_ended && !is_lost) found.push_back(i);
+  }
+  return found;
+}
+
+void network_formation::look_at_store(ucx_exchange& exchange, const std::vector<peer_status>& of,
+                                      bool is_late) {
   require_own_connections();
+  auto awaited = is_ready_ ? not_ready(of) : missing(of);
+  bool has_trouble = std::ranges::any_of(
+      awaited, [&](int i) { return !of[static_cast<std::size_t>(i)].lost_cause.empty(); });
+  if (has_trouble && !std::exchange(has_told_, true)) tell_missing(of);
+  if (clock::now() >= at_.half_time() && !std::exchange(has_told_late_, true)) tell_missing(of);
   reconnect(exchange);
-  if (is_late) throw_missing(exchange, missing);
-  for (int each : missing.empty() ? not_ready(exchange) : missing) at_.check("connection", each);
+  if (is_late) throw_missing(of);
+  for (int each : awaited) check(each);
+}
+
+/// Throws if member `from`, for which this one waits, cannot form the group.
+void network_formation::check(int from) {
+  at_.check("connection", from);
+  auto lost = at_.find_now(name_of_lost_connection(at_.rank_of(at_.member())), from);
+  if (lost) at_.fail(text_of_connection(from, at_.member(), *lost) + " while the group was formed");
 }
 
 void network_formation::reconnect(ucx_exchange& exchange) {
+  bool has_reconnected = false;
   for (int i : exchange.members_to_reconnect()) {
     auto address = processes_.read_again(at_, address_name_, i);
-    std::unique_lock lock(fabric_->mutex());
-    auto to = process_of(i);
-    if (fabric_->has_lost(to) && fabric_->address_of(to) == address) continue;
-    auto connection = fabric_->connect(to, address);
-    lock.unlock();
+    auto& made = attempts_[i];
+    if (made.address != address) made = {.address = address, .count = 0, .next = {}};
+    fail_if_unreachable(exchange, i, made);
+    if (clock::now() < made.next) continue;
+    made.next = clock::now() + std::min(look_interval * (1 << std::min(made.count++, 10)), longest_pause);
+    int connection = 0;
+    {
+      std::lock_guard lock(fabric_->mutex());
+      connection = fabric_->connect(process_of(i), address);
+    }
     exchange.reconnect(i, connection);
+    has_reconnected = true;
+  }
+  if (has_reconnected && is_ready_) exchange.send_to_all(net::message_kind::ready);
+}
+
+/// A member that has not come may come with another address.
+void network_formation::fail_if_unreachable(const ucx_exchange& exchange, int member, const attempts& made) {
+  if (made.count < max_attempts) return;
+  auto status = exchange.status_of(member);
+  if (status.lost_cause.empty() || !(status.has_come || at_.find_now("connections", member))) return;
+  at_.fail(text_of_connection(at_.member(), member, status.lost_cause) + " each of the " +
+           std::to_string(max_attempts) +
+           " times that it was made. Is the address reachable from each host (--network-interface)?");
+}
+
+/// For members whose hello has come and whose connection was lost before they were ready.
+void network_formation::tell_lost(const std::vector<peer_status>& of) {
+  for (int i = 0; i < at_.group().size(); ++i) {
+    const auto& status = of[static_cast<std::size_t>(i)];
+    bool may_wait = status.is_connected && !status.lost_cause.empty() && !status.is_ready &&
+                    !status.has_left && !status.has_aborted;
+    if (i != at_.member() && may_wait && told_lost_.insert(i).second)
+      at_.put(name_of_lost_connection(at_.rank_of(i)), status.lost_cause);
   }
 }
 
 /// The others may have formed the group with the connections that this process has ended, and cannot go back.
 void network_formation::require_own_connections() {
   if (fabric_->num_ends() != num_ends_)
-    at_.fail("rank " + to_string(at_.rank_of(at_.member())) +
+    at_.fail(rank_text(at_.member()) +
              " has ended its connections meanwhile, because a member of another group did not answer. Make a "
              "new group on all members");
 }
 
-template <class Condition>
-std::vector<int> network_formation::members_where(const ucx_exchange& exchange, Condition holds) const {
-  std::vector<int> found;
-  for (int i = 0; i < at_.group().size(); ++i)
-    if (i != at_.member() && holds(exchange.status_of(i))) found.push_back(i);
-  return found;
+std::string network_formation::text_of_connection(int from, int to, const std::string& lost_cause) const {
+  const auto& host = hosts_[static_cast<std::size_t>(to)];
+  return "the connection of " + rank_text(from) + " to " + rank_text(to) +
+         (host.empty() ? "" : ", " + host + ',') + " over " + interface_ + " has ended (" + lost_cause + ')';
 }
 
-std::vector<int> network_formation::missing_members(const ucx_exchange& exchange) const {
-  return members_where(exchange, [](const peer_status& status) { return !status.is_connected; });
-}
-
-std::vector<int> network_formation::not_ready(const ucx_exchange& exchange) const {
-  return members_where(exchange, [](const peer_status& status) {
-    return !status.is_ready && !status.has_left && !status.has_aborted && status.lost_cause.empty();
-  });
-}
-
-std::string network_formation::text_of_missing(const ucx_exchange& exchange, int member) const {
-  auto lost_cause = exchange.status_of(member).lost_cause;
-  return "rank " + to_string(at_.rank_of(member)) + " from rank " + to_string(at_.rank_of(at_.member())) +
-         " over " + interface_ + (lost_cause.empty() ? "" : " (" + lost_cause + ")") + "; ";
-}
-
-/// Half of the time has passed: others may have a hello of all, and wait for this one.
-void network_formation::tell_missing(const ucx_exchange& exchange, const std::vector<int>& missing) {
+std::string network_formation::text_of_missing(const std::vector<peer_status>& of,
+                                               const std::vector<int>& members) const {
   std::string text;
-  for (int i : missing) text += text_of_missing(exchange, i);
-  at_.put("connections", text);
+  for (int i : members) {
+    const auto& cause = of[static_cast<std::size_t>(i)].lost_cause;
+    text += rank_text(i) + " from " + rank_text(at_.member()) + " over " + interface_ +
+            (cause.empty() ? "" : " (" + cause + ")") + "; ";
+  }
+  return text;
+}
+
+/// When a connection is lost, and when half of the time has passed: others may have a hello of all, and wait
+/// for this one.
+void network_formation::tell_missing(const std::vector<peer_status>& of) {
+  at_.put("connections", text_of_missing(of, missing(of)));
 }
 
 /// A member that is missing here has come if it has told whom it waits for itself.
-void network_formation::throw_missing(const ucx_exchange& exchange, const std::vector<int>& missing) {
-  std::string text;
-  for (int i : missing)
-    if (!exchange.status_of(i).lost_cause.empty() || at_.find_now("connections", i))
-      text += text_of_missing(exchange, i);
-  auto late = missing.empty() ? not_ready(exchange) : missing;
+void network_formation::throw_missing(const std::vector<peer_status>& of) {
+  auto absent = missing(of), late = is_ready_ ? not_ready(of) : absent;
   if (late.empty()) return;  // they have come at the last moment
-  if (missing.empty())
+  std::string text;
+  if (is_ready_)
     for (int i : late) text += at_.find_now("connections", i).value_or("");
+  std::erase_if(absent, [&](int i) {
+    return !of[static_cast<std::size_t>(i)].has_come && !at_.find_now("connections", i);
+  });
+  text += text_of_missing(of, absent);
   if (text.empty()) at_.throw_late("connection", late.front());
   throw collective_error(collective_failure::transport, at_.group().name, 0, {},
                          "group " + at_.group().name + " has members that cannot reach each other: " + text);

@@ -1,6 +1,9 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +19,11 @@ struct ucx_group_resources;
 /// know each other. So the loss of a member after this has returned somewhere fails the calls of the group on
 /// all others, and not its formation.
 ///
-/// A member whose process has ended its connections before (network_fabric) has another address, which the
-/// others notice by the loss of the old connection or by its hello, and say hello again.
+/// A lost connection to a member whose hello has not come is made again, since its process may have ended its
+/// connections before (network_fabric) and have another address when it comes. When the member has come,
+/// which its hello says or what it has put into the store, three failed attempts end the formation on all
+/// members. A lost connection to a member whose hello has come is not made again, since that has mostly
+/// ended; this member puts a word into the store for the case that the other one lives and waits.
 class network_formation {
  public:
   /// Both outlive it.
@@ -33,17 +39,28 @@ class network_formation {
   void wait_for_all(ucx_exchange& exchange);
 
  private:
+  using clock = std::chrono::steady_clock;
+  /// Of this formation to connect to a member with the same address.
+  struct attempts {
+    std::string address;
+    int count = 0;
+    clock::time_point next;
+  };
+
   network_fabric::process process_of(int member) const;
-  void look_at_store(ucx_exchange& exchange, const std::vector<int>& missing, bool is_late);
-  template <class Condition>
-  std::vector<int> members_where(const ucx_exchange& exchange, Condition holds) const;
-  std::vector<int> not_ready(const ucx_exchange& exchange) const;
-  std::string text_of_missing(const ucx_exchange& exchange, int member) const;
-  void tell_missing(const ucx_exchange& exchange, const std::vector<int>& missing);
+  std::vector<int> missing(const std::vector<peer_status>& of) const;
+  std::vector<int> not_ready(const std::vector<peer_status>& of) const;
+  void look_at_store(ucx_exchange& exchange, const std::vector<peer_status>& of, bool is_late);
   void reconnect(ucx_exchange& exchange);
+  void fail_if_unreachable(const ucx_exchange& exchange, int member, const attempts& made);
+  void tell_lost(const std::vector<peer_status>& of);
+  void tell_missing(const std::vector<peer_status>& of);
+  void check(int member);
   void require_own_connections();
-  std::vector<int> missing_members(const ucx_exchange& exchange) const;
-  void throw_missing(const ucx_exchange& exchange, const std::vector<int>& missing);
+  void throw_missing(const std::vector<peer_status>& of);
+  std::string rank_text(int member) const { return "rank " + to_string(at_.rank_of(member)); }
+  std::string text_of_connection(int from, int to, const std::string& lost_cause) const;
+  std::string text_of_missing(const std::vector<peer_status>& of, const std::vector<int>& members) const;
 
   rendezvous& at_;
   known_processes& processes_;
@@ -51,6 +68,11 @@ class network_formation {
   const std::uint32_t num_ends_;  ///< of this process's connections, when this began
   const std::string interface_;
   const std::string address_name_;
+  std::map<int, attempts> attempts_;               ///< by member
+  std::vector<std::string> hosts_;                 ///< of the members, for errors
+  std::set<int> told_lost_;                        ///< members for which tell_lost() has put a word
+  bool is_ready_ = false;                          ///< a hello of each has come
+  bool has_told_ = false, has_told_late_ = false;  ///< tell_missing() was called, and after half of the time
 };
 
 }  // namespace troupe

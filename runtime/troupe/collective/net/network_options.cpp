@@ -7,6 +7,7 @@
 
 #include "troupe/collective/net/network_fabric.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/interface_address.hpp"
 #include "troupe/transport/ucx_context.hpp"
 
 namespace troupe {
@@ -103,7 +104,8 @@ std::shared_ptr<network_fabric> network_context::fabric(std::uint64_t generation
                   std::to_string(generation));
   if (fabric_ && generation == generation_) return fabric_;
   auto made = std::make_shared<network_fabric>(context_->context.get(), options_.flush_timeout,
-                                               options_.answer_timeout, engine_);
+                                               options_.answer_timeout, engine_,
+                                               address_of_interface(options_.interface));
   generation_ = generation;
   ended = std::exchange(fabric_, made);
   return made;

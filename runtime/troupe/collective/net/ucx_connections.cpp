@@ -102,6 +102,20 @@ bool ucx_connections::has_in_flight(const message_owner* owner) const {
   });
 }
 
+std::set<int> ucx_connections::in_flight_of(const message_owner* owner) const {
+  std::set<int> connections;
+  for (const auto& each : in_flight_)
+    if (each.message->owner == owner && each.message->is_of_call)
+      connections.insert(each.message->connection);
+  return connections;
+}
+
+bool ucx_connections::has_other_in_flight(const std::set<int>& connections) const {
+  return std::ranges::any_of(in_flight_, [&](const pending_message& each) {
+    return !each.message->is_of_call && !connections.contains(each.message->connection);
+  });
+}
+
 std::size_t ucx_connections::bytes_in_flight(const message_owner* owner) const {
   std::size_t sum = 0;
   for (const auto& each : in_flight_)

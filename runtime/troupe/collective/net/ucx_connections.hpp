@@ -6,6 +6,7 @@
 #include <exception>
 #include <list>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +82,10 @@ class ucx_connections {
   void release(void* descriptor);
   /// Whether messages of `owner` that belong to calls are in flight, and how many bytes.
   bool has_in_flight(const message_owner* owner) const;
+  /// The connections of these messages.
+  std::set<int> in_flight_of(const message_owner* owner) const;
+  /// Whether messages that belong to no call are in flight over other connections.
+  bool has_other_in_flight(const std::set<int>& connections) const;
   std::size_t bytes_in_flight(const message_owner* owner) const;
   /// The owner is not told any more about its other messages.
   void forget(const message_owner* owner);

@@ -11,16 +11,14 @@ ucx_exchange::ucx_exchange(std::shared_ptr<network_fabric> over, const group_des
       group_(group),
       number_(network_fabric::number_of(group)),
       hooks_(std::move(hooks)),
-      peers_(static_cast<std::size_t>(group.size())),
       calls_(group),
-      transfers_(*fabric_, *this, group_, calls_, peers_) {
+      peers_(*fabric_, group_, calls_),
+      transfers_(*fabric_, *this, group_, calls_, peers_.all()) {
   std::lock_guard lock(fabric_->mutex());
   num_ends_ = fabric_->connections().num_ends();
   for (int i = 0; i < group_.size(); ++i) {
     if (i == group_.member) continue;
-    peer(i).connection = connections[static_cast<std::size_t>(i)];
-    if (fabric_->connections().is_lost(peer(i).connection))
-      on_lost(peer(i).connection, "it has ended meanwhile");
+    set_connection(i, connections[static_cast<std::size_t>(i)]);
   }
   fabric_->add(number_, *this);
   send_control_to_all(net::message_kind::hello, {});
@@ -32,24 +30,19 @@ ucx_exchange::~ucx_exchange() {
 
 void ucx_exchange::reconnect(int member, int connection) {
   std::lock_guard lock(fabric_->mutex());
-  auto& to = peer(member);
-  if (to.connection == connection && to.status.lost_cause.empty()) return;
-  to.connection = connection;
-  to.status.lost_cause.clear();
-  if (fabric_->connections().is_lost(connection)) on_lost(connection, "it cannot be reached");
-  record_hello(to);
+  if (peers_[member].connection == connection && peers_[member].status.lost_cause.empty()) return;
+  set_connection(member, connection);
   send_control(member, header(net::message_kind::hello), {});
+}
+
+void ucx_exchange::set_connection(int member, int connection) {
+  peers_.set_connection(member, connection);
+  if (fabric_->connections().is_lost(connection)) on_lost(connection, "it cannot be reached");
 }
 
 std::vector<int> ucx_exchange::members_to_reconnect() const {
   std::lock_guard lock(fabric_->mutex());
-  std::vector<int> members;
-  for (int i = 0; i < group_.size(); ++i) {
-    if (i == group_.member || peer(i).status.is_connected) continue;
-    bool is_old = peer(i).greeted_by > fabric_->num_ends_of(peer(i).connection);
-    if (is_old || !peer(i).status.lost_cause.empty()) members.push_back(i);
-  }
-  return members;
+  return peers_.to_reconnect();
 }
 
 void ucx_exchange::abort(const failure_report& why) {
@@ -62,21 +55,26 @@ void ucx_exchange::leave(net::message_kind kind, const std::string& text) {
     has_left_ = true;
     send_control_to_all(kind, text);
     transfers_.stop();
-    fabric_->remove(number_, present_members(), kind == net::message_kind::failure);
+    for (int i = 0; i < group_.size(); ++i)
+      if (i != group_.member && !peers_[i].is_present()) transfers_.release(i);
+    fabric_->remove(number_, peers_.take_present(), kind == net::message_kind::failure);
   }
   fabric_->finish_transfers(*this);
 }
 
-std::map<int, ended_groups::member> ucx_exchange::present_members() {
-  std::map<int, ended_groups::member> present;
-  for (int i = 0; i < group_.size(); ++i) {
-    if (i == group_.member) continue;
-    if (peer(i).is_present())
-      present[i] = {peer(i).connection, peer(i).take_unfetched()};
-    else
-      transfers_.release(i);
-  }
-  return present;
+/// As if another member had aborted the group, but that the others are told.
+void ucx_exchange::on_ending(const std::vector<world_rank>& silent, const std::string& cause) {
+  if (has_left_ || received_failure_ || failure_) return;
+  auto sequence = calls_.newest().first;
+  collective_error why(collective_failure::lost_member, group_.name, sequence, silent,
+                       "group " + group_.name + " has failed: " + cause + ", so rank " +
+                           to_string(group_.rank_of(group_.member)) +
+                           " ends all its connections. Make a new group");
+  received_failure_ = with_failure({.sequence = sequence}, why);
+  failure_ = std::make_exception_ptr(why);
+  has_events_.store(true, std::memory_order_release);
+  send_control_to_all(net::message_kind::failure, encode(*received_failure_));
+  transfers_.stop();
 }
 
 net::message_header ucx_exchange::header(net::message_kind kind) const {
@@ -91,20 +89,10 @@ net::message_header ucx_exchange::header(net::message_kind kind) const {
   return made;
 }
 
-// Compares the call with messages that have arrived before it.
 void ucx_exchange::begin_call(std::uint64_t sequence, const call_signature& signature) {
   std::lock_guard lock(fabric_->mutex());
   calls_.add(sequence, signature);
-  for (int i = 0; i < group_.size(); ++i) {
-    auto newest = header(net::message_kind::call_notice);
-    newest.from = i;
-    newest.sequence = peer(i).status.sequence;
-    newest.signature = peer(i).status.signature;
-    if (newest.sequence == sequence) calls_.require(signature, newest);
-    for (const auto& [key, early] : peer(i).early())
-      if (key.of == net::channel::collectives && key.sequence == sequence)
-        calls_.require(signature, early.header);
-  }
+  peers_.compare_call(sequence, signature);
 }
 
 net::message_header ucx_exchange::header_of_call(const net::message_key& key,
@@ -141,10 +129,10 @@ void ucx_exchange::post_call_notice(int to, std::uint64_t sequence, const call_s
 
 /// Not to a member whose connection is lost.
 void ucx_exchange::send_control(int member, const net::message_header& header, const std::string& text) {
-  if (!peer(member).status.lost_cause.empty()) return;
+  if (!peers_[member].status.lost_cause.empty()) return;
   auto sent = std::make_shared<ucx_message>();
   sent->owner = this;
-  sent->connection = peer(member).connection;
+  sent->connection = peers_[member].connection;
   sent->member = member;
   sent->header = header;
   auto bytes = std::as_bytes(std::span(text));
@@ -164,22 +152,29 @@ void ucx_exchange::send_to_all(net::message_kind kind, const std::string& text) 
 
 void ucx_exchange::clear_reports() {
   std::lock_guard lock(fabric_->mutex());
-  for (auto& each : peers_) each.status.report.reset();
+  for (auto& each : peers_.all()) each.status.report.reset();
 }
 
 peer_status ucx_exchange::status_of(int member) const {
   std::lock_guard lock(fabric_->mutex());
-  return peer(member).status;
+  return peers_[member].status;
 }
 
 int ucx_exchange::num_pending(int member) const {
   std::lock_guard lock(fabric_->mutex());
-  return peer(member).status.num_pending;
+  return peers_[member].status.num_pending;
 }
 
 std::pair<std::uint64_t, std::optional<call_signature>> ucx_exchange::newest_call() const {
   std::lock_guard lock(fabric_->mutex());
   return calls_.newest();
+}
+
+std::vector<peer_status> ucx_exchange::statuses() const {
+  std::lock_guard lock(fabric_->mutex());
+  std::vector<peer_status> all;
+  for (int i = 0; i < group_.size(); ++i) all.push_back(peers_[i].status);
+  return all;
 }
 
 std::optional<failure_report> ucx_exchange::received_failure() const {
@@ -229,8 +224,8 @@ bool ucx_exchange::on_message(const net::message_header& header, std::span<const
 
 bool ucx_exchange::accept(const net::message_header& header, std::span<const std::byte> body,
                           void* descriptor) {
-  auto& from = peer(header.from);
-  record_call(from, header);
+  auto& from = peers_[header.from];
+  peers_.record_call(header);
   switch (header.kind) {
     case net::message_kind::elements:
       return transfers_.accept(header, body, descriptor);
@@ -258,8 +253,7 @@ bool ucx_exchange::accept(const net::message_header& header, std::span<const std
       has_losses_.store(true, std::memory_order_relaxed);
       break;
     case net::message_kind::hello:
-      from.greeted_by = header.num_ends;
-      record_hello(from);
+      peers_.record_hello(header);
       break;
     case net::message_kind::ready:
       from.status.is_ready = true;
@@ -270,30 +264,8 @@ bool ucx_exchange::accept(const net::message_header& header, std::span<const std
   return false;
 }
 
-/// A hello that its sender has sent before it ended its connections does not count, nor does one that was
-/// sent over newer ones, until this member has reconnected.
-void ucx_exchange::record_hello(exchange_peer& of) {
-  of.status.is_connected = of.greeted_by == fabric_->num_ends_of(of.connection);
-}
-
-/// Every message says which collective call its sender made last.
-void ucx_exchange::record_call(exchange_peer& of, const net::message_header& header) {
-  if (header.channel != net::channel::collectives) return;
-  if (header.sequence >= of.status.sequence) {
-    of.status.sequence = header.sequence;
-    of.status.signature = header.signature;
-  }
-  if (header.kind != net::message_kind::elements && header.kind != net::message_kind::call_notice) return;
-  calls_.require_same(header);
-}
-
 void ucx_exchange::on_lost(int connection, const std::string& cause) {
-  for (auto& each : peers_) {
-    if (each.connection != connection || !each.status.lost_cause.empty()) continue;
-    each.status.lost_cause = cause;
-    each.status.lost_at = std::chrono::steady_clock::now();
-    has_losses_.store(true, std::memory_order_relaxed);
-  }
+  if (peers_.on_lost(connection, cause)) has_losses_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace troupe

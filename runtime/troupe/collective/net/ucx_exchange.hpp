@@ -12,7 +12,7 @@
 
 #include "troupe/collective/diagnostics/failure_report.hpp"
 #include "troupe/collective/net/call_transfers.hpp"
-#include "troupe/collective/net/exchange_peer.hpp"
+#include "troupe/collective/net/exchange_peers.hpp"
 #include "troupe/collective/net/network_fabric.hpp"
 #include "troupe/collective/net/recent_calls.hpp"
 #include "troupe/collective/operation.hpp"
@@ -47,8 +47,7 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
   void post_call_notice(int to, std::uint64_t sequence, const call_signature& signature) override;
   /// Another connection to a member, while the group is being made.
   void reconnect(int member, int connection);
-  /// Members without a hello over their present connection, which is lost, or older than the hello that has
-  /// come: they have another address now.
+  /// See exchange_peers.
   std::vector<int> members_to_reconnect() const;
   /// Sends a message that belongs to no call to all members with a connection.
   void send_to_all(net::message_kind kind, const std::string& text = {});
@@ -69,14 +68,14 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
   network_fabric& fabric() { return *fabric_; }
 
   peer_status status_of(int member) const;
+  /// By member.
+  std::vector<peer_status> statuses() const;
   int num_pending(int member) const;
-  /// Whether this process has ended all its connections since the group began (network_fabric).
-  bool has_ended_connections() const { return fabric_->num_ends() != num_ends_; }
   /// Whether a member has left, or its connection is lost.
   bool has_losses() const { return has_losses_.load(std::memory_order_relaxed); }
   /// The number of the newest collective call, and its signature if there was one.
   std::pair<std::uint64_t, std::optional<call_signature>> newest_call() const;
-  /// From the member that has aborted the group.
+  /// From the member that has aborted the group, or why this process has ended its connections.
   std::optional<failure_report> received_failure() const;
 
  private:
@@ -84,21 +83,18 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
                   void* descriptor) override;
   void on_done(ucx_message& done) override { transfers_.on_done(done); }
   void on_lost(int connection, const std::string& cause) override;
+  void on_ending(const std::vector<world_rank>& silent, const std::string& cause) override;
   void wake() override {
     if (hooks_.wake) hooks_.wake();
   }
 
   bool accept(const net::message_header& header, std::span<const std::byte> body, void* descriptor);
-  void record_call(exchange_peer& of, const net::message_header& header);
-  void record_hello(exchange_peer& of);
+  void set_connection(int member, int connection);
   void send_control(int member, const net::message_header& header, const std::string& text);
   void send_control_to_all(net::message_kind kind, const std::string& text);
   net::message_header header(net::message_kind kind) const;
   net::message_header header_of_call(const net::message_key& key, const call_signature& signature) const;
   void handle_events();
-  exchange_peer& peer(int member) { return peers_[static_cast<std::size_t>(member)]; }
-  const exchange_peer& peer(int member) const { return peers_[static_cast<std::size_t>(member)]; }
-  std::map<int, ended_groups::member> present_members();
   void leave(net::message_kind kind, const std::string& text);
 
   std::shared_ptr<network_fabric> fabric_;
@@ -107,9 +103,9 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
   callbacks hooks_;
 
   // With the lock of the fabric:
-  std::vector<exchange_peer> peers_;  ///< by member
-  std::uint32_t num_ends_ = 0;        ///< of this process's connections, when the exchange began
+  std::uint32_t num_ends_ = 0;  ///< of this process's connections, when the exchange began
   recent_calls calls_;
+  exchange_peers peers_;
   call_transfers transfers_;
   std::vector<int> report_requests_;  ///< members that wait for a reply
   std::optional<failure_report> received_failure_;

@@ -105,7 +105,7 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
   std::unique_lock lock(mutex_);
   std::erase_if(peers_, [](const auto& each) { return each.second->has_ended(); });
   if (process < process_) {
-    auto is_there = [&] { return peers_.contains(process); };
+    auto is_there = [&] { return peers_.contains(process) || unusable_.contains(process); };
     while (!is_there()) {
       auto now = std::chrono::steady_clock::now();
       if (now >= deadline) throw std::runtime_error("it did not connect to " + address_ + " in time");
@@ -114,7 +114,8 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
       check();
       lock.lock();
     }
-    return peers_.at(process);
+    if (auto known = peers_.find(process); known != peers_.end()) return known->second;
+    throw std::runtime_error("it has connected, but " + unusable_.extract(process).mapped());
   }
   lock.unlock();
   std::lock_guard one_at_a_time(connecting_);
@@ -218,8 +219,10 @@ bool peer_connector::authenticate(unique_fd& with) {
   if (!send_hello(with.get(), process_)) return true;
   try {
     add(received.process, std::move(with), std::move(packet.descriptors));
-  } catch (const std::exception&) {
-    // The process cannot be watched, or its memory not be mapped. connection_to() for it will time out.
+  } catch (const std::exception& problem) {  // it cannot be watched, or its memory not be mapped
+    std::lock_guard lock(mutex_);
+    unusable_[received.process] = problem.what();
+    peer_added_.notify_all();
   }
   return true;
 }

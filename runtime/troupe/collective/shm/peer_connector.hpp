@@ -82,9 +82,10 @@ class peer_connector {
   std::vector<pending_connection> unauthenticated_;  // accepted, no hello yet
   bool can_accept_ = true;                           // false for one round after descriptors have run out
 
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next five
   bool ending_ = false;
   peer_map peers_;
+  std::map<std::uint64_t, std::string> unusable_;  ///< processes that have connected in vain, and why
   std::condition_variable peer_added_;
   std::list<std::function<void()>> watches_;
 

@@ -114,3 +114,19 @@ TEST_CASE("a generation ends at the fence that raises it, and who waits for its 
   CHECK(members.end_of(1)->cause == "a stage failed");
   CHECK(!members.end_of(2));
 }
+
+TEST_CASE("each generation has ended by the fence after it, whatever came later") {
+  process_table members(3);
+  members.on_view(1, {0, 0, 0});
+  members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+  members.on_fence(4, {{2, "exit code 3"}}, "rank 2 has failed");
+  CHECK((members.end_of(1)->cause == "rank 1 was killed" && members.end_of(1)->lost == ranks{1}));
+  for (std::uint64_t generation : {2, 3}) CHECK(members.end_of(generation)->lost == ranks{2});
+  CHECK(!members.end_of(4));
+}
+
+TEST_CASE("a generation whose fence has not come, but the view of the next one, has ended with that") {
+  process_table members(2);
+  members.on_view(3, {0, 1});
+  CHECK((members.end_of(1)->cause == "generation 3 has begun" && members.end_of(1)->lost.empty()));
+}

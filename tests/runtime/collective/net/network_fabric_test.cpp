@@ -21,6 +21,7 @@ struct recording_part final : message_owner {
   std::vector<net::message_kind> kinds;
   std::vector<void*> descriptors;
   int num_lost = 0;
+  std::vector<world_rank> silent;  ///< because of which the connections end
 
   bool on_message(const net::message_header& header, std::span<const std::byte>, void* descriptor) override {
     kinds.push_back(header.kind);
@@ -29,6 +30,7 @@ struct recording_part final : message_owner {
   }
   void on_done(ucx_message& done) override { done.set_done(); }
   void on_lost(int, const std::string&) override { ++num_lost; }
+  void on_ending(const std::vector<world_rank>& ranks, const std::string&) override { silent = ranks; }
   void wake() override {}
 };
 
@@ -149,6 +151,7 @@ TEST_CASE("a member that does not answer ends all connections, and the process c
     a.fabric->finish_transfers(a.parts[0]);
     expect(!late->is_done(), "a message that nobody has taken");
     expect(a.parts[1].num_lost == 1, "the other group to lose its member");
+    expect(a.parts[1].silent == std::vector<world_rank>{1}, "the other group to hear which rank is silent");
     run_until(a, b, [&] { return with_lock(b, [&] { return b.parts[1].num_lost == 1; }); });
     expect(b.has_ended(process::first), "the group to be forgotten with the connection");
     expect(a.fabric->address() != address, "another address");

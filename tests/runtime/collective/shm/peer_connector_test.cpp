@@ -35,3 +35,15 @@ TEST_CASE("a process that does not connect in time is told as such") {
   CHECK_THROWS_MATCHES(own.connection_to(lowest_process, "nowhere", steady_clock::now(), [] {}),
                        std::runtime_error, MessageMatches(ContainsSubstring("did not connect")));
 }
+
+TEST_CASE("a process whose memory cannot be mapped is told as such to both, at once") {
+  wake_event event;  // which is no memory
+  peer_connector one("token", {event.fd(), event.fd()}), other("token", {event.fd(), event.fd()});
+  auto& connects = one.process() < other.process() ? one : other;
+  auto& waits = &connects == &one ? other : one;
+  auto in_an_hour = steady_clock::now() + std::chrono::hours(1);
+  CHECK_THROWS_AS(connects.connection_to(waits.process(), waits.address(), in_an_hour, [] {}),
+                  std::runtime_error);
+  CHECK_THROWS_MATCHES(waits.connection_to(connects.process(), connects.address(), in_an_hour, [] {}),
+                       std::runtime_error, MessageMatches(ContainsSubstring("it has connected, but ")));
+}
