@@ -106,7 +106,10 @@ class agent_client final : public membership {
     auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
                 (open ? " has sent no heartbeat for " + std::to_string(limit.count()).substr(0, 5) +
                             " s: it has stopped, or its host or the network has failed"
-                      : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
+                 : !unreadable_.empty()
+                     ? " has sent bytes that are no message of this job (" + unreadable_ +
+                           "): something between the hosts changes them, or it runs another version"
+                     : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
                 ". The job can be resumed from its latest snapshot (--resume)";
     keys_.close(gone);
     if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_failed(gone); });
@@ -163,11 +166,12 @@ class agent_client final : public membership {
         if (!body) return true;
         on_message(decode<agent_wire::agent_message>(*body));
       }
-    } catch (const bad_frame&) {
-      return false;
-    } catch (const decode_error&) {
-      return false;
+    } catch (const bad_frame& problem) {
+      unreadable_ = problem.what();
+    } catch (const decode_error& problem) {
+      unreadable_ = problem.what();
     }
+    return false;
   }
 
   void on_message(const agent_wire::agent_message& message) {
@@ -242,6 +246,7 @@ class agent_client final : public membership {
   std::atomic<bool> left_ = false;
   // Used by the first thread only:
   bool ended_ = false;
+  std::string unreadable_;  ///< what was wrong with a message; empty: nothing
   clock::time_point heard_, looked_;
 
   std::mutex event_mutex_;

@@ -2,10 +2,13 @@
 #include <sys/socket.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <list>
 #include <random>
+#include <thread>
 
 #include "live_agent.hpp"
+#include "troupe/cluster/agent_connection.hpp"
 #include "troupe/cluster/sealed_channel.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/wire/handshake.hpp"
@@ -138,4 +141,31 @@ TEST_CASE("bad frames and messages after a valid handshake only close the connec
     read_to_end(line.socket);
   }
   check_goes_on(job);
+}
+
+TEST_CASE("a member whose line to the agent brings other bytes says so, and not that the agent is gone") {
+  auto secret = make_job_secret();
+  auto listener = listen_on("127.0.0.1", 0);
+  std::thread forger([&] {
+    wait_for(listener.get(), POLLIN, 60s);
+    agent_connection line(
+        unique_fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)), secret,
+        std::chrono::steady_clock::now());
+    bool has_answered = false;
+    while (!line.closed() && wait_for(line.fd(), POLLIN, 60s))
+      if (!line.read().empty() && !std::exchange(has_answered, true)) {  // its hello
+        line.send(agent_wire::answer{});
+        bytes changed(64, std::byte(255));
+        write_available(line.fd(), changed);
+      }
+  });
+  {
+    agent_client_options options;
+    options.port = local_port(listener);
+    options.secret = secret;
+    test_member member(options);
+    CHECK_THAT(member.ends.next(),
+               Catch::Matchers::ContainsSubstring("bytes that are no message of this job"));
+  }
+  forger.join();
 }
