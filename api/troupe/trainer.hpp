@@ -151,7 +151,8 @@ class Trainer {
   /// Throws bad_input in every process, after which the job can continue, for a batch without samples or
   /// targets, whose numbers differ, or that the microbatches do not divide. Between the two calls, all calls
   /// of the Trainer but pause, resume, step and pause_status throw std::logic_error, and so does
-  /// optimizer_step before forward_backward.
+  /// optimizer_step before forward_backward. forward_backward also throws it with Pipeline::flush_every(K >
+  /// 1).
   double forward_backward(const batch& given);
   std::uint64_t optimizer_step();
   /// The model's outputs [N, ...] in evaluation mode for a batch of any size; targets are not needed. As

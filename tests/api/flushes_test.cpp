@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
@@ -80,4 +81,11 @@ TEST_CASE("steps that do not end at a flush, and flushes that a schedule does no
       Trainer(World::local(2, flushed_options(6)), flushed_pipeline(2, 3).schedule(schedule_kind::gpipe)),
       bad_input, MessageMatches(ContainsSubstring("gpipe flushes after every optimizer step, not after 3")));
   CHECK_THROWS_AS(flushed_pipeline(2, 0), bad_input);
+}
+
+TEST_CASE("steps of one's own are refused with a pipeline that is flushed after several") {
+  auto world = World::local(2, flushed_options(4));
+  Trainer trainer(world, flushed_pipeline(2, 2));
+  CHECK_THROWS_MATCHES(trainer.forward_backward({}), std::logic_error,
+                       MessageMatches(ContainsSubstring("flush_every(2)") && ContainsSubstring("Use fit")));
 }
