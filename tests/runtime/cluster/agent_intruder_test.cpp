@@ -21,12 +21,6 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-agent_options job_of_one() {
-  agent_options options;
-  options.suspect_after = 20s;
-  return options;
-}
-
 unique_fd connect_to(const live_agent& job) {
   int error = 0;
   auto made = try_connect("127.0.0.1", job.made->port(), 10s, error);
@@ -87,7 +81,7 @@ authenticated_line shake_hands(const live_agent& job) {
 }  // namespace
 
 TEST_CASE("garbage of every length closes its sender's connection and has no other effect") {
-  live_agent job(job_of_one());
+  live_agent job(job_of(1));
   std::mt19937 random(20);
   for (int i = 0; i < 200; ++i) {
     auto stranger = connect_to(job);
@@ -102,7 +96,7 @@ TEST_CASE("garbage of every length closes its sender's connection and has no oth
 }
 
 TEST_CASE("silent strangers do not keep members from joining") {
-  live_agent job(job_of_one());
+  live_agent job(job_of(1));
   std::list<unique_fd> idle;
   for (int i = 0; i < 300; ++i) idle.push_back(connect_to(job));
   check_goes_on(job);
@@ -111,7 +105,7 @@ TEST_CASE("silent strangers do not keep members from joining") {
 }
 
 TEST_CASE("a recorded proof is refused on another connection") {
-  live_agent job(job_of_one());
+  live_agent job(job_of(1));
   auto first = connect_to(job);
   auto greeting = read_exactly(first, greeting_bytes);
   auto mine = make_nonce();
@@ -124,7 +118,7 @@ TEST_CASE("a recorded proof is refused on another connection") {
 }
 
 TEST_CASE("bad frames and messages after a valid handshake only close the connection") {
-  live_agent job(job_of_one());
+  live_agent job(job_of(1));
   std::mt19937 random(4);
   for (int i = 0; i < 60; ++i) {
     auto line = shake_hands(job);

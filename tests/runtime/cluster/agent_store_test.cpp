@@ -20,13 +20,6 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-agent_options job_of(int world_size) {
-  agent_options options;
-  options.world_size = world_size;
-  options.suspect_after = 20s;
-  return options;
-}
-
 bytes bytes_of(const std::string& text) {
   auto view = std::as_bytes(std::span(text));
   return {view.begin(), view.end()};

@@ -21,14 +21,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Generous, so that a busy machine does not look like a dead member.
-agent_options job_of(int world_size) {
-  agent_options options;
-  options.world_size = world_size;
-  options.suspect_after = 20s;
-  return options;
-}
-
 std::string refusal_of(const agent_client_options& options) {
   try {
     test_member refused(options);

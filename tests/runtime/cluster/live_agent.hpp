@@ -91,6 +91,14 @@ struct kill_event {
   std::string cause;
 };
 
+/// Generous, so that a busy machine does not look like a dead member.
+inline agent_options job_of(int world_size) {
+  agent_options options;
+  options.world_size = world_size;
+  options.suspect_after = std::chrono::seconds(20);
+  return options;
+}
+
 /// An agent on a free port, with its callbacks recorded.
 struct live_agent {
   explicit live_agent(agent_options wanted) : options(std::move(wanted)) {

@@ -31,7 +31,7 @@ std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint6
   return header;
 }
 
-tensor_header sample() {
+tensor_header full_header() {
   return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6, 7, 8, 9},
           {troupe::dtype::i64, {2, 3}},
           troupe::authentication_code{}};
@@ -43,20 +43,20 @@ constexpr std::size_t role_at = 44, dtype_at = 45, rank_at = 46, first_extent_at
 }  // namespace
 
 TEST_CASE("a tensor header is decoded as it was encoded, with and without a code, with and without extents") {
-  CHECK(decode(encode(sample()), sample_bytes) == sample());
-  auto scalar = sample();
+  CHECK(decode(encode(full_header()), sample_bytes) == full_header());
+  auto scalar = full_header();
   scalar.layout.extents = {};
   scalar.body_code.reset();
   CHECK(decode(encode(scalar), 8) == scalar);
 }
 
 TEST_CASE("a tensor header that does not fit its body is refused") {
-  CHECK_FALSE(decode(encode(sample()), 47));
-  CHECK_FALSE(decode(encode(sample()), 6));
+  CHECK_FALSE(decode(encode(full_header()), 47));
+  CHECK_FALSE(decode(encode(full_header()), 6));
 }
 
 TEST_CASE("truncated, prolonged and impossible tensor headers are refused") {
-  const auto valid = encode(sample());
+  const auto valid = encode(full_header());
   for (std::size_t length = 0; length < valid.size(); ++length)
     CHECK_FALSE(decode(std::span(valid).first(length), sample_bytes));
   auto changed = valid;
@@ -75,7 +75,7 @@ TEST_CASE("truncated, prolonged and impossible tensor headers are refused") {
 }
 
 TEST_CASE("a size that overflows when multiplied by the element size is refused") {
-  auto header = sample();
+  auto header = full_header();
   header.layout.extents = {1};
   auto bytes = encode(header);
   bytes[first_extent_at + 7] = std::byte{0x40};  // 2^62 + 1, times 8 bytes are 8 modulo 2^64
@@ -84,7 +84,7 @@ TEST_CASE("a size that overflows when multiplied by the element size is refused"
 
 TEST_CASE("arbitrary bytes are refused or describe a tensor of the announced size") {
   std::mt19937_64 random(99);
-  const auto valid = encode(sample());
+  const auto valid = encode(full_header());
   for (int round = 0; round < 50000; ++round) {
     auto bytes = valid;
     for (auto changes = random() % 4; changes > 0; --changes)
