@@ -230,7 +230,7 @@ void network_fabric::announce_end(const message_owner& of, const std::string& ca
     silent = connections_.in_flight_of(&of);
     std::set<world_rank> ranks;
     for (int each : silent) ranks.insert(made_[static_cast<std::size_t>(each)].to);
-    if (ranks.empty()) return;  // they have answered meanwhile
+    if (ranks.empty() || parts_.empty()) return;  // they have answered meanwhile, or nobody is to be told
     std::string text;
     for (auto rank : ranks) text += (text.empty() ? "rank " : ", rank ") + to_string(rank);
     for (auto& [number, part] : parts_) {
