@@ -21,7 +21,7 @@
 namespace troupe::bench {
 namespace {
 
-constexpr std::int64_t num_samples = 8192, width = 256, num_classes = 10;
+constexpr std::int64_t num_samples = 8192, width = 256, num_labels = 10;
 
 /// Noise with a label hidden in it: the brightest of the first ten bytes.
 labelled_samples make_samples() {
@@ -35,7 +35,7 @@ labelled_samples make_samples() {
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     auto* first = &bytes[i * width];
-    labels[i] = static_cast<std::uint8_t>(std::max_element(first, first + num_classes) - first);
+    labels[i] = static_cast<std::uint8_t>(std::max_element(first, first + num_labels) - first);
   }
   return made;
 }
@@ -52,7 +52,7 @@ void train(const worker_options& given) {
                        nn::Linear(width, width), nn::ReLU(),  //
                        nn::Linear(width, width), nn::ReLU(),  //
                        nn::Linear(width, width), nn::ReLU(),  //
-                       nn::Linear(width, width), nn::ReLU(), nn::Linear(width, num_classes));
+                       nn::Linear(width, width), nn::ReLU(), nn::Linear(width, num_labels));
   auto pipeline =
       Pipeline(model, options).loss(nn::CrossEntropy()).optimizer(optim::Adam({.lr = options.learning_rate}));
   auto world = World::init(options);
