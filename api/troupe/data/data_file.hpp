@@ -23,20 +23,19 @@ class data_file {
   const std::filesystem::path& path() const { return path_; }
   /// When it was opened first.
   std::uint64_t size_bytes() const { return size_bytes_; }
-  /// Fills `bytes` with those at `offset`. Throws bad_input if the file ends before, cannot be read, or was
-  /// replaced by one of another size.
+  /// Fills `bytes` with those at `offset`. Throws bad_input if the file ends before or cannot be read, or if
+  /// it is opened again and has another size or time of change than at first.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes);
-  /// Starts reading a part into the system's cache, or drops it from there.
+  /// Starts reading a part into the system's cache. Throws bad_input if the file cannot be opened.
   void will_read(std::uint64_t offset, std::uint64_t size_bytes);
-  void done_with(std::uint64_t offset, std::uint64_t size_bytes);
   void close();
 
  private:
   std::shared_ptr<regular_file> opened();
-  void advise(std::uint64_t offset, std::uint64_t size_bytes, int advice);
 
   std::filesystem::path path_;
-  std::uint64_t size_bytes_;
+  std::uint64_t size_bytes_ = 0;
+  std::int64_t modified_ns_ = 0;
   std::mutex mutex_;                    // guards what follows
   std::shared_ptr<regular_file> file_;  ///< shared with the reads in progress
 };

@@ -23,12 +23,22 @@ std::int64_t samples_per_epoch(const dataset_ptr& samples, const data_loader_opt
     throw_invalid("DataLoader", "a prefetch of at least one batch", std::to_string(options.prefetch));
   if (options.samples_per_epoch != 0 && !options.order)
     throw_invalid("DataLoader", "samples_per_epoch with an order of your own", "none");
+  if (options.tail == shard_tail::uneven && options.drop_last)
+    throw_invalid("DataLoader", "drop_last = false with shard_tail::uneven, which is to use every sample",
+                  "drop_last = true");
   return options.samples_per_epoch != 0 ? options.samples_per_epoch : samples->num_samples();
 }
 
-std::uint64_t hash_of_order(const data_loader_options& options, const stream_layout& layout) {
+/// Of what the samples at a position depend on beside their number and the seed.
+std::uint64_t hash_of_order(const data_loader_options& options, const dataset& samples) {
+  const auto& layout = samples.layout();
   std::string text = options.order ? "own" : options.shuffle ? "shuffled" : "in order";
+  if (layout.is_stream())
+    text += " of " + std::to_string(layout.names_hash);
+  else if (samples.reader())
+    text += " of " + samples.reader()->name();
   if (layout.is_stream() && !options.order) {
+    text += " tail " + std::to_string(static_cast<int>(options.tail));
     for (auto size : layout.shard_sizes) text += ' ' + std::to_string(size);
     if (options.shuffle) text += " by " + std::to_string(layout.shuffle_buffer);
   }
@@ -43,6 +53,14 @@ std::string cause_of(const std::exception_ptr& thrown) {
   } catch (...) {
     return "an exception that is no std::exception";
   }
+}
+
+/// "17, 3, 250, ... (32 in all)".
+std::string first_of(const std::vector<std::int64_t>& indices) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(indices.size(), 5); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(indices[i]);
+  return indices.size() <= 5 ? text : text + ", ... (" + std::to_string(indices.size()) + " in all)";
 }
 
 /// The first of these samples that cannot be read by itself, and why; -1 if each can.
@@ -65,6 +83,7 @@ struct DataLoader::state {
       : samples(std::move(from)),
         options(with),
         per_epoch(samples_per_epoch(samples, options)),
+        order_hash(hash_of_order(options, *samples)),
         sampler({.num_samples = per_epoch,
                  .num_replicas = options.num_replicas,
                  .replica = options.replica,
@@ -79,11 +98,10 @@ struct DataLoader::state {
           "DataLoader",
           "a batch of at most a shard, " + std::to_string(sampler.size()) + ", or drop_last = false",
           std::to_string(options.batch));
-    sampler.hint(samples->reader());
   }
 
   std::int64_t batches_left() const {
-    return (sampler.size() + (options.drop_last ? 0 : options.batch - 1)) / options.batch;
+    return sampler.size() / options.batch + (!options.drop_last && sampler.size() % options.batch != 0);
   }
 
   /// Both are called on workers.
@@ -97,6 +115,7 @@ struct DataLoader::state {
   dataset_ptr samples;
   data_loader_options options;
   std::int64_t per_epoch;
+  std::uint64_t order_hash;
 
   std::mutex mutex;  // guards the sampler while there is a queue
   DistributedSampler sampler;
@@ -109,11 +128,14 @@ struct DataLoader::state {
 
 labelled_samples DataLoader::state::read(std::int64_t number) {
   std::vector<std::int64_t> indices;
+  std::vector<sample_range> read_soon;
   {
     std::lock_guard lock(mutex);
     auto first = number * options.batch;
     indices = sampler.indices(first, std::min(options.batch, sampler.size() - first));
+    read_soon = sampler.take_read_soon();
   }
+  hint(samples->reader().get(), read_soon);
   try {
     return samples->read(indices);
   } catch (...) {
@@ -130,10 +152,9 @@ void DataLoader::state::fail(const std::vector<std::int64_t>& indices, std::int6
   if (sample >= 0)
     std::throw_with_nested(
         data_error("cannot read sample " + std::to_string(sample) + place + ": " + cause, sample));
-  std::throw_with_nested(data_error("cannot read the " + std::to_string(indices.size()) + " samples from " +
-                                        std::to_string(indices.front()) + " on" + place +
-                                        " together, though each by itself: " + whole,
-                                    sample));
+  std::throw_with_nested(data_error(
+      "cannot read the samples " + first_of(indices) + place + " together, though each by itself: " + whole,
+      sample));
 }
 
 labelled_samples* DataLoader::state::next() {
@@ -189,10 +210,10 @@ std::uint64_t DataLoader::epoch() const { return state_->sampler.epoch(); }
 
 data_position DataLoader::position() const {
   const auto& here = *state_;
-  auto done = here.skipped + here.num_taken * here.options.batch * here.options.num_replicas;
-  return {
-      epoch(),           std::min(done, here.per_epoch), here.per_epoch,
-      here.options.seed, here.options.num_replicas,      hash_of_order(here.options, here.samples->layout())};
+  auto done = here.per_epoch;  // at the end of the epoch, whatever is left of it
+  if (here.num_taken < here.batches_left())
+    done = std::min(done, here.skipped + here.num_taken * here.options.batch * here.options.num_replicas);
+  return {epoch(), done, here.per_epoch, here.options.seed, here.options.num_replicas, here.order_hash};
 }
 
 void DataLoader::resume(const data_position& position) {
@@ -207,12 +228,13 @@ void DataLoader::resume(const data_position& position) {
            std::to_string(position.samples_per_epoch));
   if (position.seed != own.seed) refuse("seed", std::to_string(own.seed), std::to_string(position.seed));
   if (position.order_hash != own.order_hash)
-    refuse("this order (shuffle, own order, a stream's shards and shuffle buffer)", "", "another");
+    refuse("this order (shuffle, own order, names of files, a stream's shards, shuffle buffer and tail)",
+           std::to_string(own.order_hash), std::to_string(position.order_hash));
   if (position.samples_done < 0 || position.samples_done > own.samples_per_epoch)
     refuse("samples done", "in [0, " + std::to_string(own.samples_per_epoch) + "]",
            std::to_string(position.samples_done));
   if (state_->samples->layout().is_stream() && !state_->options.order && position.samples_done != 0 &&
-      position.num_replicas != own.num_replicas)
+      position.samples_done != own.samples_per_epoch && position.num_replicas != own.num_replicas)
     throw bad_input("a stream goes on within an epoch with as many replicas as before: expected " +
                     std::to_string(own.num_replicas) + ", found " + std::to_string(position.num_replicas) +
                     ". Use as many, or begin an epoch");

@@ -60,6 +60,10 @@ class data_error : public std::runtime_error {
 ///
 /// Order and content of the batches are a pure function of data set, options and position. Used by one thread
 /// at a time, in one loop at a time.
+///
+/// As in PyTorch: batches come in order whatever num_workers is; pad is DistributedSampler's default. Not as
+/// in PyTorch: shuffle and drop_last are true unless set; workers are threads, one unless set; prefetch
+/// counts the batches of all workers together; epochs are counted by the loader, without set_epoch.
 class DataLoader {
  public:
   class iterator;
@@ -89,8 +93,9 @@ class DataLoader {
   data_position position() const;
   /// Goes to a position, perhaps one that another process saved; a data_position{} is the beginning. The
   /// samples of the epoch that are left may be shared among another number of replicas than before, unless
-  /// the data set is a stream. Throws bad_input for a position in another data set, seed or order, saying
-  /// which.
+  /// the data set is a stream. Throws bad_input, saying what differs, for another number of samples, seed or
+  /// order, other names of files (without their folders), and in a stream other sizes of the shards, another
+  /// shuffle_buffer or tail. Other content under the same names is not noticed.
   void resume(const data_position& position);
   /// Goes to the first batch of an epoch.
   void begin_epoch(std::uint64_t epoch);

@@ -33,11 +33,11 @@ data_position data_position::from_tensor(const tensor& value) {
     throw bad_input("expected the position of a DataLoader of version " + std::to_string(position_version) +
                     ", found version " + std::to_string(numbers[0]) +
                     ": resume it with the version of Troupe that saved it, or begin an epoch");
-  if (numbers[2] < 0 || numbers[2] > numbers[3] || numbers[5] < 1 ||
+  if (numbers[1] < 0 || numbers[7] != 0 || numbers[2] < 0 || numbers[2] > numbers[3] || numbers[5] < 1 ||
       numbers[5] > std::numeric_limits<int>::max())
-    throw bad_input(
-        "expected the position of a DataLoader, found numbers that are none: " + std::to_string(numbers[2]) +
-        " samples of " + std::to_string(numbers[3]) + " done by " + std::to_string(numbers[5]) + " replicas");
+    throw bad_input("expected the position of a DataLoader, found numbers that are none: epoch " +
+                    std::to_string(numbers[1]) + ", " + std::to_string(numbers[2]) + " samples of " +
+                    std::to_string(numbers[3]) + " done by " + std::to_string(numbers[5]) + " replicas");
   return {static_cast<std::uint64_t>(numbers[1]),
           numbers[2],
           numbers[3],

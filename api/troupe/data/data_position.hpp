@@ -16,7 +16,8 @@ struct data_position {
   std::int64_t samples_per_epoch = 0;
   std::uint64_t seed = 0;
   int num_replicas = 1;
-  std::uint64_t order_hash = 0;  ///< of whether it is shuffled, of a stream's shards and shuffle buffer
+  std::uint64_t order_hash =
+      0;  ///< of shuffle, names of files, and a stream's shards, shuffle buffer and tail
 
   friend bool operator==(const data_position&, const data_position&) = default;
 

@@ -24,6 +24,16 @@ shape checked(shape samples) {
   return samples;
 }
 
+/// "f32, labels i64[]": dtypes, and the shape of a sample's labels.
+std::string kind_of(const labelled_samples& content) {
+  auto text = std::string(to_string(content.samples.dtype()));
+  if (!content.labels.defined()) return text + ", no labels";
+  auto labels = content.labels.shape().extents();
+  labels.erase(labels.begin());
+  return text + ", labels " + std::string(to_string(content.labels.dtype())) +
+         to_string(shape(std::move(labels)));
+}
+
 shape with_rows(const shape& extents, std::int64_t count) {
   auto changed = extents.extents();
   changed[0] = count;
@@ -71,6 +81,7 @@ labelled_samples dataset::read(std::span<const std::int64_t> indices) {
   if (reader_) {
     auto content = reader_->read(indices);
     check(with_rows(extents_, count), content);
+    require_same_kind(content);
     return content;
   }
   load();
@@ -88,6 +99,21 @@ labelled_samples dataset::read_rows(std::int64_t first, std::int64_t count) {
   load();
   return {content_.samples.rows(first, count),
           content_.labels.defined() ? content_.labels.rows(first, count) : tensor()};
+}
+
+/// Otherwise batches of other shards or files would train with another meaning.
+void dataset::require_same_kind(const labelled_samples& content) {
+  auto kind = kind_of(content);
+  std::lock_guard lock(mutex_);
+  if (!kind_) kind_ = kind;
+  if (kind != *kind_)
+    throw bad_input("expected samples of " + *kind_ + " as were read first, found " + kind +
+                    ": all shards and samples of a data set must have one dtype and labels of one shape");
+}
+
+bool dataset::is_unloaded() {
+  std::lock_guard lock(mutex_);
+  return !reader_ && !content_.samples.defined();
 }
 
 void dataset::load() {

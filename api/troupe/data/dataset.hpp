@@ -2,7 +2,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "troupe/tensor/tensor.hpp"
@@ -26,12 +28,14 @@ class sample_reader {
   /// Copies of the samples with these indices, all in [0, N), and of their labels if there are any: [n, ...]
   /// in the order of `indices`. A pure function of the indices. Called from several threads at once.
   virtual labelled_samples read(std::span<const std::int64_t> indices) = 0;
-  /// The samples [first, first + count) are read soon, or are not read any more in this epoch: hints for
-  /// files. Called from several threads at once.
+  /// The samples [first, first + count) are read soon: a hint for files. What it throws is ignored, since
+  /// reading the samples says what is wrong. Called from several threads at once.
   virtual void will_read(std::int64_t /*first*/, std::int64_t /*count*/) {}
-  virtual void done_with(std::int64_t /*first*/, std::int64_t /*count*/) {}
   /// Closes files, which the next read opens again.
   virtual void close() {}
+  /// Tells apart data of the same size in positions and snapshots: the file's name without its folder. Empty:
+  /// data without a name.
+  virtual std::string name() const { return {}; }
 };
 
 /// A data set that is read as a stream: shard after shard, each from its first sample to its last. In each
@@ -43,6 +47,7 @@ struct stream_layout {
   /// The number of samples, following each other in the stream, that are shuffled among themselves. 1 keeps
   /// their order. More mixes better, and as many samples are read from the files at random.
   std::int64_t shuffle_buffer = 1;
+  std::uint64_t names_hash = 0;  ///< of the names of the shards, in order
 
   bool is_stream() const { return !shard_sizes.empty(); }
 };
@@ -66,12 +71,15 @@ class dataset {
   const stream_layout& layout() const { return layout_; }
 
   /// Copies of the samples with these indices, in this order, and of their labels if there are any: [n, ...].
-  /// Throws std::invalid_argument for indices out of range, and what reading throws, usually bad_input.
+  /// Throws std::invalid_argument for indices out of range, what reading throws, usually bad_input, and
+  /// bad_input if a reader returns another dtype or labels of another shape than in its first read.
   labelled_samples read(std::span<const std::int64_t> indices);
   /// Samples [first, first + count); shares the elements of samples in memory.
   labelled_samples read_rows(std::int64_t first, std::int64_t count);
   /// The reader; null if the samples are in memory.
   const std::shared_ptr<sample_reader>& reader() const { return reader_; }
+  /// Whether load() is still to load all samples into memory.
+  bool is_unloaded();
 
   /// Loads the samples if they are to be in memory and are not loaded yet. Throws what `read` throws, usually
   /// bad_input. Call it early from another thread to take loading off the critical path.
@@ -86,8 +94,11 @@ class dataset {
   std::function<labelled_samples()> read_;
   std::shared_ptr<sample_reader> reader_;
   stream_layout layout_;
+  void require_same_kind(const labelled_samples& content);
+
   std::mutex mutex_;  // guards the reading; content_ does not change after it
   labelled_samples content_;
+  std::optional<std::string> kind_;  ///< of what the reader returned first
 };
 
 using dataset_ptr = std::shared_ptr<dataset>;

@@ -35,7 +35,17 @@ std::string hash_of_rows(const std::vector<tensor>& parts) {
 std::string describe_samples(const dataset& samples) {
   auto extents = samples.sample_extents().extents();
   extents.erase(extents.begin());
-  return std::to_string(samples.num_samples()) + " samples of " + to_string(shape(std::move(extents)));
+  return std::to_string(samples.num_samples()) + " samples of " + to_string(shape(std::move(extents))) +
+         (samples.layout().is_stream() ? ", " + describe_stream(samples) : "");
+}
+
+std::string describe_stream(const dataset& samples) {
+  const auto& layout = samples.layout();
+  if (!layout.is_stream()) return {};
+  auto text = std::to_string(layout.names_hash);
+  for (auto size : layout.shard_sizes) text += ' ' + std::to_string(size);
+  return "a stream of " + std::to_string(layout.shard_sizes.size()) + " shards, shuffle buffer " +
+         std::to_string(layout.shuffle_buffer) + ", " + short_hash(std::as_bytes(std::span(text)));
 }
 
 std::string describe_content(dataset& samples) {

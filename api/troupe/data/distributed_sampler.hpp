@@ -41,8 +41,6 @@ class DistributedSampler {
   /// Throws std::invalid_argument for numbers out of their range.
   explicit DistributedSampler(const distributed_sampler_options& options);
 
-  /// See epoch_order::hint.
-  void hint(std::shared_ptr<sample_reader> reader) { order_.hint(std::move(reader)); }
   /// Begins an epoch, from its first sample.
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const { return epoch_; }
@@ -57,6 +55,8 @@ class DistributedSampler {
   std::vector<std::int64_t> indices() { return indices(0, size_); }
   /// Elements [first, first + count) of these.
   std::vector<std::int64_t> indices(std::int64_t first, std::int64_t count);
+  /// See epoch_order::take_read_soon.
+  std::vector<sample_range> take_read_soon() { return order_.take_read_soon(); }
 
  private:
   distributed_sampler_options options_;

@@ -29,6 +29,19 @@ std::vector<std::int64_t> numbers_below(std::size_t count) {
   return numbers;
 }
 
+void check_permutations(const epoch_order_options& options) {
+  if (!options.shuffle || options.order) return;
+  constexpr std::int64_t limit = std::int64_t{1} << 32;
+  const auto& layout = options.layout;
+  auto most = layout.is_stream() ? std::max(layout.shuffle_buffer, std::ssize(layout.shard_sizes))
+                                 : options.num_samples;
+  if (most >= limit)
+    throw_invalid("epoch_order",
+                  "fewer than 2^32 samples that are shuffled among themselves (use a stream_dataset, or a "
+                  "smaller shuffle_buffer)",
+                  std::to_string(most));
+}
+
 }  // namespace
 
 epoch_order::epoch_order(epoch_order_options options)
@@ -39,6 +52,7 @@ epoch_order::epoch_order(epoch_order_options options)
     throw_invalid("epoch_order", "at least one sample", std::to_string(options_.num_samples));
   auto& buffer = options_.layout.shuffle_buffer;
   buffer = std::min(buffer, options_.num_samples);
+  check_permutations(options_);
   std::int64_t first = 0;
   for (auto size : options_.layout.shard_sizes) {
     first_of_shard_.push_back(first);
@@ -53,12 +67,15 @@ std::int64_t epoch_order::at(std::uint64_t epoch, std::int64_t position) {
   return order_.empty() ? position : order_[static_cast<std::size_t>(position)];
 }
 
+/// An epoch whose beginning throws is begun again.
 void epoch_order::begin_epoch(std::uint64_t epoch) {
+  epoch_.reset();
   if (options_.order) {
-    order_ = options_.order(epoch);
-    if (static_cast<std::int64_t>(order_.size()) != options_.num_samples)
+    auto order = options_.order(epoch);
+    if (std::ssize(order) != options_.num_samples)
       throw_invalid("epoch_order", "an order of " + std::to_string(options_.num_samples) + " samples",
-                    std::to_string(order_.size()) + " in epoch " + std::to_string(epoch));
+                    std::to_string(order.size()) + " in epoch " + std::to_string(epoch));
+    order_ = std::move(order);
   } else if (options_.layout.is_stream()) {
     begin_stream(epoch);
   } else if (options_.shuffle) {
@@ -108,13 +125,13 @@ const epoch_order::block& epoch_order::block_at(std::int64_t position) {
   auto& found = blocks_[static_cast<std::size_t>(number % 2)];
   if (found.number == number) return found;
   bool follows = blocks_[static_cast<std::size_t>((number + 1) % 2)].number == number - 1 && number > 0;
+  found.number = -1;  // until it is complete
   found.first = first_of_block(number);
-  found.order =
-      permutation(first_of_block(number + 1) - found.first, options_.seed, stream_of(epoch_, begin_, number));
+  found.order = permutation(first_of_block(number + 1) - found.first, options_.seed,
+                            stream_of(*epoch_, begin_, number));
   found.number = number;
-  if (!follows) hint_block(number, &sample_reader::will_read);
-  hint_block(number + 1, &sample_reader::will_read);
-  hint_block(number - 2, &sample_reader::done_with);
+  if (!follows) note_read_soon(number);
+  note_read_soon(number + 1);
   return found;
 }
 
@@ -124,14 +141,22 @@ std::int64_t epoch_order::first_of_block(std::int64_t number) const {
   return std::min(first_block_size_ + (number - 1) * options_.layout.shuffle_buffer, size());
 }
 
-void epoch_order::hint_block(std::int64_t number, range_function hint) const {
-  if (!reader_ || number < 0) return;
-  for (auto first = first_of_block(number), last = first_of_block(number + 1); first < last;) {
+void epoch_order::note_read_soon(std::int64_t block) {
+  for (auto first = first_of_block(block), last = first_of_block(block + 1); first < last;) {
     auto at = (begin_ + first) % options_.num_samples;
     auto place = place_of(at);
     auto count = std::min(last - first, ends_[place] - at);
-    ((*reader_).*hint)(index_of(at, place), count);
+    read_soon_.push_back({index_of(at, place), count});
     first += count;
+  }
+}
+
+void hint(sample_reader* reader, const std::vector<sample_range>& read_soon) noexcept {
+  if (reader == nullptr) return;
+  try {
+    for (const auto& range : read_soon) reader->will_read(range.first, range.count);
+  } catch (...) {
+    // See the header.
   }
 }
 

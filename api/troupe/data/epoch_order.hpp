@@ -2,8 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,11 @@ namespace troupe {
 /// The indices of an epoch's samples, in order: a sampler of the user's own. Must be a pure function of the
 /// epoch; the same in all processes.
 using order_function = std::function<std::vector<std::int64_t>(std::uint64_t epoch)>;
+
+/// Samples [first, first + count).
+struct sample_range {
+  std::int64_t first = 0, count = 0;
+};
 
 struct epoch_order_options {
   /// Samples in an epoch.
@@ -38,15 +42,16 @@ struct epoch_order_options {
 /// that the same samples are in other blocks in each epoch. Not thread-safe.
 class epoch_order {
  public:
-  /// Throws std::invalid_argument for fewer than one sample.
+  /// Throws std::invalid_argument for fewer than one sample, and for 2^32 or more that are to be permuted.
   explicit epoch_order(epoch_order_options options);
 
-  /// From now on tells the reader which samples of a shuffled stream are read soon, and which no more.
-  void hint(std::shared_ptr<sample_reader> reader) { reader_ = std::move(reader); }
   /// The number of samples in an epoch.
   std::int64_t size() const { return end_ - begin_; }
   /// The index of the sample at `position`, in [0, size()).
   std::int64_t at(std::uint64_t epoch, std::int64_t position);
+  /// Which samples of a shuffled stream are read soon, after the calls of at() since this was called last:
+  /// with the first sample of a block, those of the block after it. Of other orders none.
+  std::vector<sample_range> take_read_soon() { return std::exchange(read_soon_, {}); }
 
  private:
   struct block {
@@ -61,21 +66,24 @@ class epoch_order {
   std::int64_t index_in_stream(std::int64_t position) const;
   std::int64_t shuffled(std::int64_t position);
   const block& block_at(std::int64_t position);
-  using range_function = void (sample_reader::*)(std::int64_t first, std::int64_t count);
-  void hint_block(std::int64_t number, range_function hint) const;
+  void note_read_soon(std::int64_t block);
   std::int64_t first_of_block(std::int64_t number) const;
 
   epoch_order_options options_;
   std::int64_t begin_, end_;
-  std::shared_ptr<sample_reader> reader_;
   std::vector<std::int64_t> first_of_shard_;  ///< index of its first sample
 
   // of the epoch
-  std::uint64_t epoch_ = std::numeric_limits<std::uint64_t>::max();
+  std::optional<std::uint64_t> epoch_;
   std::vector<std::int64_t> order_;  ///< of the samples, or of a stream's shards
   std::vector<std::int64_t> ends_;   ///< of the shards, one after the other in this order
   std::int64_t first_block_size_ = 0;
   std::array<block, 2> blocks_;  ///< batches on a border need two
+  std::vector<sample_range> read_soon_;
 };
+
+/// Tells a reader, if there is one, what is read soon. May read from files: call it without a lock. A hint
+/// that fails is ignored, since reading the samples says what is wrong.
+void hint(sample_reader* reader, const std::vector<sample_range>& read_soon) noexcept;
 
 }  // namespace troupe

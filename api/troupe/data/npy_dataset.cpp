@@ -17,7 +17,9 @@ class npy_rows {
     if (extents().rank() < 1)
       throw bad_input("cannot read " + file.string() + ": expected samples [N, ...], found one number");
     if (file_.size_bytes() != layout_.file_bytes)
-      throw bad_input("cannot read " + file.string() + ": it is being written");
+      throw bad_input("cannot read " + file.string() + ": it is being written: expected " +
+                      std::to_string(layout_.file_bytes) + " bytes, found " +
+                      std::to_string(file_.size_bytes()) + ". Open it when it is complete");
     auto num_rows = static_cast<std::uint64_t>(std::max<std::int64_t>(extents()[0], 1));
     row_bytes_ = (layout_.file_bytes - layout_.offset) / num_rows;
   }
@@ -46,9 +48,6 @@ class npy_rows {
 
   void will_read(std::int64_t first, std::int64_t count) {
     file_.will_read(offset_of(first), static_cast<std::uint64_t>(count) * row_bytes_);
-  }
-  void done_with(std::int64_t first, std::int64_t count) {
-    file_.done_with(offset_of(first), static_cast<std::uint64_t>(count) * row_bytes_);
   }
   void close() { file_.close(); }
 
@@ -81,14 +80,11 @@ class npy_reader : public sample_reader {
     samples_.will_read(first, count);
     if (labels_) labels_->will_read(first, count);
   }
-  void done_with(std::int64_t first, std::int64_t count) override {
-    samples_.done_with(first, count);
-    if (labels_) labels_->done_with(first, count);
-  }
   void close() override {
     samples_.close();
     if (labels_) labels_->close();
   }
+  std::string name() const override { return samples_.path().filename().string(); }
 
  private:
   npy_rows samples_;

@@ -101,12 +101,8 @@ std::vector<std::byte> record_file::read(std::int64_t index) {
 
 void record_file::will_read(std::int64_t first, std::int64_t count) {
   auto begin = files_->end_of(first);
-  files_->records.will_read(begin, files_->end_of(first + count) - begin);
-}
-
-void record_file::done_with(std::int64_t first, std::int64_t count) {
-  auto begin = files_->end_of(first);
-  files_->records.done_with(begin, files_->end_of(first + count) - begin);
+  auto end = files_->end_of(first + count);
+  if (begin < end) files_->records.will_read(begin, end - begin);
 }
 
 void record_file::close() {

@@ -23,9 +23,12 @@ namespace troupe {
 ///                                                               its CRC-32 as zlib computes it (4), zero (4)
 
 /// Writes a file of records. Neither of the two files is there before finish(); older ones are replaced.
+/// After an exception nothing is published: what was written is removed, and add and finish throw
+/// std::logic_error.
 class record_writer {
  public:
-  /// Throws bad_input if files cannot be written beside `file`.
+  /// Throws bad_input if files cannot be written beside `file`, or one of the two is there and no regular
+  /// file.
   explicit record_writer(std::filesystem::path file);
   record_writer(const record_writer&) = delete;
   record_writer& operator=(const record_writer&) = delete;
@@ -39,6 +42,9 @@ class record_writer {
 
  private:
   struct output;
+  template <class Function>
+  void write(const char* call, Function change);
+
   std::filesystem::path file_;
   std::unique_ptr<output> records_, index_;
   std::uint64_t end_;
@@ -56,9 +62,8 @@ class record_file {
   /// The bytes of a record. Throws std::invalid_argument for an index out of range, and bad_input for a
   /// record that is damaged.
   std::vector<std::byte> read(std::int64_t index);
-  /// Hints for a range of records, see sample_reader.
+  /// A hint for a range of records, see sample_reader.
   void will_read(std::int64_t first, std::int64_t count);
-  void done_with(std::int64_t first, std::int64_t count);
   void close();
 
  private:

@@ -59,7 +59,6 @@ struct record_writer::output {
     out.sync();
   }
   void rename() {
-    require_replaceable(final_name);
     std::error_code problem;
     std::filesystem::rename(temporary, final_name, problem);
     if (problem) fail_on_file("write", final_name, problem.value());
@@ -73,6 +72,8 @@ struct record_writer::output {
 
 record_writer::record_writer(std::filesystem::path file) : file_(std::move(file)), end_(record_header_bytes) {
   with_file_errors([&] {
+    require_replaceable(file_);
+    require_replaceable(index_of_records(file_));
     records_ = std::make_unique<output>(file_, records_magic);
     index_ = std::make_unique<output>(index_of_records(file_), record_index_magic);
   });
@@ -80,24 +81,41 @@ record_writer::record_writer(std::filesystem::path file) : file_(std::move(file)
 
 record_writer::~record_writer() = default;
 
+/// After a failure the two files no longer fit each other, so nothing is published.
+template <class Function>
+void record_writer::write(const char* call, Function change) {
+  if (!records_)
+    throw std::logic_error("[record_writer] expected " + std::string(call) +
+                           " before finish and before anything failed, got it afterwards");
+  try {
+    with_file_errors(change);
+  } catch (...) {
+    records_.reset();
+    index_.reset();
+    throw;
+  }
+}
+
 void record_writer::add(std::span<const std::byte> record) {
-  if (!records_) throw std::logic_error("[record_writer] expected add before finish, got it afterwards");
-  end_ += record.size();
-  record_index_entry entry{end_, record_crc(record), 0};
-  with_file_errors([&] {
+  write("add", [&] {
+    end_ += record.size();
+    record_index_entry entry{end_, record_crc(record), 0};
     records_->add(record);
     index_->add(std::as_bytes(std::span(&entry, 1)));
   });
 }
 
-/// An index stands beside complete records only: the old one goes before the records change.
+/// An index stands beside complete records only: the old one goes before the records change, which is the
+/// last thing that can be refused.
 void record_writer::finish() {
-  if (!records_) throw std::logic_error("[record_writer] expected finish once, got it twice");
-  with_file_errors([&] {
+  write("finish", [&] {
     records_->sync();
     index_->sync();
+    require_replaceable(file_);
+    require_replaceable(index_of_records(file_));
     remove_durably(index_of_records(file_));
     records_->rename();
+    sync_folder(file_.parent_path());
     index_->rename();
     sync_folder(file_.parent_path());
   });

@@ -23,12 +23,17 @@ sampler::sampler(const sampler_options& options)
       num_steps_per_epoch_(steps_per_epoch(options)),
       order_({.num_samples = options.num_samples, .seed = options.seed, .layout = options.layout}) {}
 
-std::vector<std::int64_t> sampler::indices(std::uint64_t global_step) {
-  std::lock_guard lock(mutex_);
+std::vector<std::int64_t> sampler::indices(std::uint64_t global_step, sample_reader* reader) {
   auto epoch = global_step / num_steps_per_epoch_;
   auto first = static_cast<std::int64_t>(global_step % num_steps_per_epoch_) * options_.batch;
   std::vector<std::int64_t> batch;
-  for (std::int64_t i = 0; i < options_.batch; ++i) batch.push_back(order_.at(epoch, first + i));
+  std::vector<sample_range> read_soon;
+  {
+    std::lock_guard lock(mutex_);
+    for (std::int64_t i = 0; i < options_.batch; ++i) batch.push_back(order_.at(epoch, first + i));
+    read_soon = order_.take_read_soon();
+  }
+  hint(reader, read_soon);
   return batch;
 }
 

@@ -31,10 +31,9 @@ class sampler {
  public:
   /// Throws bad_input as steps_per_epoch does.
   explicit sampler(const sampler_options& options);
-  /// See epoch_order::hint.
-  void hint(std::shared_ptr<sample_reader> reader) { order_.hint(std::move(reader)); }
+  /// Those of the step; `reader`, if there is one, is told what is read soon.
+  std::vector<std::int64_t> indices(std::uint64_t global_step, sample_reader* reader = nullptr);
   std::uint64_t num_steps_per_epoch() const { return num_steps_per_epoch_; }
-  std::vector<std::int64_t> indices(std::uint64_t global_step);
 
  private:
   sampler_options options_;

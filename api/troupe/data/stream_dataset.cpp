@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/random/philox.hpp"
 
 namespace troupe {
 namespace {
@@ -47,7 +48,9 @@ class gathered_rows {
 class concatenated_reader : public sample_reader {
  public:
   concatenated_reader(std::vector<dataset_ptr> shards, int max_open)
-      : shards_(std::move(shards)), max_open_(static_cast<std::size_t>(std::max(max_open, 1))) {
+      : shards_(std::move(shards)), max_open_(static_cast<std::size_t>(max_open)) {
+    if (max_open < 1)
+      throw_invalid("stream_dataset", "max_open_shards of at least 1", std::to_string(max_open));
     if (shards_.empty()) throw_invalid("stream_dataset", "at least one shard", "none");
     std::int64_t total = 0;
     for (const auto& shard : shards_) {
@@ -57,6 +60,11 @@ class concatenated_reader : public sample_reader {
         throw bad_input("expected shards with samples of one shape, [N" + rest_of(*shards_.front()) +
                         ", found " + to_string(shard->sample_extents()) + " in shard " +
                         std::to_string(ends_.size() - 1));
+      if (shard->is_unloaded())
+        throw bad_input("expected shards that are in memory or read in parts, found shard " +
+                        std::to_string(ends_.size() - 1) +
+                        ", which is loaded whole at its first use: call its load() before, or write it as an "
+                        "NPY file or a file of records");
     }
     auto extents = shards_.front()->sample_extents().extents();
     extents[0] = total;
@@ -78,7 +86,7 @@ class concatenated_reader : public sample_reader {
     }
     gathered_rows samples(indices.size()), labels(indices.size());
     for (const auto& [shard, part] : parts) {
-      use(shard);
+      open_while pinned(*this, shard);
       auto content = shards_[shard]->read(part.within);
       samples.put(content.samples, part.places, shard);
       labels.put(content.labels, part.places, shard);
@@ -89,15 +97,8 @@ class concatenated_reader : public sample_reader {
   void will_read(std::int64_t first, std::int64_t count) override {
     for (const auto& part : parts_of(first, count))
       if (const auto& reader = shards_[part.shard]->reader()) {
-        use(part.shard);
+        open_while pinned(*this, part.shard);
         reader->will_read(part.first, part.count);
-      }
-  }
-  void done_with(std::int64_t first, std::int64_t count) override {
-    for (const auto& part : parts_of(first, count))
-      if (const auto& reader = shards_[part.shard]->reader()) {
-        use(part.shard);
-        reader->done_with(part.first, part.count);
       }
   }
   void close() override {
@@ -130,30 +131,69 @@ class concatenated_reader : public sample_reader {
     return parts;
   }
 
-  /// Notes that a shard is read now, and closes the one that was not for the longest time.
-  void use(std::size_t shard) {
+  /// Keeps a shard open while it is read.
+  class open_while {
+   public:
+    open_while(concatenated_reader& of, std::size_t shard) : of_(of), shard_(shard) { of_.pin(shard_); }
+    open_while(const open_while&) = delete;
+    open_while& operator=(const open_while&) = delete;
+    ~open_while() { of_.unpin(shard_); }
+
+   private:
+    concatenated_reader& of_;
+    std::size_t shard_;
+  };
+
+  struct open_shard {
+    std::size_t shard;
+    int num_reads;  ///< in progress
+  };
+
+  void pin(std::size_t shard) {
     std::lock_guard lock(mutex_);
-    if (!open_.empty() && open_.back() == shard) return;
-    std::erase(open_, shard);
-    open_.push_back(shard);
-    if (open_.size() <= max_open_) return;
-    if (const auto& reader = shards_[open_.front()]->reader()) reader->close();
-    open_.pop_front();
+    auto found = std::ranges::find(open_, shard, &open_shard::shard);
+    open_shard one{shard, 0};
+    if (found != open_.end()) {
+      one = *found;
+      open_.erase(found);
+    }
+    ++one.num_reads;
+    open_.push_back(one);
+    close_oldest();
+  }
+  void unpin(std::size_t shard) {
+    std::lock_guard lock(mutex_);
+    --std::ranges::find(open_, shard, &open_shard::shard)->num_reads;
+    close_oldest();
+  }
+  /// Closes those that were not read for the longest time, and are not read now.
+  void close_oldest() {
+    while (open_.size() > max_open_) {
+      auto oldest = std::ranges::find(open_, 0, &open_shard::num_reads);
+      if (oldest == open_.end()) return;
+      if (const auto& reader = shards_[oldest->shard]->reader()) reader->close();
+      open_.erase(oldest);
+    }
   }
 
   std::vector<dataset_ptr> shards_;
   std::vector<std::int64_t> ends_;
   std::size_t max_open_;
   shape extents_;
-  std::mutex mutex_;              // guards what follows
-  std::deque<std::size_t> open_;  ///< the shard that was read last is at the end
+  std::mutex mutex_;             // guards what follows
+  std::deque<open_shard> open_;  ///< the shard that was read last is at the end
 };
 
 }  // namespace
 
 dataset_ptr stream_dataset(std::vector<dataset_ptr> shards, const stream_options& options) {
   stream_layout layout{.shard_sizes = {}, .shuffle_buffer = options.shuffle_buffer};
-  for (const auto& shard : shards) layout.shard_sizes.push_back(shard ? shard->num_samples() : 0);
+  std::string names;
+  for (const auto& shard : shards) {
+    layout.shard_sizes.push_back(shard ? shard->num_samples() : 0);
+    names += (shard && shard->reader() ? shard->reader()->name() : "") + '\n';
+  }
+  layout.names_hash = hash_of_name(names);
   auto reader = std::make_shared<concatenated_reader>(std::move(shards), options.max_open_shards);
   return std::make_shared<dataset>(std::move(reader), std::move(layout));
 }

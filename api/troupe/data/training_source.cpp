@@ -15,16 +15,14 @@ class training_source : public batch_source {
   training_source(dataset_ptr samples, const sampler_options& options, int flush_every)
       : samples_(std::move(samples)),
         sampler_(options),
-        flush_every_(static_cast<std::uint64_t>(flush_every)) {
-    sampler_.hint(samples_->reader());
-  }
+        flush_every_(static_cast<std::uint64_t>(flush_every)) {}
 
   std::uint64_t num_steps_per_epoch() const override { return sampler_.num_steps_per_epoch(); }
 
   batch at(std::uint64_t step) override {
     std::vector<std::int64_t> order;
     for (auto each = step * flush_every_; each < (step + 1) * flush_every_; ++each)
-      std::ranges::copy(sampler_.indices(each), std::back_inserter(order));
+      std::ranges::copy(sampler_.indices(each, samples_->reader().get()), std::back_inserter(order));
     auto content = samples_->read(order);
     require_labels(*samples_, content);
     return {content.samples, content.labels};

@@ -27,6 +27,10 @@ std::string advice(int error_number) {
     case EPERM:
     case EROFS:
       return "Choose a folder that this user may read and write";
+    case EMFILE:
+    case ENFILE:
+      return "Raise the limit on open files (ulimit -n), or have fewer open at a time (max_open_shards of a "
+             "stream_dataset)";
     case ENOTDIR:
     case EEXIST:
       return "A file stands where a folder is needed: choose another folder";
@@ -94,7 +98,8 @@ void open_file::read_at(std::uint64_t offset, std::span<std::byte> bytes) const 
     if (got < 0) fail_on_file(action_, path_, errno);
     if (got == 0)
       throw snapshot_error("cannot read " + path_.string() + ": it ends at " + std::to_string(offset) +
-                           " bytes, " + std::to_string(bytes.size()) + " too early");
+                           " bytes, " + std::to_string(bytes.size()) +
+                           " too early. It was truncated: write or copy it again");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }

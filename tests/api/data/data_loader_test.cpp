@@ -5,6 +5,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <condition_variable>
+#include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <ranges>
@@ -13,13 +15,17 @@
 
 #include "api/data/small_dataset.hpp"
 #include "support/bits.hpp"
+#include "support/temp_folder.hpp"
 #include "troupe/data/map_dataset.hpp"
+#include "troupe/data/npy_dataset.hpp"
+#include "troupe/data/npy_file.hpp"
 #include "troupe/data/stream_dataset.hpp"
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
 using troupe::testing::small_dataset;
+using troupe::testing::temp_folder;
 
 namespace {
 
@@ -27,6 +33,7 @@ namespace {
 struct counted_dataset {
   dataset_ptr of(std::int64_t num_samples) {
     return map_dataset({num_samples, 1}, [this](std::int64_t index) {
+      when_read(index);
       {
         std::lock_guard lock(mutex);
         ++num_reads;
@@ -43,6 +50,7 @@ struct counted_dataset {
     has_read.wait(lock, [&] { return num_reads >= count; });
   }
 
+  std::function<void(std::int64_t index)> when_read = [](auto) {};
   std::atomic<std::int64_t> unreadable = -1;
   std::mutex mutex;
   std::condition_variable has_read;
@@ -228,6 +236,11 @@ TEST_CASE("a position in other data is refused") {
   CHECK_THROWS_WITH(data_position::from_tensor(tensor::zeros({8}, dtype::i64)),
                     ContainsSubstring("found version 0"));
   CHECK_THROWS_AS(data_position::from_tensor(tensor::zeros({8})), bad_input);
+  for (std::size_t number : {1, 7}) {
+    auto damaged = position.to_tensor();
+    damaged.values<std::int64_t>()[number] = -1;
+    CHECK_THROWS_AS(data_position::from_tensor(damaged), bad_input);
+  }
 
   DataLoader stream(stream_dataset({small_dataset(50)}), options);
   stream.next();
@@ -237,13 +250,68 @@ TEST_CASE("a position in other data is refused") {
                     ContainsSubstring("with as many replicas as before: expected 3, found 2"));
 }
 
+TEST_CASE("a position in a stream with another tail, or with files of other names, is refused") {
+  data_loader_options options{.batch = 2, .num_replicas = 3, .replica = 1};
+  auto stream = stream_dataset({small_dataset(20), small_dataset(30)}, {.shuffle_buffer = 7});
+  DataLoader loader(stream, options);
+  loader.next();
+  auto position = loader.position();
+  options.tail = shard_tail::drop;
+  CHECK_THROWS_AS(DataLoader(stream, options).resume(position), bad_input);
+
+  temp_folder folder;
+  std::vector<dataset_ptr> files;
+  for (const auto* name : {"a.npy", "b.npy"}) {
+    write_npy(folder.path() / name, tensor::zeros({25, 1}));
+    files.push_back(npy_dataset(folder.path() / name));
+  }
+  auto of = [&](std::size_t first) { return stream_dataset({files[first], files[1 - first]}); };
+  auto in_files = DataLoader(of(0), options).position();
+  CHECK_NOTHROW(DataLoader(of(0), options).resume(in_files));
+  CHECK_THROWS_WITH(DataLoader(of(1), options).resume(in_files), ContainsSubstring("names of files"));
+  auto in_one = DataLoader(files[0], options).position();
+  CHECK_THROWS_AS(DataLoader(files[1], options).resume(in_one), bad_input);
+}
+
+TEST_CASE("after the last batch of an epoch of a stream another number of replicas goes on") {
+  auto stream = stream_dataset({small_dataset(20), small_dataset(31)}, {.shuffle_buffer = 7});
+  DataLoader loader(stream, {.batch = 4, .num_replicas = 2});
+  data_position position;
+  for (auto& batch : loader) {
+    CHECK(labels_of(batch).size() == 4);
+    position = loader.position();
+  }
+  CHECK(position.samples_done == 51);
+  DataLoader other(stream, {.batch = 4, .num_replicas = 3});
+  other.resume(position);
+  CHECK(!other.next());
+  CHECK(other.epoch() == 1);
+  CHECK(labels_of(other).size() == 16);
+}
+
+TEST_CASE("a batch as large as numbers go takes the whole shard") {
+  DataLoader loader(
+      small_dataset(10),
+      {.batch = std::numeric_limits<std::int64_t>::max(), .drop_last = false, .num_replicas = 2});
+  CHECK(loader.num_batches() == 1);
+  CHECK(labels_of(*loader.next()).size() == 5);
+  CHECK(loader.position().samples_done == 10);
+}
+
 TEST_CASE("batches are read on other threads while the loop's body runs, and no more than are to be ahead") {
+  constexpr int ahead = 4;
+  std::atomic<std::int64_t> num_asked_for = 0, num_too_early = 0;
   counted_dataset counted;
-  DataLoader loader(counted.of(60), {.batch = 2, .num_workers = 3, .prefetch = 4});
-  auto first = loader.next();
-  counted.wait_for_reads(2 * (1 + 4));
+  counted.when_read = [&](std::int64_t batch) { num_too_early += batch >= num_asked_for + ahead; };
+  DataLoader loader(counted.of(60), {.num_workers = 3, .prefetch = ahead, .shuffle = false});
+  for (int taken = 1; taken <= 60; ++taken) {
+    ++num_asked_for;
+    REQUIRE(loader.next().has_value());
+    // All that may be ahead is read without another call; a loader without a limit reads on meanwhile.
+    counted.wait_for_reads(std::min(taken + ahead, 60));
+  }
+  CHECK(num_too_early == 0);
   std::lock_guard lock(counted.mutex);
-  CHECK(counted.num_reads == 2 * (1 + 4));
   CHECK(!counted.readers.contains(std::this_thread::get_id()));
 }
 
@@ -326,6 +394,8 @@ TEST_CASE("options out of range, and batches that no shard fills, are refused") 
   CHECK_THROWS_AS(DataLoader(samples, {.prefetch = 0}), std::invalid_argument);
   CHECK_THROWS_AS(DataLoader(samples, {.num_replicas = 2, .replica = 2}), std::invalid_argument);
   CHECK_THROWS_AS(DataLoader(samples, {.samples_per_epoch = 4}), std::invalid_argument);
+  CHECK_THROWS_WITH(DataLoader(samples, {.tail = shard_tail::uneven}),
+                    ContainsSubstring("drop_last = false"));
   CHECK_THROWS_WITH(DataLoader(samples, {.batch = 6, .num_replicas = 2}),
                     ContainsSubstring("a batch of at most a shard, 5, or drop_last = false, got 6"));
 }

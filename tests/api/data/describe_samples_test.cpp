@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "small_dataset.hpp"
+#include "troupe/data/stream_dataset.hpp"
 
 using namespace troupe;
 
@@ -21,6 +22,21 @@ std::string content_with(int changed) {
 TEST_CASE("a data set is described without being read") {
   dataset samples({60'000, 28, 28}, []() -> labelled_samples { throw std::runtime_error("not to be read"); });
   CHECK(describe_samples(samples) == "60000 samples of [28, 28]");
+}
+
+TEST_CASE("a stream is described with its shards and shuffle buffer") {
+  auto of = [](std::vector<int> sizes, std::int64_t shuffle_buffer) {
+    std::vector<dataset_ptr> shards;
+    for (auto size : sizes) shards.push_back(testing::small_dataset(size));
+    auto stream = stream_dataset(shards, {.shuffle_buffer = shuffle_buffer});
+    CHECK(describe_samples(*stream) == "9 samples of [2], " + describe_stream(*stream));
+    return describe_stream(*stream);
+  };
+  CHECK(of({4, 5}, 3).starts_with("a stream of 2 shards, shuffle buffer 3, "));
+  CHECK(of({4, 5}, 3) == of({4, 5}, 3));
+  CHECK(of({4, 5}, 3) != of({5, 4}, 3));
+  CHECK(of({4, 5}, 3) != of({4, 5}, 2));
+  CHECK(describe_stream(*testing::small_dataset(9)).empty());
 }
 
 TEST_CASE("other samples, labels or dtypes give another description of the content") {

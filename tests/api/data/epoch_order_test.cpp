@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 #include <set>
+#include <stdexcept>
 
 #include "troupe/data/distributed_sampler.hpp"
 #include "troupe/data/sampler.hpp"
 #include "troupe/random/permutation.hpp"
 
+using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
 
 namespace {
@@ -128,37 +132,55 @@ TEST_CASE("the batches of a sampler over a stream hold each sample once") {
   CHECK(batches.indices(5) == batch_indices(options, 5));
 }
 
-namespace {
-
-/// Notes the hints.
-class hinted_reader : public sample_reader {
- public:
-  const shape& sample_extents() const override { return extents_; }
-  labelled_samples read(std::span<const std::int64_t>) override { return {}; }
-  void will_read(std::int64_t first, std::int64_t count) override { note(wanted, first, count); }
-  void done_with(std::int64_t first, std::int64_t count) override { note(dropped, first, count); }
-
-  std::multiset<std::int64_t> wanted, dropped;
-
- private:
-  static void note(std::multiset<std::int64_t>& in, std::int64_t first, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) in.insert(first + i);
-  }
-  shape extents_{1000};
-};
-
-}  // namespace
-
-TEST_CASE("the reader is told of each block of a stream before its first sample, and when it is done") {
-  auto reader = std::make_shared<hinted_reader>();
+TEST_CASE("each block of a stream is said to be read soon before its first sample, and once") {
   epoch_order order({.num_samples = 1000, .layout = {.shard_sizes = {300, 1, 699}, .shuffle_buffer = 50}});
-  order.hint(reader);
+  std::multiset<std::int64_t> read_soon;
   for (std::int64_t i = 0; i < 1000; ++i) {
     auto index = order.at(0, i);
-    CHECK(reader->wanted.count(index) == 1);
-    CHECK(!reader->dropped.contains(index));
-    CHECK(reader->wanted.size() - static_cast<std::size_t>(i) <= 100);  // this block and the next
-    CHECK(static_cast<std::size_t>(i) - reader->dropped.size() <= 150);
+    for (auto range : order.take_read_soon())
+      for (std::int64_t in = 0; in < range.count; ++in) read_soon.insert(range.first + in);
+    CHECK(read_soon.count(index) == 1);
+    CHECK(read_soon.size() - static_cast<std::size_t>(i) <= 100);  // this block and the next
   }
-  CHECK(reader->wanted.size() == 1000);
+  CHECK(read_soon.size() == 1000);
+}
+
+TEST_CASE("a hint that fails changes nothing") {
+  class : public sample_reader {
+   public:
+    const shape& sample_extents() const override { return extents_; }
+    labelled_samples read(std::span<const std::int64_t>) override { return {}; }
+    void will_read(std::int64_t, std::int64_t) override { throw std::runtime_error("the tape is torn"); }
+
+   private:
+    shape extents_{100};
+  } reader;
+  sampler batches({.num_samples = 100, .batch = 10, .layout = {.shard_sizes = {100}, .shuffle_buffer = 9}});
+  CHECK(batches.indices(3, &reader) == batches.indices(3));
+}
+
+TEST_CASE("an order of one's own that throws or has another size leaves the epoch to be begun again") {
+  int num_calls = 0;
+  epoch_order order({.num_samples = 3, .order = [&](std::uint64_t epoch) {
+                       if (epoch == 1) throw std::runtime_error("no weights yet");
+                       ++num_calls;
+                       return std::vector<std::int64_t>(epoch == 2 ? 1 : 3, static_cast<std::int64_t>(epoch));
+                     }});
+  CHECK(order.at(0, 2) == 0);
+  CHECK_THROWS_AS(order.at(2, 0), std::invalid_argument);
+  CHECK(order.at(0, 2) == 0);
+  CHECK_THROWS_AS(order.at(1, 0), std::runtime_error);
+  CHECK(order.at(0, 2) == 0);
+  CHECK(order.at(std::numeric_limits<std::uint64_t>::max(), 2) == -1);
+  CHECK(num_calls == 5);
+}
+
+TEST_CASE("more samples than can be permuted are refused, with what to do") {
+  constexpr std::int64_t many = std::int64_t{1} << 32;
+  CHECK_THROWS_WITH(epoch_order({.num_samples = many}), ContainsSubstring("use a stream_dataset"));
+  CHECK_THROWS_AS(
+      epoch_order({.num_samples = many, .layout = {.shard_sizes = {many}, .shuffle_buffer = many}}),
+      std::invalid_argument);
+  CHECK_NOTHROW(epoch_order({.num_samples = many, .shuffle = false}));
+  CHECK_NOTHROW(epoch_order({.num_samples = many, .layout = {.shard_sizes = {many}, .shuffle_buffer = 9}}));
 }

@@ -68,15 +68,14 @@ std::vector<std::int64_t> marks_of(const labelled_samples& batch) {
 
 // Batches of 2 MiB, of which five at most exist at a time.
 const data_loader_options by_32{.batch = 32, .num_workers = 2, .prefetch = 4};
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::int64_t most_growth = 512 * mebibyte;  // freed memory is kept
-#else
 constexpr std::int64_t most_growth = 48 * mebibyte;
-#endif
 
 }  // namespace
 
 TEST_CASE("samples of a file of 2 GB are read at random and as a stream, in memory for a few batches") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  SKIP("the sanitizers keep memory that was freed");
+#endif
   temp_folder folder;
   auto path = folder.path() / "samples.npy";
   write_sparse(path, 32 * 1000);
@@ -106,7 +105,9 @@ TEST_CASE("a file of 20 GB streams in flat memory, every sample once, and resume
     if (num_taken == num_samples / 2) half_way = whole.position();
     most = std::max(most, resident_bytes());
   }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep memory that was freed
   CHECK(most - before < most_growth);
+#endif
   CHECK(num_taken == num_samples);
 
   DataLoader resumed(stream, by_32);

@@ -49,7 +49,8 @@ TEST_CASE("samples and labels in NPY files are read in parts, in any order") {
   }
   CHECK(!npy_dataset(files.samples)->read_rows(0, 2).labels.defined());
   parts->reader()->will_read(3, 20);
-  parts->reader()->done_with(3, 20);
+  parts->reader()->will_read(40, 0);
+  CHECK(parts->reader()->name() == "samples.npy");
   parts->reader()->close();
   CHECK(same_bits(parts->read_rows(38, 2).samples, files.whole->read_rows(38, 2).samples));
 }
@@ -77,6 +78,15 @@ TEST_CASE("a file that changes while it is read is an error that says so") {
   CHECK_NOTHROW(parts->read_rows(0, 1));
   CHECK_THROWS_WITH(parts->read_rows(39, 1), ContainsSubstring(files.samples.string() + ": it ends at"));
   parts->reader()->close();
+  CHECK_THROWS_WITH(parts->read_rows(0, 1), ContainsSubstring("it has changed"));
+}
+
+TEST_CASE("a file that was replaced by one of the same size is noticed when it is opened again") {
+  two_files files;
+  auto parts = npy_dataset(files.samples, files.labels);
+  auto written = std::filesystem::last_write_time(files.samples);
+  write_npy(files.samples, tensor::zeros({40, 3}));
+  std::filesystem::last_write_time(files.samples, written + std::chrono::seconds(2));
   CHECK_THROWS_WITH(parts->read_rows(0, 1), ContainsSubstring("it has changed"));
 }
 

@@ -1,7 +1,10 @@
 #include "troupe/data/record_file.hpp"
 
+#include <sys/resource.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -14,6 +17,26 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
+
+/// Writes beyond a size fail instead of ending the process.
+class limited_file_size {
+ public:
+  explicit limited_file_size(rlim_t size_bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit{size_bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  limited_file_size(const limited_file_size&) = delete;
+  limited_file_size& operator=(const limited_file_size&) = delete;
+  ~limited_file_size() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
 
 /// Record i: i bytes of value i.
 std::vector<std::byte> record_of(std::size_t i) {
@@ -64,7 +87,6 @@ TEST_CASE("records of any size are read back in any order, by several threads") 
   for (auto& reader : readers) reader.join();
   CHECK(num_wrong == 0);
   file.will_read(0, 300);
-  file.done_with(10, 20);
   file.close();
   CHECK(file.read(299) == record_of(299));
   CHECK_THROWS_AS(file.read(300), std::invalid_argument);
@@ -104,6 +126,32 @@ TEST_CASE("a writer that does not finish leaves nothing, and an older file as it
   CHECK(record_file(written.path).num_records() == 5);
   CHECK(std::distance(std::filesystem::directory_iterator(written.folder.path()), {}) == 2);
   CHECK_THROWS_AS(record_writer(written.folder.path() / "none" / "file"), bad_input);
+}
+
+TEST_CASE("a writer that failed takes nothing more, and publishes nothing") {
+  written_file written(5);
+  record_writer writer(written.path);
+  writer.add(record_of(100));
+  std::vector<std::byte> large(3'000'000);
+  {
+    limited_file_size limit(1'000'000);
+    CHECK_THROWS_AS(writer.add(large), bad_input);
+  }
+  CHECK_THROWS_AS(writer.add(record_of(1)), std::logic_error);
+  CHECK_THROWS_AS(writer.finish(), std::logic_error);
+  CHECK(record_file(written.path).num_records() == 5);
+  CHECK(std::distance(std::filesystem::directory_iterator(written.folder.path()), {}) == 2);
+}
+
+TEST_CASE("files that cannot be replaced are refused before anything is removed") {
+  written_file written(5);
+  record_writer writer(written.path);
+  auto elsewhere = written.folder.path() / "elsewhere";
+  std::filesystem::rename(written.path, elsewhere);
+  std::filesystem::create_symlink(elsewhere, written.path);
+  CHECK_THROWS_AS(record_writer(written.path), bad_input);
+  CHECK_THROWS_AS(writer.finish(), bad_input);
+  CHECK(record_file(written.path).num_records() == 5);
 }
 
 TEST_CASE("record files that are missing, truncated, of another format or version are refused when opened") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 
 #include "api/data/small_dataset.hpp"
 #include "support/bits.hpp"
@@ -20,6 +21,8 @@ class noted_shard : public sample_reader {
   const shape& sample_extents() const override { return extents_; }
   labelled_samples read(std::span<const std::int64_t> indices) override {
     is_open = true;
+    while_reading();
+    CHECK(is_open);
     std::vector<std::int64_t> labels;
     for (auto index : indices) labels.push_back(first_ + index);
     auto count = static_cast<std::int64_t>(labels.size());
@@ -29,6 +32,7 @@ class noted_shard : public sample_reader {
   void close() override { is_open = false; }
 
   bool is_open = false;
+  std::function<void()> while_reading = [] {};
   std::vector<std::pair<std::int64_t, std::int64_t>> wanted;
 
  private:
@@ -76,12 +80,40 @@ TEST_CASE("no more shards are open than are to be, the ones that were read last"
   for (const auto& reader : noted.readers) CHECK(!reader->is_open);
 }
 
+TEST_CASE("a shard stays open while it is read, and is closed afterwards if too many are") {
+  noted_shards noted({2, 2, 2});
+  auto stream = stream_dataset(noted.shards, {.max_open_shards = 1});
+  noted.readers[0]->while_reading = [&] {
+    stream->read_rows(2, 1);  // as another thread would
+    stream->read_rows(4, 1);
+  };
+  stream->read_rows(0, 1);
+  CHECK(noted.readers[0]->is_open);
+  CHECK(!noted.readers[1]->is_open);
+  CHECK(!noted.readers[2]->is_open);
+}
+
 TEST_CASE("shards in memory are streamed too") {
   auto stream = stream_dataset({small_dataset(20), small_dataset(30)});
   auto read = stream->read(std::vector<std::int64_t>{19, 20});
   CHECK(read.labels.values<std::uint8_t>()[0] == 19);
   CHECK(read.labels.values<std::uint8_t>()[1] == 0);
   stream->reader()->will_read(0, 50);
+}
+
+TEST_CASE("shards of another dtype or labels are noticed where no batch has samples of both") {
+  auto with = [](labelled_samples content) { return std::make_shared<dataset>(std::move(content)); };
+  auto usual = with({tensor::zeros({4, 2}), tensor::zeros({4})});
+  auto refuses = [&](labelled_samples content) {
+    auto stream = stream_dataset({usual, with(std::move(content))});
+    stream->read_rows(0, 4);
+    CHECK_THROWS_WITH(stream->read_rows(4, 4), ContainsSubstring("expected samples of f32, labels f32[]"));
+    CHECK_NOTHROW(stream->read_rows(0, 4));
+  };
+  refuses({tensor::zeros({4, 2}, dtype::u8), tensor::zeros({4})});
+  refuses({tensor::zeros({4, 2}), tensor::zeros({4}, dtype::i64)});
+  refuses({tensor::zeros({4, 2}), tensor::zeros({4, 3})});
+  refuses({tensor::zeros({4, 2})});
 }
 
 TEST_CASE("shards that do not fit each other are refused") {
@@ -98,4 +130,12 @@ TEST_CASE("shards that do not fit each other are refused") {
   CHECK_THROWS_AS(stream_dataset({}), std::invalid_argument);
   CHECK_THROWS_AS(stream_dataset({usual, nullptr}), std::invalid_argument);
   CHECK_THROWS_AS(stream_dataset({usual}, {.shuffle_buffer = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(stream_dataset({usual}, {.max_open_shards = 0}), std::invalid_argument);
+  auto loaded_later = std::make_shared<dataset>(shape{4, 2}, [] {
+    return labelled_samples{tensor::zeros({4, 2}), tensor::zeros({4})};
+  });
+  CHECK_THROWS_WITH(stream_dataset({usual, loaded_later}),
+                    ContainsSubstring("found shard 1, which is loaded"));
+  loaded_later->load();
+  CHECK_NOTHROW(stream_dataset({usual, loaded_later})->read(from_both));
 }

@@ -22,7 +22,7 @@ namespace {
 /// Samples of one microbatch.
 using sample_function = std::function<batch(std::uint64_t step, int index)>;
 
-batch images_of(std::uint64_t step, int index) {
+batch sample_images(std::uint64_t step, int index) {
   return {make_images(step, index), make_labels(step, index)};
 }
 
@@ -40,7 +40,7 @@ batch text_of(std::uint64_t step, int index) {
 
 struct training {
   nn::Graph model = four_layer_model();
-  sample_function samples = images_of;
+  sample_function samples = sample_images;
   numeric_options numerics = {};
   int num_microbatches = 2;
   int flush_every = 1;
@@ -169,7 +169,7 @@ TEST_CASE("with one step between flushes the weights are those of 1F1B, with mor
                                            .num_microbatches = 2,
                                            .num_devices = 2});
   for (std::uint64_t step = 0; step < 4; ++step) {
-    auto first = images_of(step, 0), second = images_of(step, 1);
+    auto first = sample_images(step, 0), second = sample_images(step, 1);
     synchronous.train(step, {concat(std::vector{first.inputs, second.inputs}, 0),
                              concat(std::vector{first.targets, second.targets}, 0)});
   }
@@ -189,7 +189,7 @@ TEST_CASE(
       .precision = dtype::f16, .clip_grad_norm = 0.5, .loss_scale = {.initial_scale = 268435456}};
   for (const auto& numerics : {numeric_options{}, numeric_options{.precision = dtype::bf16}, clipped, scaled})
     for (const auto& [model, samples] : {std::pair<nn::Graph, sample_function>(gpt, text_of),
-                                         std::pair<nn::Graph, sample_function>(dropped, images_of)}) {
+                                         std::pair<nn::Graph, sample_function>(dropped, sample_images)}) {
       training job{model, samples, numerics, 3, 4, 2};
       auto expected = one_stage(job);
       for (auto [stages, devices] : {std::pair(1, 1), std::pair(3, 2), std::pair(3, 3)}) {
