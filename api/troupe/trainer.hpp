@@ -90,6 +90,8 @@ struct pause_status {
   std::uint64_t num_changes = 0;
 };
 
+class trained_streams;
+
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
 /// return their recorded results at once. For that, each chunk of the results of state_dict and predict is
@@ -116,7 +118,8 @@ class Trainer {
   /// Trains on `samples` for options.epochs epochs (or options.steps steps). Before it returns, the final
   /// state is in the memory of two processes, and on disk if there is a snapshot folder. The Trainer keeps
   /// the dataset alive, since a recovery may need it. Throws bad_input for a null pointer, for fewer samples
-  /// than a batch and for samples without labels.
+  /// than a batch, for samples without labels, and for a stream in another order than that of the snapshot
+  /// within whose fit the job resumes.
   fit_result fit(dataset_ptr samples);
   /// Evaluates each sample once. Throws bad_input for a null pointer and for samples or labels that are
   /// missing.
@@ -192,6 +195,7 @@ class Trainer {
   trainer_callbacks callbacks_;
   plan plan_;
   batch_source_registry sources_;
+  std::shared_ptr<trained_streams> streams_;
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets

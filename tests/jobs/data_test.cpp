@@ -42,8 +42,10 @@ void check_counts(const process_result& result, std::size_t kills) {
 }  // namespace
 
 TEST_CASE("a Trainer uses each sample once per epoch while processes are killed and loaders fail") {
-  check_counts(launch(2, {"--fault", "load:fail@rank=0,step=14;apply@rank=1,step=20", "--microbatches", "4"}),
-               1);
+  auto result =
+      launch(2, {"--fault", "load:fail@rank=0,step=14;apply@rank=1,step=20", "--microbatches", "4"});
+  check_counts(result, 1);
+  CHECK_THAT(result.errors, ContainsSubstring("new_generation=no"));  // the loader that was started again
 }
 
 TEST_CASE("a loop with DataLoaders uses each sample once per epoch while processes are killed") {
@@ -61,7 +63,12 @@ TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch") {
   INFO(first.output << first.errors);
   REQUIRE(first.exit_code == 0);
   CHECK_THAT(first.output, ContainsSubstring("samples 96 least 1 most 2"));
-  check_counts(with({"--resume"}), 0);
+  auto other = with({"--resume", "--shuffle-buffer", "11"});
+  CHECK(other.exit_code != 0);
+  CHECK_THAT(other.errors, ContainsSubstring("the snapshot of step 17 is one of training in another order"));
+  auto resumed = with({"--resume"});
+  check_counts(resumed, 0);
+  CHECK_THAT(resumed.output, ContainsSubstring("resumed at step 17"));
 }
 
 TEST_CASE("kills in any step of a loop or a Trainer leave each sample used once per epoch", "[.soak]") {

@@ -28,8 +28,8 @@ dataset_ptr shard(std::int64_t first, std::int64_t count) {
   });
 }
 
-dataset_ptr stream_of_shards() {
-  return stream_dataset({shard(0, 40), shard(40, 13), shard(53, 43)}, {.shuffle_buffer = 10});
+dataset_ptr stream_of_shards(std::int64_t shuffle_buffer = 10) {
+  return stream_dataset({shard(0, 40), shard(40, 13), shard(53, 43)}, {.shuffle_buffer = shuffle_buffer});
 }
 
 bool is_restarted() {
@@ -62,7 +62,7 @@ loss_result negative_sum(const variable& output, const tensor& target, double gr
           .num_counted = target.num_elements()};
 }
 
-void train(const job_options& options) {
+void train(const job_options& options, std::int64_t shuffle_buffer) {
   nn::Sequential model(nn::Linear(num_samples, 1), Same());
   model.materialize(1);
   auto zeros = model.state_dict();
@@ -73,8 +73,12 @@ void train(const job_options& options) {
                       .loss(negative_sum)
                       .optimizer(optim::SGD({.lr = static_cast<double>(options.batch)}));
   auto world = World::init(options);
-  Trainer trainer(world, pipeline);
-  trainer.fit(stream_of_shards());
+  trainer_callbacks callbacks;
+  callbacks.on_resumed = [](const resume_event& event) {
+    std::printf("resumed at step %llu\n", static_cast<unsigned long long>(event.step));
+  };
+  Trainer trainer(world, pipeline, callbacks);
+  trainer.fit(stream_of_shards(shuffle_buffer));
   for (const auto& each : trainer.state_dict())
     if (world.rank() == 0 && each.name == "0.weight") say_counts(each.value.values<float>());
 }
@@ -150,12 +154,13 @@ int main(int argc, char** argv) {
   job_options defaults;
   defaults.batch = 8;
   defaults.epochs = 3;
-  std::string scenario = "trainer", lose;
+  std::string scenario = "trainer", lose, buffer = "10";
   return run_program(argc, argv, defaults,
                      [&](const job_options& options) {
                        if (is_restarted()) std::puts("restarted");
-                       scenario == "loop" ? run_loop(options, lose) : train(options);
+                       scenario == "loop" ? run_loop(options, lose) : train(options, std::stoll(buffer));
                      },
                      {{"--scenario", "trainer or loop", &scenario},
+                      {"--shuffle-buffer", "of the stream that a Trainer trains on", &buffer},
                       {"--lose", "RANK@STEP,...: ranks that kill themselves in their first life", &lose}});
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/job/trained_streams.hpp"
 #include "troupe/placement/hosting.hpp"
 #include "troupe/program/job_description.hpp"
 #include "troupe/program/non_finite_policy.hpp"
@@ -55,6 +56,8 @@ struct job_definition {
   lost_state_policy on_lost_state = lost_state_policy::stop;
   /// Options that the result's bits depend on. Written to every manifest; must equal a resumed snapshot's.
   std::vector<std::pair<std::string, std::string>> identity;
+  /// Written to every manifest as well, for its step; filled in as training calls begin.
+  std::shared_ptr<trained_streams> streams = std::make_shared<trained_streams>();
   /// Unique to this job; written to its snapshots.
   std::string job_id;
   /// Compared between all processes before each call.

@@ -178,6 +178,7 @@ std::string problem_of(const snapshot_manifest& manifest) {
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found) {
   std::map<std::string, std::string> left(found.begin(), found.end());
+  left.erase(std::string(stream_option));
   std::string text;
   auto add = [&text](const std::string& difference) { text += (text.empty() ? "" : "; ") + difference; };
   for (const auto& [name, value] : wanted) {

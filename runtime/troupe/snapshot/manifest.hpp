@@ -37,6 +37,9 @@ struct manifest_file {
   bool operator==(const manifest_file&) const = default;
 };
 
+/// The option in a manifest's identity that names the stream which its step takes samples from, if it does.
+constexpr std::string_view stream_option = "stream";
+
 /// Lists the files of a snapshot. It is written last: a snapshot exists when its manifest does.
 struct snapshot_manifest {
   std::string job_id;
@@ -62,7 +65,8 @@ struct snapshot_manifest {
 std::string problem_of(const snapshot_manifest& manifest);
 
 /// The differences between the identity of the job (`wanted`) and that of a snapshot, by name: "seed is 7,
-/// the snapshot has 1; ..."; empty if they are equal.
+/// the snapshot has 1; ..."; empty if they are equal. The
+/// stream is compared when training goes on, since it is that of a call.
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found);
 

@@ -1,0 +1,18 @@
+#pragma once
+#include "troupe/config/job_options.hpp"
+#include "troupe/job/job_definition.hpp"
+#include "troupe/parallel/pipeline.hpp"
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// The plan that a pipeline's schedule, device map or plan file asks for. `most_devices`: as many as the
+/// processes can have; with fewer stages only as many are used. Throws bad_input, saying what to do, for what
+/// does not fit together.
+plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices);
+
+/// The job that trains a pipeline by this plan, before the processes have agreed on where it begins.
+job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
+                             int world_size);
+
+}  // namespace troupe
