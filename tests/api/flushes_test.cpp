@@ -83,6 +83,16 @@ TEST_CASE("steps that do not end at a flush, and flushes that a schedule does no
   CHECK_THROWS_AS(flushed_pipeline(2, 0), bad_input);
 }
 
+TEST_CASE("a device map takes nothing away from flushes") {
+  auto hash_with = [](Pipeline pipeline) {
+    Trainer trainer(World::local(2, flushed_options(6)), std::move(pipeline));
+    trainer.fit(few_samples());
+    return trainer.weights_sha256();
+  };
+  auto map = DeviceMap().layers("0..5", 1).layers("5..8", 0);
+  CHECK(hash_with(flushed_pipeline(0, 3).device_map(map)) == hash_with(flushed_pipeline(2, 3)));
+}
+
 TEST_CASE("steps of one's own are refused with a pipeline that is flushed after several") {
   auto world = World::local(2, flushed_options(4));
   Trainer trainer(world, flushed_pipeline(2, 2));
