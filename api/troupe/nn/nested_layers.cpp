@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <typeinfo>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/tied_linear.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -56,11 +57,50 @@ void add_nested(Graph& into, const Graph& outer, int node, value_table& table) {
     table.insert_or_assign({node, static_cast<int>(output)}, outputs[output]);
 }
 
+/// A clone belongs to no Sequential or Graph, and lists its own copy of a tied weight.
 bool has_tied_weights(Module& module) {
-  bool found = dynamic_cast<TiedLinear*>(&module) != nullptr;
+  bool found = false;
+  module.clone()->each_parameter([&found](parameter& each) { found = found || !each.tied_to.empty(); });
   module.each_child(
       [&found](const std::string&, Module& child) { found = found || has_tied_weights(child); });
   return found;
+}
+
+/// Whether gradients are added in the same order without the graph around its nodes. A graph is refused
+/// - that gives out an input, one value twice, or a value that is used within: the gradients of what goes out
+///   and of what stays are added up apart;
+/// - that takes a value which goes elsewhere too, and uses it several times: these gradients are added up
+///   before.
+bool adds_gradients_in_order(const Graph& model, int node, const Graph& inner) {
+  auto uses = uses_of(model.wiring()), uses_within = uses_of(inner.wiring());
+  std::set<graph_source> outputs;
+  for (const auto& each : inner.wiring().outputs)
+    if (each.node == graph_inputs || uses_within.contains(each) || !outputs.insert(each).second) return false;
+  const auto& inputs = model.wiring().at(node).inputs;
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    auto uses_inside = uses_within.at({graph_inputs, static_cast<int>(input)}).size();
+    if (uses.at(inputs[input]).size() > 1 &&
+        (uses_inside > 1 || std::ranges::count(inputs, inputs[input]) > 1))
+      return false;
+  }
+  return true;
+}
+
+/// Why the children of a node cannot take its place; empty: they can.
+std::string objection(const Graph& model, int node) {
+  auto& module = *model[node];
+  // A class derived from them may compute otherwise.
+  const auto* chain =
+      typeid(module) == typeid(Sequential) ? &static_cast<const Sequential&>(module) : nullptr;
+  const auto* inner = typeid(module) == typeid(Graph) ? &static_cast<const Graph&>(module) : nullptr;
+  if (!inner && (!chain || chain->size() == 0))
+    return "it is no nn::Sequential or nn::Graph with layers within";
+  if (has_tied_weights(module))
+    return "a tied weight within, as of nn::TiedLinear, is found by a name within";
+  if (inner && !adds_gradients_in_order(model, node, *inner))
+    return "gradients would be added in another order, because it uses a value several times that is used "
+           "elsewhere too, or gives out a value that it was given or uses within";
+  return {};
 }
 
 std::string unused_input_name(const Graph& model) {
@@ -71,23 +111,10 @@ std::string unused_input_name(const Graph& model) {
 
 }  // namespace
 
-bool has_nested_layers(const Graph& model, int node) {
-  const auto* module = model[node].get();
-  if (const auto* chain = dynamic_cast<const Sequential*>(module)) return chain->size() > 0;
-  return dynamic_cast<const Graph*>(module) != nullptr;
-}
-
 Graph with_nested_layers(const Graph& model, int node) {
-  const auto& name = model.name_of(node);
-  if (!has_nested_layers(model, node))
-    throw bad_input("layer " + name +
-                    " has no layers within that can be taken apart: expected an "
-                    "nn::Sequential or an nn::Graph");
-  if (has_tied_weights(*model[node]))
-    throw bad_input("layer " + name +
-                    " cannot be taken apart, because an nn::TiedLinear within finds its weight by a name "
-                    "within. Place " +
-                    name + " as a whole");
+  if (auto why = objection(model, node); !why.empty())
+    throw bad_input("layer " + model.name_of(node) + " cannot be taken apart: " + why + ". Place " +
+                    model.name_of(node) + " as a whole");
   Graph result;
   value_table table;
   auto input = unused_input_name(model);
@@ -105,7 +132,7 @@ Graph with_nested_layers(const Graph& model, int node) {
 
 Graph with_all_nested_layers(Graph model) {
   for (int node = 0; node < model.size();)
-    if (has_nested_layers(model, node) && !has_tied_weights(*model[node]))
+    if (objection(model, node).empty())
       model = with_nested_layers(model, node);  // the first layer within is at its place, and looked at next
     else
       ++node;

@@ -28,12 +28,11 @@ int device_from(const std::filesystem::path& file, const yaml_setting& setting) 
   return device;
 }
 
-/// The node with layers within that has to be taken apart to find layer `name`; none if it need not or cannot
-/// be.
+/// The node that has to be taken apart to find layer `name`; none if that is there, or nowhere.
 std::optional<int> node_around(const std::string& name, const nn::Graph& model) {
   if (!layers_named(name, model.names()).empty()) return {};
   for (int node = 0; node < model.size(); ++node)
-    if (name.starts_with(model.prefix_of(node)) && nn::has_nested_layers(model, node)) return node;
+    if (name.starts_with(model.prefix_of(node))) return node;
   return {};
 }
 
@@ -41,7 +40,11 @@ std::optional<int> node_around(const std::string& name, const nn::Graph& model) 
 nn::Graph with_named_layers(nn::Graph model, const DeviceMap& map) {
   for (const auto& entry : map.entries())
     for (const auto& name : names_in(entry.layers))
-      while (auto node = node_around(name, model)) model = nn::with_nested_layers(model, *node);
+      while (auto node = node_around(name, model)) try {
+          model = nn::with_nested_layers(model, *node);
+        } catch (const bad_input& problem) {
+          throw bad_input("device map: no layer '" + name + "' can be placed: " + problem.what());
+        }
   return model;
 }
 

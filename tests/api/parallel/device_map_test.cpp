@@ -11,6 +11,7 @@
 #include "support/graph_models.hpp"
 #include "support/random_tensor.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/autograd/functions.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/dropout.hpp"
 #include "troupe/nn/norm.hpp"
@@ -47,6 +48,27 @@ nn::Sequential nested_model() {
   model.push_back("head", nn::Linear(nested_width, nested_labels));
   return model;
 }
+
+/// A layer with the weight of one before it.
+class tied_by_user : public nn::module_of<tied_by_user> {
+ public:
+  explicit tied_by_user(std::string name) : weight_("weight", {nested_width, nested_width}, nullptr) {
+    weight_.tied_to = std::move(name);
+  }
+  tied_by_user(const tied_by_user& other) : module_of(other), weight_(other.weight_) {}
+  tied_by_user& operator=(const tied_by_user&) = delete;
+  variable forward(const variable& input) override {
+    return linear(input, tied_ ? *tied_ : weight_, nullptr);
+  }
+  void each_parameter(const parameter_visitor& visit) override {
+    if (!tied_) visit(weight_);
+  }
+  void tie_weights(const weight_finder& find) override { tied_ = find(weight_.tied_to); }
+
+ private:
+  parameter weight_;
+  std::shared_ptr<parameter> tied_;
+};
 
 std::vector<named_tensor> train_planned(const nn::Graph& model, planned_options options,
                                         std::int64_t inputs) {
@@ -165,7 +187,8 @@ TEST_CASE("maps that cannot be are refused with what to do") {
   expect(DeviceMap().layer("stem", 0), "no device for blocks, around, head");
   expect(DeviceMap().layer("steam", 0), "no layer 'steam'");
   expect(DeviceMap().layers("blocks.0..4", 0), "no layer 'blocks.3'", "blocks.0, blocks.1, blocks.2");
-  expect(DeviceMap().layer("stem.weight", 0), "no layer 'stem.weight'");
+  expect(DeviceMap().layer("stem.weight", 0), "no layer 'stem.weight'",
+         "layer stem cannot be taken apart: it is no nn::Sequential");
   expect(DeviceMap().layer("blocks", 0).layer("blocks.1", 1),
          "blocks.1 is placed by 'blocks' (device 0) and by 'blocks.1' (device 1)");
   expect(DeviceMap()
@@ -194,6 +217,51 @@ TEST_CASE("a chain with tied weights within is placed as a whole") {
   CHECK_THAT(complaint_of(model, DeviceMap().layers("within.0..2", 0).layer("head", 1)),
              ContainsSubstring("layer within cannot be taken apart") && ContainsSubstring("as a whole"));
   CHECK(complaint_of(model, DeviceMap().layer("within", 0).layer("head", 1)) == "none");
+}
+
+TEST_CASE("a graph that uses a value several times, which goes around it too, is placed as a whole") {
+  nn::Graph around;
+  auto x = around.input("x");
+  auto left = around.add("left", nn::Linear(nested_width, nested_width), x);
+  auto right = around.add("right", nn::Linear(nested_width, nested_width), x);
+  around.output(around.add("sum", nn::Add(), left, right, x));
+  nn::Graph model;
+  auto stem = model.add("stem", nn::Linear(nested_width, nested_width), model.input("samples"));
+  auto inner = model.add("around", around, stem);
+  auto join = model.add("join", nn::Add(), stem, inner);
+  model.output(model.add("head", nn::Linear(nested_width, nested_labels), join));
+  // Taken apart it would be as good a model, but with gradients that are added in another order.
+  auto apart = DeviceMap().layer("stem", 0).layer("around", 1).layer("around.left", 1).layer("head", 1);
+  CHECK_THAT(
+      complaint_of(model, apart),
+      ContainsSubstring("layer around cannot be taken apart: gradients would be added in another order"));
+  auto whole = DeviceMap().layer("stem", 0).layer("around", 1).layer("join", 1).layer("head", 1);
+  CHECK(same_bits(trained_by(model, whole, nested_width), trained_whole(model, nested_width)));
+}
+
+TEST_CASE("a class derived from a chain, which may compute otherwise, is placed as a whole") {
+  struct twice : nn::Sequential {
+    using nn::Sequential::Sequential;
+    std::shared_ptr<nn::Module> clone() const override { return std::make_shared<twice>(*this); }
+    variable forward(const variable& input) override {
+      return nn::Sequential::forward(nn::Sequential::forward(input));
+    }
+  };
+  nn::Sequential model;
+  model.push_back("twice", std::make_shared<twice>(nn::Linear(nested_width, nested_width)));
+  model.push_back("head", nn::Linear(nested_width, nested_labels));
+  CHECK_THAT(complaint_of(model, DeviceMap().layer("twice.0", 0).layer("head", 1)),
+             ContainsSubstring("no layer 'twice.0'") &&
+                 ContainsSubstring("layer twice cannot be taken apart: it is no nn::Sequential"));
+}
+
+TEST_CASE("a user's layer with a tied weight keeps what is around it together") {
+  nn::Sequential within(nn::Linear(nested_width, nested_width), tied_by_user("0.weight"));
+  nn::Sequential model;
+  model.push_back("within", std::move(within));
+  model.push_back("head", nn::Linear(nested_width, nested_labels));
+  CHECK_THAT(complaint_of(model, DeviceMap().layers("within.0..2", 0).layer("head", 1)),
+             ContainsSubstring("layer within cannot be taken apart: a tied weight"));
 }
 
 TEST_CASE("errors of a map in a file name the file and the line") {
