@@ -84,11 +84,10 @@ std::vector<action_costs> costs_of(const cost_profile& profile, const std::vecto
     }
     costs.push_back(sum);
   }
-  if (options.bytes_per_s <= 0) return costs;
   for (const auto& [between, bytes] : values) {
     auto& communication = costs[static_cast<std::size_t>(between.to)].communication;
-    communication =
-        std::max(communication, options.latency_s) + static_cast<double>(bytes) / options.bytes_per_s;
+    communication = std::max(communication, options.latency_s);
+    if (options.bytes_per_s > 0) communication += static_cast<double>(bytes) / options.bytes_per_s;
   }
   return costs;
 }
@@ -105,12 +104,23 @@ std::uint64_t peak_activation_bytes(const std::vector<timed_action>& device,
   return peak;
 }
 
+/// What comes into a stage with a microbatch, from other stages and from the samples.
+std::uint64_t incoming_bytes(const layer_run& stage, const cost_profile& profile) {
+  std::uint64_t sum = 0;
+  std::set<std::pair<int, int>> known;
+  for (const auto& value : profile.values)
+    if (value.to >= stage.first && value.to < stage.last && value.from < stage.first &&
+        known.insert({value.from, value.output}).second)
+      sum += value.bytes;
+  return sum;
+}
+
 std::vector<held_memory> held_by_devices(const job_prediction& of, const cost_profile& profile) {
   std::vector<held_memory> memory(static_cast<std::size_t>(of.made.num_devices()));
   std::vector<std::uint64_t> activations;
   for (const auto& stage : of.stages) {
     auto& held = memory[static_cast<std::size_t>(stage.device)];
-    std::uint64_t kept = 0;
+    auto kept = incoming_bytes(stage, profile);
     for (int layer = stage.first; layer < stage.last; ++layer) {
       const auto& cost = profile.layers[static_cast<std::size_t>(layer)];
       held.parameters += cost.parameter_bytes;
@@ -172,6 +182,7 @@ balance_options balance_for(const prediction_options& options) {
                     " has more. Choose gpipe, 1f1b, zb_h1 or zb_h2, or name a device map");
   if (options.devices.empty()) throw bad_input("automatic placement: no devices. Give at least one");
   return {.devices = options.devices,
+          .num_microbatches = options.num_microbatches,
           .kept_microbatches = kept_microbatches(options, static_cast<int>(options.devices.size())),
           .bytes_per_s = options.bytes_per_s,
           .latency_s = options.latency_s};

@@ -16,7 +16,8 @@ struct prediction_options {
   double latency_s = 0;                       ///< of one transfer
 };
 
-/// What a device is to hold, in bytes, at its peak.
+/// What a device is to hold, in bytes, at its peak. `activations`: with the values that come in from other
+/// stages or as samples, which are kept as long.
 struct held_memory {
   std::uint64_t parameters = 0, gradients = 0, optimizer = 0, buffers = 0, activations = 0;
   std::uint64_t total() const { return parameters + gradients + optimizer + buffers + activations; }

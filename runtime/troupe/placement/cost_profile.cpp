@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 
@@ -10,6 +12,8 @@ namespace troupe {
 namespace {
 
 constexpr int profile_version = 1;
+/// Beyond, a double does not hold each whole number.
+constexpr auto most_bytes = static_cast<double>(std::uint64_t{1} << 53);
 constexpr auto profile_kind = "troupe cost profile";
 
 using json = nlohmann::ordered_json;
@@ -29,8 +33,18 @@ json to_object(const layer_cost& layer) {
           {"activation_bytes", layer.activation_bytes}};
 }
 
+/// A whole number that `Number` holds.
+template <class Number>
+Number number_from(const json& object, const char* key) {
+  const auto& value = object.at(key);
+  if (!value.is_number_integer() || (std::is_unsigned_v<Number> && !value.is_number_unsigned()) ||
+      !std::in_range<Number>(value.get<std::int64_t>()))
+    refuse_profile("expected a whole number as " + std::string(key) + ", got " + value.dump());
+  return value.get<Number>();
+}
+
 layer_cost layer_from(const json& object) {
-  auto bytes = [&object](const char* key) { return object.at(key).get<std::uint64_t>(); };
+  auto bytes = [&object](const char* key) { return number_from<std::uint64_t>(object, key); };
   return {.name = object.at("name").get<std::string>(),
           .forward_s = object.at("forward_s").get<double>(),
           .input_gradient_s = object.at("input_gradient_s").get<double>(),
@@ -44,14 +58,14 @@ layer_cost layer_from(const json& object) {
 }
 
 layer_value value_from(const json& object) {
-  return {object.at("from").get<int>(), object.at("output").get<int>(), object.at("to").get<int>(),
-          object.at("bytes").get<std::uint64_t>()};
+  return {number_from<int>(object, "from"), number_from<int>(object, "output"),
+          number_from<int>(object, "to"), number_from<std::uint64_t>(object, "bytes")};
 }
 
 void require_known(const json& object) {
   if (!object.is_object() || object.value("kind", "") != profile_kind)
     refuse_profile("expected a file that profile_model has written, got another one");
-  if (auto found = object.at("version").get<int>(); found != profile_version)
+  if (auto found = number_from<int>(object, "version"); found != profile_version)
     refuse_profile("expected version " + std::to_string(profile_version) + ", got " + std::to_string(found) +
                    ": measure the model again");
 }
@@ -70,7 +84,11 @@ void check_profile(const cost_profile& profile) {
     refuse_profile("expected microbatches of at least 1 sample, got " +
                    std::to_string(profile.microbatch_samples));
   std::set<std::string> names;
+  double all_bytes = 0;
   for (const auto& layer : profile.layers) {
+    for (auto bytes : {layer.parameter_bytes, layer.gradient_bytes, layer.optimizer_bytes, layer.buffer_bytes,
+                       layer.activation_bytes})
+      all_bytes += static_cast<double>(bytes);
     if (layer.name.empty() || !names.insert(layer.name).second)
       refuse_profile("expected a name of its own for each layer, got '" + layer.name + "'");
     for (auto seconds : {layer.forward_s, layer.input_gradient_s, layer.weight_gradient_s, layer.apply_s})
@@ -78,6 +96,8 @@ void check_profile(const cost_profile& profile) {
         refuse_profile("expected times from 0 on of layer " + layer.name + ", got " +
                        std::to_string(seconds));
   }
+  for (const auto& value : profile.values) all_bytes += static_cast<double>(value.bytes);
+  if (all_bytes >= most_bytes) refuse_profile("expected less than 2^53 bytes in all, got more");
   for (const auto& value : profile.values)
     if (value.from < layer_value::model_input || value.from >= value.to || value.output < 0 ||
         value.to >= static_cast<int>(profile.layers.size()))
@@ -102,7 +122,7 @@ cost_profile profile_from_json(std::string_view text) {
   try {
     auto object = json::parse(text);
     require_known(object);
-    cost_profile profile{.microbatch_samples = object.at("microbatch_samples").get<std::int64_t>()};
+    cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
     for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
     for (const auto& value : object.at("values")) profile.values.push_back(value_from(value));
     check_profile(profile);

@@ -44,8 +44,8 @@ struct cost_profile {
   std::vector<std::string> names() const;
 };
 
-/// Throws bad_input for layers without names, two with one name, times that are negative or not finite, and
-/// values that do not go from a layer to a later one.
+/// Throws bad_input for layers without names, two with one name, times that are negative or not finite,
+/// values that do not go from a layer to a later one, and 2^53 bytes or more in all.
 void check_profile(const cost_profile& profile);
 
 std::string to_json(const cost_profile& profile);

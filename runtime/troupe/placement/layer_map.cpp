@@ -40,7 +40,7 @@ void require_all_placed(const std::vector<int>& device_of_layer, const std::vect
     if (device_of_layer[layer] < 0) missing.push_back(names[layer]);
   if (!missing.empty())
     refuse_map("no device for " + listed(missing) +
-               ". Place every layer of the model; a range ends before its last number");
+               ". Place every layer of the model; the end of a range is exclusive");
 }
 
 void require_no_gap(const std::vector<int>& device_of_layer) {
@@ -98,7 +98,7 @@ std::vector<int> devices_of_layers(const std::vector<placed_layers>& map,
         auto at = static_cast<std::size_t>(layer);
         if (placed_by[at])
           refuse_map("layer " + names[at] + " is placed by " + text_of(*placed_by[at]) + " and by " +
-                     text_of(entry) + ". Place it once; a range ends before its last number");
+                     text_of(entry) + ". Place it once; the end of a range is exclusive");
         placed_by[at] = &entry;
         device_of_layer[at] = entry.device;
       }

@@ -44,6 +44,7 @@ cost_profile drawn_profile(std::mt19937& random) {
                               .forward_s = 12.0 * below(10),
                               .input_gradient_s = 12.0 * below(10),
                               .weight_gradient_s = 12.0 * below(5),
+                              .apply_s = 12.0 * below(8),
                               .parameter_bytes = has_parameters ? 1U + random() % 20 : 0U,
                               .gradient_bytes = random() % 10,
                               .optimizer_bytes = random() % 30,
@@ -64,11 +65,12 @@ balance_options drawn_options(std::mt19937& random, int num_devices) {
   balance_options options;
   constexpr double speeds[] = {1, 2, 0.5};
   for (int device = 0; device < num_devices; ++device) {
-    options.devices.push_back({speeds[random() % 3], random() % 3 == 0 ? 60U + random() % 200 : 0U});
+    options.devices.push_back({speeds[random() % 3], random() % 3 == 0 ? 100U + random() % 250 : 0U});
     options.kept_microbatches.push_back(num_devices - device);
   }
   if (random() % 2) options.bytes_per_s = 0.5;
   if (random() % 2) options.latency_s = 3;
+  options.num_microbatches = 1 + static_cast<int>(random() % 4);
   return options;
 }
 
@@ -83,7 +85,9 @@ chunk_cost cost_of(const cost_profile& profile, const balance_options& options, 
   chunk_cost cost;
   for (int i = first; i < last; ++i) {
     const auto& layer = profile.layers[static_cast<std::size_t>(i)];
-    cost.time_s += layer.forward_s + layer.input_gradient_s + layer.weight_gradient_s;
+    cost.time_s +=
+        options.num_microbatches * (layer.forward_s + layer.input_gradient_s + layer.weight_gradient_s) +
+        layer.apply_s;
     cost.bytes += layer.parameter_bytes + layer.gradient_bytes + layer.optimizer_bytes + layer.buffer_bytes +
                   layer.activation_bytes * static_cast<std::uint64_t>(options.kept_microbatches[position]);
   }
@@ -93,9 +97,12 @@ chunk_cost cost_of(const cost_profile& profile, const balance_options& options, 
   for (const auto& value : profile.values)
     if (value.to >= first && value.to < last && value.from < first && taken.insert(value.from).second)
       bytes += static_cast<double>(value.bytes);
+  cost.bytes +=
+      static_cast<std::uint64_t>(bytes) * static_cast<std::uint64_t>(options.kept_microbatches[position]);
   taken.erase(troupe::layer_value::model_input);
-  if (first > 0 && !taken.empty() && options.bytes_per_s > 0)
-    cost.time_s += 2 * (options.latency_s + bytes / options.bytes_per_s);
+  if (first > 0 && !taken.empty())
+    cost.time_s += options.num_microbatches * 2 *
+                   (options.latency_s + (options.bytes_per_s > 0 ? bytes / options.bytes_per_s : 0));
   return cost;
 }
 
@@ -143,7 +150,7 @@ double bottleneck(const std::vector<layer_chunk>& chunks) {
 
 TEST_CASE("layers of different cost are balanced by time, not by number") {
   auto chunks = balance(chain({1, 1, 1, 9, 1, 1}), {.devices = {{}, {}, {}}});
-  CHECK(chunks == std::vector<layer_chunk>{{0, 3, 0, 3, 3}, {3, 4, 1, 9, 1}, {4, 6, 2, 2, 2}});
+  CHECK(chunks == std::vector<layer_chunk>{{0, 3, 0, 3, 4}, {3, 4, 1, 9, 2}, {4, 6, 2, 2, 3}});
   CHECK(bottleneck(balance(chain({9, 1, 1, 1, 1, 1}), {.devices = {{}, {}}})) == 9);
 }
 
@@ -201,16 +208,59 @@ TEST_CASE("bytes between devices move the cut to where the tensors are small") {
 }
 
 TEST_CASE("a value that comes in from an earlier chunk counts once, and the samples do not") {
-  auto profile = chain({1, 1, 1, 1});
-  profile.values = {{-1, 0, 0, 500}, {0, 0, 1, 10}, {0, 0, 2, 10}, {0, 0, 3, 10}, {-1, 0, 3, 500}};
-  std::ranges::sort(profile.values, {}, &troupe::layer_value::to);
-  auto chunks = balance(profile, {.devices = {{.memory_bytes = 2}, {.memory_bytes = 2}}, .bytes_per_s = 10});
+  auto profile = chain({100, 100, 100, 100});
+  profile.values = {{-1, 0, 0, 500}, {0, 0, 1, 10}, {0, 0, 2, 10}, {-1, 0, 3, 500}, {0, 0, 3, 10}};
+  auto chunks = balance(profile, {.devices = {{}, {}}, .bytes_per_s = 100});
   // Layer 3 uses the samples beside another value, so both come in.
-  CHECK(chunks[1].time_s == 2 + 2 * (10 + 500) / 10.0);
-  profile.values.pop_back();
+  CHECK(chunks[1].time_s == 200 + 2 * (10 + 500) / 100.0);
   std::erase_if(profile.values, [](const auto& value) { return value.to == 3; });
-  chunks = balance(profile, {.devices = {{.memory_bytes = 2}, {.memory_bytes = 2}}, .bytes_per_s = 10});
-  CHECK(chunks[1].time_s == 2 + 2 * 10 / 10.0);
+  chunks = balance(profile, {.devices = {{}, {}}, .bytes_per_s = 100});
+  CHECK(chunks[1].time_s == 200 + 2 * 10 / 100.0);
+}
+
+TEST_CASE("latency counts without a bandwidth too") {
+  auto profile = chain({1, 1, 1, 1});
+  CHECK(balance(profile, {.devices = {{}, {}}, .latency_s = 1})[0].last == 3);
+}
+
+TEST_CASE("the optimizer counts once in a step, microbatches each") {
+  auto profile = chain({1, 1, 1, 1});
+  profile.layers[0].apply_s = 2;
+  CHECK(balance(profile, {.devices = {{}, {}}})[0].last == 1);
+  auto chunks = balance(profile, {.devices = {{}, {}}, .num_microbatches = 4});
+  CHECK(chunks[0].last == 2);
+  CHECK(bottleneck(chunks) == 4 * 2 + 2);
+}
+
+TEST_CASE("values that come into a chunk take memory as long as activations do") {
+  auto profile = chain({1, 1, 1, 1});
+  profile.values[2].bytes = 100;
+  std::vector<troupe::device_capacity> devices{{.memory_bytes = 50}, {.memory_bytes = 50}};
+  auto chunks = balance(profile, {.devices = devices, .kept_microbatches = {2, 1}});
+  CHECK(chunks[0].last != 2);
+}
+
+TEST_CASE("of placements as fast as each other, one leaves no device almost idle") {
+  auto chunks = balance(chain({9, 1, 1, 1, 1, 1, 1}), {.devices = {{}, {}, {}, {}}});
+  std::vector<double> times;
+  for (const auto& chunk : chunks) times.push_back(chunk.time_s);
+  CHECK(times == std::vector<double>{9, 2, 2, 2});
+}
+
+TEST_CASE("sixteen devices of different speeds and two hundred layers are balanced") {
+  std::vector<double> seconds;
+  for (int layer = 0; layer < 200; ++layer) seconds.push_back(1.0 + layer * 37 % 11);
+  auto profile = chain(seconds);
+  balance_options options{.bytes_per_s = 10};
+  double speeds = 0;
+  for (int device = 0; device < 16; ++device) {
+    options.devices.push_back({.speed = 1 + 0.1 * device});
+    speeds += options.devices.back().speed;
+  }
+  auto total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  auto found = bottleneck(balance(profile, options));
+  CHECK(found > total / speeds);
+  CHECK(found < 1.1 * total / speeds);
 }
 
 TEST_CASE("what fits in no way is refused with by how much, where, and what would") {
@@ -219,13 +269,13 @@ TEST_CASE("what fits in no way is refused with by how much, where, and what woul
   balance_options options{.devices = {{.memory_bytes = 150}, {.memory_bytes = 150}},
                           .kept_microbatches = {2, 1}};
   CHECK_THROWS_AS(balance(profile, options), troupe::bad_input);
-  // One layer of two microbatches and two of one: 201 and 202 bytes.
+  // One layer of two microbatches and two of one: 203 and 203 bytes, with a byte that comes in.
   CHECK_THROWS_WITH(balance(profile, options),
-                    ContainsSubstring("layers l1 to l2 need 202 bytes on a device that has 150 bytes") &&
-                        ContainsSubstring("52 bytes too few") &&
-                        ContainsSubstring("52 bytes more for each device would do") &&
+                    ContainsSubstring("layers l0 to l0 need 203 bytes on a device that has 150 bytes") &&
+                        ContainsSubstring("53 bytes too few") &&
+                        ContainsSubstring("53 bytes more for each device would do") &&
                         ContainsSubstring("smaller microbatches"));
-  for (auto& device : options.devices) device.memory_bytes += 52;
+  for (auto& device : options.devices) device.memory_bytes += 53;
   CHECK(balance(profile, options)[0].last == 1);
 }
 
@@ -238,7 +288,11 @@ TEST_CASE("numbers that cannot be are refused") {
   expect({.devices = {{.speed = 0}}}, "a number above 0");
   expect({.devices = std::vector<troupe::device_capacity>(4)}, "4 devices for 3 layers");
   expect({.devices = {{}, {}}, .kept_microbatches = {1}}, "1 of 2 stages");
-  expect({.devices = {{}}, .latency_s = -1}, "negative");
+  expect({.devices = {{}, {}}, .kept_microbatches = {2, -1}}, "-1 kept microbatches");
+  expect({.devices = {{}}, .num_microbatches = 0}, "0 microbatches");
+  expect({.devices = {{}}, .latency_s = -1}, "finite numbers from 0 on");
+  expect({.devices = {{}, {}}, .latency_s = infinity}, "finite numbers from 0 on");
+  expect({.devices = {{}, {}}, .bytes_per_s = infinity}, "finite numbers from 0 on");
   auto large = chain(std::vector<double>(100, 1.0));
   balance_options many;
   for (int device = 0; device < 24; ++device) many.devices.push_back({.speed = 1.0 + device});

@@ -14,7 +14,7 @@ namespace {
 
 troupe::cost_profile some_profile() {
   return {.microbatch_samples = 32,
-          .layers = {{.name = "a", .forward_s = 0.1 + 0.2, .parameter_bytes = ~std::uint64_t{0}},
+          .layers = {{.name = "a", .forward_s = 0.1 + 0.2, .parameter_bytes = std::uint64_t{1} << 52},
                      {.name = "b",
                       .forward_s = 1e-9,
                       .input_gradient_s = 2,
@@ -49,6 +49,12 @@ TEST_CASE("files that are no profile of this version are refused") {
   CHECK_THROWS_AS(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": \"long\"")), bad_input);
   CHECK_THROWS_WITH(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": -4.0")),
                     ContainsSubstring("layer b, got -4"));
+  for (const auto* number : {"-9", "9.5", "18446744073709551616", "true"})
+    CHECK_THROWS_WITH(
+        profile_from_json(with("\"activation_bytes\": 9", "\"activation_bytes\": " + std::string(number))),
+        ContainsSubstring("expected a whole number as activation_bytes, got "));
+  CHECK_THROWS_WITH(profile_from_json(with("\"to\": 1", "\"to\": 4294967297")),
+                    ContainsSubstring("expected a whole number as to"));
   CHECK_THROWS_WITH(profile_from_json(with("\"name\": \"b\"", "\"name\": \"a\"")), ContainsSubstring("'a'"));
 }
 
@@ -62,6 +68,8 @@ TEST_CASE("profiles with numbers that cannot be are refused") {
   expect([](auto& p) { p.microbatch_samples = 0; }, "at least 1 sample");
   expect([](auto& p) { p.layers[0].name.clear(); }, "a name of its own");
   expect([](auto& p) { p.layers[1].forward_s = std::numeric_limits<double>::infinity(); }, "layer b");
+  expect([](auto& p) { p.layers[1].parameter_bytes = std::uint64_t{1} << 52; },
+         "less than 2^53 bytes in all");
   expect([](auto& p) { p.values[1].to = 2; }, "to 2");
   expect([](auto& p) { p.values[1].from = 1; }, "to a later one");
 }
