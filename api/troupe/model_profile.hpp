@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Measures a microbatch of a job with these options: its size, threads and seed. Sets the threads of this
+/// Measures a microbatch of a job with these options: its size, threads and seed. In one process: the others
+/// read what it has saved. Sets the threads of this
 /// process. Throws as the other profile_model does, and bad_input as make_training_source.
 cost_profile profile_model(const Pipeline& pipeline, const dataset_ptr& samples, const job_options& options);
 

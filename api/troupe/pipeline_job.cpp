@@ -77,7 +77,10 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
     return make_plan({pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
                       implied.reductions, implied.edges, devices, pipeline.flush_every()});
   } catch (const bad_input& problem) {
-    refuse(problem.what());
+    refuse(problem.what() +
+           std::string(usual_chunks(pipeline.schedule()) == 1
+                           ? ""
+                           : ". gpipe, 1f1b, zb_h1, zb_h2 and pipedream_2bw allow any device map"));
     throw;
   }
 }

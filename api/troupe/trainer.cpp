@@ -47,6 +47,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   auto number = take_place();
   const auto options = options_for_trainer(world_.options(), number);
   try {
+    pipeline_.read_device_map();
     refuse_unused_options(options, pipeline_);
     plan_ = plan_for(pipeline_, options, world_.num_devices());
     check_faults(options.fault, plan_, world_.world_size());
@@ -83,7 +84,9 @@ void Trainer::warn_of_idle_devices() const {
         pipeline_.plan_file().string(), plan_.num_devices(), world_.num_devices(), num_idle);
   else if (pipeline_.device_map())
     world_.shared_->log->warn(
-        "the device map has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
+        "the device map has {} devices, the job {}: {} compute nothing. The processes share the devices of "
+        "the "
+        "map evenly, in order, whatever --devices is. Use fewer processes or --devices",
         plan_.num_devices(), world_.num_devices(), num_idle);
   else
     world_.shared_->log->warn(

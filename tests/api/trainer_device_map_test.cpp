@@ -74,7 +74,8 @@ TEST_CASE(
   auto refused = pipeline_of(4).schedule(schedule_kind::interleaved_1f1b).device_map(around());
   CHECK_THROWS_MATCHES(
       Trainer(World::local(3, few_steps()), refused), bad_input,
-      MessageMatches(ContainsSubstring("device map: no plan can be made: interleaved_1f1b")));
+      MessageMatches(ContainsSubstring("device map: no plan can be made: interleaved_1f1b") &&
+                     ContainsSubstring("gpipe, 1f1b, zb_h1 and zb_h2 allow any device map")));
 }
 
 TEST_CASE("a device map with devices that the job does not have is refused") {
@@ -91,9 +92,18 @@ TEST_CASE("a device map comes from a file in the options, and is refused where t
   options.given = {"device_map"};
   std::ofstream(options.device_map) << around().to_yaml();
   Pipeline pipeline(three_layers(), options);
-  CHECK(pipeline.device_of_stage() == std::vector{0, 1, 2, 0});
+  CHECK(Trainer(World::local(3, options), pipeline).training_plan().device_of_stage ==
+        std::vector{0, 1, 2, 0});
   CHECK(Trainer(World::local(3, options), pipeline).fit(four_corners(64)).steps == 6);
   CHECK_THROWS_MATCHES(
       Trainer(World::local(3, options), pipeline_of(4)), bad_input,
       MessageMatches(ContainsSubstring("--device-map") && ContainsSubstring("map.yaml was given")));
+}
+
+TEST_CASE("a device map that cannot be read is an error of the Trainer, which tells the others") {
+  auto options = few_steps();
+  options.device_map = "/nowhere/map.yaml";
+  Pipeline pipeline(three_layers(), options);
+  CHECK_THROWS_MATCHES(Trainer(World::local(3, options), pipeline), bad_input,
+                       MessageMatches(ContainsSubstring("cannot read the device map '/nowhere/map.yaml'")));
 }

@@ -102,7 +102,8 @@ DeviceMap DeviceMap::automatic(const cost_profile& profile, const balance_option
 
 std::string DeviceMap::to_yaml() const {
   std::string text;
-  for (const auto& [layers, device] : entries_) text += layers + ": " + std::to_string(device) + "\n";
+  for (const auto& [layers, device] : entries_)
+    text += yaml_key(layers) + ": " + std::to_string(device) + "\n";
   return text;
 }
 

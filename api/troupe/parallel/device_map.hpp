@@ -10,14 +10,19 @@
 
 namespace troupe {
 
-/// Which device computes which layers of a model: a value, equal in all processes.
+/// Which device computes which layers of a model: a value, which must be equal in all processes.
 ///
 ///     auto map = DeviceMap().layer("embed", 0).layers("transformer.0..12", 1).layer("head", 0);
 ///     auto pipeline = Pipeline(model).device_map(map);
 ///
 /// Layers that follow each other on one device are a stage; a device may have several. Layers of an
 /// nn::Sequential or nn::Graph within the model are named through it ("blocks.3"), and are placed apart from
-/// each other if the map names one of them. The bits are those of any other cut.
+/// each other if the map names one of them. The bits are those of any other cut. What would change them (a
+/// Graph that uses a value several times which also goes around it), and classes derived from the two, are
+/// placed as a whole.
+///
+/// The processes of a job share the devices of its map evenly, in order: of three devices the first of two
+/// processes has 0 and 1, of two each has one, also where --devices allows more.
 class DeviceMap {
  public:
   /// Places the layer with this name or, if none has it, those whose names begin with it and a dot. Throws
@@ -30,14 +35,15 @@ class DeviceMap {
   /// Reads a YAML file with a line for each name or range: "transformer.0..12: 1". Throws bad_input with file
   /// and line.
   static DeviceMap read(const std::filesystem::path& file);
-  /// The placement that makes the slowest device as fast as possible, within the devices' memory. Throws as
-  /// balance does.
+  /// The placement that makes the slowest device as fast as possible, within the devices' memory. Times that
+  /// are measured differ from process to process, and so would the maps: measure once, save_profile, and let
+  /// every process read_profile, or write the map as a file. Throws as balance does.
   static DeviceMap automatic(const cost_profile& profile, const balance_options& options);
 
   const std::vector<placed_layers>& entries() const { return entries_; }
   /// The file that it was read from; empty: none.
   const std::filesystem::path& file() const { return file_; }
-  /// What `read` reads.
+  /// What `read` reads: lines without a version, as people write them.
   std::string to_yaml() const;
 
  private:

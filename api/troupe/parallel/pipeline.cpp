@@ -23,7 +23,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
       .schedule(options.schedule)
       .flush_every(options.flush_every)
       .plan_file(options.plan);
-  if (!options.device_map.empty()) device_map(DeviceMap::read(options.device_map));
+  if (!options.device_map.empty()) device_map_file(options.device_map);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm);
   loss_scale({.initial_scale = options.loss_scale});
 }
@@ -48,13 +48,27 @@ Pipeline& Pipeline::device_map(DeviceMap map) {
   stages_ = static_cast<int>(placed.partition.size());
   cuts_.clear();
   device_map_ = std::move(map);
+  device_map_file_.clear();
   placed_stages_ = std::move(placed.partition);
   device_of_stage_ = std::move(placed.device_of_stage);
   return *this;
 }
 
+Pipeline& Pipeline::device_map_file(std::filesystem::path file) {
+  cuts_.clear();
+  forget_device_map();
+  device_map_file_ = std::move(file);
+  return *this;
+}
+
+Pipeline& Pipeline::read_device_map() {
+  if (device_map_file_.empty()) return *this;
+  return device_map(DeviceMap::read(device_map_file_));
+}
+
 void Pipeline::forget_device_map() {
   device_map_.reset();
+  device_map_file_.clear();
   placed_stages_.clear();
   device_of_stage_.clear();
 }
@@ -71,6 +85,8 @@ std::vector<stage_range> Pipeline::partition(int num_stages) const {
 }
 
 Pipeline& Pipeline::microbatches(int count) {
+  if (count < 1)
+    throw bad_input("a pipeline cannot have " + std::to_string(count) + " microbatches. Give at least 1");
   microbatches_ = count;
   return *this;
 }

@@ -32,8 +32,8 @@ class Pipeline {
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
-  /// Takes stages or device_map, microbatches, schedule, flush_every, plan, precision, clip_grad_norm and
-  /// loss_scale from `options`. Throws bad_input as the setters do.
+  /// Takes stages or device_map_file, microbatches, schedule, flush_every, plan, precision, clip_grad_norm
+  /// and loss_scale from `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -48,8 +48,13 @@ class Pipeline {
   /// place_layers does; the Trainer also for more devices than the job has, and for a schedule that places
   /// stages otherwise.
   Pipeline& device_map(DeviceMap map);
+  /// The same with the map in this file, the same in every process. A Trainer reads it (read_device_map), so
+  /// that it can tell the other processes what is wrong with it.
+  Pipeline& device_map_file(std::filesystem::path file);
+  /// Reads the file of device_map_file, if one is set. Throws bad_input as DeviceMap::read and device_map do.
+  Pipeline& read_device_map();
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
-  /// smaller matrices.
+  /// smaller matrices. Throws bad_input below 1.
   Pipeline& microbatches(int count);
   /// The bits are the same with every one but pipedream_2bw with flush_every of more than 1. The Trainer
   /// throws bad_input for numbers of stages, devices or microbatches that the schedule does not allow
@@ -91,7 +96,7 @@ class Pipeline {
   /// The nodes of cut_before as text, "block2.conv1, head"; empty: stages of about equal cost, or those of
   /// the device map.
   std::string cuts_text() const;
-  /// None if it is not set.
+  /// None if it is not set, or its file not read yet.
   const std::optional<DeviceMap>& device_map() const { return device_map_; }
   /// [stages()] by the device map; empty without one.
   const std::vector<int>& device_of_stage() const { return device_of_stage_; }
@@ -116,6 +121,7 @@ class Pipeline {
   int stages_ = 0;
   std::vector<std::string> cuts_;
   std::optional<DeviceMap> device_map_;
+  std::filesystem::path device_map_file_;   ///< to be read
   std::vector<stage_range> placed_stages_;  ///< by the device map
   std::vector<int> device_of_stage_;
   int microbatches_ = 1;

@@ -11,10 +11,12 @@ struct profile_options {
 };
 
 /// Measures what each layer of the pipeline's model (its nodes, and the layers within them that a DeviceMap
-/// can name) costs with a microbatch of this size: forward,
-/// input gradient, weight gradient and optimizer, memory by category, and the bytes of each value between
-/// layers. Runs on the calling thread, with the threads of set_num_threads, and keeps one copy of the whole
-/// model meanwhile; blocks until it is done.
+/// can name) costs with a microbatch of this size: forward, input gradient, weight gradient and optimizer,
+/// memory by category, and the bytes of each value between layers. Runs on the calling thread, with the
+/// threads of set_num_threads, and keeps one copy of the whole model meanwhile; blocks until it is done.
+///
+/// No two measurements are equal, and automatic placements from them may differ: measure in one process, and
+/// let all read what it has saved (save_profile, read_profile).
 ///
 /// Each layer runs as a stage of its own: what a job fuses within a stage (a ReLU after a Linear or Conv2d)
 /// is measured apart, and a tied weight is counted with each layer that uses it. Throws

@@ -2,6 +2,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "troupe/config/text_file.hpp"
@@ -53,6 +55,15 @@ std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, 
                      "key '" + settings.back().key + "' is there twice: remove one");
   }
   return settings;
+}
+
+std::string yaml_key(const std::string& key) {
+  auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+  auto is_null = key.empty() || key == "null" || key == "Null" || key == "NULL";
+  if (!is_null && std::ranges::all_of(key, is_plain)) return key;
+  YAML::Emitter text;
+  text << YAML::DoubleQuoted << key;
+  return text.c_str();
 }
 
 }  // namespace troupe

@@ -16,6 +16,9 @@ struct yaml_setting {
 /// is, for its errors: "configuration file".
 std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, const std::string& what);
 
+/// The key as read_yaml_settings reads it: in quotes where it needs them.
+std::string yaml_key(const std::string& key);
+
 /// Throws bad_input "FILE:LINE: PROBLEM".
 [[noreturn]] void refuse_at_line(const std::filesystem::path& file, int line, const std::string& problem);
 

@@ -179,6 +179,18 @@ TEST_CASE("a map is read from a file and written to one") {
   CHECK(read_text(map.to_yaml()).entries() == map.entries());
 }
 
+TEST_CASE("a map is read again with any names") {
+  DeviceMap map;
+  for (const auto* name : {"a: b", "# c", "null", "'d'", "\"e\\", "- f", "[g]", "0", "true", "h\ni", "*j"})
+    map.layer(name, 0);
+  CHECK(read_text(map.to_yaml()).entries() == map.entries());
+}
+
+TEST_CASE("a pipeline has at least one microbatch") {
+  CHECK_THROWS_MATCHES(Pipeline(nested_model()).microbatches(0), bad_input,
+                       MessageMatches(ContainsSubstring("0 microbatches. Give at least 1")));
+}
+
 TEST_CASE("maps that cannot be are refused with what to do") {
   nn::Graph model(nested_model());
   auto expect = [&model](const DeviceMap& map, auto... parts) {
