@@ -40,7 +40,7 @@ TEST_CASE("maps that do not place each layer once are refused with the layers an
   expect({{"tail", 0}}, "no layer 'tail'");
   expect({{"h", 0}, {"h.3", 1}}, "h.3 is placed by 'h' (device 0) and by 'h.3' (device 1)", "Place it once");
   expect({{"embed", 0}, {"h.0..3", 1}, {"norm", 1}, {"head", 0}}, "no device for h.3.",
-         "before its last number");
+         "a range is exclusive");
   expect({}, "no device for embed, h.0");
   expect({{"embed", -1}}, "'embed' (device -1)", "from 0 on");
   expect({{"embed", 0}, {"h", 2}, {"norm", 2}, {"head", 2}}, "no layer is on device 1", "device 2",

